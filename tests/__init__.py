@@ -3,4 +3,4 @@
 import os
 
 for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")  # as many tests as cores run at once, and threads that wait for others spin
+    os.environ.setdefault(variable, "1")  # xdist runs one test per core, and idle threads of OpenMP would keep a core busy

@@ -43,11 +43,11 @@ def bert_folder(folder: Path, seed: int = 0) -> Path:
     shapes = {"embeddings.word_embeddings.weight": (size, WIDTH), "embeddings.position_embeddings.weight": (24, WIDTH)}
     shapes |= {"embeddings.token_type_embeddings.weight": (2, WIDTH), **_norm("embeddings.LayerNorm")}
     for layer in range(LAYERS):
-        here = f"encoder.layer.{layer}."
+        prefix = f"encoder.layer.{layer}."
         for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
-            shapes |= _linear(here + name, WIDTH, WIDTH)
-        shapes |= _linear(f"{here}intermediate.dense", WIDE, WIDTH) | _linear(f"{here}output.dense", WIDTH, WIDE)
-        shapes |= _norm(f"{here}attention.output.LayerNorm") | _norm(f"{here}output.LayerNorm")
+            shapes |= _linear(prefix + name, WIDTH, WIDTH)
+        shapes |= _linear(f"{prefix}intermediate.dense", WIDE, WIDTH) | _linear(f"{prefix}output.dense", WIDTH, WIDE)
+        shapes |= _norm(f"{prefix}attention.output.LayerNorm") | _norm(f"{prefix}output.LayerNorm")
     drawn = {name: torch.randn(shape, generator=rng) * 0.2 + ("LayerNorm.weight" in name) for name, shape in shapes.items()}
     save_file(drawn, folder / "model.safetensors")
     config = {"model_type": "bert", "hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": 2, "vocab_size": size}

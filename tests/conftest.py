@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -28,10 +27,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(scope="session", autouse=True)
 def harness() -> Iterator[None]:
-    """Streamlit's test harness with the settings of the app, which it does not look for, and without its second look at packages.
-
-    For every app that it opens it reads the metadata of every installed package; here for the first one only.
-    """
+    """Give Streamlit's test harness the settings of the app, and let it read the metadata of the installed packages only once."""
     with pytest.MonkeyPatch.context() as patch:
         if "streamlit.testing.v1" in sys.modules:
             from streamlit import config
@@ -44,8 +40,8 @@ def harness() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_waits_for_the_disk() -> Iterator[None]:
-    """Folders of tests need not outlive a power cut; what is atomic is so without it."""
+def no_fsync() -> Iterator[None]:
+    """Turn fsync off: files of tests need not survive a power cut."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
@@ -53,7 +49,7 @@ def nothing_waits_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds the runs toy/ndt-unit-2 and toy/vanilla-matched. Read-only: copy it to change it."""
+    """Return a folder with the runs toy/ndt-unit-2 and toy/vanilla-matched. Copy it before you change it."""
     root = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         makers.use_toy_data(patch)
@@ -64,19 +60,19 @@ def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_run(tiny_runs: Path) -> Path:
-    """The folder of the run toy/ndt-unit-2."""
+    """Return the folder of the run toy/ndt-unit-2."""
     return tiny_runs / "toy" / "ndt-unit-2"
 
 
 @pytest.fixture(scope="session")
 def tiny_model(tiny_run: Path) -> Model:
-    """The model of `tiny_run`."""
+    """Return the model of `tiny_run`."""
     return load(tiny_run)
 
 
 @pytest.fixture(scope="session")
 def kept_epochs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the run toy/ndt-unit-2-epochs, which keeps its last three epochs. Read-only: copy it to change it."""
+    """Return the folder of the run toy/ndt-unit-2-epochs, which stores its last three epochs. Copy it before you change it."""
     root = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as patch:
         makers.use_toy_data(patch)
@@ -85,7 +81,7 @@ def kept_epochs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def measured_gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the run toy/sentiformer, whose gates `sentviz gates` has measured. Read-only: copy it to change it."""
+    """Return the folder of the run toy/sentiformer with the table of `sentviz gates`. Copy it before you change it."""
     root = tmp_path_factory.mktemp("gates")
     write_lexicon(root / "data")
     with pytest.MonkeyPatch.context() as patch:
@@ -100,66 +96,30 @@ def measured_gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds the runs toy/sentiformer and toy/sentiformer-sinusoid. Read-only: copy it to change it."""
+    """Return a folder with the runs toy/sentiformer and toy/sentiformer-sinusoid. Copy it before you change it."""
     root = tmp_path_factory.mktemp("gated")
     makers.train_gated(root)
     return root
 
 
-DRIVERS = 2  # workers that each start a server and a Chromium
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A worker takes whole files, whose fixtures are made once; those of the browser go to two of the workers, which begin with them.
-
-    They take half of the time: in one worker all others would wait for it, in every worker each would start a Chromium of its own.
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Files(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]
-        def _split_scope(self, nodeid: str) -> str:
-            return file_of(nodeid)
-
-        def _assign_work_unit(self, node: Any) -> None:
-            drives = node in self.nodes[:DRIVERS]
-            wanted = next((file for file in self.workqueue if of_browser(file) == drives), None)
-            if wanted is not None:
-                self.workqueue.move_to_end(wanted, last=False)
-            super()._assign_work_unit(node)
-
-    config.option.loadscopereorder = False
-    return Files(config, log)
-
-
-def file_of(nodeid: str) -> str:
-    """The file of a test."""
-    return nodeid.partition("::")[0]
-
-
-def of_browser(nodeid: str) -> bool:
-    """Whether a test, or a file, shares the server and the Chromium of `tests/browser`."""
-    return "browser" in file_of(nodeid).split("/")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever is not marked slow, browser or exhaustive is fast: ``pytest -m fast``.
+    """Mark tests fast that have no other mark; put the browser tests first, then the files with most slow tests.
 
-    The browser's tests begin, then files with most that is slow: no worker is left with one of them while the others are done.
+    xdist gives whole files to its workers in this order (``--dist loadfile``). So no worker is left alone with a long file at the end.
     """
-    slow: Counter[str] = Counter()
+    slow: Counter[Path] = Counter()
     for item in items:
         if item.get_closest_marker("exhaustive"):
-            slow[file_of(item.nodeid)] += 100
+            slow[item.path] += 100
         elif item.get_closest_marker("slow"):
-            slow[file_of(item.nodeid)] += 1
+            slow[item.path] += 1
         elif not item.get_closest_marker("browser"):
             item.add_marker("fast")
-    items.sort(key=lambda item: (not of_browser(item.nodeid), -slow[file_of(item.nodeid)]))
+    items.sort(key=lambda item: (item.path.parent.name != "browser", -slow[item.path]))
 
 
 def pytest_sessionfinish() -> None:
-    """Streamlit's test harness leaves a temporary folder to the interpreter's exit, where it warns; it goes now."""
+    """Delete the temporary folder of Streamlit's test harness, which would warn when the interpreter ends."""
     harness = sys.modules.get("streamlit.testing.v1.app_test")
     if harness is not None:
         harness.TMP_DIR.cleanup()

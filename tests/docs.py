@@ -25,19 +25,19 @@ def blocks(heading: str, document: str = "CONTRIBUTING.md") -> list[Block]:
     section = re.split(rf"^## {re.escape(heading)}$", (DOCS / document).read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
     steps = re.split(r"^\d\. ", re.split(r"^## ", section, flags=re.MULTILINE)[0], flags=re.MULTILINE)[1:]
     assert 1 <= len(steps) <= 6, f"{heading}: {len(steps)} steps"
-    found = []
+    result = []
     for step in steps:
         words, *code = re.split(r"^ *```\w*\n(.*?)^ *```$", step, maxsplit=1, flags=re.MULTILINE | re.DOTALL)[:2]
         files = re.findall(r"`([\w/-]+\.(?:py|toml|csv))`", words)
-        found += [Block(files[-1] if files else "", textwrap.dedent(text)) for text in code]
-    return found
+        result += [Block(files[-1] if files else "", textwrap.dedent(text)) for text in code]
+    return result
 
 
 def code(document: str) -> str:
     """The Python blocks of a document, one after the other."""
-    found = re.findall(r"^```python\n(.*?)^```$", (DOCS / document).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    assert found
-    return "\n".join(found)
+    sources = re.findall(r"^```python\n(.*?)^```$", (DOCS / document).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert sources
+    return "\n".join(sources)
 
 
 def alone(source: str) -> str:

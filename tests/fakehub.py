@@ -20,18 +20,18 @@ BODY = bytes(range(256)) * 4000  # about a megabyte
 
 @dataclass
 class Hub:
-    """Files by path, what goes wrong with the next requests, and what was asked."""
+    """A server with files by path, faults for the next requests, and a log of the requests."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     trouble: list[Any] = field(default_factory=list)  # a status, ("after", s), ("cut", n), ("stall", s), ("lie", bytes),
     # ("astray", address); None: none
-    asked: list[tuple[str, str, str]] = field(default_factory=list)  # method, path, range
+    requests: list[tuple[str, str, str]] = field(default_factory=list)  # method, path, range
     tokens: list[str] = field(default_factory=list)
     sent: int = 0
     ranges: bool = True
     linked: bool = True  # large file: redirect to the content network with the digest beside it
     url: str = ""
-    network: str = ""  # of the content: another host, as in life
+    network: str = ""  # address of the content network; a separate host, as for the real hub
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def at(self, path: str) -> str:
@@ -58,7 +58,7 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
 
         def respond(self) -> None:
             with hub.lock:
-                hub.asked.append((self.command, self.path, self.headers.get("Range", "")))
+                hub.requests.append((self.command, self.path, self.headers.get("Range", "")))
                 hub.tokens.append(self.headers.get("Authorization", ""))
                 wrong = hub.trouble.pop(0) if hub.trouble and not self.path.startswith("/moved") else None
             if wrong == "drop":
@@ -90,9 +90,9 @@ def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
 
         def body(self, body: bytes, wrong: Any) -> None:
             etag = hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
-            asked, headers, start = self.headers.get("Range"), {"ETag": f'W/"{etag}"'}, 0
-            if asked and hub.ranges:
-                start = int(asked.removeprefix("bytes=").rstrip("-"))
+            requested_range, headers, start = self.headers.get("Range"), {"ETag": f'W/"{etag}"'}, 0
+            if requested_range and hub.ranges:
+                start = int(requested_range.removeprefix("bytes=").rstrip("-"))
                 if start >= len(body):
                     return self.answer(416)
                 headers["Content_Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"

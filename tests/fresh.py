@@ -48,7 +48,7 @@ def nothing_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def newcomer(nothing_at_hand: Path) -> Iterator[Path]:
-    """Nothing at hand, and nothing kept of other tests."""
+    """Provide an empty machine, with the caches of other tests cleared."""
     import streamlit as st
 
     st.cache_resource.clear()

@@ -1,4 +1,4 @@
-"""Every import of the library and the app as a graph: what goes upward, and which modules import each other in a circle.
+"""Every import of the library and the app as a graph: imports that go upward, and modules that import each other in a circle.
 
 Counts imports at the top, inside functions and under `TYPE_CHECKING`, and strings that name a module, in Python and in TOML, as in
 ``"sentviz.papers.ndt.claims:CLAIMS"``. `python -m tests.imports` prints what is wrong.
@@ -40,7 +40,7 @@ def modules() -> dict[str, Path]:
 def resolved(name: str) -> str:
     """Return the longest beginning of a dotted name that is a module; "" if there is none."""
     parts = name.replace(":", ".").split(".")
-    return next((found for end in range(len(parts), 0, -1) if (found := ".".join(parts[:end])) in modules()), "")
+    return next((module for end in range(len(parts), 0, -1) if (module := ".".join(parts[:end])) in modules()), "")
 
 
 def _names_a_module(text: str) -> bool:
@@ -65,19 +65,19 @@ def _in_python(module: str, path: Path) -> Iterator[str]:
 
 def _in_toml(path: Path) -> Iterator[str]:
     """Yield the names of modules in the quoted strings of a TOML file."""
-    yield from (found for found in re.findall(r'"([^"\n]+)"', path.read_text(encoding="utf-8")) if _names_a_module(found))
+    yield from (name for name in re.findall(r'"([^"\n]+)"', path.read_text(encoding="utf-8")) if _names_a_module(name))
 
 
 @cache
 def graph() -> Graph:
     """Return the modules that each module imports or names. A TOML file counts as a part of its folder's module of the same name."""
-    found: Graph = {module: set() for module in modules()}
+    edges: Graph = {module: set() for module in modules()}
     for module, path in modules().items():
-        found[module] |= {target for name in _in_python(module, path) if (target := resolved(name)) not in ("", "sentviz", "app", module)}
+        edges[module] |= {target for name in _in_python(module, path) if (target := resolved(name)) not in ("", "sentviz", "app", module)}
     for path in sorted((ROOT / "sentviz").rglob("*.toml")):
         module = resolved(module_name(path))
-        found[module] |= {target for name in _in_toml(path) if (target := resolved(name)) not in ("", module)}
-    return found
+        edges[module] |= {target for name in _in_toml(path) if (target := resolved(name)) not in ("", module)}
+    return edges
 
 
 def rank(module: str) -> int:
@@ -109,10 +109,10 @@ def parts() -> Graph:
     def part(module: str) -> str:
         return ".".join(module.split(".")[: 2 if module.startswith("app") else 3])
 
-    found: Graph = {}
+    edges: Graph = {}
     for module, targets in graph().items():
-        found.setdefault(part(module), set()).update(part(target) for target in targets if part(target) != part(module))
-    return found
+        edges.setdefault(part(module), set()).update(part(target) for target in targets if part(target) != part(module))
+    return edges
 
 
 if __name__ == "__main__":

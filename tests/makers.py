@@ -43,9 +43,9 @@ def toy_splits(seed: int = 0) -> dict[str, datasets.Split]:
     """Templated sentences, half of them praise; no sentence stands in two splits."""
     rows = []
     for label, adjectives in enumerate((BAD, GOOD)):
-        for frame, noun, one, two in product(FRAMES, NOUNS, adjectives, adjectives):
-            if one != two:
-                rows.append((frame.format(noun=noun, one=one, two=two), label))
+        for frame, noun, first, two in product(FRAMES, NOUNS, adjectives, adjectives):
+            if first != two:
+                rows.append((frame.format(noun=noun, one=first, two=two), label))
     rows = list(dict.fromkeys(rows))
     rows = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
     splits, start = {}, 0
@@ -61,10 +61,10 @@ def toy_splits(seed: int = 0) -> dict[str, datasets.Split]:
 def toy_pairs() -> dict[str, datasets.Split]:
     """The made-up set as pairs: the second text is the next row's, and the label says whether the two agree."""
     splits = {}
-    for split, one in toy_splits().items():
-        frame, after = one.frame, one.frame.iloc[[*range(1, len(one)), 0]].reset_index(drop=True)
+    for split, rows in toy_splits().items():
+        frame, after = rows.frame, rows.frame.iloc[[*range(1, len(rows)), 0]].reset_index(drop=True)
         frame = frame.assign(text_pair=after["text"], label=(frame["label"] == after["label"]).astype(np.int64))
-        splits[split] = replace(one, frame=frame)
+        splits[split] = replace(rows, frame=frame)
     return splits
 
 
@@ -173,7 +173,7 @@ class Planted(Network):
         return x if inputs.mask is None else x * inputs.mask[..., None]
 
     def step(self, layer: int, x: Tensor, *_: object) -> tuple[Tensor, None]:
-        """As it was."""
+        """Return the states unchanged."""
         return x, None
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:

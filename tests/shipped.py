@@ -18,7 +18,7 @@ def of_each(checked: Iterable[Run]) -> Callable[[Callable[[Run], None]], Callabl
     """Makes a statement about one run a test of all of these: each is checked, and those it fails for are named with what was wrong."""
     some = tuple(checked)
 
-    def made(statement: Callable[[Run], None]) -> Callable[[], None]:
+    def check_all(statement: Callable[[Run], None]) -> Callable[[], None]:
         def test() -> None:
             if not some:
                 pytest.skip("checkpoints/ is empty")
@@ -33,4 +33,4 @@ def of_each(checked: Iterable[Run]) -> Callable[[Callable[[Run], None]], Callabl
         test.__name__, test.__doc__, test.__module__ = statement.__name__, statement.__doc__, statement.__module__
         return test
 
-    return made
+    return check_all

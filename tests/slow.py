@@ -55,7 +55,7 @@ def attention(
 
 @dataclass
 class Seen:
-    """What the slow encoder leaves behind."""
+    """Everything that the slow encoder computes."""
 
     logits: Array
     pooled: Array
@@ -116,7 +116,7 @@ def feed_forward(kind: str, x: Array, state: dict[str, Array], prefix: str) -> A
 
 
 def position(state: dict[str, Array], config: EncoderConfig, i: int) -> Array:
-    """What is added to the embedding at place i."""
+    """Return the vector that is added to the embedding at place `i`, (d,)."""
     if config.positions == "learned":
         return state["position"][i]
     if config.positions == "sinusoid":
@@ -268,7 +268,9 @@ def gate_mean(texts: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple
     return value, half, chance - 1.96 * math.sqrt(max(variance, 0)), chance + 1.96 * math.sqrt(max(variance, 0))
 
 
-def positive_share(sequences: Sequence[Sequence[int]], positive: Sequence[bool], asked: Sequence[int], order: int, weight: float) -> float:
+def positive_share(
+    sequences: Sequence[Sequence[int]], positive: Sequence[bool], queried: Sequence[int], order: int, weight: float
+) -> float:
     """The share of positive ones among sequences that end in the last `order` words of `asked`, drawn towards that for one word less.
 
     Two sequences end alike where their last words are the same and both, or neither, begin within them.
@@ -277,9 +279,9 @@ def positive_share(sequences: Sequence[Sequence[int]], positive: Sequence[bool],
     for k in range(order + 1):
         rows = hits = 0
         for sequence, label in zip(sequences, positive, strict=True):
-            alike = (len(sequence) >= k and len(asked) >= k) or len(sequence) == len(asked)
-            for back in range(1, min(k, len(sequence), len(asked)) + 1):
-                alike = alike and sequence[-back] == asked[-back]
+            alike = (len(sequence) >= k and len(queried) >= k) or len(sequence) == len(queried)
+            for back in range(1, min(k, len(sequence), len(queried)) + 1):
+                alike = alike and sequence[-back] == queried[-back]
             rows, hits = rows + alike, hits + (alike and label)
         share = (hits + weight * share) / (rows + weight)
     return share
@@ -300,7 +302,9 @@ def forgetting(right: Sequence[bool]) -> tuple[int, int, int]:
 
 
 def nearest_turn(x: Sequence[Sequence[float]], y: Sequence[Sequence[float]], steps: int = 3600) -> float:
-    """How near the rows of x (n, 2) come to those of y, turned by any of `steps` angles, mirrored or not; both centred, equally large."""
+    """Return the smallest distance between the rows of x and y, both (n, 2), over `steps` rotations, mirrored or not. Both are centred and
+    scaled alike.
+    """
 
     def centred(rows: Sequence[Sequence[float]]) -> tuple[list[tuple[float, float]], float]:
         mean = [sum(row[c] for row in rows) / len(rows) for c in (0, 1)]

@@ -46,11 +46,11 @@ def made_run(
     """
     rng = np.random.default_rng(seed)
     labels = np.arange(N) % len(classes)
-    said = labels.copy()
+    predicted = labels.copy()
     rows = (first_wrong + np.arange(wrong)) % N
-    said[rows] = (labels[rows] + 1) % len(classes)
+    predicted[rows] = (labels[rows] + 1) % len(classes)
     logits = rng.normal(size=(N, len(classes))) * 0.3
-    logits[np.arange(N), said] += 3
+    logits[np.arange(N), predicted] += 3
     pooled = (labels[:, None] * 1.0 + rng.normal(size=(N, 4))).astype(np.float32)
     ids = tuple(f"{dataset}-{i}" for i in range(N))
     test = Evaluation("test", ids, labels, logits.astype(np.float32), pooled, classes)
@@ -102,13 +102,13 @@ def made_seeds(root: Path, dataset: str, model: str, seeds: int, **options: Any)
 
 def as_said(finding: Finding) -> Finding:
     """The finding, once its effect is the number, with its interval, that stands in its evidence, where an interval stands there."""
-    for one in (finding, *(part for _, part in finding.parts)):
-        if (effect := one.effect) is None or effect.low is None or effect.high is None:
+    for stated in (finding, *(part for _, part in finding.parts)):
+        if (effect := stated.effect) is None or effect.low is None or effect.high is None:
             continue
         assert effect.low <= effect.value <= effect.high
         spans = [tuple(f"{end:{digits}}{sign}" for end in (effect.value, effect.low, effect.high)) for digits, sign in PRINTED_AS]
-        said = [minus(f"{value} [{low}, {high}]") for value, low, high in spans]
-        assert any(each in one.evidence for each in said) or not re.search(r"\[[+−\d]", one.evidence), (effect, one.evidence)
+        intervals = [minus(f"{value} [{low}, {high}]") for value, low, high in spans]
+        assert any(each in stated.evidence for each in intervals) or not re.search(r"\[[+−\d]", stated.evidence), (effect, stated.evidence)
     return finding
 
 

@@ -16,13 +16,13 @@ from tests.shipped import ASKABLE, of_each
 
 @of_each(ASKABLE)
 def test_what_is_in_8_bits(run: Run) -> None:
-    """Of every run that ships, large and wide matrices only; one is older than that rule, and says how far its polarities can be off."""
+    """In every shipped run only large and wide matrices have 8 bits. One run is older than that rule; its polarities have a known error."""
     older = {"nsmc/cls-last-scaled": {"polarity": pytest.approx(0.5 / 127, rel=0.05)}}
     assert coarser(run.path(run.weights)) == older.get(run.name, {})
 
 
 def test_matrices_coarser_than_the_rule_are_found(tmp_path: Path) -> None:
-    """By what pack itself cuts, and by a narrow one that it would not."""
+    """`coarser` accepts the matrices that pack itself cuts, and finds a narrow one that pack would not cut."""
     state = {"wide": torch.rand(4000, 16), "narrow": torch.rand(16000, 3), "small": torch.rand(20, 20)}
     assert {name for name in state if in_8_bits(state[name].shape)} == {"wide"}
     packed = pack(state)

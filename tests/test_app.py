@@ -63,8 +63,8 @@ def switched(app: AppTest, page: str) -> AppTest:
         app._page_hash = addresses[page]
         app.run()
     else:
-        found = next((ROOT / "app" / "views").rglob(f"{page}.py"))
-        app.switch_page(str(found.relative_to(ROOT / "app"))).run()
+        page_file = next((ROOT / "app" / "views").rglob(f"{page}.py"))
+        app.switch_page(str(page_file.relative_to(ROOT / "app"))).run()
     assert not app.exception, app.exception
     return app
 
@@ -111,8 +111,8 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
     assert "Positive" in after[0]
     assert "text" not in app.query_params
     app.text_input(key="sentence").set_value("not bad at all").run()
-    said = words(app).replace("\\", "")
-    assert "**Without “not bad”: " in said and "than chance: without what it names first" in said
+    answer = words(app).replace("\\", "")
+    assert "**Without “not bad”: " in answer and "than chance: without what it names first" in answer
 
 
 def test_a_text_in_another_script_is_given_to_a_run_that_reads_it() -> None:
@@ -125,15 +125,15 @@ def test_a_text_in_another_script_is_given_to_a_run_that_reads_it() -> None:
 
 
 def test_one_of_the_examples_is_wrong_and_says_so() -> None:
-    said = []
+    notes = []
     app = opened(run=RUN)
     for kind in ("Contrast", "Plain", "Negation", "Intensity", "Sarcasm", "Mixed"):
         app.button_group(key="examples").set_value(kind).run()
         assert not app.exception
         assert app.button_group(key="examples").value == kind
-        said.append("gets this wrong" in words(app))
-    assert any(said)
-    assert not all(said)
+        notes.append("gets this wrong" in words(app))
+    assert any(notes)
+    assert not all(notes)
 
 
 def test_lambda_sliders_move_the_answer_and_the_url() -> None:
@@ -150,7 +150,7 @@ def test_lambda_sliders_move_the_answer_and_the_url() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("   ", None),
         ("\u200b\u200b", "visible"),
@@ -164,14 +164,14 @@ def test_lambda_sliders_move_the_answer_and_the_url() -> None:
         ("?", None),
     ],
 )
-def test_any_text_gets_an_answer_or_one_sentence(text: str, said: str | None) -> None:
+def test_any_text_gets_an_answer_or_one_sentence(text: str, message: str | None) -> None:
     """Hostile, huge and odd texts: never an exception, never markup. Of a run that reads few tokens, which is soon asked."""
     app = opened(run="twitter_financial/ndt-unit-2")
     app.session_state["focus"] = app.session_state["focus"].with_(text=text)
     app.run()
     assert not app.exception, app.exception
-    if said:
-        assert said in words(app)
+    if message:
+        assert message in words(app)
     assert "<script>" not in words(app)
     assert "**bold**" not in words(app)
 
@@ -222,12 +222,12 @@ def test_a_run_without_weights_leads_to_one_with() -> None:
 
 
 def test_the_runs_of_one_data_set() -> None:
-    """A pill leaves the runs of its data set, with the print as a number; runs without weights are marked."""
+    """Choosing a data set shows its runs only, with the paper's number; runs without weights are marked."""
     app = opened("runs", data="twitter_financial")
     table = app.dataframe[0].value
     assert set(table["data"]) == {"twitter_financial"}
-    here = runs()
-    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: here[name].has_weights for name in table["run"]}
+    available = runs()
+    assert dict(zip(table["run"], table["weights"], strict=True)) == {name: available[name].has_weights for name in table["run"]}
     assert table["printed"].dtype == "Float64"
     app.button_group(key="focus-data").set_value("all").run()
     assert len(app.dataframe[0].value) > len(table)
@@ -252,19 +252,19 @@ assert not heavy, heavy
 
 @pytest.mark.slow
 def test_a_page_says_its_name_and_the_run_that_it_shows() -> None:
-    """In its heading: section, page and run; Hardmax names its own run where another kind is in focus; pages of no run name none."""
-    told = {}
+    """The heading names section, page and run. Hardmax names its own run if the focus has another kind; pages without a run name none."""
+    headings = {}
     for name, run in (("embeddings", RUN), ("hardmax", RUN), ("claims", ""), ("runs", RUN)):
         app = opened(name, run=run)
-        told[name] = next(one.value for one in app.markdown if "›" in one.value)
-    assert "Test set › **Embeddings** · sst2/ndt" in told["embeddings"].replace("\\", "")
-    assert "Sentence › **Hardmax** · imdb/hardmax" in told["hardmax"].replace("\\", "")
-    assert told["claims"].endswith("Papers › **Claims**")
-    assert "Library › **Runs** · sst2/ndt" in told["runs"].replace("\\", "")
+        headings[name] = next(line.value for line in app.markdown if "›" in line.value)
+    assert "Test set › **Embeddings** · sst2/ndt" in headings["embeddings"].replace("\\", "")
+    assert "Sentence › **Hardmax** · imdb/hardmax" in headings["hardmax"].replace("\\", "")
+    assert headings["claims"].endswith("Papers › **Claims**")
+    assert "Library › **Runs** · sst2/ndt" in headings["runs"].replace("\\", "")
 
 
-@pytest.mark.parametrize(("number", "said"), [(28, "The disk of this server cannot be written"), (13, "It is a fault of sentviz")])
-def test_a_disk_that_takes_no_more_is_no_fault(number: int, said: str) -> None:
+@pytest.mark.parametrize(("number", "message"), [(28, "The disk of this server cannot be written"), (13, "It is a fault of sentviz")])
+def test_a_disk_that_takes_no_more_is_no_fault(number: int, message: str) -> None:
     """A full one is said, without the path of a folder of the server; any other error of the system stays a fault."""
-    told = sentence(OSError(number, os.strerror(number), "/srv/secret"))
-    assert said in told and "secret" not in told
+    shown_sentence = sentence(OSError(number, os.strerror(number), "/srv/secret"))
+    assert message in shown_sentence and "secret" not in shown_sentence

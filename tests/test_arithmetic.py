@@ -34,7 +34,7 @@ FORMS: dict[str, dict[str, Any]] = {
 CELLS = [(0, 0, 3, 2), (1, 1, 0, 9), (1, 0, 6, 6), (0, 1, 4, 10)]
 
 
-def made(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarray, slow.Seen]:
+def model_of_form(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarray, slow.Seen]:
     """A model of a form that reads random polarities where it has a lexicon, and the slow encoder's view of the text."""
     model = small_model(2, cls=name == "cls", **FORMS[name])
     encoder, ids = model.network, model.encode(TEXT).ids
@@ -48,7 +48,7 @@ def made(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarray, slow.
 @pytest.mark.parametrize("name", FORMS)
 def test_every_number_is_the_formulas(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores, softmax, lambdas and their sum as the loops have them; the steps before S lead to S."""
-    model, polarity, seen = made(name, monkeypatch)
+    model, polarity, seen = model_of_form(name, monkeypatch)
     config = model.config
     for layer, head, query, key in CELLS:
         got = cell(model, TEXT, layer, head, query, key)
@@ -78,7 +78,7 @@ def test_every_number_is_the_formulas(name: str, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("name", ["ndt-3", "diff", "gate and window", "cls"])
 def test_the_row_is_a_smoother(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """SentiFormer's Definition 1 by loops: kernel values normalised are A; weights times values sum to the head's output; shares to 1."""
-    model, _, _ = made(name, monkeypatch)
+    model, _, _ = model_of_form(name, monkeypatch)
     trace = model.trace(TEXT, projections=True, scores=True)
     assert trace.values is not None and trace.attention is not None and trace.scores is not None
     for layer, head, query, key in CELLS:
@@ -101,7 +101,7 @@ def test_the_row_is_a_smoother(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_trace_and_its_text_give_the_same() -> None:
-    """Whatever the trace holds; a trace under other lambdas keeps them; lambdas given win."""
+    """A cell's arithmetic is the same from a text and from a trace. A trace keeps its lambdas; an explicit argument replaces them."""
     model = small_model(components=2, mixing="free")
     lambdas = [[1, -0.7], [1, 0.4]]
     rich = model.trace(TEXT, scores=True, projections=True)
@@ -120,8 +120,8 @@ def numbers(line: str) -> list[float]:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_the_lines_can_be_checked_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers printed lead from line to line, as far as they are rounded."""
-    model, _, _ = made(name, monkeypatch)
+    """Each printed number follows from the line before, within the rounding of the printed digits."""
+    model, _, _ = model_of_form(name, monkeypatch)
     got = cell(model, TEXT, 0, 1, 4, 4)
     part = got.parts[0]
     lines = got.component_steps(0)
@@ -141,8 +141,8 @@ def test_the_lines_can_be_checked_by_hand(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_window_hides_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key outside the window: no softmax step, A = 0."""
-    model, _, _ = made("gate and window", monkeypatch)
+    """A key outside the window has no softmax step and A = 0."""
+    model, _, _ = model_of_form("gate and window", monkeypatch)
     got = cell(model, TEXT, 0, 0, 5, 1)
     assert not got.seen[1] and got.attention == 0
     assert "outside the window of 4 tokens" in got.component_steps(0)[-1]
@@ -186,5 +186,5 @@ def test_a_cell_that_is_not_there(at: tuple[int, int, int, int]) -> None:
     [(0, "0"), (1.27, "1.270"), (-0.5, "−0.500"), (0.00031, "0.00031"), (2e-7, "2.0e−7"), (-4e-5, "−0.00004"), (0.001, "0.001")],
 )
 def test_numbers_as_people_read_them(value: float, text: str) -> None:
-    """Never 0 for what is not."""
+    """A number that is not 0 is never printed as 0."""
     assert plain(value) == text

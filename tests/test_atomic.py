@@ -22,7 +22,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def held(folder: Path, how: str) -> subprocess.Popen[str]:
+def start_process(folder: Path, how: str) -> subprocess.Popen[str]:
     """Another process that holds or writes a folder until it is told to end."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD.format(how), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -96,7 +96,7 @@ def test_ctrl_c_right_after_a_rename_loses_nothing(place: int, tmp_path: Path, m
 
 def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -> None:
     folder = tmp_path / "one"
-    living, dead = held(folder, "writing"), held(folder, "writing")
+    living, dead = start_process(folder, "writing"), start_process(folder, "writing")
     killed(dead)
     assert len(list(tmp_path.glob(".one.tmp-new-*"))) == 2
     with writing(folder) as fresh:
@@ -107,12 +107,12 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(tmp_path: Path) -
 
 
 def test_a_folder_is_held_until_its_process_dies(tmp_path: Path) -> None:
-    """Killed, it gives the folder back; the file that it left is no obstacle, whatever it says."""
+    """A killed process releases its folder; the lock file that it leaves blocks nobody, whatever the file contains."""
     folder = tmp_path / "one"
-    other = held(folder, "hold")
+    process = start_process(folder, "hold")
     with hold(folder) as mine:
         assert not mine
-    killed(other)
+    killed(process)
     (tmp_path / ".one.tmp-lock").write_text(str(os.getpid()))
     with hold(folder) as mine:
         assert mine
@@ -157,7 +157,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_folder_has_one_holder_however_many_want_it(tmp_path: Path) -> None:
-    """Threads that meet a dead process's file again and again: never two inside."""
+    """Two threads never hold one folder, even if all of them find the lock file of a dead process again and again."""
     inside, most, got = [0], [0], []
     guard = threading.Lock()
 
@@ -234,7 +234,7 @@ def test_what_is_no_file_up_to_a_size_is_refused_in_a_sentence(tmp_path: Path) -
     os.truncate(tmp_path / "holes", 10**12)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zero").symlink_to("/dev/zero")
-    said = {
+    messages = {
         "large": "large has 5 bytes; at most 4 bytes are read of such a file.",
         "holes": "holes has 1,000,000 MB; at most 4 bytes are read of such a file.",
         "pipe": "pipe is a pipe, not a file.",
@@ -247,7 +247,7 @@ def test_what_is_no_file_up_to_a_size_is_refused_in_a_sentence(tmp_path: Path) -
     }
     handles = Path("/proc/self/fd")
     before = names(handles) if handles.is_dir() else []
-    for name, sentence in said.items():
+    for name, sentence in messages.items():
         with pytest.raises(InputError) as caught:
             read_regular(tmp_path / name, 4, name or "it")
         assert str(caught.value) == sentence
@@ -279,6 +279,6 @@ def test_a_file_that_cannot_be_written_is_named_as_its_user_named_it(tmp_path: P
     with pytest.raises(OSError, match="No space left") as full, replacing(target):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert full.value.filename == str(target) and names(tmp_path) == []
-    with pytest.raises(FileNotFoundError) as other, replacing(target):
+    with pytest.raises(FileNotFoundError) as missing_folder, replacing(target):
         (tmp_path / "b").read_bytes()
-    assert other.value.filename == str(tmp_path / "b")
+    assert missing_folder.value.filename == str(tmp_path / "b")

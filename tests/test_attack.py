@@ -27,7 +27,7 @@ def test_names_are_unique_and_patterns_choose() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measured", "said", "falls"),
+    ("measured", "message", "falls"),
     [
         ({}, "It is refused.", ""),
         ({"peak": 501.0}, "It is refused.", "501 MB"),
@@ -37,10 +37,10 @@ def test_names_are_unique_and_patterns_choose() -> None:
         ({}, "It is taken.", "does not say 'refused'"),
     ],
 )
-def test_a_verdict_follows_from_what_was_measured_and_said(measured: dict[str, float], said: str, falls: str) -> None:
+def test_a_verdict_follows_from_what_was_measured_and_said(measured: dict[str, float], message: str, falls: str) -> None:
     case = Case("one", "library", lambda folder, root: {}, (), says("refused"))
-    outcome = Outcome("one", "library", said=said, **measured)  # type: ignore[arg-type]
-    unmet(case, outcome, said)
+    outcome = Outcome("one", "library", output=message, **measured)  # type: ignore[arg-type]
+    unmet(case, outcome, message)
     assert "; ".join(outcome.falls) == falls
     assert outcome.verdict == (f"falls: {falls}" if falls else "holds") and outcome.verdict in table([outcome])
 
@@ -56,7 +56,7 @@ def test_what_is_said_is_judged_and_cut_to_a_sentence() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of processes is read from /proc")
 def test_a_command_is_ended_when_it_takes_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of memory and of time; with all that it started."""
+    """A command that takes too much memory or time is ended, with all processes that it started."""
     monkeypatch.setattr("tests.tools.attack.watch.MOST", 100)
     grows = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'x = []\\nwhile True: x.append(bytes(10**6))'])"
     assert "killed at" in bounded([sys.executable, "-c", grows], tmp_path, os.environ, 60).why
@@ -68,4 +68,4 @@ def test_a_command_is_ended_when_it_takes_too_much(tmp_path: Path, monkeypatch: 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of processes is read from /proc")
 def test_some_attacks_hold() -> None:
     outcomes = attacked([case for case in CASES if full(case) in QUICK], ROOT, lambda outcome: None)
-    assert {one.name: one.verdict for one in outcomes} == {name.partition("/")[2]: "holds" for name in QUICK}
+    assert {result.name: result.verdict for result in outcomes} == {name.partition("/")[2]: "holds" for name in QUICK}

@@ -67,7 +67,7 @@ def test_attend_scores_maps_and_mix_are_the_formula(c: int, d: int, d_v: int) ->
 
 
 def test_maps_can_be_written_into_a_given_tensor() -> None:
-    """`out` holds the same softmax and is what comes back."""
+    """`maps` writes the same softmax into `out` and returns it."""
     s = drawn(3, 1, 2, 2, 4, 4)
     place = torch.empty_like(s)
     assert at.maps(s, None, place) is place
@@ -169,14 +169,14 @@ def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkey
     q, k, v, lambdas = parts(40 + c, 5, c, 2, n, 3, 4)
     structure = at.ScoreModifiers(padding(lengths, n) if padded else None)
     wanted = by_loops(q, k, v, lambdas, 0.7, lengths)
-    kept = tuple(x.clone() for x in (q, k, v, lambdas))
+    copies = tuple(x.clone() for x in (q, k, v, lambdas))
     for elements in (at.CACHED_ELEMENTS, 2 * c * 2 * n * n, 1):
         monkeypatch.setattr(at, "CACHED_ELEMENTS", elements)
         with torch.no_grad():
             out = at.attend(q, k, v, lambdas, 0.7, structure)
         for b, (want, *_) in enumerate(wanted):
             np.testing.assert_allclose(out[b, :, : lengths[b]], want, atol=1e-12)
-    assert all(torch.equal(x, y) for x, y in zip((q, k, v, lambdas), kept, strict=True))
+    assert all(torch.equal(x, y) for x, y in zip((q, k, v, lambdas), copies, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkey
     ],
 )
 def test_attend_takes_the_cheap_backend(backend: str, components: int, window: int, grad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the number of components, the pattern and how much it leaves out, and whether gradients are wanted."""
+    """`attend` chooses its backend by the number of components, the pattern, the share of hidden keys, and whether gradients are needed."""
     monkeypatch.setattr(at, "NARROW", 31)
     called: list[str] = []
     for name in ("_fused", "_mixed", "_banded"):

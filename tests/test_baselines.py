@@ -43,28 +43,28 @@ def network(kind: str) -> Recurrent | Convolutional:
 
 def test_the_lstm_is_that_of_torch_by_hand() -> None:
     """One two-layer LSTM of torch.nn with the same weights, each text by itself, the mean of its states."""
-    ours, given = network("bilstm"), inputs(9, 1, 4)
+    ours, batch = network("bilstm"), inputs(9, 1, 4)
     whole = nn.LSTM(12, 6, num_layers=2, batch_first=True, bidirectional=True)
     state = {}
     for layer, lstm in enumerate(ours.lstms):  # type: ignore[arg-type]
         state |= {name.replace("l0", f"l{layer}"): tensor for name, tensor in lstm.state_dict().items()}
     whole.load_state_dict(state)
     with torch.no_grad():
-        got = ours(given)
+        got = ours(batch)
         for text, n in enumerate((9, 1, 4)):
-            states, _ = whole(ours.embedding(given.ids[text : text + 1, :n]))
+            states, _ = whole(ours.embedding(batch.ids[text : text + 1, :n]))
             torch.testing.assert_close(got.pooled[text], states[0].mean(dim=0), rtol=0, atol=1e-6)
             torch.testing.assert_close(got.logits[text], ours.classifier(states[0].mean(dim=0)), rtol=0, atol=1e-6)
 
 
 def test_the_convolution_is_that_of_a_loop() -> None:
     """Each filter at each place over the tokens around it, zeros outside the text, ReLU, the maximum."""
-    ours, given = network("cnn"), inputs(9, 1, 4)
+    ours, batch = network("cnn"), inputs(9, 1, 4)
     with torch.no_grad():
-        got = ours(given).pooled
+        got = ours(batch).pooled
         for text, n in enumerate((9, 1, 4)):
-            x = ours.embedding(given.ids[text, :n])
-            found = []
+            x = ours.embedding(batch.ids[text, :n])
+            maxima = []
             for width, conv in zip((3, 4, 5), ours.filters, strict=True):  # type: ignore[arg-type]
                 for f in range(4):
                     best = 0.0
@@ -75,26 +75,26 @@ def test_the_convolution_is_that_of_a_loop() -> None:
                             if 0 <= place < n:
                                 total += float(conv.weight[f, :, tap] @ x[place])
                         best = max(best, total)
-                    found.append(best)
-            np.testing.assert_allclose(got[text].numpy(), found, atol=1e-5)
+                    maxima.append(best)
+            np.testing.assert_allclose(got[text].numpy(), maxima, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["bilstm", "cnn"])
 def test_padding_changes_nothing(kind: str) -> None:
-    ours, given = network(kind), inputs(9, 30, 2)
+    ours, batch = network(kind), inputs(9, 30, 2)
     with torch.no_grad():
-        together = ours(given).logits
+        together = ours(batch).logits
         for text, n in enumerate((9, 30, 2)):
-            torch.testing.assert_close(ours(Inputs(given.ids[text : text + 1, :n])).logits[0], together[text], rtol=0, atol=1e-6)
+            torch.testing.assert_close(ours(Inputs(batch.ids[text : text + 1, :n])).logits[0], together[text], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["bilstm", "cnn"])
 def test_parameters(kind: str) -> None:
     """The sizes that the SentiFormer paper names, at a vocabulary of 1,000: two layers of 256, widths 3, 4 and 5."""
-    made = Recurrent(RecurrentConfig(1000, 2)) if kind == "bilstm" else Convolutional(ConvolutionalConfig(1000, 2))
+    built = Recurrent(RecurrentConfig(1000, 2)) if kind == "bilstm" else Convolutional(ConvolutionalConfig(1000, 2))
     lstm = sum(2 * 4 * 256 * (size + 256 + 2) for size in (512, 512)) + 1000 * 512 + 2 * 513
     convolution = 100 * (300 * (3 + 4 + 5) + 3) + 1000 * 300 + 2 * 301
-    assert made.parameters_count() == {"bilstm": lstm, "cnn": convolution}[kind]
+    assert built.parameters_count() == {"bilstm": lstm, "cnn": convolution}[kind]
 
 
 @pytest.mark.parametrize("kind", ["bilstm", "cnn"])
@@ -108,8 +108,8 @@ def test_a_run_is_like_any_other(kind: str, tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_allclose(model.predict([TEXT])[list(run.labels)].to_numpy()[0], trace.probabilities, atol=1e-5)
     assert trace.attention is None and not trace.has_maps and trace.hidden is not None
     assert trace.hidden.shape == (model.capabilities.layers + 1, len(trace.tokens), model.config.width)
-    found = integrate(model, trace)
-    assert abs(found.gap) < 0.05 * max(1, abs(found.rise))
+    integrated = integrate(model, trace)
+    assert abs(integrated.gap) < 0.05 * max(1, abs(integrated.rise))
     falls = removal(model, trace)
     assert falls.shape == (len(trace.tokens),) and np.abs(falls).max() > 0
     with pytest.raises(InputError, match="no gates"):
@@ -134,7 +134,7 @@ def test_resuming_is_bit_for_bit(kind: str, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_gradients_reach_the_embedding_only_where_the_text_is() -> None:
-    ours, given = network("cnn"), inputs(9, 3)
-    vectors = ours.table[given.ids].detach().requires_grad_()
-    slopes = torch.autograd.grad(F.softmax(ours(Inputs(given.ids, given.mask, vectors=vectors)).logits, -1)[:, 0].sum(), vectors)[0]
+    ours, batch = network("cnn"), inputs(9, 3)
+    vectors = ours.table[batch.ids].detach().requires_grad_()
+    slopes = torch.autograd.grad(F.softmax(ours(Inputs(batch.ids, batch.mask, vectors=vectors)).logits, -1)[:, 0].sum(), vectors)[0]
     assert float(slopes[1, 3:].abs().max()) == 0 < float(slopes[1, :3].abs().max())

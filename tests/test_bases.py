@@ -61,7 +61,7 @@ def test_rounded_weights_are_near_and_rows_are_those_of_the_whole(bits: int) -> 
 
 
 def test_weights_on_a_grid_keep_their_codes_and_scales() -> None:
-    """As those of a 4-bit release in half precision: the largest of a block is -8 steps."""
+    """Weights that already lie on a 4-bit grid in half precision keep their codes and scales; the largest entry of a block is -8 steps."""
     rng = torch.Generator().manual_seed(2)
     codes = torch.randint(-8, 8, (6, 32), generator=rng)
     codes[:, 5] = -8
@@ -92,7 +92,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def is_installed(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def only_these_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Runs and bases of this file only."""
     monkeypatch.setattr("sentviz.runs.store.SHIPPED", root / "nowhere")
     monkeypatch.setenv("SENTVIZ_RUNS", str(root))
@@ -136,27 +136,29 @@ def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
     base, ids = find_base("tiny"), torch.tensor([[2, 9, 20, 11, 3]])
     settings = base.settings | {"classes": 2, "segments": 1}
     more = {"components": 2, "mixing": "free", "lambda_start": ((0.0,),) * 3, "lambda_std": 0.0}
-    one, two = (based(base, EncoderConfig(**(settings | each)))[0].eval() for each in ({}, more))
-    two.classifier.load_state_dict(one.classifier.state_dict())
+    single, two = (based(base, EncoderConfig(**(settings | each)))[0].eval() for each in ({}, more))
+    two.classifier.load_state_dict(single.classifier.state_dict())
     with torch.inference_mode():
-        np.testing.assert_allclose(two(Inputs(ids)).logits, one(Inputs(ids)).logits, atol=1e-6)
+        np.testing.assert_allclose(two(Inputs(ids)).logits, single(Inputs(ids)).logits, atol=1e-6)
 
 
 def test_bases_are_found_by_name_and_are_no_runs(root: Path, trained: Run) -> None:
     assert list(bases()) == ["tiny"] and "bases/tiny" not in runs()
     assert find_base("tiny").digest == trained.config["base"]["digest"]
-    found = CliRunner().invoke(main, ["base", "list"])
-    assert found.exit_code == 0 and "nobody/tiny" in found.output and "3 layers, width 32" in found.output
+    listing = CliRunner().invoke(main, ["base", "list"])
+    assert listing.exit_code == 0 and "nobody/tiny" in listing.output and "3 layers, width 32" in listing.output
 
 
 def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its folder by a name below SENTVIZ_MODELS; a remark may be corrected, and the digest stays."""
+    """The command finds a folder by its name below SENTVIZ_MODELS; a corrected remark leaves the digest as it was."""
     bert_folder(tmp_path / "models" / "some-bert")
     monkeypatch.setenv("SENTVIZ_MODELS", str(tmp_path / "models"))
-    made = CliRunner().invoke(main, ["base", "add", "some-bert", "other", "--bits", "4", "--license", "MIT", "-o", str(tmp_path / "bases")])
-    assert made.exit_code == 0, made.output
+    result = CliRunner().invoke(
+        main, ["base", "add", "some-bert", "other", "--bits", "4", "--license", "MIT", "-o", str(tmp_path / "bases")]
+    )
+    assert result.exit_code == 0, result.output
     base = Base("other", tmp_path / "bases" / "other")
-    assert base.digest in made.output and base.settings["pooling"] == "mean" and base.card["license"] == "MIT"
+    assert base.digest in result.output and base.settings["pooling"] == "mean" and base.card["license"] == "MIT"
     (base.folder / "base.json").write_text(json.dumps(base.card | {"remark": "as published"}))
     assert Base("other", base.folder).digest == base.digest
     lost = CliRunner().invoke(main, ["base", "add", "nowhere", "other", "-o", str(tmp_path)])
@@ -199,7 +201,9 @@ def test_a_loaded_run_has_plain_weights(trained: Run) -> None:
 
 @pytest.mark.slow
 def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
-    """With only the upper layer adapted: nothing below it has a gradient, and resume points hold what is learned only."""
+    """A stopped and resumed training equals an uninterrupted one bit for bit. Only the upper layer is adapted, and no lower one has a
+    gradient.
+    """
     recipe = replace(based_recipe(adapter_layers=1), weights=find_base("tiny").digest)
     whole = Trainer(BasedSubject(recipe), tmp_path / "whole")
     whole.fit(progress=False)
@@ -222,7 +226,7 @@ def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_all_weights_of_the_upper_layers_can_be_trained(root: Path, tmp_path: Path) -> None:
-    """Without a rank: whole matrices instead of changes, the rest still the base's."""
+    """With `adapter_rank` 0 the matrices of the upper layers are stored completely, and the other layers stay those of the base."""
     run = train(based_recipe(adapter_rank=0, adapter_layers=2, learning_rate=2e-3), tmp_path, progress=False)
     names = {name.split(".int8")[0].split(".scale")[0] for name in load_file(run.folder / "model.safetensors")}
     assert {name.split(".")[1] for name in names if name.startswith("blocks.")} == {"1", "2"}
@@ -231,7 +235,7 @@ def test_all_weights_of_the_upper_layers_can_be_trained(root: Path, tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_lexicon_enters_the_scores_of_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the ending of its name; polarities lie with the run, specials are neutral."""
+    """A model name that ends with an injection adds the lexicon; its polarities are stored with the run, and special tokens are neutral."""
     from sentviz.data.lexicon import Lexicon
 
     terms = Lexicon("lexicon_en_vader", ("warm", "dull"), np.array([[2.0, 0, 0], [0, 0, 2.0]]))
@@ -260,7 +264,7 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda config, weights: config["base"].update(name="mpnet"), "The base 'mpnet' is not here"),
         (lambda config, weights: config["base"].update(digest="0" * 12), "is another one"),
@@ -272,10 +276,10 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
         (lambda config, weights: config["model"].update(ffn_width=65), "does not fit this model: blocks.0.ffn"),
     ],
 )
-def test_a_run_that_does_not_fit_its_base_is_refused_in_a_sentence(change: Any, said: str, trained: Run, tmp_path: Path) -> None:
+def test_a_run_that_does_not_fit_its_base_is_refused_in_a_sentence(change: Any, message: str, trained: Run, tmp_path: Path) -> None:
     with pytest.raises(RunError) as error:
         load(_run(trained, tmp_path / "toy" / "changed", change))
-    assert str(error.value).startswith("toy/changed: ") and said in str(error.value)
+    assert str(error.value).startswith("toy/changed: ") and message in str(error.value)
 
 
 @pytest.mark.slow
@@ -300,7 +304,7 @@ def test_a_damaged_base_is_said_of_the_runs_that_need_it_and_of_no_other(
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"max_length": 600}, "reads 600 tokens; the base tiny has positions for 24"),
         ({"adapter_layers": 4}, "trains 4 layers; the base tiny has 3"),
@@ -310,28 +314,28 @@ def test_a_damaged_base_is_said_of_the_runs_that_need_it_and_of_no_other(
         ({"shape": {"depth": 3}}, "depth"),
     ],
 )
-def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises((InputError, RunError)) as error:
         train(based_recipe(**changes), tmp_path, progress=False)
-    assert said in str(error.value) and not any(tmp_path.iterdir())
+    assert message in str(error.value) and not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"model": "minilm"}, "A run on the base tiny is called tiny, or tiny- with"),
         ({"model": "tiny-faster"}, "not 'tiny-faster'"),
         ({"model": "tiny-last-scaled"}, "tiny-last-scaled injects a lexicon, and the recipe names none"),
     ],
 )
-def test_a_run_on_a_base_is_called_after_it(changes: dict[str, Any], said: str) -> None:
+def test_a_run_on_a_base_is_called_after_it(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
         based_recipe(**changes)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    """More entries than the table has rows; a file that is none."""
+    """A tokenizer with more entries than the table has rows is refused, and so is a file of another kind."""
     folder = bert_folder(tmp_path / "other")
     with pytest.raises(RunError, match="they do not belong together"):
         PretrainedTokenizer.of_file(folder / "tokenizer.json", 20)
@@ -349,8 +353,8 @@ def test_long_texts_and_unknown_letters_are_said(trained: Run) -> None:
     assert len(trace.tokens) == 24 and trace.dropped == 600 - 22
     trace = model.trace("warm 정원 song")
     assert trace.unknown.tolist() == [False, False, True, False, False] and trace.tokens[2] == "정원"
-    said = [sentence for kind, sentence in remarks(trace, trained) if kind == "unknown"]
-    assert "The model's vocabulary lacks “정원” (6 bytes): it reads an unknown token instead." in said
+    notes = [sentence for kind, sentence in remarks(trace, trained) if kind == "unknown"]
+    assert "The model's vocabulary lacks “정원” (6 bytes): it reads an unknown token instead." in notes
 
 
 def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path: Path) -> None:
@@ -376,21 +380,21 @@ def test_codes_say_their_shape() -> None:
 @pytest.mark.slow
 def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packed and listed with the run; what is here already is not fetched again, and a base that was changed on the way is not kept."""
-    made = {one.name: one for one in release([find_base("tiny"), trained], tmp_path / "release")}
-    assert made["toy/tiny"].base == "bases/tiny" and not made["bases/tiny"].base
-    assert read_index(tmp_path / "release" / "release.json") == made and with_bases(["toy/tiny"], made) == ["bases/tiny", "toy/tiny"]
+    packed = {entry.name: entry for entry in release([find_base("tiny"), trained], tmp_path / "release")}
+    assert packed["toy/tiny"].base == "bases/tiny" and not packed["bases/tiny"].base
+    assert read_index(tmp_path / "release" / "release.json") == packed and with_bases(["toy/tiny"], packed) == ["bases/tiny", "toy/tiny"]
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "empty"))
     monkeypatch.chdir(tmp_path)
-    damaged = replace(made["bases/tiny"], sha256="0" * 64)
+    damaged = replace(packed["bases/tiny"], sha256="0" * 64)
     with pytest.raises(DataMissingError, match="bases/tiny"):
-        get("toy/tiny", str(tmp_path / "release"), known=made | {"bases/tiny": damaged})
+        get("toy/tiny", str(tmp_path / "release"), known=packed | {"bases/tiny": damaged})
     assert not (tmp_path / "home" / "runs" / "bases" / "tiny").exists()
-    assert get("toy/tiny", str(tmp_path / "release"), known=made) == tmp_path / "home" / "runs" / "toy" / "tiny"
+    assert get("toy/tiny", str(tmp_path / "release"), known=packed) == tmp_path / "home" / "runs" / "toy" / "tiny"
     assert load("toy/tiny").predict(["a warm song"])["label"].tolist() == ["positive"]
-    assert all(map(is_here, made.values())) and get("bases/tiny", str(tmp_path / "release"), known=made) is None
+    assert all(map(is_here, packed.values())) and get("bases/tiny", str(tmp_path / "release"), known=packed) is None
     shutil.rmtree(tmp_path / "home")
-    assert get("toy/tiny", str(trained.folder.parent.parent), known=made) is not None and set(bases()) == {"tiny"}
+    assert get("toy/tiny", str(trained.folder.parent.parent), known=packed) is not None and set(bases()) == {"tiny"}
 
 
 @pytest.mark.slow
@@ -402,12 +406,12 @@ def test_the_card_names_the_base(trained: Run, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 def test_a_run_on_a_base_is_written_as_onnx_with_its_table_expanded(trained: Run, tmp_path: Path) -> None:
-    """With its tokenizer; it answers as the run does."""
+    """The exported folder holds the tokenizer and answers as the run does, to 1e-4."""
     pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
     from sentviz.serving import onnx
 
     onnx.export(trained, tmp_path / "out")
-    there, is_installed = onnx.load(tmp_path / "out"), load(trained)
+    there, own = onnx.load(tmp_path / "out"), load(trained)
     texts = ["what a warm, clever song we saw!", "a dull garden"]
-    np.testing.assert_allclose(there.predict(texts)[list(trained.labels)], is_installed.predict(texts)[list(trained.labels)], atol=1e-4)
-    assert isinstance(there.tokenizer, PretrainedTokenizer) and isinstance(is_installed.network.embedding, CodedEmbedding)
+    np.testing.assert_allclose(there.predict(texts)[list(trained.labels)], own.predict(texts)[list(trained.labels)], atol=1e-4)
+    assert isinstance(there.tokenizer, PretrainedTokenizer) and isinstance(own.network.embedding, CodedEmbedding)

@@ -40,19 +40,19 @@ def pair(n: int = 9, first: int = 5) -> Trace:
     return fake_trace(n).replace(text_pair="and another", segments=(np.arange(n) >= first).astype(np.int64))
 
 
-def held(page: str) -> dict[str, Any]:
-    """What the page hands to BertViz."""
-    found = re.search(r'<script type="application/json" id="maps">(.*?)</script>', page, re.DOTALL)
-    assert found
-    data: dict[str, Any] = json.loads(found[1])
+def bertviz_data(page: str) -> dict[str, Any]:
+    """Return the data that the page passes to BertViz."""
+    script = re.search(r'<script type="application/json" id="maps">(.*?)</script>', page, re.DOTALL)
+    assert script
+    data: dict[str, Any] = json.loads(script[1])
     return data
 
 
 def note(page: str) -> str:
     """The words above the view."""
-    found = re.search(r'<p dir="auto">(.*?)</p>', page, re.DOTALL)
-    assert found
-    return unescape(found[1])
+    paragraph = re.search(r'<p dir="auto">(.*?)</p>', page, re.DOTALL)
+    assert paragraph
+    return unescape(paragraph[1])
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -60,7 +60,7 @@ def note(page: str) -> str:
 def test_the_numbers_are_the_traces(view: View, component: int | str) -> None:
     """Every weight to four digits after the point, every token, layers and heads counted from 1."""
     trace = fake_trace(7, layers=3, heads=2)
-    data = held(bertviz_html(trace, view, component))
+    data = bertviz_data(bertviz_html(trace, view, component))
     maps = np.array([[trace.map(layer, head, component) for head in range(2)] for layer in range(3)])
     np.testing.assert_allclose(data["attention"][0]["attn"], maps / max(1, maps.max()), atol=5.1e-5)
     assert data["attention"][0]["left_text"] == data["attention"][0]["right_text"] == list(trace.tokens)
@@ -70,7 +70,7 @@ def test_the_numbers_are_the_traces(view: View, component: int | str) -> None:
 def test_a_choice_of_layers_and_heads() -> None:
     """Only those, in the order given; others of the trace are not in the page."""
     trace = fake_trace(6, layers=3, heads=4)
-    data = held(bertviz_html(trace, layers=[2], heads=[3, 1]))
+    data = bertviz_data(bertviz_html(trace, layers=[2], heads=[3, 1]))
     np.testing.assert_allclose(data["attention"][0]["attn"], [[trace.map(2, 3), trace.map(2, 1)]], atol=5.1e-5)
     assert (data["layer"], data["include_layers"], data["include_heads"]) == (3, [3], [4, 2])
     with pytest.raises(KeyError, match="layers 0, 1, 2, not 7"):
@@ -84,7 +84,7 @@ def test_a_choice_of_queries() -> None:
     trace = fake_trace(6)
     assert trace.attention is not None
     some = trace.replace(query_ids=(1, 4), attention=np.array(trace.attention[:, :, [1, 4]]))
-    part = held(bertviz_html(some))["attention"][0]
+    part = bertviz_data(bertviz_html(some))["attention"][0]
     assert (part["left_text"], len(part["right_text"])) == (["word0", "word3"], 6)
     np.testing.assert_allclose(part["attn"], some.attention, atol=5.1e-5)
 
@@ -95,7 +95,7 @@ def test_weights_above_one_are_scaled_and_the_factor_is_said() -> None:
     assert trace.attention is not None
     large = trace.replace(attention=trace.attention * np.float32(2.5 / trace.attention.max()))
     page = bertviz_html(large)
-    np.testing.assert_allclose(held(page)["attention"][0]["attn"], large.attention / 2.5, atol=5.1e-5)
+    np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], large.attention / 2.5, atol=5.1e-5)
     assert "divided by 2.50, the largest" in note(page)
     assert "divided" not in note(bertviz_html(large, component=0))
 
@@ -105,7 +105,7 @@ def test_negative_weights_are_left_out_and_their_mass_is_said() -> None:
     trace = fake_trace(8, signed=True)
     assert trace.attention is not None and trace.attention.min() < 0
     page = bertviz_html(trace)
-    np.testing.assert_allclose(held(page)["attention"][0]["attn"], trace.attention.clip(0), atol=5.1e-5)
+    np.testing.assert_allclose(bertviz_data(page)["attention"][0]["attn"], trace.attention.clip(0), atol=5.1e-5)
     share = -trace.attention[trace.attention < 0].sum() / np.abs(trace.attention).sum()
     assert f"Negative weights, {share:.1%}" in note(page)
     assert "Negative" not in note(bertviz_html(trace, component=1))
@@ -115,7 +115,7 @@ def test_a_pair_has_the_filter_of_bertviz() -> None:
     """All, and each text to each text, as blocks of the same map."""
     trace = pair(9, 5)
     page = bertviz_html(trace)
-    parts = {part["name"]: part for part in held(page)["attention"]}
+    parts = {part["name"]: part for part in bertviz_data(page)["attention"]}
     assert list(parts) == ["All", "Text A → text A", "Text A → text B", "Text B → text A", "Text B → text B"]
     assert trace.attention is not None
     np.testing.assert_allclose(parts["Text A → text B"]["attn"], trace.attention[:, :, :5, 5:], atol=5.1e-5)
@@ -131,14 +131,14 @@ def test_hostile_tokens_stay_text(view: View) -> None:
     for mark in ("<script", "</script", "<img", "<!--", "onerror"):
         strip = re.compile(r'(?<=id="maps">).*?(?=</script>)', re.DOTALL)
         assert strip.sub("", hostile).count(mark) == strip.sub("", harmless).count(mark), mark
-    shown = held(hostile)["attention"][0]["left_text"]
-    assert shown[1].startswith("</script") and shown[4] == '"' and shown[7] == "&lt;b&gt;"[:11]
+    labels = bertviz_data(hostile)["attention"][0]["left_text"]
+    assert labels[1].startswith("</script") and labels[4] == '"' and labels[7] == "&lt;b&gt;"[:11]
     assert hostile.encode("utf-8")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_inert_json_is_json_without_markup(text: str) -> None:
-    """It reads back as what went in, and holds neither markup nor anything outside ASCII."""
+    """Inert JSON is read back unchanged, and holds neither markup nor characters outside ASCII."""
     written = inert_json({text: [text]})
     assert json.loads(written) == {text: [text]}
     assert written.isascii() and not set("<>&") & set(written)
@@ -186,13 +186,13 @@ def test_the_height_grows_with_the_tokens() -> None:
 
 
 def test_a_view_that_bertviz_lacks() -> None:
-    """One sentence."""
+    """An unknown view is refused in one sentence."""
     with pytest.raises(InputError, match="head view and a model view"):
         bertviz_html(fake_trace(4), "neuron")  # type: ignore[arg-type]
 
 
 def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file, the package and the command."""
+    """A missing package gives an error with the file, the package and the command."""
     from importlib.metadata import PackageNotFoundError
 
     def nowhere(name: str) -> None:
@@ -200,12 +200,12 @@ def test_a_missing_package_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(bertviz_view, "distribution", nowhere)
     caches = (bertviz_view._libraries, bertviz_view._file)
-    for one in caches:
-        one.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
     with pytest.raises(SentvizError, match=r"views need \S+\.js of \S+: python -m pip install bertviz"):
         bertviz_html(fake_trace(4))
-    for one in caches:
-        one.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from sentviz.analysis.embeddings.cache import Cache
 
 
 def test_a_file_that_another_process_pruned_is_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes between being listed and being looked at; what was just written stays and counts as written."""
+    """A file may be deleted between listing and reading; the entry just written stays and is counted as written."""
     cache = Cache(tmp_path, disk=1)
     cache.put("old", {"x": np.zeros(100)})
     stat = Path.stat
@@ -27,8 +27,8 @@ def test_a_file_that_another_process_pruned_is_no_problem(tmp_path: Path, monkey
     cache.put("new", {"x": np.ones(100)})
     assert cache.problem == ""
     monkeypatch.undo()
-    found = Cache(tmp_path).get("new")
-    assert found is not None and (found["x"] == 1).all() and Cache(tmp_path).get("old") is None
+    value = Cache(tmp_path).get("new")
+    assert value is not None and (value["x"] == 1).all() and Cache(tmp_path).get("old") is None
 
 
 def test_a_file_that_may_not_be_removed_is_no_problem_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

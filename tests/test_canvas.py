@@ -33,13 +33,13 @@ def scene(text: str = TEXT, **more: Any) -> Scene:
 
 def decoded(maps: dict[str, Any], part: int) -> np.ndarray:
     """(L, H, s, s) weights as the browser reads them."""
-    one, shape = maps["codes"][part], (len(maps["layers"]), len(maps["heads"]), len(maps["shown"]), len(maps["shown"]))
-    codes = np.frombuffer(b64decode(one["codes"]), np.int8 if one["signed"] else np.uint8).astype(float).reshape(shape)
-    return np.asarray(one["scale"] * codes * np.abs(codes))
+    stored, shape = maps["codes"][part], (len(maps["layers"]), len(maps["heads"]), len(maps["shown"]), len(maps["shown"]))
+    codes = np.frombuffer(b64decode(stored["codes"]), np.int8 if stored["signed"] else np.uint8).astype(float).reshape(shape)
+    return np.asarray(stored["scale"] * codes * np.abs(codes))
 
 
 def test_every_map_is_sent_within_its_rounding() -> None:
-    """Effective and components of all heads, one part after the other."""
+    """The effective map and the components of all heads are sent one after the other, within their rounding."""
     of = scene()
     maps = canvas_data(of)["maps"]
     assert maps["parts"] == ["effective", "A₁", "A₂"] and maps["hidden"] == 0
@@ -50,7 +50,7 @@ def test_every_map_is_sent_within_its_rounding() -> None:
 
 
 def test_a_long_text_sends_the_tokens_that_receive_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most 64 a side, also where maps are made a band at a time; the share of the others is said, and all words are there."""
+    """At most 64 tokens are sent, also if maps are computed in bands; the share of the others is stated, and all words are sent."""
     of = scene(" ".join([TEXT] * 12))
     data, n = canvas_data(of), len(of.trace.tokens)
     received = np.abs(of.trace.stack()).sum(axis=(0, 1, 2))
@@ -78,7 +78,7 @@ def test_the_strongest_head_is_shown_unless_another_is_chosen() -> None:
 
 
 def test_scores_units_and_the_answer_before() -> None:
-    """As given; what is no number is null."""
+    """Scores are sent unchanged, and a value that is not a number is sent as null."""
     scores = np.linspace(-1, 1, 12, dtype=np.float32)
     scores[3] = np.nan
     units, before = [[0, 1], [4]], np.array([0.75, 0.25], dtype=np.float32)
@@ -113,9 +113,9 @@ def test_other_data_has_another_mark_and_a_text_its_own() -> None:
     """The browser draws anew where anything but the pinned token changed."""
     pinned = canvas_data(scene(pinned=1))
     assert (pinned["pinned"], canvas_data(scene())["pinned"]) == (1, None) and pinned["mark"] == canvas_data(scene())["mark"]
-    one, again, other = canvas_data(scene()), canvas_data(scene()), canvas_data(scene("a dull song"))
+    first, again, another_text = canvas_data(scene()), canvas_data(scene()), canvas_data(scene("a dull song"))
     changed = canvas_data(scene(before=np.array([1, 0], np.float32)))
-    assert one["mark"] == again["mark"] != changed["mark"] and one["text"] == changed["text"] != other["text"]
+    assert first["mark"] == again["mark"] != changed["mark"] and first["text"] == changed["text"] != another_text["text"]
 
 
 def test_a_model_without_maps_shows_words_and_answer() -> None:
@@ -150,16 +150,16 @@ def test_every_step_has_plain_words_a_formula_and_its_term() -> None:
 
 
 def test_the_file_is_whole_and_words_in_it_are_text() -> None:
-    """The same bytes for the same scene, no address, nothing of the text as markup."""
+    """The file has the same bytes for the same scene, holds no address, and shows a hostile text as text."""
     of = scene("a <script>alert(1)</script> song", title="“<b>”")
-    made = canvas_html(of, about="run & seed")
-    assert made == canvas_html(scene("a <script>alert(1)</script> song", title="“<b>”"), about="run & seed")
-    assert "alert(1)" not in made and "<b>”" not in made and "run &amp; seed" in made
-    assert "http" not in made.split("<body>")[1].replace("http://www.w3.org/2000/svg", "")
+    page = canvas_html(of, about="run & seed")
+    assert page == canvas_html(scene("a <script>alert(1)</script> song", title="“<b>”"), about="run & seed")
+    assert "alert(1)" not in page and "<b>”" not in page and "run &amp; seed" in page
+    assert "http" not in page.split("<body>")[1].replace("http://www.w3.org/2000/svg", "")
 
 
 @pytest.mark.parametrize(
-    ("given", "name", "sizes", "found"),
+    ("message", "name", "sizes", "expected"),
     [
         ({"at": [1, 0, 2]}, "pick", (2, 4, 3), (1, 0, 2)),
         ({"at": [1, -1, 0]}, "pick", (2, 4, 3), (1, -1, 0)),
@@ -178,7 +178,7 @@ def test_the_file_is_whole_and_words_in_it_are_text() -> None:
     ],
 )
 def test_what_the_browser_says_is_checked(
-    given: Any, name: str, sizes: tuple[int, ...], found: Any, monkeypatch: pytest.MonkeyPatch
+    message: Any, name: str, sizes: tuple[int, ...], expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamlit.session_state", {"canvas": {name: given}})
-    assert chosen("canvas", name, *sizes) == found
+    monkeypatch.setattr("streamlit.session_state", {"canvas": {name: message}})
+    assert chosen("canvas", name, *sizes) == expected

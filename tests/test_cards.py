@@ -36,9 +36,9 @@ def test_every_run_has_a_card(run: Run) -> None:
     text = card(run, SHIPPED)
     read, metrics = ModelCard(text, ignore_metadata_errors=False), run.metrics()
     assert read.data.model_name == run.name
-    said = {(one.dataset_split, one.metric_type): one.metric_value for one in read.data.eval_results}
+    values = {(result.dataset_split, result.metric_type): result.metric_value for result in read.data.eval_results}
     splits = metrics.keys() & {"test", "official_test"}
-    assert said == {(split, kind): metrics[split][kind]["value"] for split in splits for kind in ("accuracy", "f1_macro")}
+    assert values == {(split, kind): metrics[split][kind]["value"] for split in splits for kind in ("accuracy", "f1_macro")}
     assert re.findall(r"^## (.*)$", read.text, re.MULTILINE) == SECTIONS
     for table in re.findall(r"(?:^\|.*\n)+", read.text, re.MULTILINE):
         rows = table.replace("\\|", "").splitlines()
@@ -91,7 +91,9 @@ def test_seeds_and_prints_stand_beside() -> None:
 
 
 def test_calibration_is_worked_out_from_the_predictions(tmp_path: Path) -> None:
-    """Against loops over bins of width one fifteenth; a run that nobody asked says so, one of no known data set too."""
+    """The calibration error equals a loop over 15 bins of equal width. The card of a run without weights says so, and one of an unknown
+    data set too.
+    """
     run = made_run(tmp_path, "mine", "vanilla", wrong=30)
     frame = run.frame("test.parquet")
     bins: dict[int, list[tuple[float, bool]]] = {}
@@ -112,11 +114,11 @@ BINS = 15
 def test_the_page_shows_the_card() -> None:
     """Once it is opened, of the run in focus."""
     app = opened("runs")
-    assert not any("## Calibration" in one.value for one in app.code)
+    assert not any("## Calibration" in block.value for block in app.code)
     app = opened("runs", run="imdb/hardmax-d2")
     app.session_state["card"] = True
     app.run()
-    assert any("# imdb/hardmax-d2" in one.value and "## Calibration" in one.value for one in app.code) and not app.exception
+    assert any("# imdb/hardmax-d2" in block.value and "## Calibration" in block.value for block in app.code) and not app.exception
 
 
 def test_a_damaged_run_has_none(tmp_path: Path) -> None:

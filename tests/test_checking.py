@@ -22,25 +22,25 @@ pytestmark = pytest.mark.slow
 
 
 def test_runs_are_drawn_from_those_without_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a study's data set and models; the same seed draws the same, and no more than there are."""
-    here = [made_run(tmp_path, "sst2", model, seed) for model in ("vanilla", "diff") for seed in (0, 1)]
-    here.append(made_run(tmp_path, "imdb", "vanilla"))
+    """`drawn` samples the runs of a study without weights; the same seed gives the same sample, and at most all runs."""
+    available = [made_run(tmp_path, "sst2", model, seed) for model in ("vanilla", "diff") for seed in (0, 1)]
+    available.append(made_run(tmp_path, "imdb", "vanilla"))
     monkeypatch.setattr(Run, "has_weights", property(lambda run: run.name == "sst2/diff"))
-    assert sorted(run.name for run in drawn(here, "ndt", "sst2", 9)) == ["sst2/diff-s1", "sst2/vanilla", "sst2/vanilla-s1"]
-    some = [[run.name for run in drawn(here, "ndt", "sst2", 2, seed=seed)] for seed in (0, 0, 1, 2, 3)]
+    assert sorted(run.name for run in drawn(available, "ndt", "sst2", 9)) == ["sst2/diff-s1", "sst2/vanilla", "sst2/vanilla-s1"]
+    some = [[run.name for run in drawn(available, "ndt", "sst2", 2, seed=seed)] for seed in (0, 0, 1, 2, 3)]
     assert some[0] == some[1] and all(len(set(each)) == 2 for each in some) and len({tuple(each) for each in some}) > 1
-    assert {run.name for run in drawn(here, "ndt", "sst2", 9, models=["vanilla"])} == {"sst2/vanilla", "sst2/vanilla-s1"}
-    for runs, count, said in (([], 1, "without weights"), (here, 0, "at least one")):
-        with pytest.raises(InputError, match=said):
+    assert {run.name for run in drawn(available, "ndt", "sst2", 9, models=["vanilla"])} == {"sst2/vanilla", "sst2/vanilla-s1"}
+    for runs, count, message in (([], 1, "without weights"), (available, 0, "at least one")):
+        with pytest.raises(InputError, match=message):
             drawn(runs, "ndt", "sst2", count)
 
 
 def test_answers_are_compared_row_by_row(tmp_path: Path) -> None:
-    """Whatever their order; other rows and other classes are said."""
+    """Predictions are compared by row id, whatever their order; other rows and other classes are refused."""
     first = answering(tmp_path, "a", [True] * 6)
     assert beside(first, answering(tmp_path, "b", [True] * 6, order=[3, 1, 0, 2, 5, 4])) == Checked("a", 6, 0, 0.0)
-    other = beside(first, answering(tmp_path, "c", [True, False, True, True, False, True]))
-    assert (other.differ, other.largest) == (2, pytest.approx(0.7))
+    difference = beside(first, answering(tmp_path, "c", [True, False, True, True, False, True]))
+    assert (difference.differ, difference.largest) == (2, pytest.approx(0.7))
     with pytest.raises(RunError, match="other rows"):
         beside(first, answering(tmp_path, "d", [True] * 5))
     with pytest.raises(RunError, match="other classes"):
@@ -48,18 +48,21 @@ def test_answers_are_compared_row_by_row(tmp_path: Path) -> None:
 
 
 def test_a_run_trained_again_gives_its_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its own recipe; a copy whose answers were changed fails the command, an honest one passes it."""
+    """A run trained again by its recipe gives its predictions. The command passes such a copy and fails one with changed predictions."""
     use_toy_data(monkeypatch)
     run = train(toy_recipe("vanilla", epochs=1), tmp_path / "whole", progress=False)
     light(run, tmp_path / "toy" / "vanilla")
     copy = Run.open(tmp_path / "toy" / "vanilla", "toy/vanilla")
-    one = checked(copy, tmp_path / "again")
-    assert not copy.has_weights and (one.differ, one.n) == (0, len(copy.frame("test.parquet"))) and one.largest < 1e-6
+    comparison = checked(copy, tmp_path / "again")
+    assert not copy.has_weights and (comparison.differ, comparison.n) == (0, len(copy.frame("test.parquet"))) and comparison.largest < 1e-6
     stored = copy.frame("test.parquet")
     labels = list(copy.labels)
     wrong = SimpleNamespace(name=copy.name, labels=copy.labels, config=copy.config)
     wrong.frame = lambda name: pd.DataFrame(stored).assign(**{labels[0]: stored[labels[1]], labels[1]: stored[labels[0]]})
-    for planted, code, said in ((copy, 0, f"{one.n:,} of {one.n:,} answers equal"), (wrong, 1, "1 of these runs give other answers")):
+    for planted, code, message in (
+        (copy, 0, f"{comparison.n:,} of {comparison.n:,} answers equal"),
+        (wrong, 1, "1 of these runs give other answers"),
+    ):
         monkeypatch.setattr("sentviz.papers.studies.checking.drawn", lambda *_, planted=planted, **__: [planted])
         result = CliRunner().invoke(main, ["study", "ndt", "--dataset", "sst2", "--check", "1"])
-        assert result.exit_code == code and said in result.output
+        assert result.exit_code == code and message in result.output

@@ -1,4 +1,4 @@
-"""What a tweet is cleaned to, what its tokens are, and what of it they leave out; cases made by hand."""
+"""Cleaned text, tokens and uncovered text of tweets, for cases computed in the test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tweets() -> Tokenizer:
 
 @pytest.mark.parametrize(("text", "left"), CASES.items())
 def test_a_tweet_is_cleaned_as_the_paper_says(text: str, left: str) -> None:
-    """By hand, in the paper's order; both engines alike."""
+    """A tweet is cleaned as in cases written out in the paper's order, and both engines agree."""
     assert cleaned(text, "tweets") == left
     assert normalizer("tweets").normalize_str(text) == cleaned(text, "tweets")
 
@@ -73,10 +73,10 @@ def test_tokens_lead_back_to_the_tweet_as_it_was(tweets: Tokenizer) -> None:
     encoded = tweets.encode(text)
     assert [word.text for word in word_spans(text, encoded)] == ["I", "LOVE", "this", "don't", "stop"]
     assert all(text[start:end] == token for token, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True))
-    found = uncovered(text, encoded.offsets)
-    assert [removed for _, removed in found] == ["@Bob", ", http://a.b/c", ":)"]
+    uncovered_text = uncovered(text, encoded.offsets)
+    assert [removed for _, removed in uncovered_text] == ["@Bob", ", http://a.b/c", ":)"]
     before = [next(i for i, (start, _) in enumerate(encoded.offsets) if start == text.index(word)) for word in ("I", "don't")]
-    assert [place for place, _ in found] == [*before, len(encoded)]
+    assert [place for place, _ in uncovered_text] == [*before, len(encoded)]
 
 
 def test_nothing_is_uncovered_where_nothing_is_removed() -> None:
@@ -87,7 +87,7 @@ def test_nothing_is_uncovered_where_nothing_is_removed() -> None:
 
 @pytest.mark.parametrize("text", ["http://a.b/c", "@you :-)", "\U0001f600\U0001f600", "\u043f\u0440\u0438\u0432\u0435\u0442", "24/7 !!!"])
 def test_a_tweet_that_cleaning_empties_is_refused_by_name(tweets: Tokenizer, text: str) -> None:
-    for ask in (tweets.encode, lambda one: tweets.ids_batch(["fine", one])):
+    for ask in (tweets.encode, lambda tweet: tweets.ids_batch(["fine", tweet])):
         with pytest.raises(InputError, match=r"^Nothing is left after cleaning: this model does not read links, @names, .+\.$"):
             ask(text)
 
@@ -103,14 +103,14 @@ ENGLISH = {
 
 @pytest.mark.parametrize(("text", "left"), ENGLISH.items())
 def test_reviews_tweets_and_treebanks_are_written_alike(text: str, left: str) -> None:
-    """By hand; both engines alike."""
+    """Texts of all three kinds are cleaned as in written-out cases, and both engines agree."""
     assert cleaned(text, "english") == left == normalizer("english").normalize_str(text)
 
 
 def test_a_tokenizer_of_english_reads_them_alike_and_covers_the_text() -> None:
-    made = Tokenizer.train("english", [*ENGLISH, *CORPUS] * 3, min_count=1, vocab_size=400)
-    one, other = (made.encode(text, max_length=64) for text in ("Is n't it GOOD ?", "isn't it good?"))
-    assert one.ids.tolist() == other.ids.tolist() and made.kind == "bpe"
+    tokenizer = Tokenizer.train("english", [*ENGLISH, *CORPUS] * 3, min_count=1, vocab_size=400)
+    treebank, usual = (tokenizer.encode(text, max_length=64) for text in ("Is n't it GOOD ?", "isn't it good?"))
+    assert treebank.ids.tolist() == usual.ids.tolist() and tokenizer.kind == "bpe"
     text = "The Tower is n't far ."
-    read = made.encode(text, max_length=64)
+    read = tokenizer.encode(text, max_length=64)
     assert "".join(text[start:end] for start, end in read.offsets).replace(" ", "") == text.replace(" ", "")

@@ -40,8 +40,8 @@ def lab(colour: str) -> npt.NDArray[np.float64]:
     return np.array([116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)])
 
 
-def apart(one: str, other: str) -> float:
-    return float(np.linalg.norm(lab(one) - lab(other)))
+def apart(first: str, second: str) -> float:
+    return float(np.linalg.norm(lab(first) - lab(second)))
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -64,15 +64,15 @@ def test_sides_are_told_apart_by_all_eyes(theme: Theme, deficiency: str | None) 
 def test_no_two_roles_share_a_colour(theme: Theme) -> None:
     colours = palette(theme)
     roles = [class_colours(TWO, theme), [colours.minus, colours.plus], [colours.wrong, colours.right], list(colours.lines)]
-    for one, other in combinations(roles, 2):
-        for a in one:
-            for b in other:
+    for first, second in combinations(roles, 2):
+        for a in first:
+            for b in second:
                 assert apart(a, b) > 10, (a, b)
 
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_degrees_and_stars_are_in_order(theme: Theme) -> None:
-    """From orange to blue: the share of blue grows from class to class, and five stars look as five degrees do."""
+    """Colours of ordered classes run from orange to blue, with more blue in each class; five stars have the colours of five degrees."""
     degrees = class_colours(["very negative", "negative", "neutral", "positive", "very positive"], theme)
     assert class_colours([f"{k} star{'s' * (k > 1)}" for k in range(1, 6)], theme) == degrees
     hues = [lab(colour)[2] for colour in degrees[1:4]]
@@ -81,9 +81,9 @@ def test_degrees_and_stars_are_in_order(theme: Theme) -> None:
 
 
 def test_a_class_is_coloured_by_its_name() -> None:
-    """Not by its place; NLI's "neutral" is no sentiment."""
-    told = {"Negative": 0.25, "positive": 0.75, "neutral": 0.5, "bullish": 0.75, "very negative": 0.0, "9 stars": 1.0}
-    assert {name: tone(name) for name in told} == told
+    """A class has its colour by its name, not by its place; "neutral" of NLI counts as another class."""
+    places = {"Negative": 0.25, "positive": 0.75, "neutral": 0.5, "bullish": 0.75, "very negative": 0.0, "9 stars": 1.0}
+    assert {name: tone(name) for name in places} == places
     assert [tone(name) for name in ("spam", "not negative", "")] == [None] * 3
     assert class_colours(["positive", "negative"], "light") == class_colours(TWO, "light")[::-1]
     lines = list(palette("light").lines)
@@ -99,11 +99,11 @@ def test_the_greys_of_a_print_keep_their_lightness() -> None:
 
 
 def fills(plot: Any) -> list[str]:
-    found: list[str] = []
+    colours: list[str] = []
     for trace in plot.data:
         colour = trace.marker.color or trace.line.color
-        found += [colour] if isinstance(colour, str) else [one for one in colour or () if isinstance(one, str)]
-    return found
+        colours += [colour] if isinstance(colour, str) else [entry for entry in colour or () if isinstance(entry, str)]
+    return colours
 
 
 def points() -> pd.DataFrame:
@@ -113,7 +113,7 @@ def points() -> pd.DataFrame:
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_positive_is_the_same_everywhere(theme: Theme) -> None:
-    """In probabilities, layers, epochs, embeddings (on the page and as a file), t-SNE panels and the browser's own views."""
+    """ "positive" has the same colour in probabilities, layers, epochs, embeddings (page and file), t-SNE panels and browser views."""
     from sentviz.browser.canvas import _colours as canvas
     from sentviz.browser.film import _colours as through
     from sentviz.browser.particles import palettes
@@ -159,7 +159,7 @@ def test_right_and_wrong_and_for_and_against_have_their_own() -> None:
 
 
 def test_no_module_has_colours_of_its_own() -> None:
-    """Of the library and the pages; files for print and foreign views are named."""
+    """No module of the library and the app defines colours, except for the listed ones: files for print and the BertViz view."""
     own = {
         "figures/colours.py",
         "figures/style.py",
@@ -168,20 +168,20 @@ def test_no_module_has_colours_of_its_own() -> None:
         "papers/studies/export_paper.py",
         "browser/bertviz.py",
     }
-    found = [
+    literals = [
         path.relative_to(HERE).as_posix()
         for folder in ("sentviz", "app")
         for path in sorted((HERE / folder).rglob("*.py"))
         if re.search(r"[\"']#[0-9a-fA-F]{6}[\"']", path.read_text(encoding="utf-8"))
         and path.relative_to(HERE / folder).as_posix() not in own
     ]
-    assert not found
+    assert not literals
 
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_legend_shows_every_role_to_every_eye(theme: Theme) -> None:
     frame = colour_legend(theme).frame
     assert set(frame["seen"]) == {"as it is", "greys", *DEFICIENCIES} and frame["role"].nunique() == 6
-    shown = set(frame.loc[frame["seen"] == "as it is", "colour"])
+    colours = set(frame.loc[frame["seen"] == "as it is", "colour"])
     look = palette(theme)
-    assert {*look.classes, look.minus, look.plus, look.right, look.wrong, *look.lines, *look.sequential} <= shown
+    assert {*look.classes, look.minus, look.plus, look.right, look.wrong, *look.lines, *look.sequential} <= colours

@@ -23,10 +23,10 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
-def refused(arguments: Sequence[str | Path], said: str) -> None:
+def refused(arguments: Sequence[str | Path], message: str) -> None:
     result = run(*arguments)
     assert result.exit_code != 0 and isinstance(result.exception, SystemExit), result.output
-    assert said in result.output
+    assert message in result.output
 
 
 # ---- train ----------------------------------------------------------------------------------------------------------
@@ -35,14 +35,14 @@ def refused(arguments: Sequence[str | Path], said: str) -> None:
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
     """Recipes that training was asked for; none is trained."""
-    asked: list[Recipe] = []
+    recipes: list[Recipe] = []
 
     def stop(recipe: Recipe, *_: Any, **__: Any) -> None:
-        asked.append(recipe)
+        recipes.append(recipe)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sentviz.training, "train", stop)
-    return asked
+    return recipes
 
 
 def test_the_lexicon_of_the_command_is_the_models(trained: list[Recipe], tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_the_lexicon_of_the_command_is_the_models(trained: list[Recipe], tmp_pat
 
 
 def test_the_epochs_to_keep_are_the_recipes(trained: list[Recipe], tmp_path: Path) -> None:
-    """For every kind of model; none unless asked."""
+    """`--keep-epochs 3` reaches the recipe of both model kinds; without the option the recipe keeps 0 epochs."""
     for options in ((), ("--model", "hardmax-d2")):
         run("train", "sst2", *options, "--keep-epochs", "3", "-o", tmp_path)
         run("train", "sst2", *options, "-o", tmp_path)
@@ -65,7 +65,7 @@ def test_the_epochs_to_keep_are_the_recipes(trained: list[Recipe], tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--keep-epochs", "-1"), "is not in the range"),
         (("--injection", "nonsense", "--lexicon", "nonsense"), "--injection goes with --hub"),
@@ -81,28 +81,28 @@ def test_the_epochs_to_keep_are_the_recipes(trained: list[Recipe], tmp_path: Pat
         (("--threads", "0"), "is not in the range"),
     ],
 )
-def test_an_option_without_a_meaning_is_refused(options: tuple[str, ...], said: str, trained: list[Recipe], tmp_path: Path) -> None:
-    refused(["train", "sst2", "-o", tmp_path / "runs", *options], said)
+def test_an_option_without_a_meaning_is_refused(options: tuple[str, ...], message: str, trained: list[Recipe], tmp_path: Path) -> None:
+    refused(["train", "sst2", "-o", tmp_path / "runs", *options], message)
     assert not trained and not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(
-    ("recipe", "said"),
+    ("recipe", "message"),
     [
         ('dataset = "sst2"\n[shape]\nwidht = 3', "no setting 'widht'"),
         ('dataset = "sst2"\n[shape]\nheads = 7', "7 heads do not divide"),
         ('dataset = "sst2"\n[shape]\nvocab_size = 7', "shape cannot set vocab_size"),
     ],
 )
-def test_a_recipe_that_cannot_be_trained_is_refused(recipe: str, said: str, trained: list[Recipe], tmp_path: Path) -> None:
+def test_a_recipe_that_cannot_be_trained_is_refused(recipe: str, message: str, trained: list[Recipe], tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(recipe)
-    refused(["train", path], said)
+    refused(["train", path], message)
     assert not trained
 
 
 def test_a_finished_run_is_not_trained_again(trained: list[Recipe], tiny_run: Path) -> None:
-    """It is said, with its numbers."""
+    """The command says that the run was trained already, and prints its numbers."""
     recipe = json.loads((tiny_run / "config.json").read_text())["recipe"]
     lines = [f"{name} = {json.dumps(value)}" for name, value in recipe.items() if name != "shape"]
     lines += ["[shape]", *(f"{name} = {json.dumps(value)}" for name, value in recipe["shape"].items())]
@@ -137,7 +137,7 @@ def bars(output: str) -> list[tuple[str, float]]:
 
 
 def test_attention_scores_are_told_from_an_even_share(tiny_run: Path, tiny_model: sentviz.Model) -> None:
-    """As the figure draws them: what stands left of the line received less than its share."""
+    """The command prints the bars of the figure: a token left of the line received less than an even share."""
     result = run("explain", tiny_run, "a warm, clever song", "--score", "received")
     assert result.exit_code == 0 and "+ more than an even share, - less" in result.output
     trace = tiny_model.trace("a warm, clever song")
@@ -155,7 +155,7 @@ def test_signed_scores_are_as_they_are(tiny_run: Path, tiny_model: sentviz.Model
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("attention", "--layer", "9"), "has the layers 1 to 2, not 9."),
         (("attention", "--layer", "0"), "has the layers 1 to 2, not 0."),
@@ -172,9 +172,9 @@ def test_signed_scores_are_as_they_are(tiny_run: Path, tiny_model: sentviz.Model
     ],
 )
 def test_what_a_run_does_not_have_is_counted_as_the_user_counts(
-    options: tuple[str, ...], said: str, tiny_run: Path, tmp_path: Path
+    options: tuple[str, ...], message: str, tiny_run: Path, tmp_path: Path
 ) -> None:
-    refused(["export", tiny_run, *options, "-o", tmp_path / "figure.csv"], said)
+    refused(["export", tiny_run, *options, "-o", tmp_path / "figure.csv"], message)
     assert not list(tmp_path.iterdir())
 
 

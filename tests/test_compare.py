@@ -26,13 +26,13 @@ def test_alignment_pairs_what_stayed_and_what_was_exchanged(model: Model) -> Non
 def test_the_difference_is_second_minus_first_on_shared_tokens(model: Model) -> None:
     """Cell by cell from the two maps; the exchanged word carries both names; a trace minus itself is zero."""
     a, b = model.trace("what a warm song"), model.trace("what a very cold song")
-    made = difference(a, b)
+    figure = difference(a, b)
     pairs = [(i, j) for i, j in align(a, b) if i is not None and j is not None]
-    assert a.attention is not None and b.attention is not None and made.attention is not None
+    assert a.attention is not None and b.attention is not None and figure.attention is not None
     for row, (i, j) in enumerate(pairs):
         for column, (k, m) in enumerate(pairs):
             expected = b.attention[:, :, j, m] - a.attention[:, :, i, k]
-            np.testing.assert_allclose(made.attention[:, :, row, column], expected, atol=1e-7)
+            np.testing.assert_allclose(figure.attention[:, :, row, column], expected, atol=1e-7)
     zero = difference(a, a).attention
     assert zero is not None and not zero.any()
 
@@ -42,9 +42,9 @@ def test_one_sentence_under_two_mixings(model: Model) -> None:
     a = model.trace("what a warm song")
     lambdas = a.lambdas.copy()
     lambdas[0, 1] += 0.5
-    made = difference(a, model.trace("what a warm song", lambdas=lambdas))
-    assert made.attention is not None and a.components is not None
-    np.testing.assert_allclose(made.attention[0], 0.5 * a.components[0, 1], atol=1e-6)
+    figure = difference(a, model.trace("what a warm song", lambdas=lambdas))
+    assert figure.attention is not None and a.components is not None
+    np.testing.assert_allclose(figure.attention[0], 0.5 * a.components[0, 1], atol=1e-6)
 
 
 def test_chosen_queries_are_not_subtracted(model: Model) -> None:
@@ -66,7 +66,7 @@ def test_a_swap_keeps_the_rest_and_the_capital(model: Model) -> None:
 
 
 def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
-    """Against a loop over the whole vocabulary."""
+    """The neighbours equal those of a loop over the complete vocabulary."""
     table = model.network.table.detach().numpy().astype(float)
     token = model.tokenizer.id_of("warm")
     scored = []

@@ -48,7 +48,7 @@ def test_a_choice_of_the_second_is_in_the_url_and_of_the_first_keeps_two() -> No
 
 
 def test_a_part_of_the_agreement_is_the_slice() -> None:
-    """Its rows, as many as counted, all right by one run and wrong by the other."""
+    """The chosen slice has the counted number of rows, all right by the first run and wrong by the second."""
     app = opened("compare", over="demo")
     app.button_group(key="compare-agree").set_value("first").run()
     assert not app.exception

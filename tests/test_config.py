@@ -18,7 +18,7 @@ SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"window": "x"}, "window must be a whole number, not 'x'"),
         ({"window": True}, "window must be a whole number, not True"),
@@ -41,12 +41,12 @@ SIZES: dict[str, Any] = {"vocab_size": 9, "classes": 2, "max_length": 9}
         ({"norm": ["rms"]}, "norm must be one of rms, layer"),
     ],
 )
-def test_what_no_model_has(changes: dict[str, Any], said: str) -> None:
-    """As a stored configuration, and in one sentence as a change to a preset."""
-    with pytest.raises(ValueError, match=said):
+def test_what_no_model_has(changes: dict[str, Any], message: str) -> None:
+    """An impossible shape is refused in a stored configuration, and in one sentence as a change to a preset."""
+    with pytest.raises(ValueError, match=message):
         EncoderConfig(**(SIZES | changes))
     if "components" not in changes:
-        with pytest.raises(InputError, match=f"vanilla-matched cannot be made: {said}"):
+        with pytest.raises(InputError, match=f"vanilla-matched cannot be made: {message}"):
             preset("vanilla-matched", **SIZES, **changes)
 
 

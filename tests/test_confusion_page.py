@@ -35,7 +35,7 @@ THREE = "twitter_financial/vanilla"
 
 
 def texts(plot: Any) -> list[str]:
-    """What stands in a figure as annotations, markup left out."""
+    """Return the annotations of a figure without their markup."""
     return [re.sub(r"<[^>]+>", " ", note.text) for note in plot.layout.annotations]
 
 
@@ -94,22 +94,22 @@ def test_figures_refuse_what_they_cannot_draw() -> None:
 def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
     labels = np.array([0, 0, 1, 1])
     figure = class_scores({"one": operating.per_class(labels, np.zeros(4, np.int64), ["a", "b"], resamples=50)})
-    said = texts(figure.plot)
-    assert sum(text.startswith("50.0%") for text in said) == 1  # precision of a
-    assert said.count("none") == 1  # precision of b
+    notes = texts(figure.plot)
+    assert sum(text.startswith("50.0%") for text in notes) == 1  # precision of a
+    assert notes.count("none") == 1  # precision of b
     assert "None:" in figure.caption
     assert len(figure.frame) == 6
 
 
 def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
     rng = np.random.default_rng(0)
-    labels, one = rng.integers(0, 2, 3_000), rng.random(3_000)
-    shares = {"first": np.stack([1 - one, one], axis=1), "second": np.stack([one, 1 - one], axis=1)}
+    labels, positive = rng.integers(0, 2, 3_000), rng.random(3_000)
+    shares = {"first": np.stack([1 - positive, positive], axis=1), "second": np.stack([positive, 1 - positive], axis=1)}
     lines = {name: operating.curves(labels, p, ["a", "b"]) for name, p in shares.items()}
     areas = {name: operating.areas(labels, p, ["a", "b"], draws=5) for name, p in shares.items()}
-    said = {name: operating.said(labels, p.argmax(axis=1), ["a", "b"]) for name, p in shares.items()}
+    curves_of_runs = {name: operating.said(labels, p.argmax(axis=1), ["a", "b"]) for name, p in shares.items()}
     for kind, metric in (("roc", "AUC"), ("pr", "AP")):
-        figure = one_vs_rest(lines, areas, said, kind=kind, classes=["b"])  # type: ignore[arg-type]
+        figure = one_vs_rest(lines, areas, curves_of_runs, kind=kind, classes=["b"])  # type: ignore[arg-type]
         value = areas["second"].query("`class` == 'b' and metric == @metric")["value"].iloc[0]
         assert any(text.startswith(f"{metric} {value:.3f} [") for text in texts(figure.plot))
         sizes = figure.frame.groupby("run").size()
@@ -122,9 +122,9 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
 
 def test_a_class_without_a_curve_says_so() -> None:
     labels, shares = np.zeros(3, np.int64), np.array([[0.7, 0.3]] * 3)
-    said = operating.said(labels, labels, ["a", "b"])
+    curves = operating.said(labels, labels, ["a", "b"])
     areas = operating.areas(labels, shares, ["a", "b"], draws=5)
-    figure = one_vs_rest({"x": operating.curves(labels, shares, ["a", "b"])}, {"x": areas}, {"x": said}, classes=["b"])
+    figure = one_vs_rest({"x": operating.curves(labels, shares, ["a", "b"])}, {"x": areas}, {"x": curves}, classes=["b"])
     assert any("no curve" in text for text in texts(figure.plot))
     assert figure.frame.empty
 
@@ -145,8 +145,8 @@ def test_reliability_draws_both_states() -> None:
 
 def heading(app: AppTest) -> int:
     """How many rows the drawer says it has."""
-    found = next(m.value for m in app.markdown if ":material/table_rows:" in m.value)
-    return int(re.search(r"([\d,]+) of", found)[1].replace(",", ""))  # type: ignore[index]
+    line = next(m.value for m in app.markdown if ":material/table_rows:" in m.value)
+    return int(re.search(r"([\d,]+) of", line)[1].replace(",", ""))  # type: ignore[index]
 
 
 @SHIPPED
@@ -172,20 +172,20 @@ def test_a_cell_of_the_link_is_the_drawers_rows(cell: tuple[int, int]) -> None:
 
 @SHIPPED
 def test_the_threshold_moves_the_matrix_and_its_rows() -> None:
-    """From 0.9 on: the accuracy and the cell are those of a count by hand."""
+    """The accuracy and the count of the cell at threshold 0.9 equal those counted in the test."""
     app = opened("confusion", slice="cell=1,0")
     app.slider(key="focus-threshold").set_value(0.9).run()
     assert not app.exception, app.exception
     assert app.query_params["threshold"] == ["0.9"] or app.query_params["threshold"] == "0.9"
     rows = stored(find(RUN))
-    said = (rows.frame["p1"] >= 0.9).astype(int)
-    assert heading(app) == int(((rows.frame["label"] == 1) & (said == 0)).sum())
-    assert f"{(said == rows.frame['label']).mean():.1%}" in words(app)
+    predicted = (rows.frame["p1"] >= 0.9).astype(int)
+    assert heading(app) == int(((rows.frame["label"] == 1) & (predicted == 0)).sum())
+    assert f"{(predicted == rows.frame['label']).mean():.1%}" in words(app)
 
 
 @SHIPPED
 def test_a_band_of_probabilities_is_a_part_of_the_rows() -> None:
-    """Moved, it is in the URL and its rows are those of a count; over the whole width it is none."""
+    """A band of probabilities is in the URL and has the counted rows; a band of the full range is removed."""
     app = opened("confusion", view="curves")
     app.slider(key="band").set_range(0.4, 0.6).run()
     assert not app.exception, app.exception
@@ -202,11 +202,11 @@ def test_two_runs_are_held_against_each_other() -> None:
     """Counts and p of the sentence are those of the study's own comparison; a part of the agreement is the drawer's rows."""
     from sentviz.papers.studies.stats import paired
 
-    found = paired(find(RUN), find("sst2/diff"))
+    pair = paired(find(RUN), find("sst2/diff"))
     app = opened("confusion", versus="sst2/diff", slice="agree=second")
-    assert f"{found.only_a + found.only_b:,} rows that only one gets right, {found.only_a:,} are" in words(app)
-    assert f"p = {found.p:.3f}" in words(app)
-    assert heading(app) == found.only_b
+    assert f"{pair.only_a + pair.only_b:,} rows that only one gets right, {pair.only_a:,} are" in words(app)
+    assert f"p = {pair.p:.3f}" in words(app)
+    assert heading(app) == pair.only_b
 
 
 @SHIPPED
@@ -231,7 +231,7 @@ def test_a_click_picks_a_cell_and_a_second_one_lets_it_go(
     assert picked == {"slice": after}
 
 
-def made(labels: list[int], shares: list[list[float]], classes: tuple[str, ...] = ("negative", "positive")) -> Rows:
+def rows_of(labels: list[int], shares: list[list[float]], classes: tuple[str, ...] = ("negative", "positive")) -> Rows:
     """Rows as a run would give them."""
     y, p = np.array(labels), np.array(shares)
     frame = pd.DataFrame(
@@ -244,15 +244,15 @@ def made(labels: list[int], shares: list[list[float]], classes: tuple[str, ...] 
 
 FIVE = tuple(f"{stars} stars" for stars in range(5))
 ODD = {
-    "three rows": made([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
-    "one class only": made([1, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
-    "never predicted": made([0, 1, 1], [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]]),
-    "all equal": made([0, 1, 1], [[0.5, 0.5]] * 3),
-    "no mistake": made([0, 1], [[0.9, 0.1], [0.1, 0.9]]),
-    "one row": made([0], [[0.9, 0.1]]),
-    "partly labelled": made([0, -1, 1, -1], [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]]),
-    "five classes": made([0, 1, 2, 3, 4, 4], np.eye(5)[[0, 1, 1, 3, 4, 0]].tolist(), FIVE),
-    "names that are markup": made([0, 1], [[0.9, 0.1], [0.1, 0.9]], ("<b>a</b>", "$x$ **y**")),
+    "three rows": rows_of([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
+    "one class only": rows_of([1, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]),
+    "never predicted": rows_of([0, 1, 1], [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]]),
+    "all equal": rows_of([0, 1, 1], [[0.5, 0.5]] * 3),
+    "no mistake": rows_of([0, 1], [[0.9, 0.1], [0.1, 0.9]]),
+    "one row": rows_of([0], [[0.9, 0.1]]),
+    "partly labelled": rows_of([0, -1, 1, -1], [[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]]),
+    "five classes": rows_of([0, 1, 2, 3, 4, 4], np.eye(5)[[0, 1, 1, 3, 4, 0]].tolist(), FIVE),
+    "names that are markup": rows_of([0, 1], [[0.9, 0.1], [0.1, 0.9]], ("<b>a</b>", "$x$ **y**")),
 }
 
 
@@ -271,7 +271,7 @@ def test_odd_rows_are_no_trouble_for_any_view(monkeypatch: pytest.MonkeyPatch, n
 
 @SHIPPED
 def test_rows_without_labels_say_that_none_is_right_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "table", lambda focus: made([-1, -1], [[0.9, 0.1], [0.2, 0.8]]))
+    monkeypatch.setattr(cache, "table", lambda focus: rows_of([-1, -1], [[0.9, 0.1], [0.2, 0.8]]))
     app = opened("confusion")
     assert "None of these rows has a label" in words(app)
     assert heading(app) == 2
@@ -289,7 +289,7 @@ def test_damaged_answers_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_most_frequent_mistake_is_named() -> None:
-    rows = made([0, 0, 0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4], [0.1, 0.9]])
+    rows = rows_of([0, 0, 0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4], [0.1, 0.9]])
     assert matrix_part.mistake(rows) == "Most frequent mistake: negative taken for positive, 2 rows (66.7% of negative)."
     assert matrix_part.mistake(replace(rows, frame=rows.frame[rows.frame["right"]])) == "No row is mistaken."
     assert confusion(rows.labels, rows.predicted, 2).tolist() == [[1, 2], [1, 1]]

@@ -80,7 +80,7 @@ def explain(port: int) -> socket.socket:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """Whatever comes until the server closes the connection."""
+    """Return the bytes that arrive until the server closes the connection."""
     parts = []
     with connection:
         try:
@@ -158,8 +158,8 @@ def test_work_that_takes_too_long_stops_too(start: Callable[..., int], limits: C
     batches.log.clear()
     limits(seconds=0.3)
     batches.hold()
-    status, said = ask(port, "/explain", LONG)
-    assert status == 504 and "0.3 seconds" in said["error"] and batches.stopped.wait(PATIENCE)
+    status, body = ask(port, "/explain", LONG)
+    assert status == 504 and "0.3 seconds" in body["error"] and batches.stopped.wait(PATIENCE)
     limits(seconds=PATIENCE)
     assert ask(port, "/predict", GOOD)[0] == 200
     assert batches.log == ["batch", "stopped", "batch"]
@@ -173,20 +173,22 @@ def test_slow_clients_make_room_for_others(start: Callable[..., int], limits: Ca
     for _ in range(2):
         assert ask(port, "/runs")[0] == 200
         assert ask(port, "/predict", GOOD)[0] == 200
-    assert [rest(one) for one in slow[:62]] == [b""] * 62
-    for one in slow:
-        one.close()
+    assert [rest(client) for client in slow[:62]] == [b""] * 62
+    for client in slow:
+        client.close()
 
 
 def test_headers_and_bodies_have_a_time(start: Callable[..., int], limits: Callable[..., None]) -> None:
-    """Who began headers or a body is told; then the connection is closed, also of one who goes on sending or says nothing at all."""
+    """A client that is too slow with headers or body gets an error; then the connection is closed, also for one that continues or sends
+    nothing.
+    """
     limits(head=0.3, seconds=0.3)
     port = start()
     assert rest(sent(port, b"")) == b""
-    said = rest(sent(port, HEAD))
-    assert said.startswith(b"HTTP/1.1 408 ") and json.loads(said.partition(b"\r\n\r\n")[2])["error"].startswith("The headers")
-    said = rest(sent(port, HEAD + b"content-length: 9\r\n\r\n{"))
-    assert said.startswith(b"HTTP/1.1 408 ") and b"too long to arrive" in said
+    response = rest(sent(port, HEAD))
+    assert response.startswith(b"HTTP/1.1 408 ") and json.loads(response.partition(b"\r\n\r\n")[2])["error"].startswith("The headers")
+    response = rest(sent(port, HEAD + b"content-length: 9\r\n\r\n{"))
+    assert response.startswith(b"HTTP/1.1 408 ") and b"too long to arrive" in response
     assert rest(sent(port, b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" + HEAD)).startswith(b"HTTP/1.1 200 ")
 
 

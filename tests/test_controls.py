@@ -26,8 +26,8 @@ def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> 
 @pytest.mark.slow
 def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp_path: Path) -> None:
     first, second = varied(tiny_run, tmp_path / "as-is", ""), varied(tiny_run, tmp_path / "frozen", "frozen")
-    other = varied(tiny_run, tmp_path / "other", "", "ndt-unit-2")
-    frame = controls([first, second, other], first.config["data"]["name"])
+    second_run = varied(tiny_run, tmp_path / "other", "", "ndt-unit-2")
+    frame = controls([first, second, second_run], first.config["data"]["name"])
     assert set(frame["run"]) == {first.name, second.name}
     assert frame["variant"].unique().tolist() == ["", "frozen"]
     history = first.history()

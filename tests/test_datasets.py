@@ -1,4 +1,4 @@
-"""The registry, the papers' splits on the real data where it is at hand, and damaged folders."""
+"""The registry, the papers' splits on the real data if they are available, and damaged folders."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_registry_is_consistent(item: DatasetInfo) -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", part.content if item.made else part.sha256) and part.rows > 0 for part in item.parts.values())
     assert all((item.title, item.licence, item.citation, item.remark))
     for cut in item.cuts:  # no row is lost but the empty ones of nsmc, those that cleaning empties, and those whose label is left out
-        whole = sum(info(other).parts[part].rows for other, part in (origin(item.name, part) for part in cut.parts))
+        whole = sum(info(source_set).parts[part].rows for source_set, part in (origin(item.name, part) for part in cut.parts))
         assert not cut.relabel or set(cut.relabel) - {LEFT_OUT, MIDDLE} == set(range(len(item.labels)))
         assert MIDDLE not in cut.relabel or set(cut.into) - {""} == {"train"}
         if LEFT_OUT in cut.relabel or cut.even:
@@ -222,8 +222,8 @@ def test_rows_of_which_cleaning_leaves_nothing_are_in_no_split(root: Path, monke
     write(root, "sentiment140", "test", pd.DataFrame({"id": range(5), "text": texts, "label": [0, 1, 0, 0, 1]}))
     cut = Cut(("test",), {"official_test": 2})
     monkeypatch.setattr("sentviz.data.datasets.info", lambda name: replace(info(name), cuts=(cut,)))
-    found = load_split("sentiment140", "official_test")
-    assert found.frame["text"].tolist() == ["fine", "@me ok"] and found.dropped == 3
+    split = load_split("sentiment140", "official_test")
+    assert split.frame["text"].tolist() == ["fine", "@me ok"] and split.dropped == 3
 
 
 # ---- real data -----------------------------------------------------------------------------------------------------
@@ -257,19 +257,19 @@ def test_splits(item: DatasetInfo) -> None:
     for cut in item.cuts:  # stratified: the same proportions in all splits of a cut
         if len(cut.into) > 1:
             whose = tuple("/".join(origin(item.name, part)) + "-" for part in cut.parts)
-            kept = {name: rows for name, rows in cut.into.items() if name}
-            frames = {name: splits[name].frame for name in kept}
+            named_parts = {name: rows for name, rows in cut.into.items() if name}
+            frames = {name: splits[name].frame for name in named_parts}
             labels = {
                 name: rows.loc[rows["id"].str.startswith(whose if mixed(item, name) else ""), "label"] for name, rows in frames.items()
             }
             whole = pd.concat(labels.values()).value_counts(normalize=True)
-            for name, rows in kept.items():
+            for name, rows in named_parts.items():
                 assert len(labels[name]) == rows
                 assert (abs(labels[name].value_counts() - whole * rows) < len(cut.into)).all()
 
 
 def mixed(item: DatasetInfo, split: str) -> bool:
-    """Whether a split is a mixture, whose ids begin with the data set that they are from."""
+    """Return whether a split is a mixture, whose ids begin with the name of their data set."""
     return sum(split in cut.into for cut in item.cuts) > 1
 
 
@@ -320,9 +320,9 @@ def test_lexicons_and_side_tables_keep_their_columns() -> None:
 def test_a_data_set_made_of_others_has_their_rows() -> None:
     """Two classes of SST-5: the rows of the five in their order, neutral ones left out, the rest by the sign of their label."""
     five, two = load_split("sst5", "test").frame, load_split("sst5_trees_binary", "test").frame
-    kept = five[five["label"] != 2].reset_index(drop=True)
-    assert (two["text"] == kept["text"]).all() and (two["id"] == kept["id"]).all()
-    assert (two["label"] == (kept["label"] > 2)).all() and len(two) == 1821
+    labelled = five[five["label"] != 2].reset_index(drop=True)
+    assert (two["text"] == labelled["text"]).all() and (two["id"] == labelled["id"]).all()
+    assert (two["label"] == (labelled["label"] > 2)).all() and len(two) == 1821
     phrases, sentences = (set(load_split(name, "train").frame["text"]) for name in ("sst5_trees", "sst5"))
     assert sentences <= phrases, "the phrases hold the sentences"
 
@@ -339,7 +339,9 @@ def test_a_data_set_made_of_others_asks_for_their_files(root: Path) -> None:
 @needs_data
 @pytest.mark.slow
 def test_a_balanced_mixture_has_as_many_of_each_label() -> None:
-    """Of the sources that are drawn evenly; rows of the split "" are in no split, and the test half of the templates is nowhere."""
+    """The evenly drawn sources have the same number of rows per label; rows of the split "" and the test half of the templates are in no
+    split.
+    """
     item = info("english_balanced")
     splits = {name: load_split(item.name, name).frame for name in item.splits}
     assert set(splits) == {"train", "validation", "test"}
@@ -347,7 +349,7 @@ def test_a_balanced_mixture_has_as_many_of_each_label() -> None:
     counts = train.groupby(["source", "label"]).size().unstack(fill_value=0)
     assert counts.loc["tweeteval_sentiment"].tolist() == [4000] * 3 and counts.loc["sst5_phrases"].tolist() == [0, 10000, 10000]
     assert counts.loc["yelp_full"].nunique() == 1
-    told = set(load_split("template_halves", "test").frame["text"])
-    assert not any(told & set(frame["text"]) for frame in splits.values())
+    template_texts = set(load_split("template_halves", "test").frame["text"])
+    assert not any(template_texts & set(frame["text"]) for frame in splits.values())
     both = set(train["text"]) & set(splits["test"]["text"])  # the official files of IMDb share a few reviews
     assert len(both) == 4 and set(train.loc[train["text"].isin(both), "source"]) == {"imdb"}

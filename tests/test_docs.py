@@ -1,4 +1,4 @@
-"""What docs/ names exists, and imports follow the layers that it draws."""
+"""Everything that docs/ names exists, and imports follow the layers of docs/ARCHITECTURE.md."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def sources() -> list[Path]:
 
 @cache
 def names() -> set[str]:
-    """What is defined anywhere: modules, classes, functions, arguments, attributes, and strings that are names, as of figures."""
-    found = {part for path in sources() for part in (*path.relative_to(ROOT).parts[:-1], path.stem)} | set(dir(builtins))
+    """Return every defined name: modules, classes, functions, arguments, attributes, and strings that look like names."""
+    known = {part for path in sources() for part in (*path.relative_to(ROOT).parts[:-1], path.stem)} | set(dir(builtins))
     for path in sources():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
-                    found.add(name)
+                    known.add(name)
                 case ast.Attribute(attr=name, ctx=ast.Store()):
-                    found.add(name)
-    return found
+                    known.add(name)
+    return known
 
 
 def test_the_documents_are_short() -> None:
@@ -51,11 +51,11 @@ def test_what_a_document_names_exists(document: str) -> None:
 
     Files that a recipe makes are in nobody's repository; words with blanks are commands or code.
     """
-    made = {block.file for recipe in RECIPES for block in blocks(recipe)}
+    new_files = {block.file for recipe in RECIPES for block in blocks(recipe)}
     text = re.sub(r"^ *```.*?^ *```$", "", (DOCS / document).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     wrong, checked = [], 0
     for word in dict.fromkeys(re.findall(r"`([^`\n]+)`", text)):
-        if word in made or re.search(r"[\s<>(=\[]", word) or word.startswith(("-", '"')) or word.isupper() or word == "config.json":
+        if word in new_files or re.search(r"[\s<>(=\[]", word) or word.startswith(("-", '"')) or word.isupper() or word == "config.json":
             continue
         checked += 1
         if "/" in word or re.search(r"\.(py|toml|md|csv)$", word):
@@ -73,7 +73,7 @@ def test_what_a_document_names_exists(document: str) -> None:
 
 @pytest.mark.parametrize("word", ["BUILT_IN", "CONFIGS", "RETIRED", "FORMAT", "KIND", "NETWORKS", "MODELS", "SUBJECTS", "PRESETS", "PAGES"])
 def test_constants_that_are_named_exist(word: str) -> None:
-    """All capitals, which the documents share with what is no name."""
+    """Each constant that the documents name in capitals is defined; the other words in capitals are listed here."""
     files = [*sources(), ROOT / "tests" / "test_app.py"]
     assert any(re.search(rf"^ *{word}\b.*=", path.read_text(encoding="utf-8"), re.MULTILINE) for path in files)
     assert any(word in (DOCS / document).read_text(encoding="utf-8") for document in DOCUMENTS)

@@ -22,7 +22,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A clone without any data set."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
-    st.cache_resource.clear()  # what another test read
+    st.cache_resource.clear()  # rows that another test has read
 
 
 def heading(app: Any) -> str:
@@ -32,19 +32,19 @@ def heading(app: Any) -> str:
 def test_without_texts_rows_are_ids_and_the_way_to_the_texts_is_said() -> None:
     app = opened("confusion", run=RUN)
     assert not app.exception, app.exception
-    shown = app.dataframe[-1].value
-    assert "text" not in shown
-    assert shown["id"].str.match(r"[a-z]+-\d+").all()
+    table = app.dataframe[-1].value
+    assert "text" not in table
+    assert table["id"].str.match(r"[a-z]+-\d+").all()
     assert "not on this machine" in words(app)
 
 
 @pytest.mark.parametrize("slice_", ["cell=1,0", "p=1:0.4-0.6"])
 def test_the_slice_in_the_link_is_what_the_drawer_counts(slice_: str) -> None:
-    """Against the stored predictions, counted here."""
+    """The number of rows equals a count of the stored predictions."""
     frame = Run.open(ROOT / "checkpoints" / RUN).frame("test.parquet").query("split == 'test'")
-    said = frame["positive"] > frame["negative"]
+    predicted = frame["positive"] > frame["negative"]
     wanted = {
-        "cell=1,0": int((frame["label"].eq(1) & ~said).sum()),
+        "cell=1,0": int((frame["label"].eq(1) & ~predicted).sum()),
         "p=1:0.4-0.6": int(frame["positive"].between(0.4, 0.6).sum()),
     }[slice_]
     app = opened("confusion", run=RUN, slice=slice_)
@@ -63,16 +63,16 @@ def test_every_page_works_on_the_demo_set(page: str) -> None:
 
 
 def test_search_length_and_order() -> None:
-    """Each against the demo set's own sentences."""
+    """Search, length and order show the rows that the demo set's own sentences give."""
     texts = demo.load()["text"]
     app = opened("confusion", run=RUN, over="demo")
     app.text_input(key="focus-find").set_value("never|nobody").run()
-    shown = app.dataframe[-1].value["text"]
-    assert sorted(shown) == sorted(texts[texts.str.contains("never|nobody", case=False)])
+    listed = app.dataframe[-1].value["text"]
+    assert sorted(listed) == sorted(texts[texts.str.contains("never|nobody", case=False)])
     app.text_input(key="focus-find").set_value("").run()
     app.number_input(key="focus-least").set_value(18).run()
-    shown = app.dataframe[-1].value["text"]
-    assert sorted(shown) == sorted(texts[texts.str.split().str.len() >= 18])
+    listed = app.dataframe[-1].value["text"]
+    assert sorted(listed) == sorted(texts[texts.str.split().str.len() >= 18])
     app.number_input(key="focus-least").set_value(0).run()
     app.selectbox(key="focus-order").set_value("doubtful").run()
     assert app.dataframe[-1].value["confidence"].is_monotonic_increasing
@@ -86,7 +86,7 @@ def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slice_", "said"),
+    ("slice_", "message"),
     [
         ("nonsense", "“nonsense”, which is not here; all rows are shown"),
         ("cell=7,0", "there is no cell"),
@@ -94,10 +94,10 @@ def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
         ("agree=first", "second run"),
     ],
 )
-def test_a_slice_that_means_nothing_here_says_so_and_shows_all_rows(slice_: str, said: str) -> None:
+def test_a_slice_that_means_nothing_here_says_so_and_shows_all_rows(slice_: str, message: str) -> None:
     app = opened("confusion", run=RUN, slice=slice_)
     assert not app.exception, app.exception
-    assert said in words(app).replace("\\", "")
+    assert message in words(app).replace("\\", "")
 
 
 def test_a_forgotten_file_asks_for_itself_again() -> None:
@@ -123,8 +123,8 @@ def test_my_file_is_asked_and_kept_for_the_visit() -> None:
     app.button_group(key="focus-over").set_value("mine").run()
     assert not app.exception, app.exception
     assert "3 of 3 rows" in heading(app)
-    shown = app.dataframe[-1].value
-    assert sorted(shown["text"]) == sorted(frame["review"])
+    table = app.dataframe[-1].value
+    assert sorted(table["text"]) == sorted(frame["review"])
     app.selectbox(key=f"mine-label-{app.session_state['mine'].digest}").set_value("").run()
     assert not app.exception, app.exception
     assert "None of these rows has a label" in words(app)

@@ -37,14 +37,14 @@ def charts(app: AppTest) -> list[str]:
 
 
 def drawn(app: AppTest) -> dict[str, Any]:
-    """What the browser gets of the picture."""
+    """Return the data that the browser gets for the picture."""
     (component,) = app.get("bidi_component")
     data: dict[str, Any] = json.loads(component.proto.json)
     return data
 
 
 def titled(app: AppTest) -> str:
-    """Method and layer of the picture; empty where there is none."""
+    """Return method and layer of the picture; empty if the page shows no picture."""
     data = drawn(app) if app.get("bidi_component") else None
     return f"{data['title']}, {data['layers'][data['layer']]}" if data else ""
 
@@ -76,13 +76,13 @@ def test_first_seen_is_pca_of_the_stored_sample(run: str) -> None:
     """A picture and its numbers at once, without any work beside the page."""
     app = opened("embeddings", run=run)
     assert not app.error
-    said = words(app)
-    assert "a stored sample of 1,000" in said.replace("\\", "")
+    text = words(app)
+    assert "a stored sample of 1,000" in text.replace("\\", "")
     assert titled(app) == "PCA, layer 2, the last"
     assert at_hand(app) == 1
     assert drawn(app)["rings"]
     assert 0 < (marked(app) == 1).sum() < 1000
-    assert "**Trustworthiness**" in said
+    assert "**Trustworthiness**" in text
     assert "Silhouette" in charts(app)[0]
     assert not any((button.key or "").startswith("stop-") for button in app.button)
 
@@ -142,7 +142,7 @@ def test_the_demo_set_and_its_layers_are_asked_beside_the_page() -> None:
 
 
 def test_one_button_brings_every_layer() -> None:
-    """Of the stored sample only the last layer is at hand; once the others are, the same rows lie in the same order in each."""
+    """First only the last layer of the stored sample is shown; after the button every layer is, with the same rows in the same order."""
     app = opened("embeddings")
     if not drawn(app)["more"]:
         pytest.skip("the texts of the rows are not on this machine")

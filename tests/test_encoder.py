@@ -58,7 +58,7 @@ def state_of(encoder: Encoder) -> dict[str, slow.Array]:
 
 
 def extras(form: dict[str, Any], rows: list[Any]) -> tuple[Tensor, Tensor]:
-    """Polarities and segments for a padded batch; what stands at padded places must not matter."""
+    """Return polarities and segments for a padded batch; values at padded places must not matter."""
     rng, n = np.random.default_rng(5), max(len(row) for row in rows)
     polarity = rng.dirichlet([1.0, 1.0, 1.0], size=(len(rows), n))
     segments = np.array([[int(i >= len(row) // 2) for i in range(n)] for row in rows])
@@ -105,7 +105,7 @@ def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None
 
 
 def test_vanilla_is_torch_transformer_encoder() -> None:
-    """Two post-norm layers with copied weights against torch.nn.TransformerEncoderLayer, on a padded batch."""
+    """Two post-norm layers equal torch.nn.TransformerEncoderLayer with copied weights, on a padded batch."""
     encoder = small_encoder(1, **VANILLA)
     batch = makers.batch(TEXTS)
     assert batch.mask is not None
@@ -130,7 +130,7 @@ def test_vanilla_is_torch_transformer_encoder() -> None:
 
 
 def test_differential_attention_is_the_published_formula() -> None:
-    """One layer's attention against the equations of the Differential Transformer, with torch's own operations."""
+    """One layer's attention equals the equations of the Differential Transformer, written with torch operations."""
     encoder = small_encoder(2, **DIFF)
     layer, x = 1, torch.randn(1, 6, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     module = encoder.blocks[layer].attention
@@ -175,14 +175,14 @@ def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: st
     monkeypatch.setattr(ffn, "forward", lambda x, forward=ffn.forward: (widths.append(x.shape[1]), forward(x))[1])
     for change in changes:
         rows = encoder.table.detach()[batch.ids].requires_grad_()
-        asked = replace(batch, vectors=rows)
-        few, all_ = encoder(asked, change=change), encoder(asked, Watch(maps=False), change)
+        with_vectors = replace(batch, vectors=rows)
+        few, all_ = encoder(with_vectors, change=change), encoder(with_vectors, Watch(maps=False), change)
         np.testing.assert_allclose(few.logits.detach(), all_.logits.detach(), atol=1e-10)
         np.testing.assert_allclose(few.pooled.detach(), all_.pooled.detach(), atol=1e-10)
         got, want = (torch.autograd.grad(out.logits[:, 0].sum(), rows)[0] for out in (few, all_))
         np.testing.assert_allclose(got, want, atol=1e-10)
         with torch.no_grad():
-            np.testing.assert_allclose(encoder(asked, change=change).logits, all_.logits.detach(), atol=1e-10)
+            np.testing.assert_allclose(encoder(with_vectors, change=change).logits, all_.logits.detach(), atol=1e-10)
     assert set(widths) == {1, 40} and widths.count(1) == 2 * len(changes)
     encoder.train()
     encoder(batch)
@@ -259,9 +259,9 @@ def test_polarities_come_from_the_table_unless_given(how: str) -> None:
         neutral = encoder(Inputs(ids, polarity=torch.full((1, 3, 3), 1 / 3, dtype=torch.float64))).logits
         np.testing.assert_allclose(encoder(Inputs(ids)).logits, neutral, atol=1e-12)
         encoder.polarity[:] = torch.rand_like(encoder.polarity)
-        given = encoder(Inputs(ids, polarity=encoder.polarity[ids])).logits
-        np.testing.assert_allclose(encoder(Inputs(ids)).logits, given, atol=1e-12)
-        assert not np.allclose(given, neutral, atol=1e-6)
+        from_inputs = encoder(Inputs(ids, polarity=encoder.polarity[ids])).logits
+        np.testing.assert_allclose(encoder(Inputs(ids)).logits, from_inputs, atol=1e-12)
+        assert not np.allclose(from_inputs, neutral, atol=1e-6)
     assert "polarity" not in dict(encoder.named_parameters())
 
 

@@ -1,4 +1,4 @@
-"""What an encoder shows and what it refuses: watching, interventions, parameter counts, configurations."""
+"""Watching, interventions, parameter counts and configurations of an encoder, and what it refuses."""
 
 from __future__ import annotations
 

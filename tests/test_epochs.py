@@ -1,4 +1,4 @@
-"""What is measured after each epoch, which rows are forgotten, and pictures that travel."""
+"""Measurements after each epoch, forgetting events, and pictures that move between epochs."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
     """Ids beside answers: row by row against `Model.predict`, heads against their own measure over the same rows."""
     run = Run.open(kept_epochs)
     frame = makers.toy_splits()["validation"].frame.set_index("id")
-    one, model = course(run).measured[1], load(run, epoch=3)
+    measured, model = course(run).measured[1], load(run, epoch=3)
     for i in (0, 17, 59):
-        said = model.predict([frame.loc[one.ids[i], "text"]])
-        assert said["positive"][0] == pytest.approx(one.probabilities[i, 1], abs=1e-5)
-        assert frame.loc[one.ids[i], "label"] == one.labels[i]
-    heads = over_split(model, frame.loc[list(one.ids)].reset_index())
-    np.testing.assert_allclose(heads["value"], one.heads["value"], atol=1e-5)
-    assert heads["measure"].tolist() == one.heads["measure"].tolist()
+        predicted = model.predict([frame.loc[measured.ids[i], "text"]])
+        assert predicted["positive"][0] == pytest.approx(measured.probabilities[i, 1], abs=1e-5)
+        assert frame.loc[measured.ids[i], "label"] == measured.labels[i]
+    heads = over_split(model, frame.loc[list(measured.ids)].reset_index())
+    np.testing.assert_allclose(heads["value"], measured.heads["value"], atol=1e-5)
+    assert heads["measure"].tolist() == measured.heads["measure"].tolist()
 
 
 @pytest.mark.slow
@@ -88,8 +88,8 @@ def test_vectors_take_no_more_room_than_given(tiny_model: object) -> None:
 
 def test_the_sample_is_the_same_for_the_same_seed() -> None:
     split = makers.toy_splits()["validation"]
-    first, again, other = (sample(split, 20, seed).frame["id"].tolist() for seed in (0, 0, 1))
-    assert first == again != other and len(set(first)) == 20
+    first, again, another_seed = (sample(split, 20, seed).frame["id"].tolist() for seed in (0, 0, 1))
+    assert first == again != another_seed and len(set(first)) == 20
     assert len(sample(split, 400, 0)) == len(split)
 
 
@@ -116,7 +116,7 @@ def test_a_run_without_kept_epochs_teaches_the_command(tiny_run: Path) -> None:
 
 
 def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
-    """Torn, of other bytes with the right digest, missing: a sentence each; all gone: an error."""
+    """A torn file, one with other bytes under a right digest, and a missing one give a sentence each; without any file it is an error."""
     torn = copy / "epochs" / "3.measured.safetensors"
     torn.write_bytes(torn.read_bytes()[:200])
     (copy / "epochs" / "2.example.safetensors").unlink()
@@ -136,9 +136,9 @@ def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
 def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
     """Three rows of 60 after epoch 4, stored under the name that the run expects."""
     run = Run.open(copy)
-    made = files(run, makers.toy_splits()["validation"], ("warm", None), rows=3)
+    tables = files(run, makers.toy_splits()["validation"], ("warm", None), rows=3)
     path = copy / "epochs" / "4.measured.safetensors"
-    made["epochs/4.measured.safetensors"](path)
+    tables["epochs/4.measured.safetensors"](path)
     config = json.loads((copy / "config.json").read_text())
     config["files"]["epochs/4.measured.safetensors"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (copy / "config.json").write_text(json.dumps(config))
@@ -147,7 +147,7 @@ def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
 
 
 def test_light_copies_keep_what_was_measured(kept_epochs: Path, tmp_path: Path) -> None:
-    """Without weights; figures of the course are the same."""
+    """A copy without weights keeps the measurements, and its figures are the same."""
     light(Run.open(kept_epochs), tmp_path / "toy" / "light")
     run = Run.open(tmp_path / "toy" / "light")
     assert run.epochs == () and run.measured == (2, 3, 4) and not run.has_weights
@@ -159,7 +159,7 @@ def test_light_copies_keep_what_was_measured(kept_epochs: Path, tmp_path: Path) 
 
 
 def test_forgetting_events_of_rows_made_by_hand() -> None:
-    """Seven rows over five epochs, r = right, w = wrong, with what became of them."""
+    """Seven rows over five epochs (r = right, w = wrong) have the forgetting events listed next to them."""
     rows = {
         "rrrrr": (0, 0, 0, "right throughout"),
         "wwwww": (-1, 0, 0, "never right"),
@@ -169,17 +169,17 @@ def test_forgetting_events_of_rows_made_by_hand() -> None:
         "rwrwr": (0, 2, 2, "learned again"),
         "wrwrw": (1, 2, 1, "forgotten"),
     }
-    found = events(np.array([[letter == "r" for letter in row] for row in rows]).T)
-    assert list(zip(found.learned, found.forgotten, found.again, found.kinds, strict=True)) == list(rows.values())
+    forgetting = events(np.array([[letter == "r" for letter in row] for row in rows]).T)
+    assert list(zip(forgetting.learned, forgetting.forgotten, forgetting.again, forgetting.kinds, strict=True)) == list(rows.values())
 
 
 def test_forgetting_events_against_a_walk_row_by_row() -> None:
     """Random rows against a loop over epochs that counts turns."""
     right = np.random.default_rng(0).random((9, 400)) < 0.6
-    found = events(right)
+    forgetting = events(right)
     for i in range(right.shape[1]):
-        assert slow.forgetting(right[:, i].tolist()) == (found.learned[i], found.forgotten[i], found.again[i])
-    assert set(found.kinds) <= set(KINDS)
+        assert slow.forgetting(right[:, i].tolist()) == (forgetting.learned[i], forgetting.forgotten[i], forgetting.again[i])
+    assert set(forgetting.kinds) <= set(KINDS)
     with pytest.raises(InputError, match="at least one epoch"):
         events(np.zeros((0, 3)))
 
@@ -191,13 +191,13 @@ def test_joint_pictures_keep_distances_of_a_plane() -> None:
     """Vectors that lie in a plane of eight dimensions: every distance, within an epoch and between epochs, is that of the picture."""
     rng = np.random.default_rng(1)
     flat, plane = rng.normal(size=(3, 20, 2)), np.linalg.qr(rng.normal(size=(8, 2)))[0].T
-    found = pictures(flat @ plane)
+    joint = pictures(flat @ plane)
     for a, b, i, j in rng.integers(0, [3, 3, 20, 20], size=(200, 4)):
-        assert np.linalg.norm(found[a, i] - found[b, j]) == pytest.approx(np.linalg.norm(flat[a, i] - flat[b, j]), abs=1e-9)
+        assert np.linalg.norm(joint[a, i] - joint[b, j]) == pytest.approx(np.linalg.norm(flat[a, i] - flat[b, j]), abs=1e-9)
 
 
 def test_alignment_is_the_best_of_all_turns() -> None:
-    """Against a search over 7,200 rotations, half of them mirrored, of the centred and equally large points."""
+    """The alignment is at least as good as the best of 7,200 rotations, half of them mirrored, of the centred and equally scaled points."""
     rng = np.random.default_rng(2)
     for _ in range(3):
         x, y = rng.normal(size=(2, 30, 2)) * [[[3.0, 1.0]], [[2.0, 0.5]]]
@@ -210,7 +210,7 @@ def test_aligned_pictures_follow_the_rows() -> None:
     rng = np.random.default_rng(3)
     first = rng.normal(size=(25, 8)) * [4, 3, *[0.1] * 6]
     turned = [first, *(first @ np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(3))]
-    found = pictures(np.stack(turned), "aligned")
-    np.testing.assert_allclose(found[1:], np.broadcast_to(found[:1], (3, 25, 2)), atol=1e-9)
+    aligned = pictures(np.stack(turned), "aligned")
+    np.testing.assert_allclose(aligned[1:], np.broadcast_to(aligned[:1], (3, 25, 2)), atol=1e-9)
     with pytest.raises(InputError, match="joint or aligned"):
         pictures(np.stack(turned), "sideways")

@@ -11,7 +11,7 @@ from sklearn import metrics as sk
 from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, fit_calibration, from_confusion, interval, metrics
 
 
-def made(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
+def random_evaluation(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
     """Labels of unequal frequency, and logits and pooled vectors that know something of them."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(classes, size=n, p=np.arange(1, classes + 1) / (classes * (classes + 1) / 2))
@@ -25,7 +25,7 @@ def made(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_values_are_those_of_scikit_learn(classes: int) -> None:
     """Accuracy, precision, recall, F1 in every mean, AUC, cross-entropy and silhouette."""
-    e = made(240, classes)
+    e = random_evaluation(240, classes)
     got, p = metrics(e, resamples=50), e.probabilities.astype(np.float64)
     predicted, k = p.argmax(axis=1), list(range(classes))
     want = {
@@ -70,7 +70,7 @@ def test_a_small_case_by_hand() -> None:
 
 
 def rigged(labels: list[int], predicted: list[int], classes: int) -> Evaluation:
-    """Certain predictions."""
+    """Return an evaluation with certain predictions."""
     n = len(labels)
     logits = 4 * np.eye(classes, dtype=np.float32)[predicted]
     pooled = np.random.default_rng(0).normal(size=(n, 3)).astype(np.float32)
@@ -78,7 +78,7 @@ def rigged(labels: list[int], predicted: list[int], classes: int) -> Evaluation:
 
 
 def test_a_class_that_is_never_predicted_has_precision_zero() -> None:
-    """As scikit-learn with zero_division=0."""
+    """Precision of a class without predictions is 0, as in scikit-learn with `zero_division=0`."""
     e = rigged([0, 1, 2, 2, 1, 0] * 5, [0, 1, 1, 1, 1, 0] * 5, 3)
     got = metrics(e, resamples=50)
     assert got["precision_macro"]["value"] == pytest.approx((1 + 0.5 + 0) / 3, abs=1e-5)
@@ -87,7 +87,7 @@ def test_a_class_that_is_never_predicted_has_precision_zero() -> None:
 
 
 def test_a_class_that_is_missing_from_the_split() -> None:
-    """It counts as 0 in macro means, is left out of the AUC, and nothing warns."""
+    """A missing class counts as 0 in macro means, is left out of the AUC, and gives no warning."""
     e = rigged([0, 1, 1, 0] * 5, [0, 1, 0, 2] * 5, 3)
     got = metrics(e, resamples=50)
     assert got["recall_macro"]["value"] == pytest.approx((0.5 + 0.5 + 0) / 3, abs=1e-5)
@@ -97,7 +97,7 @@ def test_a_class_that_is_missing_from_the_split() -> None:
 
 
 def test_one_class_alone() -> None:
-    """No AUC and no silhouette can be had; the rest can, and nothing warns."""
+    """One class alone has no AUC and no silhouette; the other metrics are computed without a warning."""
     got = metrics(rigged([1] * 8, [1] * 6 + [0] * 2, 2), resamples=50)
     assert got["accuracy"]["value"] == 0.75 and math.isnan(got["auc"]["value"]) and "silhouette" not in got
 
@@ -111,7 +111,7 @@ def test_two_rows_are_enough() -> None:
 @pytest.mark.parametrize("n", [100, 1500])
 def test_bootstrap_of_accuracy_is_the_binomial_interval(n: int) -> None:
     """Half the 95 % interval against 1.96 standard errors; of the loss against that of a mean."""
-    e = made(n, 3, sharp=1.5)
+    e = random_evaluation(n, 3, sharp=1.5)
     got, p = metrics(e), e.probabilities
     right = p.argmax(axis=1) == e.labels
     error = math.sqrt(right.mean() * (1 - right.mean()) / n)
@@ -124,10 +124,10 @@ def test_bootstrap_of_accuracy_is_the_binomial_interval(n: int) -> None:
 
 def test_metrics_are_the_same_every_time() -> None:
     """Seeded resampling; another seed moves the interval only."""
-    e = made(150, 2)
+    e = random_evaluation(150, 2)
     assert metrics(e, resamples=100) == metrics(e, resamples=100)
-    other = metrics(e, resamples=100, seed=1)
-    assert other["accuracy"]["value"] == metrics(e, resamples=100)["accuracy"]["value"]
+    another_seed = metrics(e, resamples=100, seed=1)
+    assert another_seed["accuracy"]["value"] == metrics(e, resamples=100)["accuracy"]["value"]
 
 
 def test_interval_is_the_percentiles_of_its_draws() -> None:
@@ -139,22 +139,22 @@ def test_interval_is_the_percentiles_of_its_draws() -> None:
 @pytest.mark.parametrize("factor", [0.3, 1.0, 4.0])
 def test_temperature_is_the_least_of_a_grid(factor: float) -> None:
     """Cross-entropy of softmax(z / T), for logits that are too flat and too steep: no neighbour within 1e-4 is better."""
-    e = made(400, 3, seed=2)
+    e = random_evaluation(400, 3, seed=2)
     logits = e.logits * np.float32(factor)
 
     def loss(temperature: float) -> float:
         z = logits.astype(np.float64) / temperature
         return float((np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(z)), e.labels]).mean())
 
-    found = fit_calibration(logits, e.labels)
-    near = min(found * np.linspace(0.99, 1.01, 201), key=loss)
+    calibration = fit_calibration(logits, e.labels)
+    near = min(calibration * np.linspace(0.99, 1.01, 201), key=loss)
     far = min(np.geomspace(0.06, 20, 400), key=loss)
-    assert found == pytest.approx(near, rel=1e-4) and found == pytest.approx(far, rel=0.01)
+    assert calibration == pytest.approx(near, rel=1e-4) and calibration == pytest.approx(far, rel=0.01)
 
 
 def test_a_sample_is_seeded_sorted_and_without_repetition() -> None:
     """All rows where there are fewer."""
-    e = made(300, 2)
+    e = random_evaluation(300, 2)
     rows = e.sample(40)
     assert len(set(rows)) == 40 and (np.diff(rows) > 0).all() and (rows == e.sample(40)).all()
     assert e.sample(1000).tolist() == list(range(300))

@@ -77,7 +77,7 @@ def test_removal_leaves_specials_and_single_words_alone() -> None:
 
 
 def test_removal_from_a_pair_keeps_the_segments() -> None:
-    """Words of both texts, each against a trace of the pair without it."""
+    """Removal of each word of a pair equals a trace of the pair without that word, to 2e-5."""
     model = small_model(segments=2, cls=True)
     trace = model.trace("a warm song", "cold soup")
     got, k = removal(model, trace), int(trace.probabilities.argmax())
@@ -111,7 +111,7 @@ def test_log_odds_are_the_naive_ones_where_those_are_safe(classes: int) -> None:
 
 
 def test_log_odds_are_exact_far_out() -> None:
-    """Where p rounds to 1 or 0: the difference to the others' log-sum."""
+    """Log-odds are exact if p rounds to 1 or 0: the difference to the log-sum of the other logits."""
     assert log_odds(np.array([900.0, -100.0]), 0) == 1000
     assert log_odds(np.array([900.0, -100.0]), 1) == -1000
     assert log_odds(np.array([500.0, 20.0, 20.0]), 0) == pytest.approx(480 - np.log(2))
@@ -127,26 +127,26 @@ def scored(scores: list[float], logits: tuple[float, float] = (-1.0, 1.0)) -> Tr
 
 
 def test_agreement_is_spearman_of_sizes_over_words(model: Model) -> None:
-    """Against scipy, specials left out, ties shared."""
+    """Agreement equals scipy's Spearman correlation, without special tokens and with ties shared."""
     rng = np.random.default_rng(0)
     trace = scored(rng.normal(size=12).round(1).tolist())
-    other = rng.normal(size=12).round(1).astype(np.float32)
-    want = spearmanr(other[1:], np.abs(trace.token_scores["removal"][1:])).statistic
-    assert agreement(trace, other) == pytest.approx(want, abs=1e-9)
+    second = rng.normal(size=12).round(1).astype(np.float32)
+    want = spearmanr(second[1:], np.abs(trace.token_scores["removal"][1:])).statistic
+    assert agreement(trace, second) == pytest.approx(want, abs=1e-9)
     assert agreement(trace, np.abs(trace.token_scores["removal"])) == pytest.approx(1)
     assert agreement(trace, trace.token_scores["removal"], signed=True) == pytest.approx(1)
-    signed = spearmanr(other[1:], trace.token_scores["removal"][1:]).statistic
-    assert agreement(trace, other, signed=True) == pytest.approx(signed, abs=1e-9)
+    signed = spearmanr(second[1:], trace.token_scores["removal"][1:]).statistic
+    assert agreement(trace, second, signed=True) == pytest.approx(signed, abs=1e-9)
 
 
-@pytest.mark.parametrize("scores, other", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])])
-def test_agreement_is_not_defined_without_ranks(scores: list[float], other: list[float]) -> None:
+@pytest.mark.parametrize("scores, second", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])])
+def test_agreement_is_not_defined_without_ranks(scores: list[float], second: list[float]) -> None:
     """Fewer than three words, or all alike."""
-    assert agreement(scored(scores), np.array(other, np.float32)) is None
+    assert agreement(scored(scores), np.array(second, np.float32)) is None
 
 
 def test_attention_scores_are_sums_by_hand() -> None:
-    """received, first-layer and difference by loops over layers, heads, queries."""
+    """The scores received, first-layer and difference equal loops over layers, heads and queries, to 1e-5."""
     trace = fake_trace(n=5, layers=2, heads=3, components=3, signed=True)
     attention, maps = trace.attention, trace.components
     assert attention is not None and maps is not None

@@ -85,9 +85,9 @@ def test_large_mosaics_stay_images_and_webgl_becomes_vectors() -> None:
 @needs_browser
 def test_user_text_is_text_in_svg() -> None:
     svg = render(token_strip(EVIL, np.arange(6) - 3, title="<i>$t$"), "svg")
-    shown = words(svg).replace("\u2068", "").replace("\u2069", "")
+    drawn_text = words(svg).replace("\u2068", "").replace("\u2069", "")
     for token in [*EVIL[1:3], "<i>$t$"]:
-        assert token in shown.splitlines()
+        assert token in drawn_text.splitlines()
     assert not {f"{SVG}script", f"{SVG}a"} & {node.tag for node in ET.fromstring(svg).iter()}
 
 
@@ -110,17 +110,17 @@ def test_html_is_self_contained_and_harmless() -> None:
 def test_html_asks_for_nothing(tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
     path = save(heatmap(fake_trace(tokens=EVIL), 0), tmp_path / "figure.html")
-    asked: list[str] = []
+    requests: list[str] = []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         page = browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: asked.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: requests.append(str(error)))
         page.goto(path.as_uri())
         page.wait_for_selector(".xtick text")
         labels = page.locator(".xtick text").all_text_contents()
         browser.close()
-    assert asked == [path.as_uri()]
+    assert requests == [path.as_uri()]
     assert "<b>x</b>" in labels and "$x$" in labels
 
 
@@ -243,9 +243,9 @@ def test_cells_with_names_are_cells_with_names_as_vectors() -> None:
     habits = ["entropy", "distance"]
     patterns = pd.DataFrame([(0, 0, 0.25, 1.5), (0, 1, 0.75, 2.5), (1, 0, 0.5, 3.5)], columns=["layer", "head", *habits])
     svg = render(head_table(patterns), "svg")
-    shown = words(svg).splitlines()
+    lines = words(svg).splitlines()
     for name in (*habits, "L1 H1", "L1 H2", "L2 H1", "0.25", "0.75", "0.50", "1.50", "2.50", "3.50"):
-        assert shown.count(name) == 1, name
+        assert lines.count(name) == 1, name
     cells = re.findall(r'class="point">\s*<path d="M([\d.]+),([\d.]+)V([\d.]+)H([\d.]+)V', svg.decode())
     assert len(cells) == 6
     assert all(abs(float(x) - float(right)) > 20 and abs(float(y) - float(below)) > 20 for x, y, below, right in cells)

@@ -126,7 +126,7 @@ def test_a_text_of_one_word_has_no_faithfulness(model: Model) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_rank_correlations_are_those_of_scipy(seed: int) -> None:
-    """With and without ties; not defined for fewer than three or all alike."""
+    """Rank correlations equal those of scipy with and without ties; they are NaN for fewer than three values or equal ones."""
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, 9)).round(seed % 2)
     assert spearman(a, b) == pytest.approx(spearmanr(a, b).statistic)
@@ -146,8 +146,8 @@ def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
     drawn = [texts[i] for i in np.random.default_rng(2).permutation(len(texts)) if len(model.trace(texts[i]).tokens) >= 3][:7]
     alone = []
     for i, text in enumerate(drawn):
-        trace, found = scores_of(model, model.trace(text), ["received", "gradient"])
-        alone.append(faithfulness(model, trace, found, seed=2 + i))
+        trace, scored = scores_of(model, model.trace(text), ["received", "gradient"])
+        alone.append(faithfulness(model, trace, scored, seed=2 + i))
     want = pd.concat(alone).groupby(["method", "metric"])[["value", "random"]].mean()
     for row in frame.to_dict("records"):
         method = "received" if row["method"] == "random" else row["method"]
@@ -164,14 +164,14 @@ def test_pairs_are_asked_as_pairs() -> None:
     """The mean over two pairs of texts is that of each by itself; without the second texts it is another."""
     model = small_model(segments=2, cls=True, pooling="cls")
     texts, pairs = ["what a warm clever song", "the soup was cold and dull"], ["a hollow garden", "we saw a bright lighthouse"]
-    found = over_split(model, texts, ["removal"], pairs=pairs, sample=2).set_index(["method", "metric"])["value"]
+    means = over_split(model, texts, ["removal"], pairs=pairs, sample=2).set_index(["method", "metric"])["value"]
     single = []
     for text, pair in zip(texts, pairs, strict=True):
         trace, scores = scores_of(model, model.trace(text, pair), ["removal"])
         single.append(faithfulness(model, trace, scores).set_index(["method", "metric"])["value"]["removal", "comprehensiveness"])
-    assert found["removal", "comprehensiveness"] == pytest.approx(np.mean(single), abs=1e-5)
+    assert means["removal", "comprehensiveness"] == pytest.approx(np.mean(single), abs=1e-5)
     alone = over_split(model, texts, ["removal"], sample=2).set_index(["method", "metric"])["value"]
-    assert alone["removal", "comprehensiveness"] != pytest.approx(found["removal", "comprehensiveness"], abs=1e-6)
+    assert alone["removal", "comprehensiveness"] != pytest.approx(means["removal", "comprehensiveness"], abs=1e-6)
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.Monke
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCORES)
 def test_every_score_has_its_strip(name: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the run's example, which stores removal only: the model is asked for the rest; shares are shown from an even one."""
+    """The strip of the run's example shows every score: removal is stored, the others are computed, shares are drawn from an even share."""
     from sentviz.gallery import draw
 
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))

@@ -47,7 +47,7 @@ def history(start: float = 0.2) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("<script>", "&lt;script&gt;"),
         ("<b>x</b>", "&lt;b&gt;x&lt;/b&gt;"),
@@ -67,15 +67,15 @@ def history(start: float = 0.2) -> pd.DataFrame:
         ("👩\u200d👧", "👩\u200d👧"),
     ],
 )
-def test_any_text_is_shown_as_text(text: str, shown: str) -> None:
-    assert as_text(text) == shown
+def test_any_text_is_shown_as_text(text: str, expected: str) -> None:
+    assert as_text(text) == expected
 
 
 def test_a_long_run_name_keeps_its_model_and_seed() -> None:
     name = "twitter_financial/ndt-symmetric-4-seed2"
     assert as_run(name, 40) == name
-    shown = as_run(name, 32)
-    assert len(shown) == 32 and shown.startswith("twitter") and shown.endswith("symmetric-4-seed2")
+    label = as_run(name, 32)
+    assert len(label) == 32 and label.startswith("twitter") and label.endswith("symmetric-4-seed2")
     assert "<" not in as_run("<b>" * 30, 32)
     assert text_columns(as_run("영화" * 40, 20)) <= 20
 
@@ -203,8 +203,8 @@ def test_strip_shows_what_was_removed_in_its_place() -> None:
     """Boxes from left to right are the text's own order; the frame holds the tokens alone."""
     figure = token_strip(["I", "like", "it"], [0.0, 1.0, 0.0], removed=[(0, "@you"), (2, "!!"), (3, "<b>")])
     bar = figure.plot.data[0]
-    said = [text for _, text in sorted(zip(bar.base, bar.text, strict=True))]
-    assert said == ["<s>@you</s>", "I", "like", "<s>!!</s>", "it", "<s>&lt;b&gt;</s>"]
+    labels = [text for _, text in sorted(zip(bar.base, bar.text, strict=True))]
+    assert labels == ["<s>@you</s>", "I", "like", "<s>!!</s>", "it", "<s>&lt;b&gt;</s>"]
     assert figure.frame["token"].tolist() == ["I", "like", "it"]
     assert "Struck through" in figure.caption and "Struck" not in token_strip(["I"], [0.0]).caption
 
@@ -343,8 +343,8 @@ def test_scalars_of_the_whole_model_share_a_panel_and_others_have_one_a_layer() 
             lines[trace.yaxis].append(round(trace.y[0], 3))
     assert lines == {"y": [1.0, 0.5], "y2": [4.0], "y3": [5.0]}
     assert figure.plot.layout.title.text == "α, β, τ while training" and figure.name == "alpha-beta-temperature-run"
-    one = scalar_evolution({"run": frame}, ["beta"])
-    assert set(one.frame["name"]) == {"beta"} and one.plot.layout.title.text == "β while training"
+    single_panel = scalar_evolution({"run": frame}, ["beta"])
+    assert set(single_panel.frame["name"]) == {"beta"} and single_panel.plot.layout.title.text == "β while training"
     with pytest.raises(InputError, match="learned gamma or lambda in its history"):
         scalar_evolution({"run": frame}, ["gamma", "lambda"])
 

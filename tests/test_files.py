@@ -65,8 +65,8 @@ def test_the_app_is_served_so() -> None:
 def test_signs_of_a_text_that_streamlit_makes_icons_and_arrows_of_are_kept_apart() -> None:
     """An invisible character between them; other texts have none."""
     for text in (":home:", ":material/home:", ":streamlit:", "a -- b", "a -> b", "a <-> b", "a >= b"):
-        made = md(text).replace("\\", "")
-        assert made.replace("\u2060", "") == text and made.count("\u2060") == 1
+        escaped = md(text).replace("\\", "")
+        assert escaped.replace("\u2060", "") == text and escaped.count("\u2060") == 1
     assert "\u2060" not in md("10:30, a well-made film: 5 > 4, so it is--or not")
 
 
@@ -78,7 +78,7 @@ def page() -> None:
 
 
 class Chosen(SimpleNamespace):
-    """What the uploader gives."""
+    """A stand-in for the file that the uploader returns."""
 
     def getvalue(self) -> bytes:
         return FILE.data
@@ -118,13 +118,13 @@ def working() -> None:
         st.markdown("went on")
 
 
-@pytest.mark.parametrize("here", [True, False])
-def test_the_work_of_a_visitor_who_left_ends_at_its_next_step(here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("connected", [True, False])
+def test_the_work_of_a_visitor_who_left_ends_at_its_next_step(connected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     import app.server.queue
 
-    monkeypatch.setattr(app.server.queue, "here", lambda who: here)
-    shown = AppTest.from_function(working, default_timeout=60).run()
-    assert not shown.exception and [item.value for item in shown.markdown] == ["begun", "went on"][: 1 + here]
+    monkeypatch.setattr(app.server.queue, "here", lambda who: connected)
+    page = AppTest.from_function(working, default_timeout=60).run()
+    assert not page.exception and [item.value for item in page.markdown] == ["begun", "went on"][: 1 + connected]
     assert not turns("model")._busy
 
 

@@ -26,7 +26,7 @@ TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I 
 def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
     """Random models, each asked again about the text as it is written: another class, of the probability told."""
     tokenizer = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 300) if bpe else None
-    found = []
+    flips = []
     for seed in range(6):
         model = small_model(seed, tokenizer=tokenizer, max_length=64, segments=2 if seed % 2 else 1)
         for text in TEXTS:
@@ -34,16 +34,16 @@ def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
             flip = smallest_flip(model, trace, drawn=5)
             if not flip.edits:
                 continue
-            said = model.predict([flip.text], None if flip.text_pair is None else [flip.text_pair]).iloc[0]
-            assert said["label"] == flip.label != trace.label
-            assert said[flip.label] == pytest.approx(flip.probability, abs=1e-5)
+            predicted = model.predict([flip.text], None if flip.text_pair is None else [flip.text_pair]).iloc[0]
+            assert predicted["label"] == flip.label != trace.label
+            assert predicted[flip.label] == pytest.approx(flip.probability, abs=1e-5)
             assert 1 <= len(flip.edits) <= 3 and flip.drawn == 5 and 0 <= flip.random <= 5
-            found.append(flip)
-    assert len(found) > 4
+            flips.append(flip)
+    assert len(flips) > 4
 
 
 def test_no_smaller_removal_is_missed() -> None:
-    """Where leaving out one word flips the answer, the flip is of one word; every text without one or two words asked by itself."""
+    """A flip has one word if leaving out one word flips the answer; every text without one or two words is predicted in the test."""
     sizes = []
     for seed in range(8):
         model = small_model(seed)
@@ -65,8 +65,8 @@ def test_no_smaller_removal_is_missed() -> None:
 
 def test_planted_reasons_are_found() -> None:
     """One word, a pair of which both must go, and nothing at all; no word but theirs is touched."""
-    one = planted_model(lambda there: 2 * there("warm") - 1)
-    flip = smallest_flip(one, one.trace("it is a warm song"))
+    model = planted_model(lambda there: 2 * there("warm") - 1)
+    flip = smallest_flip(model, model.trace("it is a warm song"))
     assert (flip.edits, flip.text, flip.label) == ((Edit(3, "warm"),), "it is a song", "negative")
     assert flip.words == "without “warm”" and flip.random < flip.drawn / 2
     both = planted_model(lambda there: 1 - 2 * (there("warm") + there("tender")).clamp(max=1))
@@ -84,7 +84,7 @@ def test_planted_reasons_are_found() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [None, "so it was a tender song, " * 90])
 def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if all of it were encoded anew for each edit; the text that is told is whole."""
+    """Edits of a cut text equal those of a text that is encoded anew for each edit; the reported text is the complete one."""
     model = small_model(3, segments=2) if pair else planted_model(lambda there: 2 * there("warm") - 1)
     text = "it is a warm song " + "and it is a tender one, " * 90
     trace = model.trace(text, pair)
@@ -122,7 +122,7 @@ def test_interventions_hold_for_the_edited_text() -> None:
 
 
 def test_bigrams_are_the_pairs_that_were_counted() -> None:
-    """Of texts made here: pairs seen often enough are known, edges too; few others are; no pair is known of the empty text's words."""
+    """Of texts made in the test, frequent pairs are known, those at the edges too; few other pairs are, and none with the empty word."""
     texts = ["The cat sat.", "the cat ran", "a dog sat."] * 2 + ["the dog ran"]
     bigrams = Bigrams.of(texts, least=2, bits=1 << 14)
     known = {("the", "cat"), ("cat", "sat"), ("sat", "."), ("cat", "ran"), ("a", "dog"), ("dog", "sat"), (EDGE, "the"), ("ran", EDGE)}
@@ -132,8 +132,8 @@ def test_bigrams_are_the_pairs_that_were_counted() -> None:
     got = {pair for pair, there in zip(pairs, seen, strict=True) if there}
     assert known < got and got - known == {(".", EDGE), (EDGE, "a")}
     assert bigrams.fits(hashed(["cat", "dog", "Cat"]), "the", "ran").tolist() == [True, False, True]
-    made = hashed(f"word{i}" for i in range(5000))
-    assert bigrams.seen(made[:2500], made[2500:]).mean() < 0.01
+    codes = hashed(f"word{i}" for i in range(5000))
+    assert bigrams.seen(codes[:2500], codes[2500:]).mean() < 0.01
 
 
 def test_what_ships_knows_common_pairs() -> None:

@@ -222,11 +222,13 @@ def test_silent_heads_move_nothing() -> None:
 
 def test_an_intervention_on_lambda_reaches_every_score() -> None:
     """Each method under other lambdas differs from itself under the learned ones."""
-    model, other = small_model(components=2, mixing="free"), [[1, 3], [1, -2]]
-    plain, changed = model.trace(TEXT), model.trace(TEXT, lambdas=other)
+    model, lambdas = small_model(components=2, mixing="free"), [[1, 3], [1, -2]]
+    plain, changed = model.trace(TEXT), model.trace(TEXT, lambdas=lambdas)
     for name in ("rollout", "flow", "value-weighted", "value-zeroing", "gradient", "integrated-gradients"):
-        one, two = (score(explained(model, trace, [name], **how), name) for trace, how in ((plain, {}), (changed, {"lambdas": other})))
-        assert one.dtype == np.float32 and one.shape == (len(plain.tokens),) and not np.allclose(one, two, rtol=1e-2)
+        unchanged, two = (
+            score(explained(model, trace, [name], **how), name) for trace, how in ((plain, {}), (changed, {"lambdas": lambdas}))
+        )
+        assert unchanged.dtype == np.float32 and unchanged.shape == (len(plain.tokens),) and not np.allclose(unchanged, two, rtol=1e-2)
 
 
 @pytest.mark.parametrize("text", ["warm", "?", TEXT])
@@ -265,10 +267,10 @@ def test_visitors_share_one_model_that_nothing_is_left_on() -> None:
     alone = [ask(text) for text in texts]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(ask, texts))
-    for one, two in zip(alone, together, strict=True):
-        assert one.keys() == two.keys()
-        for name in one:
-            np.testing.assert_allclose(one[name], two[name], rtol=1e-4, atol=1e-5)
+    for first, two in zip(alone, together, strict=True):
+        assert first.keys() == two.keys()
+        for name in first:
+            np.testing.assert_allclose(first[name], two[name], rtol=1e-4, atol=1e-5)
     assert all(torch.equal(before[name], tensor) for name, tensor in model.network.state_dict().items())
     assert names == [sorted(vars(module)) for module in model.network.modules()]
     assert all(not p.requires_grad and p.grad is None for p in model.network.parameters())

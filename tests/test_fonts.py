@@ -49,13 +49,13 @@ def korean_cloud(*words: str) -> bytes:
 
 @fontconfig
 def test_a_font_has_the_letters_that_it_is_said_to_bring() -> None:
-    """Of many scripts: each letter is in the character map of the file, and one that is said to be in no font is in none of them."""
+    """Each letter of many scripts is in the character map of the font that is named for it; a letter without a font is in none of them."""
     letters = "abcéλжשß−√あ好영화ก\ue123"
-    found = fonts.fonts_for(FAMILIES, letters)
-    brought = [letter for font in found for letter in font.letters]
+    fonts_of_letters = fonts.fonts_for(FAMILIES, letters)
+    brought = [letter for font in fonts_of_letters for letter in font.letters]
     assert len(brought) == len(set(brought))
-    assert "a" in found[0].letters
-    for font in found:
+    assert "a" in fonts_of_letters[0].letters
+    for font in fonts_of_letters:
         with TTFont(font.path, fontNumber=font.number, lazy=True) as file:
             known = {chr(code) for code in file.getBestCmap()}
         assert font.letters <= known
@@ -74,14 +74,14 @@ def test_nothing_is_known_without_fontconfig_or_letters(monkeypatch: pytest.Monk
 def test_an_svg_carries_hangul_beside_latin() -> None:
     """A font in a collection of several: its syllables travel, cut down to those in use."""
     svg = f'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: {FAMILIES};">정말 좋은 영화 ok</text></svg>'.encode()
-    made = fonts.embed_fonts(svg)
-    found = embedded(made)
-    assert len(found) >= 2
-    assert set("정말좋은영화") <= set().union(*found)
-    assert set("ok") <= found[0]
-    assert not set("가나다") & set().union(*found)
-    assert len(made) < 60_000
-    first = re.search(r"style=\"font-family: ([^;]*);", made.decode())
+    with_fonts = fonts.embed_fonts(svg)
+    font_faces = embedded(with_fonts)
+    assert len(font_faces) >= 2
+    assert set("정말좋은영화") <= set().union(*font_faces)
+    assert set("ok") <= font_faces[0]
+    assert not set("가나다") & set().union(*font_faces)
+    assert len(with_fonts) < 60_000
+    first = re.search(r"style=\"font-family: ([^;]*);", with_fonts.decode())
     assert first is not None
     assert first[1].endswith(FAMILIES)
 
@@ -92,11 +92,11 @@ def test_an_svg_carries_hangul_beside_latin() -> None:
 def test_hangul_is_drawn_and_not_boxes() -> None:
     """Boxes for missing letters all look alike: two words of as many syllables must not."""
     assert unwritable(["영화", "음악"]) == ""
-    one, same, other = (korean_cloud(word) for word in ("영화", "영화", "음악"))
-    assert one == same
+    first, same, another_word = (korean_cloud(word) for word in ("영화", "영화", "음악"))
+    assert first == same
     from PIL import Image
 
-    pixels = [np.asarray(Image.open(io.BytesIO(data)).convert("L"), dtype=int) for data in (one, other)]
+    pixels = [np.asarray(Image.open(io.BytesIO(data)).convert("L"), dtype=int) for data in (first, another_word)]
     assert pixels[0].shape == pixels[1].shape
     assert (np.abs(pixels[0] - pixels[1]) > 80).sum() > 200
 
@@ -117,14 +117,14 @@ def test_a_korean_cloud_as_svg_needs_no_font_of_its_reader() -> None:
 @pictures
 @pytest.mark.skipif(shutil.which("pdffonts") is None or shutil.which("pdftotext") is None, reason="no poppler on this machine")
 def test_hangul_in_a_pdf_is_text_in_an_outline_font(tmp_path: Path) -> None:
-    """As another program reads the file: every font embedded, with a map to Unicode, none of Type 3; the words are found."""
+    """pdffonts and pdftotext read the file: every font is embedded as TrueType with a map to Unicode, and the words are text."""
     strip = token_strip(["정말", "좋은", "영화", "quiet", "<b>"], np.arange(5) - 2.0, title="나쁘지 않은 λ")
     (path := tmp_path / "strip.pdf").write_bytes(render(strip, "pdf"))
     rows = subprocess.run(["pdffonts", path], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
     assert len(rows) >= 3
     assert all("TrueType" in row and row.split()[-5:-2] == ["yes", "yes", "yes"] for row in rows)
-    found = subprocess.run(["pdftotext", path, "-"], capture_output=True, text=True, check=True).stdout
-    assert all(word in found for word in ("정말", "좋은", "영화", "나쁘지 않은 λ", "<b>"))
+    text = subprocess.run(["pdftotext", path, "-"], capture_output=True, text=True, check=True).stdout
+    assert all(word in text for word in ("정말", "좋은", "영화", "나쁘지 않은 λ", "<b>"))
 
 
 @pytest.mark.slow
@@ -134,14 +134,14 @@ def test_outlines_keep_their_shape_and_width() -> None:
     """A font of other curves beside what is made of it: each letter as wide, box and area alike to a hundredth."""
     font = fonts.font_file("sans-serif", "영화한")
     assert font is not None
-    with TTFont(font.path, fontNumber=font.number, lazy=True) as there, TTFont(io.BytesIO(fonts._subset(font))) as made:
-        assert "glyf" in made
-        high, old, new = there["head"].unitsPerEm, there.getGlyphSet(), made.getGlyphSet()
+    with TTFont(font.path, fontNumber=font.number, lazy=True) as there, TTFont(io.BytesIO(fonts._subset(font))) as subset:
+        assert "glyf" in subset
+        high, old, new = there["head"].unitsPerEm, there.getGlyphSet(), subset.getGlyphSet()
         for letter in sorted(font.letters):
-            one, other = there.getBestCmap()[ord(letter)], made.getBestCmap()[ord(letter)]
-            assert there["hmtx"][one][0] == made["hmtx"][other][0]
+            whole_name, subset_name = there.getBestCmap()[ord(letter)], subset.getBestCmap()[ord(letter)]
+            assert there["hmtx"][whole_name][0] == subset["hmtx"][subset_name][0]
             boxes, areas = [], []
-            for glyphs, name in ((old, one), (new, other)):
+            for glyphs, name in ((old, whole_name), (new, subset_name)):
                 box, area = BoundsPen(glyphs), AreaPen(glyphs)
                 glyphs[name].draw(box)
                 glyphs[name].draw(area)

@@ -19,11 +19,11 @@ DEFAULT = "english/ndt-unit-2"
 
 def sane(app: AppTest) -> str:
     """The text of a page that has no fault: neither an exception nor a sentence that owns up to one."""
-    said = words(app).replace("\\", "")
+    text = words(app).replace("\\", "")
     assert not app.exception, app.exception
-    assert not app.error, [one.value for one in app.error]
-    assert not [fault for fault in FAULTS if fault in said], said
-    return said
+    assert not app.error, [error.value for error in app.error]
+    assert not [fault for fault in FAULTS if fault in text], text
+    return text
 
 
 @pytest.mark.slow
@@ -35,11 +35,11 @@ def test_every_page_opens_with_nothing_at_hand(newcomer: Path, page: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["confusion", "words", "embeddings"])
 def test_a_page_of_rows_says_which_files_are_missing(newcomer: Path, page: str) -> None:
-    """Of the mixture that the first run was trained on: the files of its test split alone, and where each can be had."""
+    """The page names the test files of the mixture that the default run was trained on, and where to get each."""
     assert DEFAULT in runs()
-    said = sane(opened(page, run=DEFAULT))
-    assert "is not on this machine: sst2/test (1,821 rows), imdb/test (25,000 rows), yelp_full/test" in said
-    assert "sentiment140: it is a subset of Sentiment140" in said and "imdb/train" not in said
+    text = sane(opened(page, run=DEFAULT))
+    assert "is not on this machine: sst2/test (1,821 rows), imdb/test (25,000 rows), yelp_full/test" in text
+    assert "sentiment140: it is a subset of Sentiment140" in text and "imdb/train" not in text
 
 
 @pytest.mark.slow

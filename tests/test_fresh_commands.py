@@ -84,12 +84,12 @@ def test_every_command_is_walked() -> None:
 
 
 def fault(typed: Sequence[str]) -> str:
-    """What is wrong with how a command ends: neither an answer nor one sentence of what is wrong; empty where nothing is."""
+    """Return the fault of a command's end, which must be an answer or one sentence; empty if there is no fault."""
     done = CliRunner().invoke(main, typed)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         return f"{typed}: {done.exception!r}"
-    if found := [fault for fault in FAULTS if fault in done.output]:
-        return f"{typed} says {found}: {done.output[-1000:]}"
+    if faults := [fault for fault in FAULTS if fault in done.output]:
+        return f"{typed} says {faults}: {done.output[-1000:]}"
     if not done.exit_code:
         return ""
     *_, last = ["", *done.output.strip().splitlines()]
@@ -121,14 +121,14 @@ def test_every_other_command(texts: None, command: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_every_figure_is_drawn_or_says_what_it_needs(texts: None, figure: str) -> None:
-    """Of the run that opens the app, of runs that have more, and of studies."""
+    """Every figure is exported or names its needs, for the default run, for runs with more capabilities, and for studies."""
     of_run = issubclass(FIGURES[figure].of, tuple(subject for subject in SUBJECTS if subject.OF_RUN))
     names = (DEFAULT, "sst2/ndt-unit-2", "sst5_trees/sentiformer", "imdb/hardmax-d2") if of_run else ("all", "sst2")
     walked(*(("export", name, figure, "-o", "out.csv") for name in names))
 
 
 def test_what_is_mistyped_is_answered_with_the_nearest_names(nothing_at_hand: Path) -> None:
-    said = CliRunner().invoke(main, ["explain", "english/ndt-unit2", SENTENCE]).output
-    assert "nearest are english/ndt-unit-2" in said and "sentviz catalog" in said and len(said) < 400
-    said = CliRunner().invoke(main, ["export", DEFAULT, "attentoin", "-o", "x.csv"]).output
-    assert "nearest are attention" in said and "sentviz export --list" in said and len(said) < 200
+    output = CliRunner().invoke(main, ["explain", "english/ndt-unit2", SENTENCE]).output
+    assert "nearest are english/ndt-unit-2" in output and "sentviz catalog" in output and len(output) < 400
+    output = CliRunner().invoke(main, ["export", DEFAULT, "attentoin", "-o", "x.csv"]).output
+    assert "nearest are attention" in output and "sentviz export --list" in output and len(output) < 200

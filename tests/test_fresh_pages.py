@@ -26,7 +26,7 @@ SENTENCE = "Not a bad film, for once."
 
 
 def kind(run: Run) -> tuple[Any, ...]:
-    """What pages and commands tell runs apart by."""
+    """Return the properties by which pages and commands distinguish runs."""
     has = run.capabilities
     model = type(run.shape), has.components > 1, has.gate, has.lexicon, reads_pairs(run), language(run), len(run.labels) > 2
     return *model, run.has_weights, bool(run.epochs), bool(run.measured)
@@ -37,8 +37,8 @@ def of_each_kind() -> tuple[str, ...]:
     """The first run of each kind, and the run that opens the app; none without checkpoints."""
     if not (ROOT / "checkpoints" / "english").is_dir():
         return ()
-    found = runs()
-    first = {kind(run): name for name, run in reversed(found.items()) if isinstance(run, Run)}
+    available = runs()
+    first = {kind(run): name for name, run in reversed(available.items()) if isinstance(run, Run)}
     return tuple(sorted({*first.values(), DEFAULT}))
 
 
@@ -54,7 +54,8 @@ def views(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
     """Every page that shows a run, with its parts."""
     row = str(run.frame("test.parquet")["id"].iloc[0])
     beside = next(
-        (name for name, other in runs().items() if isinstance(other, Run) and name != run.name and other.labels == run.labels), ""
+        (name for name, candidate in runs().items() if isinstance(candidate, Run) and name != run.name and candidate.labels == run.labels),
+        "",
     )
     over = choices("over")
     yield from parts("explore", text=(SENTENCE,), row=(row,), large=choices("large"))
@@ -82,7 +83,7 @@ def test_every_part_of_every_page_of_a_run(newcomer: Path, name: str) -> None:
             sane(opened(page, run=name, **query))
         except (AssertionError, RuntimeError) as error:
             wrong[page, str(query)] = str(error)[:400]
-    assert not wrong, "\n".join(f"{where}: {said}" for where, said in wrong.items())
+    assert not wrong, "\n".join(f"{where}: {message}" for where, message in wrong.items())
 
 
 @pytest.mark.parametrize("paper", BUILT_IN)
@@ -94,7 +95,7 @@ def test_every_part_of_a_papers_page(newcomer: Path, paper: str) -> None:
             sane(opened(page.url, run="", part=part, **({"study": study} if study else {})))
         except (AssertionError, RuntimeError) as error:
             wrong[part, study] = str(error)[:400]
-    assert not wrong, "\n".join(f"{where}: {said}" for where, said in wrong.items())
+    assert not wrong, "\n".join(f"{where}: {message}" for where, message in wrong.items())
 
 
 def test_every_page_of_no_run(newcomer: Path) -> None:

@@ -25,8 +25,8 @@ def test_training_says_so_and_leaves_no_half_run(most: int, tmp_path: Path, monk
     use_toy_data(monkeypatch)
     with no_room(most), pytest.raises(SentvizError) as caught:
         train(toy_recipe(), tmp_path, progress=False)
-    said = str(caught.value)
-    assert said.endswith(".") and "\n" not in said and "ndt-unit-2" in said
+    message = str(caught.value)
+    assert message.endswith(".") and "\n" not in message and "ndt-unit-2" in message
     assert not (tmp_path / "toy" / "ndt-unit-2").exists() and not any(".tmp-new-" in name for name in names(tmp_path))
     assert train(toy_recipe(), tmp_path, progress=False).config["steps"] == 40
 

@@ -1,4 +1,4 @@
-"""The study of Sentiment-Fused Attention: the print against its raw files, the rest against hand counts on made-up runs."""
+"""The study of Sentiment-Fused Attention: the paper's tables against the raw files, the rest against counts on made-up runs."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def rows(name: str) -> list[dict[str, str]]:
 
 def points(table: str, column: str, kind: str, base: str, task: str = "") -> dict[str, float]:
     """Gain of one printed row over its baseline in points by encoder, from the raw file."""
-    those = {row[column]: row for row in rows(table) if not task or row["task"] == task}
-    return {name: float(those[kind][name]) - float(those[base][name]) for name in fused.ENCODERS}
+    values = {row[column]: row for row in rows(table) if not task or row["task"] == task}
+    return {name: float(values[kind][name]) - float(values[base][name]) for name in fused.ENCODERS}
 
 
 def evidence(statement: str, runs: list[Run] | None = None) -> tuple[str, str]:
@@ -56,11 +56,11 @@ def evidence(statement: str, runs: list[Run] | None = None) -> tuple[str, str]:
     return str(row["verdict"]), str(row["evidence"])
 
 
-# ---- the print
+# ---- the paper's tables
 
 
 def test_every_printed_table_and_figure_is_listed_with_a_page_that_exists() -> None:
-    """The paper has three tables and five figures; each is live, has a page and a maker; what cannot be had says why."""
+    """The paper's three tables and five figures are each live, with a page and a maker; unavailable items say why."""
     listed = papers()["fused"].items()
     live = [item for item in listed if item["state"] == "live"]
     assert {item["printed"] for item in live} == {*(f"Table {i}" for i in (1, 2, 3)), *(f"Figure {i}" for i in (1, 2, 3, 4, 5))}
@@ -83,7 +83,7 @@ def test_every_live_item_of_every_paper_has_a_maker(paper: str) -> None:
 
 
 def test_printed_tables_are_complete() -> None:
-    """Six settings and eight task rows of five encoders, none lost on the way."""
+    """The stored tables are complete: six settings of five encoders, and task rows for each."""
     assert len(fused.printed_accuracies()) == 6 * 5
     assert len(fused.printed_gains()) == 5 * 5
     assert len(fused.printed_tasks()) == 4 * 5
@@ -99,10 +99,10 @@ def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
     assert row["mean"] == pytest.approx(slow.mean(gains))
     assert row["deviation"] == pytest.approx(slow.stdev(gains))
     assert row["variance"] == pytest.approx(slow.variance(gains))
-    said = next(one for one in rows("gain_statistics") if one["injection"] == kind)
-    assert float(said["printed_sigma"]) == pytest.approx(slow.variance(gains), abs=6e-4)
-    assert float(said["printed_sigma_squared"]) == pytest.approx(slow.stdev(gains), abs=6e-4)
-    assert float(said["mean_gain_points"]) == pytest.approx(slow.mean(gains), abs=6e-4)
+    printed = next(entry for entry in rows("gain_statistics") if entry["injection"] == kind)
+    assert float(printed["printed_sigma"]) == pytest.approx(slow.variance(gains), abs=6e-4)
+    assert float(printed["printed_sigma_squared"]) == pytest.approx(slow.stdev(gains), abs=6e-4)
+    assert float(printed["mean_gain_points"]) == pytest.approx(slow.mean(gains), abs=6e-4)
 
 
 @pytest.mark.slow
@@ -113,23 +113,23 @@ def test_claims_about_its_tables_from_the_raw_files() -> None:
     up = sum(value > 0 for row in gains.values() for value in row.values())
     assert evidence("Every setting gains over the baseline with every encoder")[1].startswith(f"{up} of 20")
     above = sum(row[name] > xia[name] for row in gains.values() for name in row)
-    verdict, said = evidence("Every setting is better than Xia et al.'s product with every encoder")
-    assert said.startswith(f"{above} of 20") and (verdict == "holds") == (above == 20)
+    verdict, words = evidence("Every setting is better than Xia et al.'s product with every encoder")
+    assert words.startswith(f"{above} of 20") and (verdict == "holds") == (above == 20)
     lost = sum(value < 0 for value in xia.values())
-    verdict, said = evidence("Xia et al.'s product does the opposite: it loses against the baseline")
-    assert f"{lost} of 5" in said and "kc-electra" in said and verdict == "fails"
-    verdict, said = evidence("The gains mean 250 to almost 500 more right answers on average")
+    verdict, words = evidence("Xia et al.'s product does the opposite: it loses against the baseline")
+    assert f"{lost} of 5" in words and "kc-electra" in words and verdict == "fails"
+    verdict, words = evidence("The gains mean 250 to almost 500 more right answers on average")
     for name in fused.ENCODERS:
-        assert f"{name} {500 * slow.mean(row[name] for row in gains.values()):.0f}" in said
+        assert f"{name} {500 * slow.mean(row[name] for row in gains.values()):.0f}" in words
     assert verdict == "fails"
     changes = [
         value
         for task in {row["task"] for row in rows("out_of_domain")}
         for value in points("out_of_domain", "variant", "last_head_scaled", "baseline", task).values()
     ]
-    verdict, said = evidence("Out of domain 13 of 20 cases rise, 5 fall and 2 stay")
+    verdict, words = evidence("Out of domain 13 of 20 cases rise, 5 fall and 2 stay")
     counts = sum(v > 1e-9 for v in changes), sum(v < -1e-9 for v in changes), sum(abs(v) < 1e-9 for v in changes)
-    assert said == f"recounted: {counts[0]} of 20 rise, {counts[1]} fall, {counts[2]} stay"
+    assert words == f"recounted: {counts[0]} of 20 rise, {counts[1]} fall, {counts[2]} stay"
     assert (verdict == "holds") == (counts == (13, 5, 2))
 
 
@@ -149,18 +149,18 @@ def test_equal_spreads_cannot_be_refuted() -> None:
     own = list(points("nsmc_accuracy", "injection", "last_head_scaled", "baseline").values())
     raw = []
     for kind in ("all_heads", "all_heads_scaled", "last_head"):
-        other = list(points("nsmc_accuracy", "injection", kind, "baseline").values())
-        a, b = slow.variance(own), slow.variance(other)
-        r = slow.correlation(own, other)
+        baseline = list(points("nsmc_accuracy", "injection", kind, "baseline").values())
+        a, b = slow.variance(own), slow.variance(baseline)
+        r = slow.correlation(own, baseline)
         statistic = (b - a) * np.sqrt(3) / (2 * np.sqrt(a * b * (1 - r**2)))
         raw.append(2 * t.sf(abs(statistic), 3))
-    verdict, said = evidence("So it is more stable than the other settings")
+    verdict, words = evidence("So it is more stable than the other settings")
     assert verdict == "open"
-    assert f"p = {min(1, 3 * min(raw)):.2g}" in said
+    assert f"p = {min(1, 3 * min(raw)):.2g}" in words
 
 
 def test_a_neutral_row_stays_and_its_column_moves() -> None:
-    """By loops over one small case: σ = 1/3 to all cancels in the first row, other rows shift weight to and from token 0."""
+    """σ of 1/3 each cancels in the first row, and other rows shift weight to and from token 0, as loops over one small case do."""
     own, towards = simulated(trials=20)
     assert own.max() < 1e-14 < 1e-5 < towards.min()
     scores = np.array([[0.3, -1.0, 2.0], [0.1, 0.5, -0.2], [1.0, 0.0, 0.4]])
@@ -181,10 +181,10 @@ def test_a_neutral_row_stays_and_its_column_moves() -> None:
 @pytest.fixture
 def several(tmp_path: Path) -> list[Run]:
     """NSMC: baseline and last-scaled with three seeds, two more settings and Xia et al. with one."""
-    made = made_seeds(tmp_path, "nsmc", "cls", 3, wrong=40)
-    made += made_seeds(tmp_path, "nsmc", "cls-last-scaled", 3, wrong=10, first_wrong=100)
-    made += [made_run(tmp_path, "nsmc", "cls-all", wrong=41), made_run(tmp_path, "nsmc", "cls-last", wrong=90)]
-    return [*made, made_run(tmp_path, "nsmc", "cls-xia", wrong=60)]
+    seeds = made_seeds(tmp_path, "nsmc", "cls", 3, wrong=40)
+    seeds += made_seeds(tmp_path, "nsmc", "cls-last-scaled", 3, wrong=10, first_wrong=100)
+    seeds += [made_run(tmp_path, "nsmc", "cls-all", wrong=41), made_run(tmp_path, "nsmc", "cls-last", wrong=90)]
+    return [*seeds, made_run(tmp_path, "nsmc", "cls-xia", wrong=60)]
 
 
 def test_gains_by_hand(several: list[Run]) -> None:
@@ -210,14 +210,14 @@ def test_gains_by_hand(several: list[Run]) -> None:
 
 
 def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], tmp_path: Path) -> None:
-    one = fused.answer(several, "nsmc")
-    assert one.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 cannot be told from the baseline, 1 is not here"
-    assert one.word == "cannot be told"
-    assert one.baseline == pytest.approx(0.8)
-    assert "Last head ÷ √d +15.00" in one.numbers and "3 against 3 seeds" in one.numbers and "n = 200" in one.numbers
+    answer = fused.answer(several, "nsmc")
+    assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 cannot be told from the baseline, 1 is not here"
+    assert answer.word == "cannot be told"
+    assert answer.baseline == pytest.approx(0.8)
+    assert "Last head ÷ √d +15.00" in answer.numbers and "3 against 3 seeds" in answer.numbers and "n = 200" in answer.numbers
     means = fused.statistics().set_index("model")["mean"]
-    room = sum(100 * row["high"] < means[row["model"]] for row in one.rows.to_dict("records"))
-    assert f"+0.55 to +0.60 for pretrained encoders, lie above {room} of {len(one.rows)} of these intervals" in one.numbers
+    room = sum(100 * row["high"] < means[row["model"]] for row in answer.rows.to_dict("records"))
+    assert f"+0.55 to +0.60 for pretrained encoders, lie above {room} of {len(answer.rows)} of these intervals" in answer.numbers
     good = [made_run(tmp_path, "sst2", model, wrong=10, first_wrong=100) for model in fused.INJECTED]
     good += made_seeds(tmp_path, "sst2", "cls", 2, wrong=40)
     assert (fused.answer(good, "sst2").short, fused.answer(good, "sst2").word) == ("SST-2: all 4 settings gain", "yes")
@@ -230,12 +230,12 @@ def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], t
 
 def test_out_of_domain_by_task_and_split(tmp_path: Path) -> None:
     """KLUE-NLI's runs stand for two tasks where they were asked about XNLI too; a task with one side only is left out."""
-    made = made_seeds(tmp_path, "klue_nli", "cls", 2, wrong=40, also=("kornli_xnli",))
-    made += made_seeds(tmp_path, "klue_nli", "cls-last-scaled", 2, wrong=10, also=("kornli_xnli",))
-    made += made_seeds(tmp_path, "question_pair", "cls", 2, wrong=20)
-    made += made_seeds(tmp_path, "question_pair", "cls-last-scaled", 2, wrong=20)
-    made += [made_run(tmp_path, "korean_hate_speech", "cls")]
-    frame = fused.out_of_domain(made).set_index("task")
+    seeds = made_seeds(tmp_path, "klue_nli", "cls", 2, wrong=40, also=("kornli_xnli",))
+    seeds += made_seeds(tmp_path, "klue_nli", "cls-last-scaled", 2, wrong=10, also=("kornli_xnli",))
+    seeds += made_seeds(tmp_path, "question_pair", "cls", 2, wrong=20)
+    seeds += made_seeds(tmp_path, "question_pair", "cls-last-scaled", 2, wrong=20)
+    seeds += [made_run(tmp_path, "korean_hate_speech", "cls")]
+    frame = fused.out_of_domain(seeds).set_index("task")
     assert list(frame.index) == ["KorNLI", "KLUE-NLI", "Question pairs"]
     assert frame.loc["KorNLI", "split"] == "kornli_xnli"
     assert frame.loc["KorNLI", "difference"] == pytest.approx(30 / N)
@@ -246,21 +246,21 @@ def test_out_of_domain_by_task_and_split(tmp_path: Path) -> None:
     without = [made_run(tmp_path / "old", "klue_nli", model) for model in ("cls", "cls-last-scaled")]
     assert list(fused.out_of_domain(without)["task"]) == ["KLUE-NLI"]
     assert fused.out_of_domain([]).empty
-    assert evidence("Out of domain the injection gains in most tasks", made)[0] == "holds"  # two of three
-    table = fused_tables.tasks(made).frame.set_index("task")
+    assert evidence("Out of domain the injection gains in most tasks", seeds)[0] == "holds"  # two of three
+    table = fused_tables.tasks(seeds).frame.set_index("task")
     assert table.loc["PAWS", "difference"] != table.loc["PAWS", "difference"]
     assert table.loc["PAWS", "kr-electra"] == pytest.approx(-0.0075)
 
 
 def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
     base = [with_heads(run, (0.1 + 0.01 * i, 0.2), (0.05, 0.06)) for i, run in enumerate(made_seeds(tmp_path, "nsmc", "cls", 3))]
-    one = with_heads(made_run(tmp_path, "nsmc", "cls-last-scaled"), (0.2, 0.3), (0.05, 0.06))
-    frames, sources = fused.heads_by_setting([*base, one], "nsmc")
+    first_seed = with_heads(made_run(tmp_path, "nsmc", "cls-last-scaled"), (0.2, 0.3), (0.05, 0.06))
+    frames, sources = fused.heads_by_setting([*base, first_seed], "nsmc")
     assert len(sources) == 4
     row = frames["Baseline"].query("layer == 0 and head == -1 and measure == 'from_cls'").iloc[0]
     assert (row["value"], row["low"], row["high"]) == pytest.approx((0.11, 0.1, 0.12))
     assert frames["Last head ÷ √d"].query("layer == 0 and head == -1 and measure == 'from_cls'")["low"].iloc[0] == pytest.approx(0.199)
-    figure = cls_figure([*base, one], "nsmc")
+    figure = cls_figure([*base, first_seed], "nsmc")
     assert "Baseline 3, Last head ÷ √d 1" in figure.caption and "95% intervals of one run" in figure.caption
     dashes = {trace.name: trace.line.dash for trace in figure.plot.data if trace.showlegend}
     assert dashes == {"Baseline": "dash", "Last head ÷ √d": "solid"}
@@ -281,20 +281,20 @@ def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
 def test_a_deviation_changes_stays_or_cannot_be_told(tmp_path: Path, shift: float, seeds: int, changes: str, stays: str) -> None:
     """Seeds far closer together than the shift, far wider than it, and a single one."""
     noise = {0.10: 0.001, 0.0001: 0.0001, 0.02: 0.03}[shift]
-    made = []
+    all_runs = []
     for model, by in (("cls", 0.0), ("cls-last-scaled", shift)):
         for i, run in enumerate(made_seeds(tmp_path, "nsmc", model, seeds)):
             values = tuple(0.2 + by + noise * (i - 1) + 0.01 * layer for layer in range(2))
-            made.append(with_heads(run, values, values))
-    assert evidence("On NSMC the injection changes how unevenly [CLS] looks at the others", made)[0] == changes
-    assert evidence("On NSMC it leaves the others' attention towards [CLS] as it was, within a tenth", made)[0] == stays
+            all_runs.append(with_heads(run, values, values))
+    assert evidence("On NSMC the injection changes how unevenly [CLS] looks at the others", all_runs)[0] == changes
+    assert evidence("On NSMC it leaves the others' attention towards [CLS] as it was, within a tenth", all_runs)[0] == stays
 
 
 @pytest.mark.slow
 def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     """A setting that loses refutes; all four must be here and better to hold; without runs nothing is told."""
-    verdict, said = evidence("Every setting gains over the baseline on NSMC", several)
-    assert verdict == "fails" and "n = 200" in said
+    verdict, words = evidence("Every setting gains over the baseline on NSMC", several)
+    assert verdict == "fails" and "n = 200" in words
     assert evidence("Last head ÷ √d varies least on NSMC (paper: over encoders, here: over seeds)", several)[0] == "unjudged"
     good = [made_run(tmp_path, "sst2", model, wrong=10, first_wrong=100) for model in fused.INJECTED]
     good += [*made_seeds(tmp_path, "sst2", "cls", 2, wrong=40), *made_seeds(tmp_path, "sst2", "cls-xia", 2, wrong=40)]
@@ -322,14 +322,14 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
     frame = coverage.measure("toy")
     assert list(frame["lexicon"]) == list(LEXICONS["en"])
     words = [word for text in splits["test"].frame["text"] for word in text.lower().replace(",", " ,").replace("!", " !").split()]
-    said = {"warm", "dull", "puppet", "show"}
+    lexicon_words = {"warm", "dull", "puppet", "show"}
     row = frame.iloc[0]
     assert row["tokens"] == len(words)
-    assert row["neutral"] == pytest.approx(sum(word not in said for word in words) / len(words))
+    assert row["neutral"] == pytest.approx(sum(word not in lexicon_words for word in words) / len(words))
     assert row["known"] == pytest.approx(4 / (row["vocabulary"] - 4))
     frequent = row["frequent"].split()
-    assert set(frequent) == said
-    assert [words.count(word) for word in frequent] == sorted((words.count(word) for word in said), reverse=True)
+    assert set(frequent) == lexicon_words
+    assert [words.count(word) for word in frequent] == sorted((words.count(word) for word in lexicon_words), reverse=True)
     with pytest.raises(InputError, match="not on 'nothing'"):
         coverage.measure("nothing")
     path = tmp_path / "coverage.csv"
@@ -372,16 +372,16 @@ def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
 
 @pytest.mark.slow
 def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a browser; what needs weights or measured heads says that no run is here."""
+    """Without a browser the paper is written with its manifest; items that need weights or measured heads say that no run is available."""
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
-    made = [with_heads(run, (0.1, 0.2), (0.1, 0.1)) if run.configuration != "cls-xia" else run for run in several]
-    manifest = export_paper("fused", tmp_path / "out", made)
+    measured_runs = [with_heads(run, (0.1, 0.2), (0.1, 0.1)) if run.configuration != "cls-xia" else run for run in several]
+    manifest = export_paper("fused", tmp_path / "out", measured_runs)
     states = {item["id"]: item["state"] for item in manifest["items"]}
     assert {states[f"table-{i}"] for i in (1, 2, 3)} == {"written"}
     assert states["figure-4"] == states["figure-5"] == states["gains"] == states["claims"] == "written"
     assert {states[f"figure-{i}"] for i in (1, 2, 3)} == {"no run here"}
     assert len(manifest["runs"]) == len(several)
-    assert manifest["answers"] == [fused.answer(made, "nsmc").sentence]
+    assert manifest["answers"] == [fused.answer(measured_runs, "nsmc").sentence]
     named = [file for item in manifest["items"] for part in item["parts"] for file in part["files"]]
     assert len(named) == len(set(named))  # none overwrites another
     assert {*named, "manifest.json"} == {path.name for path in (tmp_path / "out").iterdir()}
@@ -400,15 +400,15 @@ def test_without_runs_a_paper_is_written_all_the_same(paper: str, tmp_path: Path
 
 
 def test_welch_is_scipys() -> None:
-    """On random seeds of unlike number and spread; seeds that do not vary at all are told apart without a warning."""
+    """Welch's test equals scipy's on random seeds of unequal number and spread; seeds without variance differ without a warning."""
     from scipy.stats import ttest_ind
 
     rng = np.random.default_rng(0)
     a, b = rng.normal(0.2, 0.01, (3, 4)), rng.normal(0.21, 0.05, (5, 4))
     p, span = welch(a, b)
-    found = ttest_ind(a, b, equal_var=False)
-    np.testing.assert_allclose(p, found.pvalue)
-    np.testing.assert_allclose(span, found.confidence_interval())
+    expected = ttest_ind(a, b, equal_var=False)
+    np.testing.assert_allclose(p, expected.pvalue)
+    np.testing.assert_allclose(span, expected.confidence_interval())
     p, span = welch(np.full((3, 1), 0.3), np.full((3, 1), 0.2))
     assert p[0] < 1e-9
     assert span[:, 0] == pytest.approx([0.1, 0.1])

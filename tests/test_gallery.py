@@ -1,4 +1,4 @@
-"""Figures by name: all of them are registered, drawn, listed, and refused in a sentence where a run cannot give them."""
+"""Every figure is registered by name, drawn and listed, and refused in a sentence if a run lacks its needs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SLOW = ("tsne-panels",)  # twenty seconds: the tests of the paper's panels draw 
 
 def sentviz_(*arguments: str | Path) -> Result:
     """The command in this process."""
-    return CliRunner().invoke(main, [str(one) for one in arguments])
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def public() -> set[str]:
@@ -52,7 +52,7 @@ def public() -> set[str]:
 
 
 def test_every_figure_has_a_name() -> None:
-    """A function that draws can be had by name, and a name draws by a function that there is."""
+    """Every drawing function has a name in the gallery, and every name has a function."""
     assert {spec.draws for spec in FIGURES.values()} == public()
     assert len(public()) >= 47
 
@@ -75,11 +75,11 @@ def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, mo
     able = [run for run in (*SHIPPED, str(measured_gates), str(kept_epochs)) if not spec.lacks(find(run))] if spec.of.OF_RUN else spec.names
     assert able
     try:
-        made = draw(able[0], name, **BESIDE.get(name, {}))
+        figure = draw(able[0], name, **BESIDE.get(name, {}))
     except DataMissingError as error:
         pytest.skip(str(error))
-    assert not made.frame.empty and made.caption
-    assert made.source or name in ("colours", "cost", "coverage", "time-by-length")
+    assert not figure.frame.empty and figure.caption
+    assert figure.source or name in ("colours", "cost", "coverage", "time-by-length")
     assert called or not spec.of.OF_RUN  # studies bind some by name
 
 
@@ -104,7 +104,7 @@ def test_a_name_is_there_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "name", "options", "said"),
+    ("run", "name", "options", "message"),
     [
         ("sst2/ndt-unit-2", "atention", {}, "There is no figure 'atention'; nearest are attention, "),
         ("sst2/ndt-unit-2", "strip", {"layer": 1}, "The figure strip takes no layer; it takes text, pair"),
@@ -125,11 +125,11 @@ def test_a_name_is_there_once() -> None:
         ("sst2/ndt-unit-2", "strip", {"score": "shap"}, "There is no score 'shap'"),
     ],
 )
-def test_what_cannot_be_drawn_is_one_sentence(run: str, name: str, options: dict[str, Any], said: str) -> None:
-    """What is missing, and where a command makes it, the command."""
+def test_what_cannot_be_drawn_is_one_sentence(run: str, name: str, options: dict[str, Any], message: str) -> None:
+    """The error says what is missing, and names the command that makes it if there is one."""
     with pytest.raises(SentvizError) as caught:
         draw(run, name, **options)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_need_is_asked_in_order() -> None:
@@ -142,12 +142,12 @@ def test_a_need_is_asked_in_order() -> None:
 def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
     """Reports draw from the trace that they were given, whatever was changed in it."""
     run = find(tiny_run)
-    held = Sentence.of(run, run.example())
-    assert not make("attention", held, layer=1).frame.empty
+    subject = Sentence.of(run, run.example())
+    assert not make("attention", subject, layer=1).frame.empty
     with pytest.raises(InputError, match="asks the model"):
-        make("strip", held, score="integrated-gradients")
+        make("strip", subject, score="integrated-gradients")
     with pytest.raises(InputError, match="there is its trace only"):
-        _ = held.fresh
+        _ = subject.fresh
 
 
 def test_every_layer_of_a_stored_trace_is_read_in_the_models_precision() -> None:
@@ -163,7 +163,7 @@ def test_every_layer_of_a_stored_trace_is_read_in_the_models_precision() -> None
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_notebooks_lines_run(name: str) -> None:
-    """They parse, name the figure, and leave defaults out; an option that the figure does not take is a mistake."""
+    """The lines parse, name the figure and leave out defaults; an option that the figure does not take is an error."""
     spec = find_figure(name)
     assert str(code("a/b", name, **spec.options)).splitlines()[2] == f"figure = draw('a/b', {name!r})"
     assert "theme='dark'" in str(code("a/b", name, theme="dark"))
@@ -182,7 +182,7 @@ def test_the_list_says_what_a_run_can_give() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("strip", "--layer", "2"), "The figure strip takes no layer"),
         (("confusion", "--text", "a song"), "The figure confusion takes no text"),
@@ -194,9 +194,9 @@ def test_the_list_says_what_a_run_can_give() -> None:
         (("nothing",), "There is no figure 'nothing'"),
     ],
 )
-def test_options_are_checked_against_the_figure(arguments: tuple[str, ...], said: str, tiny_run: Path, tmp_path: Path) -> None:
+def test_options_are_checked_against_the_figure(arguments: tuple[str, ...], message: str, tiny_run: Path, tmp_path: Path) -> None:
     done = sentviz_("export", tiny_run, *arguments, "-o", tmp_path / "figure.csv")
-    assert done.exit_code and said in done.output and not list(tmp_path.iterdir())
+    assert done.exit_code and message in done.output and not list(tmp_path.iterdir())
 
 
 def test_options_reach_the_figure(tiny_run: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def tokens(model: Model) -> Iterator[tuple[int, str, str, str, list[float]]]:
 
 
 def test_means_intervals_and_chance_are_those_of_loops(model: Model, measured: pd.DataFrame) -> None:
-    """Every row of every kind, from the tokens of single traces."""
+    """Every row of every kind equals loops over the tokens of single traces."""
     seen = list(tokens(model))
     assert {name for _, _, name, _, _ in seen} > {"", "function words", "positive words", "other words"}
     checked = set()
@@ -75,7 +75,7 @@ def test_means_intervals_and_chance_are_those_of_loops(model: Model, measured: p
         assert (row.shuffled_low, row.shuffled_high) == pytest.approx((low, high), abs=1e-5)
         assert np.isnan(row.p) and row.against == ""
         checked.add((row.kind, row.name))
-    kinds = {kind: {name for one, name in checked if one == kind} for kind in ("all", "class", "tag", "word")}
+    kinds = {kind: {name for group_kind, name in checked if group_kind == kind} for kind in ("all", "class", "tag", "word")}
     assert kinds["tag"] <= set(TAGS) - {""} and kinds["class"] <= set(NAMES) and len(kinds["word"]) > 5
     assert set(measured["layer"]) == {-1, 0, 1, 2} and set(measured["tagger"]) == {"english-1"}
 
@@ -88,18 +88,18 @@ def test_words_are_frequent_known_and_of_the_model(measured: pd.DataFrame, model
 
 
 def test_a_difference_is_that_of_two_means_and_its_interval_that_of_texts(model: Model, measured: pd.DataFrame) -> None:
-    """What each text moves the difference by, written out."""
+    """The interval of a difference equals the one from each text's written-out effect on the difference."""
     (first, second), sides = next(iter(CONTRASTS.items()))
     seen = list(tokens(model))
     for row in measured[(measured["kind"] == "difference") & (measured["against"] == second)].itertuples():
         values = [[(token[0], token[4][row.layer]) for token in seen if token[2] in side] for side in sides]
         means = [sum(gate for _, gate in side) / len(side) for side in values]
-        held = sorted({i for side in values for i, _ in side})
+        texts_with_both = sorted({i for side in values for i, _ in side})
         moved = []
-        for i in held:
+        for i in texts_with_both:
             parts = [sum(gate - mean for k, gate in side if k == i) / len(side) for side, mean in zip(values, means, strict=True)]
             moved.append(parts[0] - parts[1])
-        n = len(held)
+        n = len(texts_with_both)
         error = math.sqrt(n / (n - 1) * sum(part**2 for part in moved))
         assert row.name == first and row.n == n
         assert row.value == pytest.approx(means[0] - means[1], abs=1e-6)
@@ -108,7 +108,7 @@ def test_a_difference_is_that_of_two_means_and_its_interval_that_of_texts(model:
 
 
 def test_chance_is_what_shuffling_gives() -> None:
-    """The band against the gates of each text really dealt anew to its tokens, 4,000 times."""
+    """The band equals that of 4,000 real shuffles of each text's gates: the middle to 4 standard errors, the width to 5 %."""
     rng = np.random.default_rng(0)
     text = np.repeat(np.arange(12), rng.integers(2, 9, 12))
     gates, of = rng.random((len(text), 1)), rng.integers(0, 3, len(text))
@@ -125,21 +125,21 @@ def test_intervals_hold_what_they_say_over_simulated_splits() -> None:
     """Texts that differ as wholes: 95 % intervals of a mean and of a difference hold the truth in about 95 of 100 splits; those that take
     tokens for texts would not. A layer is a split of its own, with the words of the others."""
     rng = np.random.default_rng(1)
-    held, naive, words, splits = np.zeros(2), 0, 10, 60
+    covered, naive, words, splits = np.zeros(2), 0, 10, 60
     for _ in range(words):
         text = np.repeat(np.arange(40), rng.integers(3, 15, 40))
         function = rng.random(len(text)) < 0.4
         level = np.where(function, 0.3, 0.5)[:, None] + rng.uniform(-0.2, 0.2, (40, splits))[text]
         gates = level + rng.uniform(-0.1, 0.1, (len(text), splits))
         of = np.where(function, NAMES.index("function words"), NAMES.index("other words"))
-        found = table(gates, text, [Groups("class", NAMES, of)]).query("layer >= 0")
-        mean = found.query("kind == 'class' and name == 'function words'")
-        difference = found.query("kind == 'difference' and against == 'content words'")
+        measured = table(gates, text, [Groups("class", NAMES, of)]).query("layer >= 0")
+        mean = measured.query("kind == 'class' and name == 'function words'")
+        difference = measured.query("kind == 'difference' and against == 'content words'")
         assert len(mean) == len(difference) == splits
-        held += [((rows["low"] <= truth) & (truth <= rows["high"])).sum() for rows, truth in ((mean, 0.3), (difference, -0.2))]
+        covered += [((rows["low"] <= truth) & (truth <= rows["high"])).sum() for rows, truth in ((mean, 0.3), (difference, -0.2))]
         own = gates[function]
         naive += (abs(own.mean(axis=0) - 0.3) <= 1.96 * own.std(axis=0) / math.sqrt(len(own))).sum()
-    assert (held / (words * splits) > 0.93).all() and (held / (words * splits) < 0.97).all()
+    assert (covered / (words * splits) > 0.93).all() and (covered / (words * splits) < 0.97).all()
     assert naive / (words * splits) < 0.85
 
 
@@ -192,5 +192,5 @@ def test_the_verdict_says_which_way_and_how_sure() -> None:
 
 
 def test_a_text_alone_has_no_interval() -> None:
-    found = table(np.array([[0.2], [0.6]]), np.zeros(2, dtype=np.int64), [Groups("all", ["all tokens"], np.zeros(2, dtype=np.int64))])
-    assert found["value"].tolist() == pytest.approx([0.4, 0.4]) and found[["low", "high"]].isna().all(axis=None)
+    measured = table(np.array([[0.2], [0.6]]), np.zeros(2, dtype=np.int64), [Groups("all", ["all tokens"], np.zeros(2, dtype=np.int64))])
+    assert measured["value"].tolist() == pytest.approx([0.4, 0.4]) and measured[["low", "high"]].isna().all(axis=None)

@@ -79,10 +79,10 @@ def test_lines_hold_what_was_measured() -> None:
     lines = {trace.name: trace for trace in figure.plot.data}
     assert list(lines) == ["all tokens", "positive words", "negative words", "function words", "other words"]
     rows = frame[(frame["name"] == "function words") & (frame["kind"] == "class") & (frame["layer"] >= 0)]
-    shown = lines["function words"]
-    assert list(shown.y) == rows["value"].tolist()
-    np.testing.assert_allclose(shown.y + np.array(shown.error_y.array), rows["high"])
-    np.testing.assert_allclose(shown.y - np.array(shown.error_y.arrayminus), rows["low"])
+    line = lines["function words"]
+    assert list(line.y) == rows["value"].tolist()
+    np.testing.assert_allclose(line.y + np.array(line.error_y.array), rows["high"])
+    np.testing.assert_allclose(line.y - np.array(line.error_y.arrayminus), rows["low"])
     assert list(figure.plot.layout.yaxis.range) == [0, 1] and "60 texts" in figure.caption
     with pytest.raises(InputError, match="No class"):
         gate_lines(frame[frame["kind"] == "tag"])
@@ -108,8 +108,8 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
 
 def test_figures_are_drawn_by_name(folder: Path, tiny_run: Path) -> None:
     for name in ("gate-lines", "gate-grid", "scalars"):
-        made = draw(str(folder), name)
-        assert len(made.frame) and "toy/sentiformer" in made.source
+        figure = draw(str(folder), name)
+        assert len(figure.frame) and "toy/sentiformer" in figure.source
     assert set(draw(str(folder), "scalars").frame["name"]) == {"alpha", "beta", "gamma"}
     with pytest.raises(InputError, match="has no gates"):
         draw(str(tiny_run), "gate-grid")
@@ -117,8 +117,8 @@ def test_figures_are_drawn_by_name(folder: Path, tiny_run: Path) -> None:
 
 def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
     app = opened("cls", run="toy/sentiformer")
-    said = words(app).replace("\\", "")
-    assert "Which words the gates shut" in said and "The gates of function words are lower than those of content words in" in said
+    text = words(app).replace("\\", "")
+    assert "Which words the gates shut" in text and "The gates of function words are lower than those of content words in" in text
     kinds = next(item for item in app.button_group if item.key == "gates-kind")
     kinds.set_value("word").run()
     assert not app.exception and not app.warning
@@ -167,11 +167,13 @@ def test_the_page_of_scalars_shows_position_weights(folder: Path) -> None:
 def test_seeds_taken_together(tmp_path: Path) -> None:
     """One keeps its intervals; of several the mean, wider where seeds disagree; what one of them lacks is left out."""
     runs = [attach(run, FILE, measured(k, 0.05 * k)) for k, run in enumerate(made_seeds(tmp_path, "sst5_trees", "cnn", 3))]
-    one, three = over_seeds(runs[:1]), over_seeds(runs)
+    single, three = over_seeds(runs[:1]), over_seeds(runs)
     keys = ["kind", "name", "against", "layer"]
     stored = measured(0).set_index(keys).sort_index()
-    pd.testing.assert_frame_equal(one.set_index(keys).sort_index()[["value", "low", "high"]], stored[["value", "low", "high"]], atol=1e-6)
-    assert set(three["seeds"]) == {3} and set(one["seeds"]) == {1}
+    pd.testing.assert_frame_equal(
+        single.set_index(keys).sort_index()[["value", "low", "high"]], stored[["value", "low", "high"]], atol=1e-6
+    )
+    assert set(three["seeds"]) == {3} and set(single["seeds"]) == {1}
     of = three[(three["kind"] == "all") & (three["layer"] == 0)].iloc[0]
     alone = [measured(k, 0.05 * k).query("kind == 'all' and layer == 0").iloc[0] for k in range(3)]
     assert of["value"] == pytest.approx(np.mean([row["value"] for row in alone]), abs=1e-6)

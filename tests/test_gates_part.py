@@ -33,13 +33,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path, gated_runs
     st.cache_resource.clear()
 
 
-def said(app: AppTest) -> str:
+def page_text(app: AppTest) -> str:
     """All text of the page without markdown's escapes."""
     return words(app).replace("\\", "")
 
 
-def asked(app: AppTest) -> Trace:
-    """What the model was asked last."""
+def last_trace(app: AppTest) -> Trace:
+    """Return the newest trace of the session."""
     return list(app.session_state["traces"].values())[-1]
 
 
@@ -48,7 +48,7 @@ def test_gates_are_offered_for_models_that_have_them() -> None:
     assert {"gates-open", "gates-shut"} <= {each.key for each in app.multiselect}
     assert "strength-gate" in [each.key for each in app.slider]
     app = opened(run=PLAIN)
-    assert not app.multiselect and "gates" not in said(app)
+    assert not app.multiselect and "gates" not in page_text(app)
 
 
 def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) -> None:
@@ -57,16 +57,16 @@ def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) ->
     app.multiselect(key="gates-shut").set_value([3, 8]).run()
     assert not app.exception, app.exception
     assert app.query_params["gates"] == "3:shut~8:shut"
-    assert "shut in every layer is the gate of “warm” (3), “a” (8)" in said(app)
+    assert "shut in every layer is the gate of “warm” (3), “a” (8)" in page_text(app)
     assert "gate of warm (3) shut" in app.session_state["tries"][-1]["changed"]
     model = load(Run.open(folder / GATED, GATED))
-    np.testing.assert_allclose(asked(app).logits, model.trace(TEXT, gates_shut=[2, 7]).logits, atol=1e-5)
-    assert np.abs(asked(app).logits - model.trace(TEXT).logits).max() > 1e-4
+    np.testing.assert_allclose(last_trace(app).logits, model.trace(TEXT, gates_shut=[2, 7]).logits, atol=1e-5)
+    assert np.abs(last_trace(app).logits - model.trace(TEXT).logits).max() > 1e-4
     app.multiselect(key="gates-open").set_value([3]).run()
     assert app.query_params["gates"] == "3:open~8:shut"
     assert app.multiselect(key="gates-shut").value == [8]
     app.button(key="chip-gates").click().run()
-    assert "gates" not in app.query_params and "This is an intervention" not in said(app)
+    assert "gates" not in app.query_params and "This is an intervention" not in page_text(app)
 
 
 def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Path) -> None:
@@ -75,15 +75,15 @@ def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Pa
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     model = load(Run.open(folder / GATED, GATED))
     trace = model.trace(TEXT, gates_shut=[2])
-    np.testing.assert_allclose(asked(app).token_scores["removal"], removal(model, trace, gates_shut=[2]), atol=1e-5)
+    np.testing.assert_allclose(last_trace(app).token_scores["removal"], removal(model, trace, gates_shut=[2]), atol=1e-5)
 
 
 def test_another_sentence_takes_the_gates_back() -> None:
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     app.text_input(key="sentence").set_value("what a cold song").run()
-    assert "gates" not in app.query_params and not asked(app).gates_shut
+    assert "gates" not in app.query_params and not last_trace(app).gates_shut
     app.multiselect(key="gates-shut").set_value([3]).run()
-    assert asked(app).gates_shut == (2,)
+    assert last_trace(app).gates_shut == (2,)
     assert "gates" not in app.query_params, "the text that they are of is private"
 
 
@@ -92,13 +92,13 @@ def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) ->
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     app.session_state["swap-section"] = True
     app.run()
-    assert "belong to this text and are as trained in another" in said(app)
+    assert "belong to this text and are as trained in another" in page_text(app)
     promised = next(button for button in app.button if str(button.key).startswith("swap-near"))
     promised.click().run()
-    assert not app.exception and not asked(app).gates_shut
-    shown = dict(zip(asked(app).labels, asked(app).probabilities, strict=True))
+    assert not app.exception and not last_trace(app).gates_shut
+    probabilities = dict(zip(last_trace(app).labels, last_trace(app).probabilities, strict=True))
     before = load(Run.open(folder / GATED, GATED)).trace(TEXT, gates_shut=[2])
-    assert promised.label.endswith(f"{shown[before.label]:.0%}")
+    assert promised.label.endswith(f"{probabilities[before.label]:.0%}")
 
 
 def test_both_can_change_where_the_tokens_are_the_same() -> None:
@@ -106,12 +106,12 @@ def test_both_can_change_where_the_tokens_are_the_same() -> None:
     app = opened(run=GATED, text=TEXT)
     app.button(key="pin").click().run()
     app.multiselect(key="gates-shut").set_value([3]).run()
-    assert "**Pinned**" in said(app) and "**Current**" in said(app)
+    assert "**Pinned**" in page_text(app) and "**Current**" in page_text(app)
     app.toggle(key="change-both").set_value(True).run()
-    assert not app.exception and "**Current**" not in said(app)
+    assert not app.exception and "**Current**" not in page_text(app)
     app.text_input(key="sentence").set_value("what a cold song").run()
     app.multiselect(key="gates-open").set_value([2]).run()
-    assert "the pinned sentence has other tokens" in said(app)
+    assert "the pinned sentence has other tokens" in page_text(app)
 
 
 @pytest.mark.parametrize(
@@ -129,18 +129,18 @@ def test_a_link_that_asks_for_gates_that_are_not_there(query: dict[str, str], se
 
 def test_the_look_shows_gates_tags_and_positions() -> None:
     app = opened("attention", run=GATED, look="gates", text=TEXT, gates="3:shut")
-    assert "The gate multiplies a token's weight" in said(app) and "● 1 shut" in said(app)
-    assert "Learned weights: α = " in said(app) and "93.4% of 21,885 words" in said(app)
-    assert "As trained **" in said(app)
+    assert "The gate multiplies a token's weight" in page_text(app) and "● 1 shut" in page_text(app)
+    assert "Learned weights: α = " in page_text(app) and "93.4% of 21,885 words" in page_text(app)
+    assert "As trained **" in page_text(app)
     looks = next(item for item in app.button_group if item.key == "focus-look")
     assert "Gates and positions" in looks.options
     app = opened("attention", run=GATED, look="gates", text=TEXT)
-    assert "As trained **" not in said(app)
+    assert "As trained **" not in page_text(app)
 
 
 def test_a_run_that_reads_no_tags_shows_its_gates_only() -> None:
     app = opened("attention", run=UNTAGGED, look="gates", text=TEXT)
-    assert "The gate multiplies" in said(app) and "Learned weights" not in said(app) and "Tags are" not in said(app)
+    assert "The gate multiplies" in page_text(app) and "Learned weights" not in page_text(app) and "Tags are" not in page_text(app)
 
 
 def test_a_model_without_either_says_so_and_names_some() -> None:
@@ -158,7 +158,7 @@ def test_explore_leads_to_them() -> None:
 
 
 def test_another_language_is_said_once() -> None:
-    assert said(opened(run=GATED, text="영화는 차갑다")).count("tagger is English only: it knows none for") == 1
+    assert page_text(opened(run=GATED, text="영화는 차갑다")).count("tagger is English only: it knows none for") == 1
 
 
 @pytest.mark.parametrize("text", ["?!", "warm " * 20_000, "<script>alert(1)</script> $x$ **b**"])
@@ -182,7 +182,7 @@ def test_a_blank_text_leaves_the_box_to_type_another() -> None:
     app = opened("attention", run=GATED, look="gates")
     box = next(each for each in app.text_input if each.key == "attention-sentence")
     box.set_value("   ").run()
-    assert "The text is empty" in said(app)
+    assert "The text is empty" in page_text(app)
     app.text_input(key="attention-sentence").set_value(TEXT).run()
-    assert not app.exception and "The text is empty" not in said(app)
-    assert asked(app).text == TEXT
+    assert not app.exception and "The text is empty" not in page_text(app)
+    assert last_trace(app).text == TEXT

@@ -63,7 +63,9 @@ def test_gradient_times_input_is_the_slope_along_the_embedding(name: str) -> Non
 
 @pytest.mark.parametrize("name", FORMS)
 def test_integrated_gradients_are_complete(name: str) -> None:
-    """Their sum is the rise from all words [PAD] to the text, both ends by the slow encoder; the gap says how nearly."""
+    """Integrated gradients sum to the rise from all words [PAD] to the text, by the slow encoder, to 2e-3; the gap is the remaining
+    difference.
+    """
     model, change = exact(name), CHANGE.get(name, {})
     trace = model.trace(TEXT, **change)
     ones = np.ones(len(trace.tokens))
@@ -107,11 +109,11 @@ def test_as_many_steps_as_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gradients, "FIRST", 1)
     monkeypatch.setattr(gradients, "SHARE", 1e-4)
     monkeypatch.setattr(gradients, "LEAST", 1e-6)
-    found = integrate(model, trace)
-    assert 1 < found.steps <= MOST and found.complete
-    tried = [integrate(model, trace, steps=2**k) for k in range(int(np.log2(found.steps)) + 1)]
-    assert [one.complete for one in tried] == [False] * (len(tried) - 1) + [True]
-    np.testing.assert_array_equal(found.scores, tried[-1].scores)
+    integrated = integrate(model, trace)
+    assert 1 < integrated.steps <= MOST and integrated.complete
+    tried = [integrate(model, trace, steps=2**k) for k in range(int(np.log2(integrated.steps)) + 1)]
+    assert [attempt.complete for attempt in tried] == [False] * (len(tried) - 1) + [True]
+    np.testing.assert_array_equal(integrated.scores, tried[-1].scores)
     monkeypatch.setattr(gradients, "MOST", 2)
     assert integrate(model, trace).steps == 2 and FIRST == 32
 
@@ -123,8 +125,8 @@ def test_a_gap_is_said_where_it_is_wide() -> None:
     assert trace.rises["integrated-gradients"] == integrate(model, trace).rise and set(trace.rises) == {"integrated-gradients"}
     assert incomplete(trace, "integrated-gradients") == incomplete(trace, "gradient") == ""
     wide = trace.replace(rises={"integrated-gradients": total - 2})
-    said = f"The scores sum to {total:+.2f} and should sum to {total - 2:+.2f}: they are off by 2.00 in all.".replace("-", "−")
-    assert incomplete(wide, "integrated-gradients") == said
+    message = f"The scores sum to {total:+.2f} and should sum to {total - 2:+.2f}: they are off by 2.00 in all.".replace("-", "−")
+    assert incomplete(wide, "integrated-gradients") == message
     assert Integrated(np.array([1.0], np.float32), 1.009, 1).complete and not Integrated(np.array([1.0], np.float32), 1.012, 1).complete
     assert Integrated(np.array([10.0], np.float32), 10.09, 1).complete and not Integrated(np.array([10.0], np.float32), 10.2, 1).complete
 

@@ -60,8 +60,8 @@ def test_settings_that_are_missing_mean_as_before(config: ModelConfig) -> None:
 @pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: config.KIND)
 def test_settings_that_were_given_up_are_read_where_they_say_what_is_done_now(config: ModelConfig) -> None:
     for name, value in config.RETIRED.items():
-        said = 0.5 if value is ... else value
-        assert read_config(stored_config(config) | {name: said}) == config
+        stored = 0.5 if value is ... else value
+        assert read_config(stored_config(config) | {name: stored}) == config
         if value is not ...:
             with pytest.raises(ValueError, match=f"'{name}' = 'other' means nothing"):
                 read_config(stored_config(config) | {name: "other"})
@@ -89,10 +89,10 @@ def grown(base: Any) -> Any:
 
 def shrunk(base: Any, name: str, value: Any) -> Any:
     """The configuration without a setting: what it was stands among the given-up ones, and code reads a constant."""
-    kept = [(item.name, item.type, item) for item in fields(base) if item.name != name]
+    remaining = [(item.name, item.type, item) for item in fields(base) if item.name != name]
     methods = {key: part for key, part in vars(base).items() if isinstance(part, property | cached_property)}
     constants = {"KIND": base.KIND, "RETIRED": {**base.RETIRED, name: value}, name: value}
-    return make_dataclass(base.__name__, kept, frozen=True, namespace=methods | constants)
+    return make_dataclass(base.__name__, remaining, frozen=True, namespace=methods | constants)
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, re
     assert list(after) == list(before) and all(isinstance(run, Run) for run in after.values())
     assert {run.shape.novel for run in after.values() if kind == run.shape.KIND} == {7}
     name = {"encoder": "sst2/ndt-unit-2", "hardmax": "imdb/hardmax-d2"}[kind]
-    logits = [sentviz.load(found[name]).trace("A quiet delight.").logits for found in (before, after)]
+    logits = [sentviz.load(folders[name]).trace("A quiet delight.").logits for folders in (before, after)]
     np.testing.assert_array_equal(*logits)
 
 
@@ -116,8 +116,8 @@ def test_every_shipped_run_is_read_by_a_version_without_a_setting(read_anew: Non
     """A field that all shipped encoders agree on is taken away: all runs open and say the same of themselves."""
     before = {name: run for name, run in runs([ROOT]).items() if isinstance(run, Run)}
     shapes = [run.shape for run in before.values() if isinstance(run.shape, EncoderConfig)]
-    said = {item.name: {getattr(shape, item.name) for shape in shapes} for item in fields(EncoderConfig) if item.type == "bool"}
-    name, (value,) = next((name, values) for name, values in said.items() if len(values) == 1)
+    stored_values = {item.name: {getattr(shape, item.name) for shape in shapes} for item in fields(EncoderConfig) if item.type == "bool"}
+    name, (value,) = next((name, values) for name, values in stored_values.items() if len(values) == 1)
     _opened.cache_clear()
     monkeypatch.setitem(CONFIGS, "encoder", shrunk(EncoderConfig, name, value))
     after = runs([ROOT])

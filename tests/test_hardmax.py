@@ -22,16 +22,16 @@ Doubles = npt.NDArray[np.float64]
 def members(z: Doubles, a: Doubles, tolerance: float = TOLERANCE) -> list[list[int]]:
     """C_i of every token, pair by pair of rows."""
     radius = max(math.sqrt(float(x @ x)) for x in z)
-    found = []
+    groups = []
     for x in z:
         u = a @ x
         length = math.sqrt(float(u @ u))
         if length == 0:
-            found.append(list(range(len(z))))
+            groups.append(list(range(len(z))))
             continue
         along = z @ (u / length)
-        found.append(np.flatnonzero(along >= along.max() - tolerance * radius).tolist())
-    return found
+        groups.append(np.flatnonzero(along >= along.max() - tolerance * radius).tolist())
+    return groups
 
 
 def positive(rng: np.random.Generator, d: int) -> Doubles:
@@ -92,10 +92,10 @@ def test_ties_within_any_tolerance(tolerance: float, d: int) -> None:
     rng = np.random.default_rng(d)
     z, a = rng.normal(size=(600, d)), positive(rng, d)
     z[300:] = z[:300] * (1 - 10 ** rng.uniform(-14, -1, size=(300, 1)))  # every token has another just inside
-    found = rows(z, a, tolerance)
-    assert found == members(z, a, tolerance)
+    tied = rows(z, a, tolerance)
+    assert tied == members(z, a, tolerance)
     if tolerance >= 1e-3:
-        assert max(map(len, found)) > 1
+        assert max(map(len, tied)) > 1
 
 
 def test_planted_ties() -> None:
@@ -129,11 +129,11 @@ def test_simulate_is_step_after_step(seed: int, d: int, n: int, alpha: float, gr
     run = simulate(z, a, alpha, 6)
     since: dict[int, int] = {}
     for k in range(6):
-        here = run.positions[k]
-        found = members(here, a)
-        means = np.array([here[some].mean(axis=0) for some in found])
-        np.testing.assert_allclose(run.positions[k + 1], here + alpha / (1 + alpha) * (means - here), atol=1e-10)
-        for i, some in enumerate(found):
+        places = run.positions[k]
+        tied = members(places, a)
+        means = np.array([places[some].mean(axis=0) for some in tied])
+        np.testing.assert_allclose(run.positions[k + 1], places + alpha / (1 + alpha) * (means - places), atol=1e-10)
+        for i, some in enumerate(tied):
             if all((z[j] == z[i]).all() for j in some) and i in some and z[i].any() and not any((z[j] == z[i]).all() for j in range(i)):
                 since.setdefault(i, k)
     assert dict(zip(run.leaders.tolist(), run.since.tolist(), strict=True)) == since

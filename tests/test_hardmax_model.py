@@ -92,9 +92,9 @@ def test_texts_without_a_known_word(text: str) -> None:
     for ask in (model.words, model.follow, model.trace):
         with pytest.raises(InputError, match="None of the words"):
             ask(text)
-    said = model.predict([TEXT, text])
-    assert said["positive"][1] == pytest.approx(1 / (1 + np.exp(-model.decision[1])), abs=1e-6)
-    assert said["remark"][0] == "" and "no word of this text" in said["remark"][1]
+    predicted = model.predict([TEXT, text])
+    assert predicted["positive"][1] == pytest.approx(1 / (1 + np.exp(-model.decision[1])), abs=1e-6)
+    assert predicted["remark"][0] == "" and "no word of this text" in predicted["remark"][1]
     (none,) = model.tokenizer.ids_batch([text])
     assert len(none) == 0
     with pytest.raises(InputError, match="empty"):
@@ -151,8 +151,8 @@ def test_without_and_pinned() -> None:
     left = model.follow(TEXT, without=[1])
     assert left.words == whole.words[:1] + whole.words[2:]
     np.testing.assert_array_equal(left.positions, simulate(np.delete(whole.positions[0], 1, axis=0), alpha=model.alpha, layers=4).positions)
-    held = model.follow(TEXT, without=[0], pinned=[2])
-    np.testing.assert_array_equal(held.positions[-1, 1], whole.positions[0, 2])
+    followed = model.follow(TEXT, without=[0], pinned=[2])
+    np.testing.assert_array_equal(followed.positions[-1, 1], whole.positions[0, 2])
     assert not np.array_equal(model.follow(TEXT, temperature=1.0).positions[-1], whole.positions[-1])
     with pytest.raises(InputError, match="no token 99"):
         model.follow(TEXT, pinned=[99])
@@ -169,7 +169,7 @@ def test_padding_is_a_shorter_batch() -> None:
         torch.testing.assert_close(together.logits[i], alone.logits[0])
         torch.testing.assert_close(together.pooled[i], alone.pooled[0])
     with torch.no_grad():
-        network.embedding.weight[0] = 7.0  # what stands under the padding says nothing
+        network.embedding.weight[0] = 7.0  # the vector of the padding must not matter
     torch.testing.assert_close(network(makers.batch(rows)).logits, together.logits)
 
 
@@ -279,9 +279,9 @@ def test_a_layer_that_is_silent_moves_nothing() -> None:
 def test_answers_are_those_of_the_traces(off: list[tuple[int, int]]) -> None:
     """Repeated words, layers silenced, any length."""
     model, texts = random_model(), [TEXT, "warm", "dull song dull song dull"]
-    said = model.predict(texts, heads_off=off)
+    predicted = model.predict(texts, heads_off=off)
     traced = [model.trace(text, heads_off=off).probabilities for text in texts]
-    np.testing.assert_allclose(said[list(model.labels)].to_numpy(), np.stack(traced), atol=1e-6)
+    np.testing.assert_allclose(predicted[list(model.labels)].to_numpy(), np.stack(traced), atol=1e-6)
 
 
 def test_rows_of_a_file_without_a_known_word_are_answered_by_the_decoders_bias() -> None:

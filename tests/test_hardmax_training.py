@@ -39,13 +39,13 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, data
 
 def test_training_texts_without_a_known_word_are_dropped_and_counted(short: tuple[Run, dict[str, datasets.Split]]) -> None:
     run, splits = short
-    told = run.config["data"]["splits"]
-    assert (told["train"]["n"], told["train"]["dropped"]) == (len(splits["train"]) - 3, 3)
-    assert (told["validation"]["n"], told["validation"]["dropped"]) == (len(splits["validation"]), 0)
+    stored_splits = run.config["data"]["splits"]
+    assert (stored_splits["train"]["n"], stored_splits["train"]["dropped"]) == (len(splits["train"]) - 3, 3)
+    assert (stored_splits["validation"]["n"], stored_splits["validation"]["dropped"]) == (len(splits["validation"]), 0)
 
 
 def test_every_row_of_the_test_split_is_answered(short: tuple[Run, dict[str, datasets.Split]]) -> None:
-    """At the origin where no word is known, else as the model answers; metrics are of them all."""
+    """A row without a known word has the answer at the origin, the others that of the model; metrics count all rows."""
     run, splits = short
     stored, model = run.frame("test.parquet"), HardmaxModel.of(run)
     frame = splits["test"].frame
@@ -53,8 +53,8 @@ def test_every_row_of_the_test_split_is_answered(short: tuple[Run, dict[str, dat
     strange = frame.index.isin(STRANGE["test"])
     bias = model.decision[1]
     np.testing.assert_allclose(stored["positive"][strange], 1 / (1 + np.exp(-bias)), atol=1e-5)
-    asked = model.predict(frame["text"][~strange].tolist())
-    np.testing.assert_allclose(stored["positive"][~strange], asked["positive"], atol=1e-5)
+    predicted = model.predict(frame["text"][~strange].tolist())
+    np.testing.assert_allclose(stored["positive"][~strange], predicted["positive"], atol=1e-5)
     right = (stored["positive"] > 0.5).to_numpy(int) == frame["label"].to_numpy()
     assert run.metrics()["test"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-5)
     assert run.metrics()["validation"]["stored_accuracy"] == pytest.approx(run.metrics()["validation"]["accuracy"], abs=0.02)
@@ -72,14 +72,14 @@ def test_an_example_that_it_cannot_read_gives_way_to_one_of_ours(monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("dataset", "said"),
+    ("dataset", "message"),
     [("klue_nli", "has pairs"), ("yelp_full", "has 5 classes"), ("twitter_financial", "has 3 classes"), ("korsts", "has pairs")],
 )
-def test_what_it_cannot_tell_apart_is_refused_at_once(dataset: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without reading the data set or making a folder."""
+def test_what_it_cannot_tell_apart_is_refused_at_once(dataset: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The data set is refused before it is read and before a folder is made."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "none"))
-    with pytest.raises(InputError, match=f"two classes of single texts apart; {dataset} {said}"):
+    with pytest.raises(InputError, match=f"two classes of single texts apart; {dataset} {message}"):
         train(recipe(dataset=dataset), tmp_path / "runs")
     for seed in (-1, 1 << 63):
         with pytest.raises(InputError, match=f"seed cannot be {seed}"):

@@ -17,20 +17,20 @@ OWN = [("it is a warm song", None), ("the garden was cold and dull", None), ("wh
 TEXT = "it is not a dull and tender song"
 
 
-def told(model: Model, text: str) -> Trace:
+def with_headline(model: Model, text: str) -> Trace:
     return supported(model, model.trace(text), chance(model, OWN))
 
 
 def test_the_planted_reason_is_named() -> None:
     """One word; a pair that is read together; words that stand in for each other, of which none decides; nothing at all."""
-    one = planted_model(lambda there: 3 * there("tender") - 1)
-    assert headline(told(one, TEXT)) == "Positive, 98%. Without “tender”: 12%."
+    model = planted_model(lambda there: 3 * there("tender") - 1)
+    assert headline(with_headline(model, TEXT)) == "Positive, 98%. Without “tender”: 12%."
     pair = planted_model(lambda there: 6 * there("not") * there("a") * there("dull") - 3 * there("dull"))
-    assert headline(told(pair, TEXT)) == "Positive, >99%. Without “not a dull”: 50%."
+    assert headline(with_headline(pair, TEXT)) == "Positive, >99%. Without “not a dull”: 50%."
     either = planted_model(lambda there: 3 * (there("tender") + there("not")).clamp(max=1) - 1)
-    assert headline(told(either, TEXT)) == "Positive, 98%. Without “not” and “tender” it would be negative, 88%."
+    assert headline(with_headline(either, TEXT)) == "Positive, 98%. Without “not” and “tender” it would be negative, 88%."
     nothing = planted_model(lambda there: 1 + 0 * there("tender"))
-    trace = told(nothing, TEXT)
+    trace = with_headline(nothing, TEXT)
     assert trace.evidence is not None and trace.evidence.flip is not None
     passes = trace.evidence.flip.passes
     assert passes > 20
@@ -51,7 +51,7 @@ def scored(falls: list[float], against: dict[int, float], flip: Flip | None = No
 
 
 def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> None:
-    """By points of probability, by the threshold of its size, the next one where the largest fails; never where it is below either."""
+    """A unit is named if it passes the points of probability and the threshold of its size; if the largest fails, the next one is tried."""
     low = {1: 0.5, 2: 0.5}
     assert reason(scored([1.5, 0.2, 0.1], low)) == f"Without “warm”: {1 / (1 + np.exp(-0.5)):.0%}."
     assert reason(scored([0.1, 0.2, 3.0], low)) == f"Without “cold soup”: {1 / (1 + np.exp(1)):.0%}."
@@ -67,13 +67,13 @@ def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> Non
 
 
 def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:
-    """Every span of every text of ours, gathered by hand; single marks are no units to compare with."""
+    """The thresholds are the quantiles over every span of our texts, collected in the test; single punctuation marks are left out."""
     model = small_model()
     falls: dict[int, list[float]] = {1: [], 2: [], 3: [], 4: []}
     for text, _ in OWN:
-        found = find_units(model, model.trace(text))
-        for (start, stop), fall in found.falls.items():
-            if found.words[start].text != ",":
+        units = find_units(model, model.trace(text))
+        for (start, stop), fall in units.falls.items():
+            if units.words[start].text != ",":
                 falls[stop - start].append(fall)
     got = chance(model, OWN)
     assert got == {size: pytest.approx(np.quantile(values, RARE)) for size, values in falls.items()} and len(got) == 4

@@ -82,7 +82,7 @@ def test_batches_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("part", [{"layers": [1]}, {"heads": [1]}, {"queries": [1, 2]}, {"layers": [0]}])
 def test_a_part_of_a_trace_is_refused(part: dict[str, list[int]]) -> None:
-    """Its first layer need not be layer 0."""
+    """A trace of selected layers, heads or queries is refused, because head measures need a complete trace."""
     with pytest.raises(InputError, match="read off whole traces"):
         of_trace(small_model().trace(TEXTS[0], **part))
 

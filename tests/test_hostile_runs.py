@@ -93,12 +93,12 @@ def shelf(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 def alone(reason: str) -> None:
     """The victim says why, in one sentence; its neighbour is as before."""
-    found = runs()
-    assert isinstance(found["toy/neighbour"], Run) and set(found) == {"toy/neighbour", "toy/victim"}
-    said = str(found["toy/victim"])
-    assert isinstance(found["toy/victim"], RunError) and reason in said and "\n" not in said and len(said) < 400
-    assert said.count("toy/victim") == 1, said
-    assert catalog().set_index("run").loc["toy/victim", "problem"] == said
+    available = runs()
+    assert isinstance(available["toy/neighbour"], Run) and set(available) == {"toy/neighbour", "toy/victim"}
+    message = str(available["toy/victim"])
+    assert isinstance(available["toy/victim"], RunError) and reason in message and "\n" not in message and len(message) < 400
+    assert message.count("toy/victim") == 1, message
+    assert catalog().set_index("run").loc["toy/victim", "problem"] == message
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -146,14 +146,14 @@ def test_a_file_that_is_none(name: str, file: str, shelf: Path) -> None:
     """Told before a byte of it is read, also where the listed digest is that of the file that a link leads to."""
     damage, reason = FILES[name]
     damage(shelf / "victim" / file)
-    found = [run for run in runs().values() if isinstance(run, Run)]
-    said = faults(found, [file])
-    assert set(said) == {"toy/victim"} and reason.format(file=file) in said["toy/victim"]
+    readable = [run for run in runs().values() if isinstance(run, Run)]
+    messages = faults(readable, [file])
+    assert set(messages) == {"toy/victim"} and reason.format(file=file) in messages["toy/victim"]
 
 
 @pytest.mark.parametrize("error", [MemoryError, RecursionError, ZeroDivisionError])
 def test_any_fault_of_a_run_is_its_own(error: type[Exception], shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever reading it ends with, be it one that nobody thought of."""
+    """Any exception while a run is read is the fault of that run alone, also an unforeseen one."""
     (shelf / "victim" / "config.json").write_text((shelf / "victim" / "config.json").read_text() + "\n")
     (shelf / "victim" / "metrics.json").write_text((shelf / "victim" / "metrics.json").read_text() + "\n")
     whole = Run.open(shelf / "victim", "toy/victim")
@@ -180,21 +180,21 @@ def bomb(kind: str) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         ("texts", "the texts of its column 'name' are longer"),
         ("lists", "its column 'name' holds neither numbers nor texts"),
         ("numbers", "7,000,000 rows and 3 columns"),
     ],
 )
-def test_a_small_table_that_stands_for_gigabytes(kind: str, said: str, shelf: Path) -> None:
+def test_a_small_table_that_stands_for_gigabytes(kind: str, message: str, shelf: Path) -> None:
     path = shelf / "victim" / "history.parquet"
     pq.write_table(bomb(kind), path, compression="zstd")
     assert path.stat().st_size < 1_000_000
     config = json.loads((shelf / "victim" / "config.json").read_text())
     config["files"]["history.parquet"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (shelf / "victim" / "config.json").write_text(json.dumps(config))
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=message):
         Run.open(shelf / "victim").history()
 
 
@@ -209,7 +209,7 @@ def pipe(path: Path) -> Path:
 
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
-    """What stands for the folder of an exported model."""
+    """Provide an empty folder in the place of an exported model."""
     folder = tmp_path / "exported"
     folder.mkdir()
     return folder

@@ -107,9 +107,9 @@ def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
     """Polarities of its own word pieces, entries, and a strength that changes the answer."""
     name = "sst2/distilbert-last-scaled"
     app = opened("attention", run=name, look="lexicon", text=SENTENCE)
-    said = words(app).replace("\\", "")
-    assert "adds σ / √4 to the scores of the last head of every layer" in said
-    assert "entry of VADER" in said or "entries of VADER" in said
+    text = words(app).replace("\\", "")
+    assert "adds σ / √4 to the scores of the last head of every layer" in text
+    assert "entry of VADER" in text or "entries of VADER" in text
     app.slider(key="strength-lexicon").set_value(0.0).run()
     assert not app.exception, app.exception
     model = hub.HubModel.of(cache.runs()[name])
@@ -121,15 +121,15 @@ def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
 def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, tmp_path: Path) -> None:
     """`sentviz adopt` writes the run that `adopt` writes; classes of other names are matched by hand; the page says the command."""
     assert "sentviz adopt FOLDER" in words(opened("runs"))
-    other = saved(tmp_path / "named", "bert", ("GOOD", "BAD"))
-    asked = ["adopt", str(other), "--dataset", "sst2", "-o", str(tmp_path)]
-    refused = CliRunner().invoke(main, asked)
+    named_folder = saved(tmp_path / "named", "bert", ("GOOD", "BAD"))
+    command = ["adopt", str(named_folder), "--dataset", "sst2", "-o", str(tmp_path)]
+    refused = CliRunner().invoke(main, command)
     assert refused.exit_code and "say which is which with labels" in refused.output
-    done = CliRunner().invoke(main, [*asked, "--labels", "positive, negative", "--example", SENTENCE])
+    done = CliRunner().invoke(main, [*command, "--labels", "positive, negative", "--example", SENTENCE])
     assert done.exit_code == 0, done.output
     run = Run.open(tmp_path / "sst2" / "named")
     assert run.labels == ("negative", "positive") and run.example().text == SENTENCE
-    as_it_is = hub.load(other).trace(SENTENCE)
+    as_it_is = hub.load(named_folder).trace(SENTENCE)
     np.testing.assert_allclose(run.example().probabilities, as_it_is.probabilities[::-1], atol=1e-5)
 
 

@@ -44,8 +44,8 @@ def test_parts_of_sentiformer_go_behind_any_encoder(base: str, behind: str) -> N
     }
     assert {name: getattr(more, name) for name in wanted} == wanted
     rest = {"gate", "positions", "tags", "window", "global_tokens", "global_drawn", "lexicon", "lexicon_heads", "lexicon_scaled"}
-    kept = {item.name for item in dataclasses.fields(plain)} - rest
-    assert {name: getattr(plain, name) for name in kept} == {name: getattr(more, name) for name in kept}
+    shared_settings = {item.name for item in dataclasses.fields(plain)} - rest
+    assert {name: getattr(plain, name) for name in shared_settings} == {name: getattr(more, name) for name in shared_settings}
     ids = torch.randint(4, 50, (2, 40))
     assert Encoder(more).eval()(Inputs(ids)).logits.isfinite().all()
 

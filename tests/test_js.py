@@ -23,9 +23,9 @@ def node() -> str:
     path = shutil.which("node")
     if path is None:
         pytest.skip("node is not installed: the browser code is tested without it only in a browser")
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
-    if int(re.findall(r"\d+", said)[0]) < OLDEST:
-        pytest.skip(f"node {said.strip()} is older than {OLDEST}")
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+    if int(re.findall(r"\d+", version)[0]) < OLDEST:
+        pytest.skip(f"node {version.strip()} is older than {OLDEST}")
     return path
 
 

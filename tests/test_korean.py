@@ -43,17 +43,17 @@ SYLLABLE = "뷁"
 
 def splits() -> dict[str, datasets.Split]:
     rows = [(f"{noun} {word} {end}", label) for label, some in enumerate((BAD, GOOD)) for word, noun, end in product(some, NOUNS, ENDS)]
-    found = {}
+    parts = {}
     for split in ("train", "validation", "test"):
         frame = pd.DataFrame(rows, columns=["text", "label"]).assign(id=[f"{split}-{i}" for i in range(len(rows))])
-        found[split] = datasets.Split("nsmc", split, frame, ("negative", "positive"), 0, "0" * 12)
-    return found
+        parts[split] = datasets.Split("nsmc", split, frame, ("negative", "positive"), 0, "0" * 12)
+    return parts
 
 
 @pytest.fixture(scope="module", autouse=True)
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
     """A small run of NSMC's shape on made-up sentences, with a made-up Korean lexicon."""
-    root, made = tmp_path_factory.mktemp("korean"), splits()
+    root, data = tmp_path_factory.mktemp("korean"), splits()
     lexicon = root / "data" / "lexicon_ko_knu"
     lexicon.mkdir(parents=True)
     pd.DataFrame({"term": [*GOOD, *BAD], "polarity": [2, 1, 2, -2, -1, -1]}).to_parquet(lexicon / "lexicon.parquet", index=False)
@@ -61,7 +61,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
         patch.setenv("SENTVIZ_DATA", str(root / "data"))
         patch.setenv("SENTVIZ_HOME", str(root / "home"))
         patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
-        patch.setattr(datasets, "load_split", lambda name, split: made[split])
+        patch.setattr(datasets, "load_split", lambda name, split: data[split])
         changes = {"dataset": "nsmc", "tokenizer": "bpe", "vocab_size": 340, "max_length": 60, "cls": True, "lexicon": "lexicon_ko_knu"}
         recipe = toy_recipe("cls-last-scaled", example=examples_for(("negative", "positive"), "ko")["Contrast"].text, **changes)
         train(recipe, root / "runs", progress=False)
@@ -84,9 +84,9 @@ def test_tokens_are_what_is_written(trace: Trace) -> None:
         token == SENTENCE[start:end] for token, (start, end) in zip(np.array(trace.tokens)[inside], trace.offsets[inside], strict=True)
     )
     assert trace.tokens[1:4] == (SYLLABLE,) * 3 and "\ufffd" not in "".join(trace.tokens)
-    found = [word.text for word in word_spans(SENTENCE, trace)]
-    assert found == ["[CLS]", "뷁같은", "음악은", "따뜻하고", ",", "결말은", "지루하고", "길었다", "[SEP]"]
-    assert list(units(trace, "words").labels) == found
+    written = [word.text for word in word_spans(SENTENCE, trace)]
+    assert written == ["[CLS]", "뷁같은", "음악은", "따뜻하고", ",", "결말은", "지루하고", "길었다", "[SEP]"]
+    assert list(units(trace, "words").labels) == written
 
 
 def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
@@ -101,19 +101,19 @@ def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
 
 
 def test_a_letter_read_in_bytes_is_explained(model: Model, trace: Trace) -> None:
-    said = [remark for _, remark in remarks(trace, cache.runs()[RUN])]
-    assert sum(f"“{SYLLABLE}”" in remark and "bytes" in remark for remark in said) == 1
+    messages = [remark for _, remark in remarks(trace, cache.runs()[RUN])]
+    assert sum(f"“{SYLLABLE}”" in remark and "bytes" in remark for remark in messages) == 1
     known = model.trace("음악은 따뜻하고 길었다")
     assert len(set(map(tuple, known.offsets[1:-1].tolist()))) == len(known.tokens) - 2
     assert not any("bytes" in remark for _, remark in remarks(known, cache.runs()[RUN]))
 
 
 def test_words_to_swap_are_words(model: Model, trace: Trace) -> None:
-    """In letters and from their beginning, not the bytes' names: each begins a word of the texts that the vocabulary is made of."""
+    """Words to swap are written in letters and begin words of the vocabulary's texts; byte names are left out."""
     token = trace.tokens.index("음악은")
-    found = neighbours(model, int(model.encode(SENTENCE).ids[token]), 8)
+    nearest_words = neighbours(model, int(model.encode(SENTENCE).ids[token]), 8)
     texts = [f" {text}" for text in splits()["train"].frame["text"]]
-    assert found and all(any(f" {word}" in text for text in texts) for word, _ in found)
+    assert nearest_words and all(any(f" {word}" in text for text in texts) for word, _ in nearest_words)
 
 
 def test_explore_speaks_korean() -> None:
@@ -122,8 +122,8 @@ def test_explore_speaks_korean() -> None:
     pills = next(item for item in app.button_group if item.key == "examples")
     kinds = examples_for(("negative", "positive"), "ko")
     assert list(pills.options) == list(kinds)
-    said = words(app).replace("\\", "")
-    assert "�" not in said and "tokens stand in an entry of the lexicon" in said
+    text = words(app).replace("\\", "")
+    assert "�" not in text and "tokens stand in an entry of the lexicon" in text
     pills.set_value("Warmth").run()
     assert not app.exception and app.session_state["focus"].text == kinds["Warmth"].text
 
@@ -131,7 +131,7 @@ def test_explore_speaks_korean() -> None:
 @pytest.mark.parametrize("look", ["maps", "long", "bertviz", "layers", "scores", "lexicon"])
 def test_every_look_stands(look: str) -> None:
     app = opened("attention", run=RUN, text=SENTENCE, look=look)
-    assert not app.error and all("Only parts of words" in one.value for one in app.warning)
+    assert not app.error and all("Only parts of words" in element.value for element in app.warning)
     assert "�" not in words(app)
 
 
@@ -159,12 +159,12 @@ def test_a_picture_shows_its_letters(trace: Trace) -> None:
 
     def picture(word: str) -> Image.Image:
         tokens = tuple(word if token == "음악은" else token for token in named.tokens)
-        made = Image.open(io.BytesIO(render(heatmap(named.replace(tokens=tokens), 0), "png")))
-        made.load()
-        return made.convert("L")
+        image = Image.open(io.BytesIO(render(heatmap(named.replace(tokens=tokens), 0), "png")))
+        image.load()
+        return image.convert("L")
 
     named = trace.replace(tokens=(*trace.tokens[:4], "음악은", *trace.tokens[5:]))
-    first, again, other = (picture(word) for word in ("음악은", "음악은", "결말로"))
+    first, again, another_word = (picture(word) for word in ("음악은", "음악은", "결말로"))
     export.BROWSER.close()
     assert ImageChops.difference(first, again).getbbox() is None
-    assert ImageChops.difference(first, other).getbbox() is not None
+    assert ImageChops.difference(first, another_word).getbbox() is not None

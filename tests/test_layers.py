@@ -58,13 +58,13 @@ def test_habits_by_hand(signed: bool) -> None:
 
 def test_one_token_has_no_entropy() -> None:
     trace = fake_trace(tokens=["a"])
-    one = trace.replace(
+    single_token = trace.replace(
         tokens=("a",),
         specials=np.zeros(1, bool),
         query_ids=(0,),
         attention=np.ones((2, 4, 1, 1), np.float32),
     )
-    assert head_patterns(one)[list(PATTERNS)].notna().all().all()
+    assert head_patterns(single_token)[list(PATTERNS)].notna().all().all()
 
 
 def test_a_map_that_is_not_there_is_named() -> None:

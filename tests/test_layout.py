@@ -41,8 +41,8 @@ SAMPLE = {  # broken once, at the size where they were
 def read() -> Iterator[Reader]:
     """One browser for all pictures of this file."""
     pytest.importorskip("playwright.sync_api")
-    with reader() as one:
-        yield one
+    with reader() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +58,13 @@ def plain(**more: object) -> go.Figure:
     return plot
 
 
-def made(plot: go.Figure) -> Figure:
-    """The plot as a figure without a caption, which is no part of it."""
-    return Figure("made", plot, pd.DataFrame(), "")
+def as_figure(plot: go.Figure) -> Figure:
+    """Return the plot as a figure with an empty caption."""
+    return Figure("as_figure", plot, pd.DataFrame(), "")
 
 
 def whole(plot: go.Figure) -> None:
-    """As it is."""
+    """Leave the plot unchanged."""
 
 
 def overlapping(plot: go.Figure) -> None:
@@ -119,37 +119,37 @@ def test_a_planted_fault_is_found(plant: Callable[[go.Figure], None], kind: str,
     """One fault is put into a picture without any; it is found as what it is, and nothing else is."""
     plot = plain()
     plant(plot)
-    assert {fault.kind for fault in of_svg(made(plot), "web", read)} == ({kind} if kind else set())
+    assert {fault.kind for fault in of_svg(as_figure(plot), "web", read)} == ({kind} if kind else set())
 
 
 def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A PDF of the same figure, moved by ten pixels as browsers print with a margin, and one of another width."""
-    assert not of_pdf(made(plain()), "web", read)
+    assert not of_pdf(as_figure(plain()), "web", read)
     moved, wider = plain(), plain()
     moved.update_layout(title_pad_l=22)
     wider.update_layout(width=500)
-    for other in [wider, *([moved] if layout.poppler() else [])]:
-        files = {"pdf": render(made(other), "pdf"), "svg": render(made(plain()), "svg")}
+    for damaged in [wider, *([moved] if layout.poppler() else [])]:
+        files = {"pdf": render(as_figure(damaged), "pdf"), "svg": render(as_figure(plain()), "svg")}
         monkeypatch.setattr(layout, "render", lambda figure, format, files=files, **size: files[format])
-        assert {fault.kind for fault in of_pdf(made(plain()), "web", read)} == {"page"}
+        assert {fault.kind for fault in of_pdf(as_figure(plain()), "web", read)} == {"page"}
 
 
 def test_a_png_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A PNG of the same figure, one of another width, one without its title, and one that is blank."""
-    assert not of_png(made(plain()), "column", read)
-    svg, kinds = render(made(plain()), "svg", size="column"), []
+    assert not of_png(as_figure(plain()), "column", read)
+    svg, kinds = render(as_figure(plain()), "svg", size="column"), []
     for change in ({"width": 500}, {"title_text": ""}, {"title_font_color": "#ffffff"}):
-        other = plain()
-        other.update_layout(**change)
-        files = {"png": render(made(other), "png", size="column"), "svg": svg}
+        another_figure = plain()
+        another_figure.update_layout(**change)
+        files = {"png": render(as_figure(another_figure), "png", size="column"), "svg": svg}
         monkeypatch.setattr(layout, "render", lambda figure, format, files=files, **size: files[format])
-        kinds.append({fault.kind for fault in of_png(made(plain()), "column", read)})
+        kinds.append({fault.kind for fault in of_png(as_figure(plain()), "column", read)})
     assert kinds == [{"page"}, {"blank"}, {"blank"}]
 
 
 @pytest.mark.parametrize(("name", "size"), SAMPLE.items())
 def test_a_figure_fits(name: str, size: str, read: Reader, runs: list[Run]) -> None:
-    """Of a shipped run, as SVG."""
+    """Every figure of a shipped run fits its size as SVG."""
     try:
         figures = drawn(name, runs)
     except DataMissingError as error:

@@ -48,8 +48,8 @@ def test_measures_and_leaders_are_those_of_each_review(model: HardmaxModel) -> N
         since[review.leaders] = review.since
         first = [list(row).index(word) for word in row]
         since = since[first]  # equal words lead together
-        for k, here in enumerate(review.positions):
-            close = np.linalg.norm(here[:, None] - here[None], axis=-1) <= NEAR * np.linalg.norm(review.positions[0], axis=1).max()
+        for k, places in enumerate(review.positions):
+            close = np.linalg.norm(places[:, None] - places[None], axis=-1) <= NEAR * np.linalg.norm(review.positions[0], axis=1).max()
             leads = since < (k + 1 if k < model.config.layers else 99)
             assert measures[i, k, 0] == len({word for word, lead in zip(row, leads, strict=True) if lead})
             order = [list(row).index(word) for word in np.unique(row)]
@@ -76,16 +76,16 @@ def test_the_survey_counts_reviews(model: HardmaxModel, frame: pd.DataFrame) -> 
 
 def test_the_most_frequent_leaders(model: HardmaxModel, frame: pd.DataFrame) -> None:
     weight, _ = model.decision
-    found = frequent(frame, model.vocabulary, weight, distance=0, confidence=0.5, top=3)
-    assert found.groupby("label").size().max() <= 3
+    leaders = frequent(frame, model.vocabulary, weight, distance=0, confidence=0.5, top=3)
+    assert leaders.groupby("label").size().max() <= 3
     words = frame[(frame["table"] == "words") & frame["correct"]]
-    for label, part in found.groupby("label"):
+    for label, part in leaders.groupby("label"):
         totals = words[words["label"] == label].groupby("name")["value"].sum().sort_values(ascending=False)
         assert part["count"].tolist() == totals.head(3).astype(int).tolist()
         np.testing.assert_allclose(part["share"], part["count"] / part["n"])
-    np.testing.assert_allclose(found["distance"], found["score"] / np.linalg.norm(weight))
-    far = frequent(frame, model.vocabulary, weight, distance=float(found["distance"].abs().median()), confidence=0.5, top=100)
-    assert (far["distance"].abs() >= found["distance"].abs().median()).all()
+    np.testing.assert_allclose(leaders["distance"], leaders["score"] / np.linalg.norm(weight))
+    far = frequent(frame, model.vocabulary, weight, distance=float(leaders["distance"].abs().median()), confidence=0.5, top=100)
+    assert (far["distance"].abs() >= leaders["distance"].abs().median()).all()
     assert frequent(frame, model.vocabulary, weight, distance=1e9).empty
     for wrong in ({"confidence": 0.2}, {"distance": -1.0}, {"distance": float("nan")}, {"top": 0}):
         with pytest.raises(InputError):

@@ -1,4 +1,4 @@
-"""From lexicon entries to lambda and sigma: by hand, and against loops over the definition."""
+"""Lambda and sigma of lexicon entries, against loops over the definition."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_lambda_is_the_definition_token_by_token(pieces: Tokenizer, smoothing: f
     """The formula in loops over tokens and entries, sub-words included."""
     table = Lexicon.of("mine", ENTRIES).polarity(pieces, smoothing)
     for token in range(4, pieces.vocab_size):
-        sums, found = [0.0, 0.0, 0.0], False
+        sums, is_listed = [0.0, 0.0, 0.0], False
         for term, polarity in ENTRIES.itertuples(index=False):
             if token in pieces.encode(term.casefold()).ids[:]:
-                found = True
+                is_listed = True
                 side = 0 if polarity > 0 else 1 if polarity == 0 else 2
                 sums[side] += 1 + abs(polarity) / 4
-        want = [(s + smoothing) / (sum(sums) + 3 * smoothing) for s in sums] if found else [1 / 3] * 3
+        want = [(s + smoothing) / (sum(sums) + 3 * smoothing) for s in sums] if is_listed else [1 / 3] * 3
         np.testing.assert_allclose(table[token], want, atol=1e-6)
 
 
@@ -75,7 +75,7 @@ def test_sigma_is_every_pair_s_product_and_neutral_is_a_third() -> None:
 
 
 def test_coverage_counts_tokens_that_stay_neutral(words: Tokenizer) -> None:
-    """By hand: of a, good, film, very, bad, plain in the texts, a and film are neutral."""
+    """Only a and film count as neutral, of the words a, good, film, very, bad and plain in the texts."""
     table = Lexicon.of("mine", ENTRIES).polarity(words)
     share, total = coverage(words.ids_batch(TEXTS, cls=True), table)
     tokens = [token for text in TEXTS for token in text.split()]
@@ -106,7 +106,7 @@ def test_a_term_that_stands_twice_says_the_mean() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "said"),
+    ("frame", "message"),
     [
         (pd.DataFrame({"word": ["a"]}), "has no column 'term'; it needs term, polarity"),
         (pd.DataFrame({"term": ["a"]}), "has no column 'polarity'"),
@@ -114,8 +114,8 @@ def test_a_term_that_stands_twice_says_the_mean() -> None:
         (pd.DataFrame({"term": ["a"], "polarity": ["high"]}), "no row with a term and a number"),
     ],
 )
-def test_a_damaged_lexicon_is_one_sentence(frame: pd.DataFrame, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_a_damaged_lexicon_is_one_sentence(frame: pd.DataFrame, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Lexicon.of("broken", frame)
 
 

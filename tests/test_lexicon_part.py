@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path) -> Iterato
     st.cache_resource.clear()
 
 
-def said(app: AppTest) -> str:
+def page_text(app: AppTest) -> str:
     """All text of the page without markdown's escapes."""
     return words(app).replace("\\", "")
 
@@ -50,7 +50,7 @@ def verdict(app: AppTest) -> str:
     return next(m.value for m in app.markdown if m.value.startswith("### "))
 
 
-def kept(app: AppTest) -> list[Trace]:
+def traces(app: AppTest) -> list[Trace]:
     return list(app.session_state["traces"].values())
 
 
@@ -58,35 +58,35 @@ def kept(app: AppTest) -> list[Trace]:
 
 
 def strengths(app: AppTest) -> list[float]:
-    """At which strengths of the lexicon the model was asked."""
-    return sorted({trace.strength.get("lexicon", 1) for trace in kept(app)})
+    """Return the strengths of the lexicon for which the model was run, sorted."""
+    return sorted({trace.strength.get("lexicon", 1) for trace in traces(app)})
 
 
 def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
     assert "strength-lexicon" in [slider.key for slider in opened(run=ALL).slider]
     app = opened(run=PLAIN)
     assert "strength-lexicon" not in [slider.key for slider in app.slider]
-    assert "What the lexicon says" not in said(app)
+    assert "What the lexicon says" not in page_text(app)
 
 
 def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     """The slider writes the focus; the trace is that of the changed model; the remark, the chip and the history say so; back again."""
     app = opened(run=ALL)
-    assert "This is an intervention" not in said(app)
+    assert "This is an intervention" not in page_text(app)
     app.slider(key="strength-lexicon").set_value(4.0).run()
     assert not app.exception, app.exception
     assert app.query_params["strength"] == "lexicon:4"
-    assert "4 times the trained strength of its lexicon" in said(app)
+    assert "4 times the trained strength of its lexicon" in page_text(app)
     assert app.button(key="chip-strength").label.replace("\\", "") == "lexicon × 4"
     assert app.session_state["tries"][-1]["changed"] == "lexicon × 4"
     model = load(Run.open(Path(_folder(ALL)), ALL))
-    now = next(trace for trace in kept(app) if trace.strength == {"lexicon": 4})
+    now = next(trace for trace in traces(app) if trace.strength == {"lexicon": 4})
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
     assert np.abs(now.probabilities - model.trace(TEXT).probabilities).max() > 1e-6
     app.button(key="strength-lexicon-off").click().run()
-    assert app.query_params["strength"] == "lexicon:0" and "asked without its lexicon" in said(app)
+    assert app.query_params["strength"] == "lexicon:0" and "asked without its lexicon" in page_text(app)
     app.button(key="strength-lexicon-trained").click().run()
-    assert "strength" not in app.query_params and "This is an intervention" not in said(app)
+    assert "strength" not in app.query_params and "This is an intervention" not in page_text(app)
 
 
 def _folder(name: str) -> Path:
@@ -98,7 +98,7 @@ def _folder(name: str) -> Path:
 def test_word_removal_is_asked_of_the_changed_model() -> None:
     """The scores beside the answer are those of the strength on the page."""
     app = opened(run=ALL, strength="3")
-    trace = next(trace for trace in kept(app) if trace.strength == {"lexicon": 3})
+    trace = next(trace for trace in traces(app) if trace.strength == {"lexicon": 3})
     model = load(Run.open(_folder(ALL), ALL))
     from sentviz.analysis.explain.leave_out import removal
 
@@ -111,10 +111,10 @@ def test_the_pinned_sentence_takes_the_strength_along() -> None:
     app = opened(run=ALL)
     app.button(key="pin").click().run()
     app.button(key="strength-lexicon-off").click().run()
-    assert "**Pinned**" in said(app) and "**Current**" in said(app)
+    assert "**Pinned**" in page_text(app) and "**Current**" in page_text(app)
     app.toggle(key="change-both").set_value(True).run()
     assert not app.exception, app.exception
-    assert "**Current**" not in said(app)
+    assert "**Current**" not in page_text(app)
     app.selectbox(key="focus-run").set_value(PLAIN).run()
     assert "strength" not in app.query_params
 
@@ -125,7 +125,7 @@ def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
     app.selectbox(key="focus-run").set_value(ALL).run()
     app.button(key="strength-lexicon-off").click().run()
     app.toggle(key="change-both").set_value(True).run()
-    assert "no such layers, heads, components, lexicon or gates" in said(app)
+    assert "no such layers, heads, components, lexicon or gates" in page_text(app)
 
 
 def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
@@ -136,8 +136,8 @@ def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
 
 def test_compare_asks_both_as_trained() -> None:
     app = opened("compare", run=ALL, versus=LAST, strength="0", text=SENTENCE)
-    assert "what was changed on Explore does not hold" in said(app)
-    assert {trace.run for trace in kept(app) if not trace.strength} == {ALL, LAST}
+    assert "what was changed on Explore does not hold" in page_text(app)
+    assert {trace.run for trace in traces(app) if not trace.strength} == {ALL, LAST}
 
 
 def test_a_notebook_makes_the_same_figure() -> None:
@@ -157,11 +157,11 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
     attach(run, FILE, over_split(load(run), toy_splits()["test"].frame))
     st.cache_resource.clear()
     app = opened("cls", run=LAST, text=TEXT)
-    assert "changed on Explore" not in said(app)
+    assert "changed on Explore" not in page_text(app)
     app = opened("cls", run=LAST, text=TEXT, strength="2")
     assert not app.exception, app.exception
-    assert {"lexicon": 2} in [trace.strength for trace in kept(app)]
-    assert "Rings show the model as it was changed on Explore" in said(app)
+    assert {"lexicon": 2} in [trace.strength for trace in traces(app)]
+    assert "Rings show the model as it was changed on Explore" in page_text(app)
 
 
 # ---- polarity and the walk
@@ -169,8 +169,8 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
 
 def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
     app = opened(run=ALL)
-    assert "What the lexicon says of the words" in said(app)
-    assert "tokens stand in an entry of the lexicon" in said(app)
+    assert "What the lexicon says of the words" in page_text(app)
+    assert "tokens stand in an entry of the lexicon" in page_text(app)
     app.button(key="to-lexicon").click().run()
     assert not app.exception, app.exception
     assert app.session_state["focus"].look == "lexicon"
@@ -179,18 +179,18 @@ def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
 def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> None:
     """Entries, arithmetic and scores of one token; another by the list; the choice is in the URL and ends with the sentence."""
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
-    assert "VADER" in said(app) and "adds σ to the scores of all heads" in said(app)
-    assert "**1 · Entries with “warm”**" in said(app)
-    assert "2 entries of VADER" in said(app)
+    assert "VADER" in page_text(app) and "adds σ to the scores of all heads" in page_text(app)
+    assert "**1 · Entries with “warm”**" in page_text(app)
+    assert "2 entries of VADER" in page_text(app)
     assert sorted(app.dataframe[0].value["term"]) == ["warm", "warm song"]
-    assert "**3 · σ, and the scores before softmax**" in said(app) and "**4 · Attention" in said(app)
+    assert "**3 · σ, and the scores before softmax**" in page_text(app) and "**4 · Attention" in page_text(app)
     dull = [i for i, option in enumerate(app.selectbox(key="focus-token").options, start=1) if option.endswith("dull")]
     app.selectbox(key="focus-token").set_value(dull[0]).run()
     assert not app.exception, app.exception
     assert app.query_params["token"] == str(dull[0])
-    assert "**1 · Entries with “dull”**" in said(app) and "1 entry of VADER" in said(app)
+    assert "**1 · Entries with “dull”**" in page_text(app) and "1 entry of VADER" in page_text(app)
     app.text_input(key="attention-sentence").set_value("a tender garden").run()
-    assert "token" not in app.query_params and "**1 · Entries with “tender”**" in said(app)
+    assert "token" not in app.query_params and "**1 · Entries with “tender”**" in page_text(app)
 
 
 @pytest.mark.parametrize(
@@ -203,21 +203,21 @@ def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> No
     ],
 )
 def test_what_a_neutral_row_can_do_is_said(run: str, token: str, wanted: str) -> None:
-    assert wanted in said(opened("attention", run=run, look="lexicon", text=TEXT, token=token))
+    assert wanted in page_text(opened("attention", run=run, look="lexicon", text=TEXT, token=token))
 
 
 def test_a_head_that_gets_nothing_says_which_one_does() -> None:
     app = opened("attention", run=LAST, look="lexicon", text=TEXT, head="1", layer="2")
-    assert "Only head 2 gets the lexicon" in said(app)
-    assert "above layer 1 its Q and K differ too" in said(app)
-    assert "head 2" in said(opened("attention", run=LAST, look="lexicon", text=TEXT, head="2"))
+    assert "Only head 2 gets the lexicon" in page_text(app)
+    assert "above layer 1 its Q and K differ too" in page_text(app)
+    assert "head 2" in page_text(opened("attention", run=LAST, look="lexicon", text=TEXT, head="2"))
 
 
 def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     """Both are asked: strength 0 and the one on the page, which a slider of its own moves."""
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
     assert strengths(app) == [0, 1]
-    before, after = sorted(kept(app), key=lambda trace: trace.strength.get("lexicon", 1))
+    before, after = sorted(traces(app), key=lambda trace: trace.strength.get("lexicon", 1))
     assert np.abs(after.map(0) - before.map(0))[1:].max() > 1e-4
     assert np.abs(after.map(0) - before.map(0))[0].max() < 1e-6  # not from the stored example, whose halves would not cancel
     app.slider(key="strength-lexicon").set_value(2.0).run()
@@ -225,7 +225,7 @@ def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     assert strengths(app) == [0, 1, 2]
     app.session_state["lexicon-both"] = True
     app.run()
-    assert "**With · strength 2**" in said(app)
+    assert "**With · strength 2**" in page_text(app)
 
 
 def test_a_model_without_lexicon_says_so_and_names_some() -> None:
@@ -241,8 +241,8 @@ def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.Monk
     monkeypatch.setitem(__import__("sys").modules, "vaderSentiment.vaderSentiment", None)
     st.cache_resource.clear()
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
-    assert "is not on this machine, so its entries cannot be listed; λ itself is stored in the model" in said(app)
-    assert "**4 · Attention" in said(app) and not app.dataframe
+    assert "is not on this machine, so its entries cannot be listed; λ itself is stored in the model" in page_text(app)
+    assert "**4 · Attention" in page_text(app) and not app.dataframe
     st.cache_resource.clear()
 
 
@@ -255,7 +255,7 @@ def test_odd_texts_are_no_trouble(text: str) -> None:
 
 
 def test_a_part_of_a_word_with_a_polarity_is_warned_of() -> None:
-    """By hand: "he" of "The" has the polarity of entries with its letters; whole words, neutral parts and special tokens have none."""
+    """ "he" of "The" has the polarity of the entry with its letters; complete words, neutral parts and special tokens are not warned of."""
     trace = fake_trace(tokens=["T", "he", "bad", "er"])
     polarity = np.full((5, 3), 1 / 3)
     polarity[[2, 3]] = [0.8, 0.1, 0.1], [0.1, 0.1, 0.8]

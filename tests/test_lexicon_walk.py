@@ -24,8 +24,8 @@ MIXED = {"components": 2, "mixing": "unit"}
 
 
 def softmax(values: Any) -> Any:
-    kept = np.exp(np.asarray(values, dtype=float) - np.max(values))
-    return kept / kept.sum()
+    powers = np.exp(np.asarray(values, dtype=float) - np.max(values))
+    return powers / powers.sum()
 
 
 def sigma_by_hand(polarity: Any, i: int) -> list[float]:
@@ -45,35 +45,35 @@ def test_every_number_of_a_row_follows_from_the_definition(injection: str, stren
     for layer in range(2):
         for head in range(heads):
             token, component = 4, 1 if more else 0
-            made = row(model, whole, layer, head, token, component)
+            computed = row(model, whole, layer, head, token, component)
             similar = sigma_by_hand(whole.polarity, token)
             gets = strength if head == heads - 1 or not injection.startswith("last") else 0.0
             if injection == "xia":
                 wanted = [gets * s + 1 - gets for s in similar]
-                total = made.plain * wanted
+                total = computed.plain * wanted
             else:
                 wanted = [gets * s / (math.sqrt(size) if injection.endswith("scaled") else 1.0) for s in similar]
-                total = made.plain + wanted
+                total = computed.plain + wanted
                 np.testing.assert_allclose(whole.biases["lexicon"][layer, component, head, token], wanted, atol=1e-6)
-            np.testing.assert_allclose(made.sigma, similar, atol=1e-6)
-            np.testing.assert_allclose(made.injected, wanted, atol=1e-6)
-            np.testing.assert_allclose(made.scores, total, atol=1e-5)
-            np.testing.assert_allclose(made.scores, whole.scores[layer, component, head, token], atol=1e-5)
-            np.testing.assert_allclose(made.after, softmax(made.scores), atol=1e-6)
-            np.testing.assert_allclose(made.after, whole.components[layer, component, head, token], atol=1e-6)
-            np.testing.assert_allclose(made.before, plain.components[layer, component, head, token], atol=1e-6)
+            np.testing.assert_allclose(computed.sigma, similar, atol=1e-6)
+            np.testing.assert_allclose(computed.injected, wanted, atol=1e-6)
+            np.testing.assert_allclose(computed.scores, total, atol=1e-5)
+            np.testing.assert_allclose(computed.scores, whole.scores[layer, component, head, token], atol=1e-5)
+            np.testing.assert_allclose(computed.after, softmax(computed.scores), atol=1e-6)
+            np.testing.assert_allclose(computed.after, whole.components[layer, component, head, token], atol=1e-6)
+            np.testing.assert_allclose(computed.before, plain.components[layer, component, head, token], atol=1e-6)
             if not layer:  # the same Q and K before and after
-                np.testing.assert_allclose(made.plain, plain.scores[layer, component, head, token], atol=1e-5)
+                np.testing.assert_allclose(computed.plain, plain.scores[layer, component, head, token], atol=1e-5)
 
 
 def test_before_is_without_the_lexicon_alone() -> None:
     """A model with gates too: its gates stand as they did, also at a strength set by hand."""
     model = random_model(**INJECTIONS[next(iter(INJECTIONS))], gate=True)
     for gate in (1.0, 2.5):
-        made = row(model, model.trace(TEXT, strength={"gate": gate}), 0, model.config.heads - 1, 4)
+        computed = row(model, model.trace(TEXT, strength={"gate": gate}), 0, model.config.heads - 1, 4)
         plain, bare = (model.trace(TEXT, strength={"lexicon": 0, "gate": each}).components for each in (gate, 0.0))
-        np.testing.assert_allclose(made.before, plain[0, 0, -1, 4], atol=1e-6)
-        assert np.abs(made.before - bare[0, 0, -1, 4]).max() > 1e-3
+        np.testing.assert_allclose(computed.before, plain[0, 0, -1, 4], atol=1e-6)
+        assert np.abs(computed.before - bare[0, 0, -1, 4]).max() > 1e-3
 
 
 @pytest.mark.parametrize("injection", INJECTIONS)
@@ -121,16 +121,18 @@ def test_which_heads_and_how_in_words() -> None:
 
 
 def test_entries_come_to_the_table_of_the_model() -> None:
-    """Of every vocabulary entry: the terms by hand, and the same lambda as `Lexicon.polarity`; neutral without any."""
+    """The walk lists the expected terms of every vocabulary entry, with the lambda of `Lexicon.polarity`; an entry without a term is
+    neutral.
+    """
     lexicon = Lexicon.of("own", pd.DataFrame({"term": list(TERMS), "polarity": list(TERMS.values())}))
     tokenizer = Tokenizer.train_words([*TERMS, "a warm garden"], 1)
     table = lexicon.polarity(tokenizer)
     for token in range(4, tokenizer.vocab_size):
-        found = entries_of(lexicon, tokenizer, token)
+        entries = entries_of(lexicon, tokenizer, token)
         wanted = [term for term in TERMS if tokenizer.token_of(token) in term.split()]
-        assert sorted(found.frame["term"]) == sorted(wanted)
-        np.testing.assert_allclose(found.polarity, table[token], atol=1e-6)
-        assert bool(wanted) == bool(found.sums.any())
+        assert sorted(entries.frame["term"]) == sorted(wanted)
+        np.testing.assert_allclose(entries.polarity, table[token], atol=1e-6)
+        assert bool(wanted) == bool(entries.sums.any())
     warm = entries_of(lexicon, tokenizer, tokenizer.id_of("warm"))
     np.testing.assert_allclose(warm.sums, [1 + 3 / 3 + 1 + 2 / 3, 0, 0])
     np.testing.assert_allclose(warm.polarity, [(11 / 3 + 1) / (11 / 3 + 3), 1 / (11 / 3 + 3), 1 / (11 / 3 + 3)])
@@ -169,12 +171,12 @@ def test_sigma_as_a_map_is_every_product() -> None:
 def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(draw: Any) -> None:
     """Everything is in the frame; drawn are the keys with most attention, the token, and one row for the others."""
     model = random_model()
-    made = row(model, model.trace(f"{TEXT} {TEXT} the end"), 0, 1, 6)
-    figure = draw(made)
+    computed = row(model, model.trace(f"{TEXT} {TEXT} the end"), 0, 1, 6)
+    figure = draw(computed)
     frame = figure.frame
-    assert len(frame) == len(made.tokens) > 20
-    shown = frame[frame["shown"]]
-    assert 6 in set(shown["key"]) and 14 <= len(shown) <= 15
+    assert len(frame) == len(computed.tokens) > 20
+    visible = frame[frame["shown"]]
+    assert 6 in set(visible["key"]) and 14 <= len(visible) <= 15
     most = np.maximum(frame["before"], frame["after"])
     assert most[~frame["shown"]].max() <= most[frame["shown"] & (frame["key"] != 6)].min()
     rest = frame[~frame["shown"]]
@@ -182,7 +184,7 @@ def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(draw: Any) ->
     bars = [trace for trace in figure.plot.data if trace.type == "bar"]
     for name, bar in zip(names, bars, strict=True):
         last = rest[name].mean() if draw is score_row else rest[name].sum()
-        np.testing.assert_allclose(bar.x, [*shown[name], last], atol=1e-9)
+        np.testing.assert_allclose(bar.x, [*visible[name], last], atol=1e-9)
     np.testing.assert_allclose(frame["change"], frame["after"] - frame["before"])
 
 
@@ -190,10 +192,10 @@ def test_three_bars_with_their_arithmetic() -> None:
     """The numbers that the model holds, the way to them in words; both where the two are apart."""
     lexicon = Lexicon.of("own", pd.DataFrame({"term": ["fine", "fine day"], "polarity": [2.0, -1.0]}))
     tokenizer = Tokenizer.train_words(["fine day"], 1)
-    found = entries_of(lexicon, tokenizer, tokenizer.id_of("fine"))
-    figure = polarity_bars(found.polarity, "<b>fine", found)  # sums 2, 0 and 1.5
+    entries = entries_of(lexicon, tokenizer, tokenizer.id_of("fine"))
+    figure = polarity_bars(entries.polarity, "<b>fine", entries)  # sums 2, 0 and 1.5
     assert list(figure.plot.data[1].text) == [" (2.00 + 1) / 6.50 = 0.462", " (0.00 + 1) / 6.50 = 0.154", " (1.50 + 1) / 6.50 = 0.385"]
     assert "2 entries" in figure.caption and "rounded" not in figure.caption and "<b>" not in figure.plot.layout.title.text
     np.testing.assert_allclose(figure.frame["share"], [3 / 6.5, 1 / 6.5, 2.5 / 6.5])
-    assert "off by 0.003" in polarity_bars(found.polarity + np.array([0.003, -0.003, 0]), "fine", found).caption
+    assert "off by 0.003" in polarity_bars(entries.polarity + np.array([0.003, -0.003, 0]), "fine", entries).caption
     assert list(polarity_bars([1 / 3] * 3, "[CLS]").plot.data[1].text) == [" 0.333"] * 3

@@ -50,7 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_longer_model_answers_short_texts_alike(runs: Path) -> None:
-    """To the last bit within the trained length; beyond it the whole text is read."""
+    """Within the trained length a longer model gives equal bits; beyond it the complete text is read."""
     short, longer = load("toy/sentiformer", runs), load("toy/sentiformer", runs, max_length=400)
     text = "a warm garden"
     np.testing.assert_array_equal(short.trace(text).logits, longer.trace(text).logits)
@@ -92,10 +92,10 @@ def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
     switch = page.toggle(key="focus-reach")
     assert switch.label.startswith("Read all ") and switch.label.endswith(" tokens, not 16")
     switch.set_value(True).run()
-    said = words()
-    assert "trained on 16 at most: what it makes of places beyond was never trained" in said
-    assert "sees 3 tokens to each side and the global tokens 1, " in said and "Nothing else is seen" in said
-    assert "16 tokens a side" not in said and "The strongest cell: “" in said
+    text = words()
+    assert "trained on 16 at most: what it makes of places beyond was never trained" in text
+    assert "sees 3 tokens to each side and the global tokens 1, " in text and "Nothing else is seen" in text
+    assert "16 tokens a side" not in text and "The strongest cell: “" in text
     assert page.session_state["focus"].query(with_text=True)["reach"] == "whole"
 
 
@@ -108,9 +108,9 @@ class Largest(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        for one in out if isinstance(out, tuple | list) else (out,):
-            if isinstance(one, torch.Tensor):
-                self.bytes = max(self.bytes, one.untyped_storage().nbytes())
+        for tensor in out if isinstance(out, tuple | list) else (out,):
+            if isinstance(tensor, torch.Tensor):
+                self.bytes = max(self.bytes, tensor.untyped_storage().nbytes())
         return out
 
 
@@ -145,15 +145,15 @@ def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:
         near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 2
         for kind in longmap.KINDS:
             unit = longmap.units(trace, kind)
-            found = longmap.sight(trace, unit, layer)
-            assert found is not None
-            assert found.share == pytest.approx(allowed.mean())
+            visibility = longmap.sight(trace, unit, layer)
+            assert visibility is not None
+            assert visibility.share == pytest.approx(allowed.mean())
             of = np.repeat(np.arange(len(unit)), unit.ends - unit.starts)
             seen = [np.flatnonzero(near[unit.starts[u] : unit.ends[u]].any(axis=0)) for u in range(len(unit))]
-            assert found.low.tolist() == [of[places[0]] for places in seen]
-            assert found.high.tolist() == [of[places[-1]] for places in seen]
-            assert found.everywhere.tolist() == sorted({of[place] for place in found.globals})
+            assert visibility.low.tolist() == [of[places[0]] for places in seen]
+            assert visibility.high.tolist() == [of[places[-1]] for places in seen]
+            assert visibility.everywhere.tolist() == sorted({of[place] for place in visibility.globals})
     short = model.trace("a song", maps=False, projections=True)
     assert longmap.sight(short, longmap.units(short), 0) is not None
-    one = model.trace("a", maps=False, projections=True)
-    assert longmap.sight(one, longmap.units(one), 0) is None
+    single_token = model.trace("a", maps=False, projections=True)
+    assert longmap.sight(single_token, longmap.units(single_token), 0) is None

@@ -32,11 +32,11 @@ FORMS: dict[str, dict[str, Any]] = {
 def by_hand(values: np.ndarray, unit: Units, queries: str, keys: str) -> np.ndarray:
     """Keys of each unit first, then its queries, one entry at a time."""
 
-    def one(entries: list[float], how: str) -> float:
+    def combined(entries: list[float], how: str) -> float:
         return {"sum": sum, "mean": lambda x: sum(x) / len(x), "max": lambda x: max(x, key=abs)}[how](entries)
 
     spans = [range(a, b) for a, b in zip(unit.starts, unit.ends, strict=True)]
-    return np.array([[one([one([values[i, j] for j in to], keys) for i in of], queries) for to in spans] for of in spans])
+    return np.array([[combined([combined([values[i, j] for j in to], keys) for i in of], queries) for to in spans] for of in spans])
 
 
 @pytest.mark.parametrize("keys", HOWS)
@@ -46,8 +46,8 @@ def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
     trace = fake_trace(tokens=["a", "bright", ",", "warm", "song", ".", "it", "rains", "!", "yes"], signed=True)
     source = longmap.held(trace, 1, 2)
     for kind in KINDS:
-        made = longmap.tile(source, units(trace, kind), queries=queries, keys=keys)
-        np.testing.assert_allclose(made, by_hand(trace.map(1, 2), units(trace, kind), queries, keys), atol=1e-6)
+        tile = longmap.tile(source, units(trace, kind), queries=queries, keys=keys)
+        np.testing.assert_allclose(tile, by_hand(trace.map(1, 2), units(trace, kind), queries, keys), atol=1e-6)
 
 
 @pytest.mark.parametrize("keys", HOWS)
@@ -64,9 +64,9 @@ def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes:
         unit = units(trace, kind)
         expected = by_hand(whole, unit, queries, keys)
         np.testing.assert_allclose(longmap.tile(source, unit, queries=queries, keys=keys), expected, atol=1e-6)
-        made, block = longmap.overview(source, unit, queries=queries, keys=keys, cells=5)
+        overview, block = longmap.overview(source, unit, queries=queries, keys=keys, cells=5)
         steps = [range(i, min(i + block, len(unit))) for i in range(0, len(unit), block)]
-        np.testing.assert_allclose(made, [[expected[np.ix_(a, b)].mean() for b in steps] for a in steps], atol=1e-6)
+        np.testing.assert_allclose(overview, [[expected[np.ix_(a, b)].mean() for b in steps] for a in steps], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,10 +75,10 @@ def test_mass_is_kept(kind: Any) -> None:
     model = small_model(components=3, mixing="free", cls=True, max_length=40)
     trace = model.trace(REVIEW)
     unit = units(trace, kind)
-    made = longmap.tile(longmap.held(trace, 0, "mean"), unit)
+    tile = longmap.tile(longmap.held(trace, 0, "mean"), unit)
     sums = trace.map(0, "mean").sum(axis=1)
     expected = [sums[a:b].mean() for a, b in zip(unit.starts, unit.ends, strict=True)]
-    np.testing.assert_allclose(made.sum(axis=1), expected, rtol=1e-5)
+    np.testing.assert_allclose(tile.sum(axis=1), expected, rtol=1e-5)
 
 
 def test_words_and_sentences_of_a_trace() -> None:
@@ -192,15 +192,15 @@ def test_interventions_reach_the_tiles() -> None:
 
 @pytest.mark.parametrize("cells", [1, 3, 4, 100])
 def test_an_overview_is_the_mean_of_blocks(cells: int) -> None:
-    """Against loops, also where the last block is smaller; whole where it fits."""
+    """An overview equals loops over blocks, also for a smaller last block; a map that fits is sent unchanged."""
     trace = fake_trace(n=11)
     values = trace.map(0, 0)
     source = Source(11, lambda a, b: (values[a:b], np.arange(11)), 2)
-    made, block = longmap.overview(source, units(trace), cells=cells)
+    overview, block = longmap.overview(source, units(trace), cells=cells)
     steps = [range(i, min(i + block, 11)) for i in range(0, 11, block)]
     expected = [[np.mean([values[i, j] for i in rows for j in columns]) for columns in steps] for rows in steps]
     assert len(steps) <= cells
-    np.testing.assert_allclose(made, expected, rtol=1e-5)
+    np.testing.assert_allclose(overview, expected, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -212,13 +212,13 @@ def test_ten_thousand_tokens_never_stand_as_a_map() -> None:
     assert trace.attention is None and len(trace.tokens) == 10_000
     source, unit = longmap.tiled(model, text, layer=0, head=0, band_bytes=16 << 20), units(trace)
     tracemalloc.start()  # numpy's; torch's bands are bounded by band_bytes
-    made, block = longmap.overview(source, unit)
+    overview, block = longmap.overview(source, unit)
     exact = longmap.tile(source, unit, (9_000, 9_300), (40, 90))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert source.band <= 100 and block == 20 and made.shape == (500, 500)
+    assert source.band <= 100 and block == 20 and overview.shape == (500, 500)
     assert peak < 4 * 10_000**2 / 8
-    np.testing.assert_allclose(made.sum(axis=1) * block, 1, rtol=1e-4)
+    np.testing.assert_allclose(overview.sum(axis=1) * block, 1, rtol=1e-4)
     row = model.trace(text, queries=(9_100,), layers=(0,), heads=(0,)).map(0, 0)[0, 40:90]
     np.testing.assert_allclose(exact[100], row, atol=1e-6)
 

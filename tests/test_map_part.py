@@ -62,10 +62,10 @@ def words(app: AppTest) -> str:
 @pytest.mark.parametrize("query", [{}, {"head": "1"}, {"head": "max", "component": "2"}, {"maps": "none"}, {"maps": "none", "head": "max"}])
 def test_the_strongest_cell_is_explained(page: Any, query: dict[str, str]) -> None:
     """Any map, held or read from the model: its words, its error, and the arithmetic of its strongest cell."""
-    said = words(page(**query))
-    assert "tokens a side" in said and "8 bits a weight" in said
-    assert "The strongest cell: “" in said and "softmax over" in said and "A₁ + " in said
-    assert ("heads: " in said) == (query.get("head") != "1")
+    text = words(page(**query))
+    assert "tokens a side" in text and "8 bits a weight" in text
+    assert "The strongest cell: “" in text and "softmax over" in text and "A₁ + " in text
+    assert ("heads: " in text) == (query.get("head") != "1")
 
 
 def test_units_follow_their_control(page: Any) -> None:
@@ -81,9 +81,9 @@ def test_units_follow_their_control(page: Any) -> None:
 
 def test_beyond_the_limit_blocks_are_shown(page: Any) -> None:
     """Averages first, and no cell is called the strongest."""
-    said = words(page(exact="5", maps="none"))
-    assert "mean of 1 × 1" not in said and "The strongest" not in said
-    assert "Click a cell" in said
+    text = words(page(exact="5", maps="none"))
+    assert "mean of 1 × 1" not in text and "The strongest" not in text
+    assert "Click a cell" in text
 
 
 @pytest.mark.parametrize("text", ["?", "<b>bold</b> </script>", "**b** $x$ :red[r] `c`", "مرحبا بالعالم", "👩‍👩‍👧 😀", "a" * 3000])
@@ -104,9 +104,9 @@ def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> No
     state: dict[str, Any] = {}
     monkeypatch.setattr(st, "session_state", {"map": state})
 
-    def seen(**given: Any) -> Picked:
+    def seen(**fields: Any) -> Picked:
         state.clear()
-        state.update(given)
+        state.update(fields)
         return picked(unit, "map")
 
     assert seen(cell={"id": name, "at": [2, 5]}) == Picked((2, 5))

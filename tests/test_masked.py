@@ -28,16 +28,16 @@ def test_the_share_and_the_kinds_of_hidden_tokens_are_those_of_the_paper() -> No
     torch.manual_seed(0)
     rows = [np.concatenate([[2], np.full(size, 50), [3]]) for size in (40, 400)] * 200
     inputs = batch(rows)
-    shown, asked = hidden_tokens(inputs, 1000, 4)
+    masked_inputs, is_hidden = hidden_tokens(inputs, 1000, 4)
     text = inputs.ids == 50
-    assert not asked[~text].any() and torch.equal(shown.ids[~text], inputs.ids[~text])
-    assert asked.sum().item() / text.sum().item() == pytest.approx(0.15, abs=0.005)
-    assert torch.equal(shown.ids[~asked], inputs.ids[~asked])
-    given = shown.ids[asked]
-    assert (given == MASK).float().mean().item() == pytest.approx(0.8, abs=0.01)
-    assert (given == 50).float().mean().item() == pytest.approx(0.1, abs=0.01)
-    others = given[(given != MASK) & (given != 50)]
-    assert others.min() >= 4 and others.max() < 1000 and len(others.unique()) > 300
+    assert not is_hidden[~text].any() and torch.equal(masked_inputs.ids[~text], inputs.ids[~text])
+    assert is_hidden.sum().item() / text.sum().item() == pytest.approx(0.15, abs=0.005)
+    assert torch.equal(masked_inputs.ids[~is_hidden], inputs.ids[~is_hidden])
+    hidden_ids = masked_inputs.ids[is_hidden]
+    assert (hidden_ids == MASK).float().mean().item() == pytest.approx(0.8, abs=0.01)
+    assert (hidden_ids == 50).float().mean().item() == pytest.approx(0.1, abs=0.01)
+    random_ids = hidden_ids[(hidden_ids != MASK) & (hidden_ids != 50)]
+    assert random_ids.min() >= 4 and random_ids.max() < 1000 and len(random_ids.unique()) > 300
 
 
 def test_the_loss_is_that_of_a_loop_over_hidden_tokens() -> None:
@@ -45,15 +45,15 @@ def test_the_loss_is_that_of_a_loop_over_hidden_tokens() -> None:
     network = subject.network.eval().requires_grad_(False)
     inputs = subject.batch(np.arange(8))
     torch.manual_seed(1)
-    found = masked_loss(network, inputs, 4)  # type: ignore[arg-type]
+    loss = masked_loss(network, inputs, 4)  # type: ignore[arg-type]
     torch.manual_seed(1)
-    shown, asked = hidden_tokens(inputs, network.config.vocab_size, 4)
-    last = network(shown, Watch()).hidden[-1]
+    masked_inputs, is_hidden = hidden_tokens(inputs, network.config.vocab_size, 4)
+    last = network(masked_inputs, Watch()).hidden[-1]
     losses = []
-    for text, place in asked.nonzero().tolist():
+    for text, place in is_hidden.nonzero().tolist():
         scores = [float(network.final_norm(last[text, place]) @ row) for row in network.table]  # type: ignore[operator]
         losses.append(math.log(sum(map(math.exp, scores))) - scores[int(inputs.ids[text, place])])
-    assert losses and float(found) == pytest.approx(np.mean(losses), rel=1e-4)
+    assert losses and float(loss) == pytest.approx(np.mean(losses), rel=1e-4)
 
 
 def test_states_are_those_that_the_classifier_pools() -> None:
@@ -61,7 +61,7 @@ def test_states_are_those_that_the_classifier_pools() -> None:
     network, inputs = subject.network.eval(), subject.batch(np.arange(4))
     seen = states(network, inputs)  # type: ignore[arg-type]
     mask = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.mask is None else inputs.mask
-    mean = torch.stack([row[kept].mean(0) for row, kept in zip(seen, mask, strict=True)])
+    mean = torch.stack([row[is_token].mean(0) for row, is_token in zip(seen, mask, strict=True)])
     torch.testing.assert_close(mean, network(inputs, Watch()).pooled)
 
 

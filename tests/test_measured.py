@@ -1,4 +1,4 @@
-"""What was measured of shipped runs beside their own tables: of which run it is, and that it is measured again alike."""
+"""Stored measurements of shipped runs: they belong to the run with their digest, and measuring again gives the same numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def test_flips_over_a_sample_are_those_of_each_text() -> None:
 
 
 def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside the run's own table; not of a run of the same name that is another; nothing where there is nothing."""
+    """Measurements are added to the table of the run with that digest, not to another run of the same name; without a table there are no
+    rows.
+    """
     own = over_split(small_model(), TEXTS, ["received"], sample=2)
     beside = own.assign(method="units", run="toy/one", digest="abc")
     tables = {"faithfulness": beside, "flips": beside.iloc[:0]}

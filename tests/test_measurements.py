@@ -25,7 +25,7 @@ def own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
     monkeypatch.setattr("app.blocks.get_data.own_machine", lambda address, headers: True)
     monkeypatch.setattr("app.blocks.measure.own_machine", lambda address, headers: True)
-    monkeypatch.setattr("app.blocks.measure.offer", lambda name, split, place: True)  # toy is at hand, and in no list of data sets
+    monkeypatch.setattr("app.blocks.measure.offer", lambda name, split, place: True)  # the toy set is in no list
     st.cache_resource.clear()
     return tmp_path
 
@@ -44,7 +44,7 @@ def page() -> None:
 
 
 def test_a_button_measures_and_the_page_follows(own: Path) -> None:
-    """What the button stores is what the command stores."""
+    """The button stores the table that the command stores."""
     app = AppTest.from_function(page, default_timeout=30).run()
     assert "`sentviz heads toy/ndt-unit-2` measures them" in app.info[0].value and not app.exception
     (button,) = app.button

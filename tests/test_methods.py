@@ -12,10 +12,10 @@ HOSTILE = ["<b>bad</b>", "$x$", "a" * 90, "ok"]
 
 
 def test_a_row_is_a_share_of_its_largest() -> None:
-    """By hand: divided by the largest size of the row; a row of zeros stays 0, what has no score is empty."""
+    """Each row is divided by its largest size; a row of zeros stays 0, and a missing score is an empty cell."""
     figure = method_matrix(["not", "bad"], {"one": [2.0, -4.0], "two": [0.0, 0.0], "three": [np.nan, 3.0]})
-    shown = np.array(figure.plot.data[0].z, dtype=float)
-    np.testing.assert_array_equal(shown, [[0.5, -1], [0, 0], [np.nan, 1]])
+    heights = np.array(figure.plot.data[0].z, dtype=float)
+    np.testing.assert_array_equal(heights, [[0.5, -1], [0, 0], [np.nan, 1]])
     assert figure.frame.query("method == 'one'")["score"].tolist() == [2.0, -4.0]
     assert list(figure.plot.layout.yaxis.ticktext) == ["one", "two", "three"]
 
@@ -34,8 +34,8 @@ def test_of_many_words_those_that_are_named_most_stay_in_their_order() -> None:
 
 def test_words_are_text_and_odd_input_is_refused() -> None:
     figure = method_matrix(HOSTILE, {"<i>m</i>": [1.0, 2.0, 3.0, 4.0]})
-    told = [*figure.plot.layout.xaxis.ticktext, *figure.plot.layout.yaxis.ticktext, *np.ravel(figure.plot.data[0].customdata)]
-    assert not any("<" in one or "$" in one for one in told) and max(map(len, told)) < 120
+    texts = [*figure.plot.layout.xaxis.ticktext, *figure.plot.layout.yaxis.ticktext, *np.ravel(figure.plot.data[0].customdata)]
+    assert not any("<" in text or "$" in text for text in texts) and max(map(len, texts)) < 120
     for tokens, scores in (([], {"m": []}), (["a"], {}), (["a"], {"m": [1.0, 2.0]})):
         with pytest.raises(InputError, match="needs a word, a method"):
             method_matrix(tokens, scores)

@@ -61,12 +61,12 @@ def test_training_starts_at_the_start_values(constraint: str, components: int) -
         torch.testing.assert_close(still(torch.zeros(()))[1:], starts, atol=1e-6, rtol=0)
         torch.manual_seed(layer)
         moved = mixing(config, layer)(torch.zeros(()))[1:]
-        spread = 0.02**2 * math.sqrt(config.key_size)  # of the dot product of two vectors
+        spread = 0.02**2 * math.sqrt(config.key_size)  # spread of the dot product of two vectors
         assert 0 < float((moved.detach() - starts).abs().max()) < 6 * spread
 
 
 def test_start_values_are_those_that_fit_the_print() -> None:
-    """Decreasing by a factor in layer 1, the printed second layer, repeated below; one value per later component."""
+    """Start values decrease by a factor in layer 1 and are the paper's in layer 2 and below, one value per component after the first."""
     assert lambda_starts("unit", 2, 4)[0] == pytest.approx((0.15, 0.15 * 0.95, 0.15 * 0.95**2))
     assert lambda_starts("unit", 2, 4)[1] == pytest.approx((0.184, 0.160, 0.152))
     assert lambda_starts("symmetric", 2, 4)[0] == pytest.approx((-0.2, -0.16, -0.128))
@@ -90,7 +90,7 @@ def test_differential_lambda_is_the_formula(layer: int, start: float) -> None:
 
 
 def test_one_component_has_nothing_to_mix() -> None:
-    """C = 1: a one, and no parameter."""
+    """With C = 1 the mixing gives 1 and has no parameter."""
     module = mixing(configured("none", 1), 0)
     assert isinstance(module, NoMixing)
     assert module(LIKE).tolist() == [1.0] and not list(module.parameters())

@@ -32,7 +32,7 @@ def state_of(model: Model) -> dict[str, slow.Array]:
 
 
 def test_predict_is_the_slow_encoder(model: Model) -> None:
-    """Probabilities of texts of many lengths, batched and padded, against one text at a time by loops."""
+    """Probabilities of batched and padded texts of many lengths equal loops over one text at a time, to 1e-5."""
     texts = [TEXT, "soup", *toy_splits()["test"].frame["text"][:6]]
     frame = model.predict(texts)
     assert list(frame.columns) == ["text", "label", "negative", "positive", "remark"] and frame["text"].tolist() == texts
@@ -84,10 +84,10 @@ def test_lambdas_of_zero_leave_the_first_component(model: Model) -> None:
 
 
 def test_a_head_that_is_off_is_a_zeroed_slice_of_the_output_matrix(model: Model) -> None:
-    """heads_off against a second model whose W_O lost that head's columns."""
-    other = small_model(components=3, mixing="free")
-    other.network.blocks[1].attention.output.weight[:, 4:8] = 0
-    np.testing.assert_allclose(model.trace(TEXT, heads_off=[(1, 1)]).logits, other.trace(TEXT).logits, atol=1e-5)
+    """`heads_off` equals a second model whose W_O has zeros in that head's columns, to 1e-5."""
+    zeroed = small_model(components=3, mixing="free")
+    zeroed.network.blocks[1].attention.output.weight[:, 4:8] = 0
+    np.testing.assert_allclose(model.trace(TEXT, heads_off=[(1, 1)]).logits, zeroed.trace(TEXT).logits, atol=1e-5)
 
 
 def test_a_model_is_untouched_by_its_use(model: Model) -> None:
@@ -101,7 +101,7 @@ def test_a_model_is_untouched_by_its_use(model: Model) -> None:
 
 
 def test_traces_from_many_threads_are_those_made_alone(model: Model) -> None:
-    """Different texts and lambdas at once on one model."""
+    """Traces of different texts and lambdas from eight threads on one model equal those computed one by one, to 1e-6."""
     texts = list(toy_splits()["test"].frame["text"][:12])
     lambdas = np.random.default_rng(0).normal(size=(12, 2, 3))
     alone = [model.trace(text, lambdas=mix) for text, mix in zip(texts, lambdas, strict=True)]
@@ -136,11 +136,11 @@ def test_a_text_that_cannot_be_read_is_named(model: Model, text: Any) -> None:
     """One sentence from trace; predict answers the texts around it as it does alone."""
     with pytest.raises(InputError, match="text"):
         model.trace(text)
-    said, alone = model.predict(["soup", text, "song"]), model.predict(["soup", "song"])
-    assert said["label"].tolist() == [alone["label"][0], None, alone["label"][1]]
-    assert said["remark"].ne("").tolist() == [False, True, False] and "text" in said["remark"][1]
-    np.testing.assert_allclose(said[list(model.labels)].to_numpy()[[0, 2]], alone[list(model.labels)].to_numpy(), atol=1e-6)
-    assert said[list(model.labels)].loc[1].isna().all()
+    predicted, alone = model.predict(["soup", text, "song"]), model.predict(["soup", "song"])
+    assert predicted["label"].tolist() == [alone["label"][0], None, alone["label"][1]]
+    assert predicted["remark"].ne("").tolist() == [False, True, False] and "text" in predicted["remark"][1]
+    np.testing.assert_allclose(predicted[list(model.labels)].to_numpy()[[0, 2]], alone[list(model.labels)].to_numpy(), atol=1e-6)
+    assert predicted[list(model.labels)].loc[1].isna().all()
     assert model.predict([text])["label"].tolist() == [None]
     with pytest.raises(InputError, match=r"^Text 2 of 3: "):
         model.encode_all(["soup", text, "song"])
@@ -158,7 +158,7 @@ def test_any_visible_text_gets_an_answer(model: Model, text: str) -> None:
 
 
 def test_rows_are_tokenized_some_at_a_time_with_the_same_outcome(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most 60 characters at a time: no batch holds more unless it is one row; ids, reasons and counts of long texts stay."""
+    """With 60 characters per batch no batch holds more unless it is one row; ids, reasons and counts of long texts stay the same."""
     texts = [*toy_splits()["test"].frame["text"][:9], "soup song " * 30, " ", "soup", "\ud800", "warm"]
     frame = pd.DataFrame({"text": pd.Series(texts, dtype=object)})
     (want, why), seen, steps = model.sift(frame), list[list[str]](), list[int]()
@@ -206,7 +206,7 @@ def test_a_text_that_is_too_long_is_cut_and_it_is_said(model: Model) -> None:
     ],
 )
 def test_an_intervention_outside_the_model_is_refused(model: Model, change: dict[str, Any], reason: str) -> None:
-    """By trace and by predict, with the shape that would fit."""
+    """`trace` and `predict` raise InputError with a message that says which shape is expected."""
     for call in (lambda: model.trace("soup", **change), lambda: model.predict(["soup"], **change)):
         with pytest.raises(InputError, match=reason):
             call()
@@ -247,7 +247,7 @@ def test_layers_keep_the_order_asked_for(model: Model) -> None:
 
 
 def test_one_component_stays_whole_where_a_head_is_silent() -> None:
-    """Its map is still what softmax gave; the effective one is zero."""
+    """With a silenced head the component map is still the softmax, and the effective map is zero."""
     model = small_model()
     trace = model.trace(TEXT, heads_off={(0, 1)})
     assert not trace.map(0, 1).any()
@@ -268,7 +268,7 @@ def test_columns_of_a_frame_are_predicted_row_by_row() -> None:
 
 
 def test_no_texts_give_an_empty_frame(model: Model) -> None:
-    """An empty list is no error; a bare string is."""
+    """An empty list gives an empty frame; a bare string is an error."""
     frame = model.predict([])
     assert list(frame.columns) == ["text", "label", "negative", "positive", "remark"] and frame.empty
     assert frame.attrs["truncated"] == 0
@@ -278,10 +278,10 @@ def test_no_texts_give_an_empty_frame(model: Model) -> None:
 
 def test_progress_is_told_after_every_batch(model: Model) -> None:
     """A function gets (done, total), up to all; a bar changes nothing."""
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     texts = ["soup", TEXT, "a song"]
-    frame = model.predict(texts, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (3, 3) and frame.equals(model.predict(texts, progress=True))
+    frame = model.predict(texts, progress=lambda done, total: reports.append((done, total)))
+    assert reports[-1] == (3, 3) and frame.equals(model.predict(texts, progress=True))
 
 
 def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:

@@ -1,4 +1,4 @@
-"""What SST-2's re-split leaks: phrases inside phrases by loops, accuracies on planted answers."""
+"""Phrases of SST-2's re-split that are inside other phrases, by loops, and accuracies on planted predictions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.studies import N, made_seeds
 
 
 def test_a_text_stands_inside_another_word_by_word() -> None:
-    """Against every run of words of every text; half a word, or words across two texts, do not count."""
+    """A text counts as inside another if all its words follow each other there; half words and words across two texts do not count."""
     rng = np.random.default_rng(0)
     among = [" ".join(rng.choice(["a", "an", "ant", "b", "c."], size=rng.integers(1, 9))) for _ in range(40)]
     texts = [" ".join(rng.choice(["a", "an", "ant", "b", "c."], size=rng.integers(1, 5))) for _ in range(120)]
     runs = {tuple(words[i:j]) for words in map(str.split, among) for i in range(len(words)) for j in range(i + 1, len(words) + 1)}
-    found = leak.inside(texts, among)
-    assert found.tolist() == [tuple(text.split()) in runs for text in texts] and 0 < found.mean() < 1
+    is_inside = leak.inside(texts, among)
+    assert is_inside.tolist() == [tuple(text.split()) in runs for text in texts] and 0 < is_inside.mean() < 1
     assert leak.inside(["A  QUIET delight", "quiet", "delight a"], ["a quiet delight", "A dull film"]).tolist() == [True, True, False]
 
 
@@ -36,13 +36,13 @@ def test_accuracies_inside_and_outside(tmp_path: Path, monkeypatch: pytest.Monke
     ]
     texts = [f"row {i} of a long made up text" if i < 100 else "quiet" for i in range(N)]
     frame = pd.DataFrame({"id": [f"sst2-{i}" for i in range(N)], "text": texts})
-    made = leak.measured(runs, {"test": frame}, ["a quiet delight"])
-    assert set(made["model"]) == {"diff", "ndt-unit-2"} and set(made["rows"]) == {"the re-split"}
-    by = made[made["model"] == "diff"].set_index(["length", "stands"])
+    measured = leak.measured(runs, {"test": frame}, ["a quiet delight"])
+    assert set(measured["model"]) == {"diff", "ndt-unit-2"} and set(measured["rows"]) == {"the re-split"}
+    by = measured[measured["model"] == "diff"].set_index(["length", "stands"])
     assert by.loc[("any", "inside"), ["n", "share", "value", "seeds"]].tolist() == [100, 0.5, 1.0, 2]
     assert by.loc[("any", "outside"), ["n", "value"]].tolist() == [100, pytest.approx(0.85)]
     assert by.loc[("5 words or more", "outside"), ["n", "share"]].tolist() == [100, 1.0]
     assert ("5 words or more", "inside") not in by.index  # none
-    assert ((made["low"] <= made["value"]) & (made["value"] <= made["high"]) & made["high"].le(1)).all()
-    monkeypatch.setattr(leak, "table", lambda: made)
+    assert ((measured["low"] <= measured["value"]) & (measured["value"] <= measured["high"]) & measured["high"].le(1)).all()
+    monkeypatch.setattr(leak, "table", lambda: measured)
     assert "Of the re-split's test phrases 50% (100) are inside" in leaked().caption

@@ -54,7 +54,7 @@ def test_every_printed_table_and_figure_is_listed_once() -> None:
 
 
 def test_every_item_says_what_stands_behind_it_and_where_it_is_shown() -> None:
-    """A live one names a part of a page that exists; one that cannot be had says why."""
+    """A live item names an existing part of a page; an unavailable item says why."""
     for item in PAPER.items():
         assert item["title"] and item["runs"] and item["why"], item["id"]
         if item["state"] == "live":
@@ -89,34 +89,34 @@ def test_the_figure_says_how_many_prints_lie_inside() -> None:
 
 def test_runs_are_grouped_by_configuration_and_seed(tmp_path: Path) -> None:
     """Seeds in order; a run of another recipe has another name and stays out; another data set as well."""
-    made = [made_run(tmp_path, "sst2", "diff", seed) for seed in (2, 0, 1)]
-    made += [made_run(tmp_path, "sst2", "ndt-unit-2", 0, name="ndt-unit-2-frozen"), made_run(tmp_path, "imdb", "vanilla", 0)]
-    found = configurations(made, "sst2")
-    assert [run.name for run in found["diff"]] == ["sst2/diff", "sst2/diff-s1", "sst2/diff-s2"]
-    assert set(found) == {"diff"}
+    runs = [made_run(tmp_path, "sst2", "diff", seed) for seed in (2, 0, 1)]
+    runs += [made_run(tmp_path, "sst2", "ndt-unit-2", 0, name="ndt-unit-2-frozen"), made_run(tmp_path, "imdb", "vanilla", 0)]
+    groups = configurations(runs, "sst2")
+    assert [run.name for run in groups["diff"]] == ["sst2/diff", "sst2/diff-s1", "sst2/diff-s2"]
+    assert set(groups) == {"diff"}
 
 
 def test_the_best_ndt_is_chosen_on_validation(tmp_path: Path) -> None:
     """By the mean over seeds: 0.80 and 0.90 lose against 0.86; test accuracy has no say."""
-    made = [
+    runs = [
         made_run(tmp_path, "sst2", "ndt-unit-2", 0, validation=0.80, wrong=0),
         made_run(tmp_path, "sst2", "ndt-unit-2", 1, validation=0.90, wrong=0),
         made_run(tmp_path, "sst2", "ndt-free-3", 0, validation=0.86, wrong=30),
         made_run(tmp_path, "sst2", "diff", 0, validation=0.99),
     ]
-    assert [run.name for run in best_ndt(made, "sst2")] == ["sst2/ndt-free-3"]
-    assert best_ndt(made, "imdb") == []
+    assert [run.name for run in best_ndt(runs, "sst2")] == ["sst2/ndt-free-3"]
+    assert best_ndt(runs, "imdb") == []
 
 
 def test_a_table_of_results_is_numeric_and_has_the_difference(tmp_path: Path) -> None:
-    made = [*made_seeds(tmp_path, "sst2", "diff", 3), made_run(tmp_path, "sst2", "vanilla", 0, wrong=20)]
-    frame = tables.results(made, "sst2").frame.set_index("model")
+    runs = [*made_seeds(tmp_path, "sst2", "diff", 3), made_run(tmp_path, "sst2", "vanilla", 0, wrong=20)]
+    frame = tables.results(runs, "sst2").frame.set_index("model")
     assert frame.loc["diff", "seeds"] == 3
     assert frame.loc["vanilla", "accuracy"] == pytest.approx(1 - 20 / 200)
     assert frame.loc["vanilla", "accuracy_difference"] == pytest.approx(0.9 - 0.9085)
     assert all(np.issubdtype(kind, np.number) for kind in frame.dtypes)
     assert np.isnan(frame.loc["ndt-unit-2", "accuracy"])
-    singles = points(made, "sst2", "accuracy").query("model == 'diff'")["value"]
+    singles = points(runs, "sst2", "accuracy").query("model == 'diff'")["value"]
     assert frame.loc["diff", "accuracy"] == pytest.approx(singles.mean(), abs=1e-5)
 
 
@@ -131,9 +131,9 @@ def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
         names |= {"precision_weighted": noise, "precision_macro": noise - 0.06}
         rows += [(model, name, accuracy + shift) for name, shift in names.items()]
     measured = pd.DataFrame(rows, columns=["model", "metric", "value"])
-    found = fits(measured, "twitter_financial").set_index(["column", "average"])["fits"]
-    assert found["f1", "weighted"] and found["precision", "weighted"]
-    assert not found["f1", "macro"] and not found["precision", "macro"]
+    fit_of = fits(measured, "twitter_financial").set_index(["column", "average"])["fits"]
+    assert fit_of["f1", "weighted"] and fit_of["precision", "weighted"]
+    assert not fit_of["f1", "macro"] and not fit_of["precision", "macro"]
     assert "Printed F1 fits weighted:" in said(fits(measured, "twitter_financial"))
     few = measured[measured["model"].isin(("vanilla", "diff", "vanilla-matched"))]
     assert not fits(few, "twitter_financial")["fits"].any()
@@ -141,7 +141,7 @@ def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
 
 
 def test_printed_ratios_carry_the_rounding_of_whole_seconds() -> None:
-    """IMDB, by hand: 10 and 15 seconds over 391 batches."""
+    """The ratio for IMDB follows from 10 and 15 seconds over 391 batches, with their rounding."""
     frame = latency.printed_ratios("imdb").set_index("model")
     assert frame.loc["diff", "value"] == pytest.approx(38.36 / 25.58)
     assert frame.loc["diff", "low"] == pytest.approx(14.5 / 10.5, abs=2e-3)

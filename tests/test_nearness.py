@@ -20,15 +20,15 @@ def test_shares_are_those_of_each_review() -> None:
     rng = np.random.default_rng(0)
     rows = [rng.integers(4, model.config.vocab_size, size=n).astype(np.int32) for n in (1, 3, 8, 20)]
     wanted = (0.001, NEAR, 0.1, 0.5)
-    found = at_leaders(model, rows, wanted)
+    measured = at_leaders(model, rows, wanted)
     for i, row in enumerate(rows):
         review = model.follow(" ".join(model.tokenizer.token_of(int(j)) for j in row))
         last, reach = review.positions[-1], np.linalg.norm(review.positions[0], axis=1).max()
         for column, near in enumerate(wanted):
             there = [min((float(np.linalg.norm(x - last[j])) for j in review.leaders), default=np.inf) <= near * reach for x in last]
-            assert found[i, column] == pytest.approx(np.mean(there))
+            assert measured[i, column] == pytest.approx(np.mean(there))
     measures, _, _ = followed(model, rows)
-    np.testing.assert_allclose(found[:, 1], measures[:, -1, MEASURES.index("at leaders")])
+    np.testing.assert_allclose(measured[:, 1], measures[:, -1, MEASURES.index("at leaders")])
 
 
 def test_quantiles_over_reviews_leave_out_those_without_a_known_word() -> None:
@@ -43,12 +43,12 @@ def test_quantiles_over_reviews_leave_out_those_without_a_known_word() -> None:
 
 
 def test_the_curve_is_the_frame() -> None:
-    """In the order of nearness, whatever the order given; what is asked for is marked."""
+    """The curve is sorted by nearness, whatever the order of the rows, and the wanted share is marked."""
     frame = pd.DataFrame({"nearness": [0.1, 0.001, 0.01], "mean": [1, 0.5, 0.9], "q05": [0.9, 0.1, 0.6], "q50": [1.0, 0.6, 0.95], "n": 7})
-    made = nearness_curve(frame, near=0.01, wanted=0.95)
-    assert made.frame["nearness"].tolist() == [0.001, 0.01, 0.1]
-    assert [list(line.y) for line in made.plot.data] == [made.frame[name].tolist() for name in ("q50", "mean", "q05")]
-    assert "95% of the words within 1%" in made.caption and "n = 7" in made.caption
-    assert {shape.x0 for shape in made.plot.layout.shapes} >= {0.01}
+    figure = nearness_curve(frame, near=0.01, wanted=0.95)
+    assert figure.frame["nearness"].tolist() == [0.001, 0.01, 0.1]
+    assert [list(line.y) for line in figure.plot.data] == [figure.frame[name].tolist() for name in ("q50", "mean", "q05")]
+    assert "95% of the words within 1%" in figure.caption and "n = 7" in figure.caption
+    assert {shape.x0 for shape in figure.plot.layout.shapes} >= {0.01}
     with pytest.raises(InputError, match="nearness"):
         nearness_curve(frame.head(0), near=0.01, wanted=0.95)

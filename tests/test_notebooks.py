@@ -1,4 +1,4 @@
-"""How figures and traces show themselves in notebooks, and the notebooks of docs/, cell by cell."""
+"""Figures and traces in notebooks, and the notebooks of docs/, cell by cell."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 @pytest.fixture
 def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a machine without Chrome."""
+    """Pretend that no Chrome is installed."""
     monkeypatch.setattr(notebook, "find_browser", lambda: None)
 
 
 def test_a_figure_is_alive_and_has_its_words(no_browser: None) -> None:
-    """Plotly's data as plain JSON with the caption in it; a table of the first numbers; what a user typed is no markup."""
+    """The bundle holds Plotly's data as plain JSON with the caption, a table of the first numbers, and typed text without markup."""
     frame = pd.DataFrame({"token": [MARKUP] * 30, "value": range(30)})
     plot = go.Figure(layout=base_layout("light", width=400, height=300, margin=(40, 40, 10, 60)))
     plot.add_bar(x=frame["value"], y=frame["value"])
@@ -61,11 +61,11 @@ def test_a_trace_is_its_linked_picture(tiny_model: Model) -> None:
         assert frame and trace.run in bundle["text/plain"]
         page = html.unescape(frame[1])
         assert "default-src 'none'" in page and "<img" not in page and not re.search(r'(src|href)="(?!data:)', page)
-        found = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page)
-        assert found and (json.loads(found[1])["scores"] is not None) == coloured
+        script = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page)
+        assert script and (json.loads(script[1])["scores"] is not None) == coloured
 
 
-def shown(source: str, scope: dict[str, Any]) -> Any:
+def run_cell(source: str, scope: dict[str, Any]) -> Any:
     """Run a cell as Jupyter does: its statements, then the value of its last line."""
     *statements, last = ast.parse(source).body
     if not isinstance(last, ast.Expr):
@@ -86,7 +86,7 @@ def test_a_notebook_runs(path: Path, no_browser: None, capsys: pytest.CaptureFix
         if cell["cell_type"] != "code":
             continue
         assert not cell["outputs"] and cell["execution_count"] is None
-        value = shown("".join(cell["source"]), scope)
+        value = run_cell("".join(cell["source"]), scope)
         if hasattr(value, "_repr_mimebundle_"):
             assert "text/plain" in value._repr_mimebundle_()
         values.append(value)
@@ -98,7 +98,7 @@ def test_a_notebook_runs(path: Path, no_browser: None, capsys: pytest.CaptureFix
 
 @pytest.mark.exhaustive
 def test_the_notebooks_run_as_the_readme_says(tmp_path: Path) -> None:
-    """In a kernel of their own, by what the extra `notebook` brings."""
+    """The notebooks run in a separate kernel with the packages of the extra `notebook`."""
     command = [sys.executable, "-m", "nbconvert", "--execute", "--to", "notebook", f"--output-dir={tmp_path}", *map(str, NOTEBOOKS)]
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(DOCS.parent)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -128,7 +128,7 @@ def test_every_notebook_is_checked() -> None:
 
 
 def test_the_picture_of_a_figure_is_a_fallback(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a browser is here, a PNG that says in words what it shows stands in place of the table; a browser that fails is none."""
+    """If a browser is installed, a PNG with an alternative text replaces the table; if the browser fails, the table is shown."""
     figure = heatmap(tiny_model.trace("a warm song"), layer=0)
     monkeypatch.setattr(notebook, "find_browser", lambda: "chromium")
     monkeypatch.setattr(notebook, "render", lambda figure, format: PNG)

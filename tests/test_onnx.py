@@ -66,12 +66,12 @@ def network(name: str) -> Network:
     torch.manual_seed(0)
     if isinstance(config, HardmaxConfig):
         return HardmaxEncoder(config).double().eval()
-    made = network_of(config).eval()
+    built = network_of(config).eval()
     if isinstance(config, EncoderConfig):
-        made = randomise(made)  # type: ignore[arg-type]
+        built = randomise(built)  # type: ignore[arg-type]
         if config.lexicon != "none":
-            made.get_buffer("polarity").copy_(torch.rand(30, 3).softmax(dim=-1))
-    return made
+            built.get_buffer("polarity").copy_(torch.rand(30, 3).softmax(dim=-1))
+    return built
 
 
 def texts(of: Network, batch: int, n: int) -> Inputs:
@@ -92,15 +92,15 @@ def texts(of: Network, batch: int, n: int) -> Inputs:
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
     """Logits, pooled vectors and maps, of one text and of several, of one token and of the most; without maps by the fast kernels."""
-    made = network(name).requires_grad_(False)
-    has, fixed = made.capabilities, not getattr(made.config, "masked", True)
-    write(Graph(made, maps=has.maps), tmp_path / "model.onnx")
-    session = Session(made.config, tmp_path / "model.onnx", threads=1)
+    built = network(name).requires_grad_(False)
+    has, fixed = built.capabilities, not getattr(built.config, "masked", True)
+    write(Graph(built, maps=has.maps), tmp_path / "model.onnx")
+    session = Session(built.config, tmp_path / "model.onnx", threads=1)
     assert session.outputs == ("logits", "pooled", *["attention"] * has.maps, *["components"] * (has.components > 1))
     for batch, n in SIZES:
-        inputs = texts(made, batch, made.config.max_length if fixed else n)
+        inputs = texts(built, batch, built.config.max_length if fixed else n)
         with torch.inference_mode():
-            fast, watched = made(inputs), made(inputs, Watch(maps=has.maps))
+            fast, watched = built(inputs), built(inputs, Watch(maps=has.maps))
             answer = session(inputs)
         torch.testing.assert_close(answer.logits, fast.logits, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(answer.pooled, fast.pooled, rtol=1e-5, atol=1e-5)
@@ -110,7 +110,7 @@ def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
             real = real if kind == "attention" else real[:, None]
             np.testing.assert_allclose(session.ask(inputs, kind)[0] * real, wanted * real, atol=1e-5)
     with pytest.raises(InputError, match="answers; to look inside"):
-        session(texts(made, 1, made.config.max_length), Watch())
+        session(texts(built, 1, built.config.max_length), Watch())
 
 
 @pytest.fixture(scope="module")
@@ -135,20 +135,20 @@ def test_double_precision_is_not_cut_to_8_bits(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path, tiny_model: Model) -> None:
     """The same frame as of the run, with a text that cannot be read; 8 bits answer alike; nothing inside can be changed or traced."""
-    asked = ["a warm, clever song", " ", "what a dull, hollow lighthouse we saw!"]
-    frame, wanted = load(exported).predict(asked), tiny_model.predict(asked)
+    texts = ["a warm, clever song", " ", "what a dull, hollow lighthouse we saw!"]
+    frame, wanted = load(exported).predict(texts), tiny_model.predict(texts)
     pd.testing.assert_frame_equal(frame, wanted, atol=1e-5)
-    small = load(exported, int8=True).predict(asked)
+    small = load(exported, int8=True).predict(texts)
     np.testing.assert_allclose(small["positive"], wanted["positive"], atol=0.02)
     assert (exported / SMALL).read_bytes() != (exported / WHOLE).read_bytes()
     card = json.loads((exported / CARD).read_text(encoding="utf-8"))
     assert card["digest"] == sentviz.Run.open(tiny_run).digest and card["labels"] == list(tiny_model.labels)
     assert card["files"] == {name: hashlib.sha256((exported / name).read_bytes()).hexdigest() for name in card["files"]}
     rows = toy_splits()["test"].frame
-    said = tiny_model.predict(rows["text"].tolist())["label"].map(tiny_model.labels.index)
-    assert card["int8"]["of_the_run"] == round((said == rows["label"]).mean(), 5) and card["int8"]["n"] == len(rows)
+    predicted = tiny_model.predict(rows["text"].tolist())["label"].map(tiny_model.labels.index)
+    assert card["int8"]["of_the_run"] == round((predicted == rows["label"]).mean(), 5) and card["int8"]["n"] == len(rows)
     assert card["int8"]["difference"]["low"] <= 0 <= card["int8"]["difference"]["high"]
-    for call in (lambda: load(exported).trace(asked[0]), lambda: load(exported).predict(asked, heads_off={(0, 0)})):
+    for call in (lambda: load(exported).trace(texts[0]), lambda: load(exported).predict(texts, heads_off={(0, 0)})):
         with pytest.raises(InputError, match="answers; to look inside"):
             call()
 
@@ -156,11 +156,11 @@ def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path,
 @pytest.mark.slow
 def test_the_page_reads_a_folder_without_sentviz(exported: Path, tiny_model: Model) -> None:
     """The code of docs/ONNX.md as it stands there, in a process without torch and sentviz; long and short texts."""
-    asked = ["a warm, clever song", "what a dull, hollow lighthouse " * 5]
-    code = docs.code("ONNX.md").replace('"model"', repr(str(exported))).replace("TEXTS", repr(asked))
+    texts = ["a warm, clever song", "what a dull, hollow lighthouse " * 5]
+    code = docs.code("ONNX.md").replace('"model"', repr(str(exported))).replace("TEXTS", repr(texts))
     done = docs.alone(code + "\nimport sys\nassert not {'torch', 'sentviz'} & set(sys.modules)\nprint(logits.tolist())")
-    said = np.array(json.loads(done.splitlines()[-1]))
-    np.testing.assert_allclose(said, tiny_model.forward(tiny_model.read(pd.DataFrame({"text": asked})))[0], atol=1e-4)
+    predicted = np.array(json.loads(done.splitlines()[-1]))
+    np.testing.assert_allclose(predicted, tiny_model.forward(tiny_model.read(pd.DataFrame({"text": texts})))[0], atol=1e-4)
 
 
 @pytest.mark.slow
@@ -183,19 +183,19 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(exported: Path, ti
         assert "sentviz[onnx]" in run("--onnx", "-o", tmp_path / "new")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["letter.txt", "mine"]
 
-    other = tmp_path / "other"
-    other.mkdir()
+    second_folder = tmp_path / "other"
+    second_folder.mkdir()
     for name in (CARD, WHOLE, "tokenizer.json"):
-        (other / name).write_bytes((exported / name).read_bytes())
+        (second_folder / name).write_bytes((exported / name).read_bytes())
     with pytest.raises(RunError, match=r"model.int8.onnx|cannot be read"):
-        load(other, int8=True)
-    (other / WHOLE).write_bytes(b"no graph")
+        load(second_folder, int8=True)
+    (second_folder / WHOLE).write_bytes(b"no graph")
     with pytest.raises(RunError, match="damaged"):
-        load(other)
+        load(second_folder)
     for text, why in (("{}", "not written by sentviz"), ("{", "cannot be read"), ("", "cannot be read")):
-        (other / CARD).write_text(text)
+        (second_folder / CARD).write_text(text)
         with pytest.raises(RunError, match=why):
-            load(other)
+            load(second_folder)
     with pytest.raises(RunError, match="no exported model"):
         load(tmp_path)
 
@@ -205,6 +205,6 @@ def test_a_run_that_ships_answers_pairs_alike(tmp_path: Path) -> None:
     """A run of pairs with a lexicon, on pairs of our own, beside its own answers."""
     run = "question_pair/cls-last-scaled"
     card = export(run, tmp_path / "model")
-    asked = ["오늘 날씨 어때?", "이 영화 재미있어?"], ["오늘 비가 올까?", "저녁은 뭘 먹지?"]
-    pd.testing.assert_frame_equal(load(tmp_path / "model").predict(*asked), sentviz.load(run).predict(*asked), atol=1e-5)
+    pairs = ["오늘 날씨 어때?", "이 영화 재미있어?"], ["오늘 비가 올까?", "저녁은 뭘 먹지?"]
+    pd.testing.assert_frame_equal(load(tmp_path / "model").predict(*pairs), sentviz.load(run).predict(*pairs), atol=1e-5)
     assert card["inputs"] == ["ids", "mask", "segments"] and card["digest"] == sentviz.find(run).digest

@@ -39,22 +39,22 @@ def drawn(n: int = 90, k: int = 3, seed: int = 0, decimals: int = 2) -> tuple[np
 
 def test_rates_of_each_class_are_scikit_learns() -> None:
     labels, shares = drawn()
-    said = shares.argmax(axis=1)
-    frame = operating.per_class(labels, said, NAMES, resamples=50)
-    want = precision_recall_fscore_support(labels, said)
+    predicted = shares.argmax(axis=1)
+    frame = operating.per_class(labels, predicted, NAMES, resamples=50)
+    want = precision_recall_fscore_support(labels, predicted)
     for i, metric in enumerate(("precision", "recall", "F1")):
         got = frame[frame["metric"] == metric]
         assert got["value"].to_numpy() == pytest.approx(want[i], abs=1e-5)
         assert got["n"].tolist() == want[3].tolist()
-        assert got["said"].tolist() == np.bincount(said, minlength=3).tolist()
+        assert got["said"].tolist() == np.bincount(predicted, minlength=3).tolist()
 
 
 def test_their_intervals_are_those_of_drawn_matrices() -> None:
     """Every draw of the multinomial counted by hand."""
     labels, shares = drawn(40)
-    said = shares.argmax(axis=1)
-    frame = operating.per_class(labels, said, NAMES, seed=4, resamples=60)
-    counts = confusion(labels, said, 3)
+    predicted = shares.argmax(axis=1)
+    frame = operating.per_class(labels, predicted, NAMES, seed=4, resamples=60)
+    counts = confusion(labels, predicted, 3)
     draws = np.random.default_rng(4).multinomial(40, counts.ravel() / 40, size=60).reshape(-1, 3, 3)
     for k, name in enumerate(NAMES):
         recalls = [m[k, k] / m[k].sum() for m in draws if m[k].sum()]
@@ -86,8 +86,8 @@ def test_accuracy_has_the_interval_of_drawn_rows() -> None:
 def test_where_it_stands_lies_on_its_curve() -> None:
     """With two classes what is said from one half on is a point of both curves."""
     labels, shares = drawn(k=2)
-    said = (shares[:, 1] >= 0.5).astype(int)
-    point = operating.said(labels, said, NAMES[:2]).iloc[1]
+    predicted = (shares[:, 1] >= 0.5).astype(int)
+    point = operating.said(labels, predicted, NAMES[:2]).iloc[1]
     line = operating.curves(labels, shares, NAMES[:2]).query("`class` == 'fair' and threshold >= 0.5").iloc[-1]
     for name in ("fpr", "recall", "precision"):
         assert point[name] == pytest.approx(line[name])
@@ -97,13 +97,13 @@ def test_where_it_stands_lies_on_its_curve() -> None:
 def test_thresholds_are_those_of_a_loop(at: float) -> None:
     labels, shares = drawn(k=2)
     row = operating.thresholds(labels, shares[:, 1]).set_index("threshold").loc[at]
-    said = [int(p >= at) for p in shares[:, 1]]
-    assert row["accuracy"] == pytest.approx(np.mean(said == labels))
+    predicted = [int(p >= at) for p in shares[:, 1]]
+    assert row["accuracy"] == pytest.approx(np.mean(predicted == labels))
     for k in (0, 1):
-        of_class = [s == k for s, label in zip(said, labels, strict=True) if label == k]
+        of_class = [s == k for s, label in zip(predicted, labels, strict=True) if label == k]
         assert row[f"recall_{k}"] == pytest.approx(np.mean(of_class))
-    taken = [label == 1 for s, label in zip(said, labels, strict=True) if s]
-    assert math.isnan(row["precision_1"]) if not taken else row["precision_1"] == pytest.approx(np.mean(taken))
+    is_hit = [label == 1 for s, label in zip(predicted, labels, strict=True) if s]
+    assert math.isnan(row["precision_1"]) if not is_hit else row["precision_1"] == pytest.approx(np.mean(is_hit))
 
 
 # ---- curves and areas
@@ -230,7 +230,7 @@ def test_bins_of_one_mass_keep_equal_confidences_together() -> None:
 
 
 def test_calibration_error_by_hand() -> None:
-    """Of one width with ten bins: (2 · 0.065 + 0.38 + |2 - 2.81|) / 6."""
+    """With ten bins of equal width the error is (2 · 0.065 + 0.38 + |2 - 2.81|) / 6."""
     frame = operating.calibration(*six(), bins=10, draws=30).set_index(["state", "by"])
     row = frame.loc[("as it is", "width")]
     assert row["value"] == pytest.approx((0.13 + 0.38 + 0.81) / 6)
@@ -263,7 +263,7 @@ def test_its_interval_is_the_basic_bootstrap_of_the_same_rows() -> None:
 
 
 def test_what_a_calibrated_run_shows_by_chance() -> None:
-    """Against runs made to be calibrated: labels drawn from the probabilities."""
+    """The chance value equals the mean over runs whose labels are drawn from their probabilities, to 10 %."""
     rng = np.random.default_rng(0)
     sure = rng.uniform(0.5, 1, 2_000)
     shares = np.stack([1 - sure, sure], axis=1)
@@ -298,26 +298,26 @@ def test_agreement_by_hand() -> None:
     """Seven rows: 2 both, 3 only the first, 1 only the second, 1 neither; McNemar's exact p of 3 against 1 is 10 / 16."""
     first = np.array([1, 1, 1, 1, 1, 0, 0], bool)
     second = np.array([1, 1, 0, 0, 0, 1, 0], bool)
-    found = operating.agreement(first, second)
-    assert (found.both_right, found.only_a, found.only_b, found.neither) == (2, 3, 1, 1)
-    assert found.difference == pytest.approx(2 / 7)
-    assert found.p == pytest.approx(10 / 16)
-    assert found.p == pytest.approx(binomtest(1, 4).pvalue)
+    agreement = operating.agreement(first, second)
+    assert (agreement.both_right, agreement.only_a, agreement.only_b, agreement.neither) == (2, 3, 1, 1)
+    assert agreement.difference == pytest.approx(2 / 7)
+    assert agreement.p == pytest.approx(10 / 16)
+    assert agreement.p == pytest.approx(binomtest(1, 4).pvalue)
 
 
 def test_its_interval_is_that_of_drawn_rows() -> None:
-    """Seventy copies of the seven rows, drawn one by one."""
+    """The interval equals that of drawing the rows one by one from seventy copies of the seven rows, to 0.01."""
     first, second = np.array([1, 1, 1, 1, 1, 0, 0] * 70, bool), np.array([1, 1, 0, 0, 0, 1, 0] * 70, bool)
-    found = operating.agreement(first, second)
+    agreement = operating.agreement(first, second)
     slow, gap = np.random.default_rng(1), first.astype(int) - second.astype(int)
     draws = [gap[slow.integers(0, 490, 490)].mean() for _ in range(3_000)]
-    assert [found.low, found.high] == pytest.approx(np.percentile(draws, [2.5, 97.5]), abs=0.01)
+    assert [agreement.low, agreement.high] == pytest.approx(np.percentile(draws, [2.5, 97.5]), abs=0.01)
 
 
 def test_runs_that_never_part_are_not_told_apart() -> None:
     same = np.array([True, False, True])
-    found = operating.agreement(same, same)
-    assert (found.p, found.difference, found.low, found.high) == (1, 0, 0, 0)
+    agreement = operating.agreement(same, same)
+    assert (agreement.p, agreement.difference, agreement.low, agreement.high) == (1, 0, 0, 0)
 
 
 def test_what_cannot_be_counted_is_said() -> None:

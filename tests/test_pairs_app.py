@@ -36,11 +36,11 @@ FIRST, SECOND = "what a warm song", "a dull garden"
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
     """A small run of the shape of a question-pair run on made-up pairs."""
     root = tmp_path_factory.mktemp("pairs")
-    made = {split: replace(one, name="question_pair", labels=("same", "different")) for split, one in toy_pairs().items()}
+    data = {split: replace(pairs, name="question_pair", labels=("same", "different")) for split, pairs in toy_pairs().items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTVIZ_HOME", str(root / "home"))
         patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
-        patch.setattr(datasets, "load_split", lambda name, split: made[split])
+        patch.setattr(datasets, "load_split", lambda name, split: data[split])
         recipe = toy_recipe("cls", dataset="question_pair", example=FIRST, example_pair=SECOND, cls=True, max_length=24)
         train(recipe, root / "runs", progress=False)
         st.cache_resource.clear()
@@ -94,7 +94,7 @@ def test_examples_of_pairs_are_pairs() -> None:
 
 
 def test_a_pair_is_private_until_linked() -> None:
-    """It stands in the link that is asked for, not in the address; a row in focus replaces it."""
+    """A pair is in the link that a visitor asks for, not in the address; a row in focus replaces it."""
     focus = Focus(run=RUN).with_(text=FIRST, pair=SECOND)
     assert "pair" not in focus.query()
     query = focus.query(with_text=True)
@@ -110,8 +110,8 @@ def test_a_row_is_both_sentences(model: Model) -> None:
     frame = datasets.load_split("question_pair", "test").frame
     app = opened("confusion", run=RUN)
     table = next(item.value for item in app.dataframe if "confidence" in item.value)
-    shown, first = table.set_index("id"), frame.iloc[0]
-    assert shown.loc[first["id"], ["text", "second text"]].tolist() == [first["text"], first["text_pair"]]
+    rows, first = table.set_index("id"), frame.iloc[0]
+    assert rows.loc[first["id"], ["text", "second text"]].tolist() == [first["text"], first["text_pair"]]
     focus = Focus(run=RUN, row=str(first["id"]))
     assert answers.texts(focus) == (first["text"], first["text_pair"])
 
@@ -124,29 +124,29 @@ def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
     assert "has no answers about the demo set" in words(app)
     run = cache.runs()[RUN]
     fitting = {**run.config, "data": {**run.config["data"], "name": "sst2"}, "labels": ["negative", "positive"]}
-    asked = {"here": fitting, "other classes": {**fitting, "labels": ["same", "different"]}}
-    asked["Korean"] = {**fitting, "data": {**run.config["data"], "name": "nsmc"}}
-    found = {}
-    for name, config in asked.items():
-        other = Run(run.folder, name)
-        other.__dict__["config"] = config
-        found[name] = cache.fits_demo(other)
-    assert found == {"here": True, "other classes": False, "Korean": False}
+    configs = {"here": fitting, "other classes": {**fitting, "labels": ["same", "different"]}}
+    configs["Korean"] = {**fitting, "data": {**run.config["data"], "name": "nsmc"}}
+    results = {}
+    for name, config in configs.items():
+        other_run = Run(run.folder, name)
+        other_run.__dict__["config"] = config
+        results[name] = cache.fits_demo(other_run)
+    assert results == {"here": True, "other classes": False, "Korean": False}
 
 
 def test_vectors_and_answers_are_of_both(model: Model) -> None:
-    """Batched vectors of every layer against one pair at a time; predictions with and without the second sentence."""
+    """Batched vectors of every layer equal those of one pair at a time; predictions differ without the second sentence."""
     frame = datasets.load_split("question_pair", "test").frame.head(5)
-    found = layer_vectors(model, frame)
+    vectors = layer_vectors(model, frame)
     rows = predicted(model, "", frame, "test")
-    said = model.predict(frame["text"].tolist(), frame["text_pair"].tolist())
+    answers = model.predict(frame["text"].tolist(), frame["text_pair"].tolist())
     for i, (text, pair) in enumerate(zip(frame["text"], frame["text_pair"], strict=True)):
         trace = model.trace(text, pair)
-        np.testing.assert_allclose(found[-1, i], trace.pooled, atol=4e-3)
+        np.testing.assert_allclose(vectors[-1, i], trace.pooled, atol=4e-3)
         np.testing.assert_allclose(rows.probabilities[i], trace.probabilities, atol=1e-5)
-        np.testing.assert_allclose(said.loc[i, list(model.labels)].to_numpy(float), trace.probabilities, atol=1e-5)
+        np.testing.assert_allclose(answers.loc[i, list(model.labels)].to_numpy(float), trace.probabilities, atol=1e-5)
     alone = model.predict(frame["text"].tolist())
-    assert np.abs(alone[list(model.labels)].to_numpy() - said[list(model.labels)].to_numpy()).max() > 1e-3
+    assert np.abs(alone[list(model.labels)].to_numpy() - answers[list(model.labels)].to_numpy()).max() > 1e-3
     with pytest.raises(InputError, match="2 texts and 1 second texts"):
         model.predict(["a", "b"], ["c"])
 

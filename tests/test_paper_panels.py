@@ -32,9 +32,9 @@ THREE = ("bearish", "bullish", "neutral")
 @pytest.fixture
 def several(tmp_path: Path) -> list[Run]:
     """Two data sets; NDT with three seeds, DT with one on one of them."""
-    made = made_seeds(tmp_path, "sst2", "ndt-unit-3", 3)
-    made += [made_run(tmp_path, "sst2", "diff", wrong=30), made_run(tmp_path, "sst2", "vanilla")]
-    return [*made, made_run(tmp_path, "twitter_financial", "ndt-free-2", wrong=40, classes=THREE, vectors=True)]
+    seeds = made_seeds(tmp_path, "sst2", "ndt-unit-3", 3)
+    seeds += [made_run(tmp_path, "sst2", "diff", wrong=30), made_run(tmp_path, "sst2", "vanilla")]
+    return [*seeds, made_run(tmp_path, "twitter_financial", "ndt-free-2", wrong=40, classes=THREE, vectors=True)]
 
 
 def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> None:
@@ -42,9 +42,9 @@ def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> No
     for title, run in (("SST-2", several[0]), ("Twitter Financial News", several[-1])):
         test = run.frame("test.parquet")
         slow = confusion_matrix(test["label"], test[list(run.labels)].to_numpy().argmax(axis=1))
-        here = frame[frame["panel"] == title]
-        np.testing.assert_array_equal(here["count"], slow.ravel())
-        np.testing.assert_allclose(here["share"], (slow / slow.sum(axis=1, keepdims=True)).ravel())
+        cells = frame[frame["panel"] == title]
+        np.testing.assert_array_equal(cells["count"], slow.ravel())
+        np.testing.assert_allclose(cells["share"], (slow / slow.sum(axis=1, keepdims=True)).ravel())
     figure = confusion_panels(frame, missing=panels.missing(several))
     assert "No run here: IMDB, Yelp." in figure.caption
     texts = [note.text for note in figure.plot.layout.annotations]
@@ -77,9 +77,9 @@ def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
 
 def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
     """Starts at 0.2; seeds end 0.1 and 0.3 higher in layer 1, twice that in layer 2."""
-    made = [made_run(tmp_path, "sst2", "ndt-unit-2", seed, drift=drift) for seed, drift in ((0, 0.1), (1, 0.3))]
-    made += [made_run(tmp_path, "sst2", "vanilla"), made_run(tmp_path, "sst2", "diff")]
-    frame, marks = panels.lambda_frames(made, "sst2")
+    seeds = [made_run(tmp_path, "sst2", "ndt-unit-2", seed, drift=drift) for seed, drift in ((0, 0.1), (1, 0.3))]
+    seeds += [made_run(tmp_path, "sst2", "vanilla"), made_run(tmp_path, "sst2", "diff")]
+    frame, marks = panels.lambda_frames(seeds, "sst2")
     end = frame[(frame["constraint"] == "[0,1]") & (frame["layer"] == 1)].iloc[-1]
     assert (end["value"], end["low"], end["high"]) == pytest.approx((0.6, 0.4, 0.8))
     assert (end["change"], end["change_low"], end["change_high"], end["seeds"]) == pytest.approx((0.4, 0.2, 0.6, 2))
@@ -88,21 +88,21 @@ def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
     figure = lambda_grid(frame, title="SST-2", printed=marks)
     assert "Seeds per configuration: 1 to 2; lines are their means" in figure.caption
     diamonds = [list(trace.y) for trace in figure.plot.data if trace.mode == "markers" and trace.marker.symbol == "diamond-open"]
-    assert diamonds == [[0.1554], [], [0.2032], [], [None]]  # the print has none for DT; the last is the legend's
+    assert diamonds == [[0.1554], [], [0.2032], [], [None]]  # the paper has no value for DT; the last trace is for the legend
     low, high = figure.plot.layout.yaxis.range
     assert low < 0.2 and 0.8 < high < 1
     change = lambda_grid(frame, title="SST-2", change=True, printed=marks)
     assert "change from the start" in change.caption
     assert not any(trace.mode == "markers" and trace.marker.symbol == "diamond-open" for trace in change.plot.data)
-    table = tables.lambdas(made, "sst2").frame.set_index(["model", "layer"])
+    table = tables.lambdas(seeds, "sst2").frame.set_index(["model", "layer"])
     assert table.loc[("ndt-unit-2", 1), "difference"] == pytest.approx(0.2 + 0.2 - 0.1554)
     assert table.loc[("ndt-unit-2", 2), "start"] == pytest.approx(0.2)
     with pytest.raises(InputError):
-        lambda_grid(*panels.lambda_frames([made[2]], "sst2")[:1], title="x")
+        lambda_grid(*panels.lambda_frames([seeds[2]], "sst2")[:1], title="x")
 
 
 def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its silhouettes are those of the rows it shows; the second time it comes from the disk, a damaged file anew."""
+    """The silhouettes are those of the shown rows. The second call reads the disk, and a damaged file is computed again."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     calls: list[int] = []
 
@@ -134,11 +134,11 @@ def test_silhouettes_are_of_the_rows_shown(tmp_path: Path, monkeypatch: pytest.M
 
     stored = load_file(run.path("embeddings.safetensors"))
     labels = np.arange(200)[stored["rows"]] % 3
-    found = tsne.picture(run)
-    assert found.places.shape == (100, 2)
-    assert found.original["value"] == pytest.approx(silhouette_samples(stored["pooled"].astype(float), labels).mean(), abs=1e-5)
-    assert found.drawn["value"] == pytest.approx(silhouette_samples(found.places, labels).mean(), abs=1e-5)
-    figure = tsne_panels(tsne.frame({"Twitter": found}))
+    picture = tsne.picture(run)
+    assert picture.places.shape == (100, 2)
+    assert picture.original["value"] == pytest.approx(silhouette_samples(stored["pooled"].astype(float), labels).mean(), abs=1e-5)
+    assert picture.drawn["value"] == pytest.approx(silhouette_samples(picture.places, labels).mean(), abs=1e-5)
+    figure = tsne_panels(tsne.frame({"Twitter": picture}))
     assert "Twitter 100 test rows" in figure.caption
     assert "seed 0" in figure.caption
     symbols = {trace.marker.symbol for trace in figure.plot.data}
@@ -159,7 +159,9 @@ def test_every_live_item_has_a_maker() -> None:
 
 
 def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a browser: tables in three formats, figures as numbers; the manifest names every file and what is missing."""
+    """Tables are written in three formats, and figures as numbers if there is no browser; the manifest names every file and each missing
+    item.
+    """
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     seen: list[tuple[int, int]] = []

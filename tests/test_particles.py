@@ -75,16 +75,16 @@ def test_places_are_found_as_by_comparing_all_with_all(d: int, seed: int) -> Non
         else:
             place[i] = len(firsts)
             firsts.append(i)
-    found = together(z)
-    assert len(set(found)) == len(firsts)
-    pairs = {(a, b) for a, b in zip(place, found, strict=True)}
+    groups = together(z)
+    assert len(set(groups)) == len(firsts)
+    pairs = {(a, b) for a, b in zip(place, groups, strict=True)}
     assert len(pairs) == len(firsts)
-    assert (np.diff(np.bincount(found)) <= 0).all()
+    assert (np.diff(np.bincount(groups)) <= 0).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_hull_is_scipys(seed: int) -> None:
-    """Corners against Qhull's; collinear and coinciding points are no corners."""
+    """The corners equal Qhull's; collinear and coinciding points do not count as corners."""
     rng = np.random.default_rng(seed)
     z = np.concatenate([rng.normal(size=(40, 2)), [[0, 0]] * 3])
     assert set(hull(z)) == set(ConvexHull(z).vertices)
@@ -167,7 +167,7 @@ def test_the_scene_follows_the_rule(seed: int) -> None:
 
 
 def test_ties_point_at_another_token() -> None:
-    """Two tokens at one place attract each other, not themselves."""
+    """Two tokens at one place are attracted by each other, not by themselves."""
     scene = scene_of(simulate([[1, 0], [1, 0], [-1, 0.1]], layers=1), ("a", "b", "c"), "Two alike")
     assert scene.toward is not None
     assert scene.toward[0].tolist() == [1, 0, 2]
@@ -179,7 +179,7 @@ def test_softmax_has_neither_polytope_nor_arrows() -> None:
 
 
 def test_a_cube_has_twelve_edges() -> None:
-    """In space: triangles of one face are not drawn apart."""
+    """A cube has its twelve edges, because the triangles of one face are drawn as one face."""
     cube = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
     scene = scene_of(simulate(cube, layers=2), tuple(map(str, range(8))), "A cube")
     assert len(scene.edges) == 12
@@ -225,21 +225,21 @@ def test_the_canvas_gets_what_the_scene_holds() -> None:
 def test_one_layer_as_a_figure(theme: Any) -> None:
     clustering = clustered(30)
     scene = decided(clustering)
-    made = particles(scene, 3, theme=theme)
-    assert np.allclose(made.frame[["axis_1", "axis_2"]], clustering.positions[3])
-    assert np.allclose(made.frame["probability_positive"], 1 / (1 + np.exp(-(clustering.positions[3] @ W + B))))
-    assert made.frame.loc[made.frame["leader"], "token"].tolist() == clustering.leaders.tolist()
-    assert "after layer 3 of 8" in made.plot.layout.title.text
-    assert f"{len(clustering.leaders)} leaders" in made.caption
-    assert not any(trace.type == "scattergl" for trace in made.plot.data)
+    figure = particles(scene, 3, theme=theme)
+    assert np.allclose(figure.frame[["axis_1", "axis_2"]], clustering.positions[3])
+    assert np.allclose(figure.frame["probability_positive"], 1 / (1 + np.exp(-(clustering.positions[3] @ W + B))))
+    assert figure.frame.loc[figure.frame["leader"], "token"].tolist() == clustering.leaders.tolist()
+    assert "after layer 3 of 8" in figure.plot.layout.title.text
+    assert f"{len(clustering.leaders)} leaders" in figure.caption
+    assert not any(trace.type == "scattergl" for trace in figure.plot.data)
 
 
 def test_figures_without_a_decoder_in_space_and_of_the_start() -> None:
     scene = scene_of(clustered(30, 3), tuple(map(str, range(30))), "Points in space")
-    made = particles(scene, 0)
-    assert "at the start" in made.plot.layout.title.text
-    assert {"axis_1", "axis_2", "axis_3"} <= set(made.frame)
-    assert not any(name.startswith("probability") for name in made.frame)
+    figure = particles(scene, 0)
+    assert "at the start" in figure.plot.layout.title.text
+    assert {"axis_1", "axis_2", "axis_3"} <= set(figure.frame)
+    assert not any(name.startswith("probability") for name in figure.frame)
     for layer in (-1, 9):
         with pytest.raises(InputError, match="layers 0"):
             particles(scene, layer)
@@ -255,7 +255,7 @@ def test_few_tokens_and_equal_ones(n: int) -> None:
 
 
 def test_words_are_only_ever_text() -> None:
-    """Markup, formulas, invisible and right-to-left words: escaped in figures and pages, harmless in tables."""
+    """Markup, formulas, invisible and right-to-left words are escaped in figures and pages, and harmless in tables."""
     clustering = clustered(len(HOSTILE))
     scene = decided(clustering, HOSTILE)
     texts = [note.text for note in particles(scene, 0).plot.layout.annotations]
@@ -325,14 +325,14 @@ def test_the_step_of_a_token(d: int, heat: float) -> None:
     table = weights(z, A, heat)
     i = int(np.argmin(np.diag(table)))  # no leader
     share = table[i]
-    made = token_step(z, i, share, 0.8, words, A=A)
+    figure = token_step(z, i, share, 0.8, words, A=A)
     direction = A @ z[i] / np.linalg.norm(A @ z[i])
-    assert np.allclose(made.frame["projection"], [direction @ row for row in z])
+    assert np.allclose(figure.frame["projection"], [direction @ row for row in z])
     if heat == 0:
-        assert made.frame.index[made.frame["follows"]].tolist() == [int(np.argmax(z @ A @ z[i]))]
+        assert figure.frame.index[figure.frame["follows"]].tolist() == [int(np.argmax(z @ A @ z[i]))]
     goal = z[i] + 0.8 / 1.8 * (share @ z - z[i])
     assert np.allclose(simulate(z, A, 0.8, 1, temperature=heat).positions[1, i], goal)
-    arrow = made.plot.layout.annotations[0]
+    arrow = figure.plot.layout.annotations[0]
     long = np.hypot(arrow.x - arrow.ax, arrow.y - arrow.ay)
     assert long == pytest.approx(np.linalg.norm(goal - z[i]))
 
@@ -341,16 +341,16 @@ def test_leaders_stay_and_pinned_tokens_too() -> None:
     z = np.array([[2.0, 0.0], [1.0, 0.1], [-1.0, 0.0]])
     words = ["lead", "follow", "<b>other</b>"]
     assert "it is a leader and stays" in token_step(z, 0, [1, 0, 0], 1.0, words).caption
-    made = token_step(z, 1, [1, 0, 0], 1.0, words)
-    assert "50% of the way to it" in made.caption
-    assert not any("<b>other" in note.text for note in made.plot.layout.annotations)
+    figure = token_step(z, 1, [1, 0, 0], 1.0, words)
+    assert "50% of the way to it" in figure.caption
+    assert not any("<b>other" in note.text for note in figure.plot.layout.annotations)
     assert "is pinned" in token_step(z, 1, [1, 0, 0], 1.0, words, pinned=True).caption
 
 
 def test_a_repeated_word_is_written_once_with_all_that_it_gets() -> None:
     z = np.array([[1.0, 0.2], [2.0, 0.0], [2.0, 0.0], [2.0, 0.01], [-1.0, 0.0]])
-    made = token_step(z, 0, [0, 0.3, 0.3, 0.3, 0.1], 1.0, ["here", "great", "great", "great", "other"])
-    written = [note.text for note in made.plot.layout.annotations if "great" in note.text]
+    figure = token_step(z, 0, [0, 0.3, 0.3, 0.3, 0.1], 1.0, ["here", "great", "great", "great", "other"])
+    written = [note.text for note in figure.plot.layout.annotations if "great" in note.text]
     assert written == ["<b>great 90%</b>"]
 
 
@@ -364,18 +364,18 @@ def test_a_token_at_zero_has_no_direction() -> None:
 @pytest.mark.parametrize("z", [np.ones((3, 3)), np.array([[1.0, 0, 0], [2.0, 0, 0]]), np.array([[0.0, 0, 1], [0.0, 0, -1]])])
 def test_steps_in_flat_configurations(z: Any) -> None:
     """All equal, all on a line: still a plane to draw in."""
-    made = token_step(z, 0, weights(z)[0], 1.0, [str(i) for i in range(len(z))])
-    assert np.isfinite(made.frame["projection"]).all()
+    figure = token_step(z, 0, weights(z)[0], 1.0, [str(i) for i in range(len(z))])
+    assert np.isfinite(figure.frame["projection"]).all()
 
 
 # ---- clustering in numbers
 
 
 def test_lines_per_layer() -> None:
-    made = layer_lines({"a": [1.0, 0.1, 0.0], "b": [2.0, 1.0, 0.5]}, "Both", log=True)
-    assert made.frame["value"].tolist() == [1.0, 0.1, 0.0, 2.0, 1.0, 0.5]
-    assert np.isnan(made.plot.data[0].y[2])
-    assert made.plot.layout.yaxis.type == "log"
+    figure = layer_lines({"a": [1.0, 0.1, 0.0], "b": [2.0, 1.0, 0.5]}, "Both", log=True)
+    assert figure.frame["value"].tolist() == [1.0, 0.1, 0.0, 2.0, 1.0, 0.5]
+    assert np.isnan(figure.plot.data[0].y[2])
+    assert figure.plot.layout.yaxis.type == "log"
     with pytest.raises(InputError):
         layer_lines({}, "Nothing")
 
@@ -384,9 +384,9 @@ def test_bands_per_layer() -> None:
     rows = [
         {"measure": "clusters", "layer": k, "mean": 9.0 - k, **{f"q{q:02}": q / 10 for q in (5, 25, 50, 75, 95)}, "n": 50} for k in range(3)
     ]
-    made = layer_bands(pd.DataFrame(rows), "clusters", "Places")
-    assert "n = 50" in made.caption
-    assert list(made.plot.data[-1].y) == [9.0, 8.0, 7.0]
+    figure = layer_bands(pd.DataFrame(rows), "clusters", "Places")
+    assert "n = 50" in figure.caption
+    assert list(figure.plot.data[-1].y) == [9.0, 8.0, 7.0]
     with pytest.raises(InputError, match="not measured"):
         layer_bands(pd.DataFrame(rows), "nothing", "Nothing")
 
@@ -403,9 +403,9 @@ def test_leaders_as_bars_and_on_the_map() -> None:
             "n": 100,
         }
     )
-    made = leader_bars(frame, "positive")
-    assert list(made.plot.layout.yaxis.ticktext) == ["fine", "&lt;b&gt;"]
-    assert "of 100 correct" in made.caption
+    figure = leader_bars(frame, "positive")
+    assert list(figure.plot.layout.yaxis.ticktext) == ["fine", "&lt;b&gt;"]
+    assert "of 100 correct" in figure.caption
     with pytest.raises(InputError, match="lower the distance"):
         leader_bars(frame, "negative")
     words = pd.DataFrame(

@@ -20,14 +20,14 @@ def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm")
     """Random answers about n tagged rows of two classes."""
     rng = np.random.default_rng(seed)
     p1, label = rng.uniform(size=n), rng.integers(0, 2, n)
-    said = (p1 > 0.5).astype(int)
+    predicted = (p1 > 0.5).astype(int)
     frame = pd.DataFrame(
         {
             "id": [f"r{i}" for i in range(n)],
             "label": label,
-            "predicted": said,
+            "predicted": predicted,
             "confidence": np.maximum(p1, 1 - p1),
-            "right": said == label,
+            "right": predicted == label,
             "loss": 0.0,
             "p0": 1 - p1,
             "p1": p1,
@@ -60,11 +60,11 @@ def test_a_share_of_nothing_is_refused(right: int, n: int) -> None:
 
 
 def test_accuracy_is_counted_row_by_row() -> None:
-    """Against a loop; rows without a label do not count."""
+    """The accuracy equals a loop over the rows; rows without a label do not count."""
     rows = {"toy/a": some(0), "toy/b": some(1, run="toy/b")}
     rows["toy/b"].frame.loc[:4, "label"] = -1
-    made = accuracy_by_phenomenon(rows)
-    for record in made.to_dict("records"):
+    table = accuracy_by_phenomenon(rows)
+    for record in table.to_dict("records"):
         right = n = 0
         for row in rows[record["run"]].frame.to_dict("records"):
             if row["label"] >= 0 and record["phenomenon"] in ("all", row["tag"]):
@@ -73,7 +73,7 @@ def test_accuracy_is_counted_row_by_row() -> None:
         assert (record["n"], record["right"]) == (n, right)
         assert record["accuracy"] == right / n
         assert 0 <= record["low"] <= record["accuracy"] <= record["high"] <= 1
-    assert len(made) == 8
+    assert len(table) == 8
 
 
 def test_rows_without_tags_or_labels_are_said() -> None:
@@ -85,7 +85,7 @@ def test_rows_without_tags_or_labels_are_said() -> None:
 
 
 def frame_of(runs: int) -> pd.DataFrame:
-    """Three phenomena and all, for so many runs."""
+    """Return the accuracies of `runs` runs on three phenomena and on all rows."""
     return accuracy_by_phenomenon({f"toy/{i}": some(i, run=f"toy/{i}") for i in range(runs)})
 
 
@@ -94,20 +94,20 @@ def frame_of(runs: int) -> pd.DataFrame:
 def test_the_easiest_is_on_top_and_all_below(runs: int, theme: Any) -> None:
     """Places, numbers and intervals in the picture are the frame's; each run has a colour and a symbol of its own."""
     frame = frame_of(runs)
-    made = phenomena(frame, theme=theme)
-    ticks = [text.split(" (")[0] for text in made.plot.layout.yaxis.ticktext]
+    figure = phenomena(frame, theme=theme)
+    ticks = [text.split(" (")[0] for text in figure.plot.layout.yaxis.ticktext]
     means = {name: np.mean(frame.loc[frame["phenomenon"] == name, "accuracy"]) for name in ticks}
     assert ticks[-1] == "all"
     assert [means[name] for name in ticks[:-1]] == sorted((means[name] for name in ticks[:-1]), reverse=True)
-    assert len({(trace.marker.color, trace.marker.symbol) for trace in made.plot.data}) == runs
-    assert len({trace.marker.color for trace in made.plot.data}) == len({trace.marker.symbol for trace in made.plot.data}) == runs
-    for trace in made.plot.data:
+    assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.plot.data}) == runs
+    assert len({trace.marker.color for trace in figure.plot.data}) == len({trace.marker.symbol for trace in figure.plot.data}) == runs
+    for trace in figure.plot.data:
         rows = frame[frame["run"] == trace.name]
         assert list(trace.x) == list(rows["accuracy"])
         np.testing.assert_allclose(trace.x + np.array(trace.error_x.array), rows["high"])
         np.testing.assert_allclose(trace.x - np.array(trace.error_x.arrayminus), rows["low"])
         assert [ticks[round(float(y))] for y in trace.y] == list(rows["phenomenon"])
-    pd.testing.assert_frame_equal(made.frame, frame)
+    pd.testing.assert_frame_equal(figure.frame, frame)
 
 
 def test_too_many_runs_and_none_are_refused() -> None:
@@ -118,11 +118,11 @@ def test_too_many_runs_and_none_are_refused() -> None:
 
 def test_names_are_text_and_the_chosen_one_stands_out() -> None:
     frame = frame_of(1).assign(run="<b>$x$</b>").replace({"phenomenon": {"negation": "<i>n"}})
-    made = phenomena(frame, chosen="plain")
-    drawn = made.plot.to_json()
+    figure = phenomena(frame, chosen="plain")
+    drawn = figure.plot.to_json()
     assert "<b>" not in drawn
-    assert "<i>n" not in "".join(made.plot.layout.yaxis.ticktext)
-    place = [text.split(" (")[0] for text in made.plot.layout.yaxis.ticktext].index("plain")
-    marked = [shape for shape in made.plot.layout.shapes if shape.line.width == 1.5]
+    assert "<i>n" not in "".join(figure.plot.layout.yaxis.ticktext)
+    place = [text.split(" (")[0] for text in figure.plot.layout.yaxis.ticktext].index("plain")
+    marked = [shape for shape in figure.plot.layout.shapes if shape.line.width == 1.5]
     assert [(shape.y0, shape.y1) for shape in marked] == [(place - 0.5, place + 0.5)]
     assert not [shape for shape in phenomena(frame).plot.layout.shapes if shape.line.width == 1.5]

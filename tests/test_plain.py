@@ -8,7 +8,7 @@ import pytest
 
 from tests.tools.plain import findings, in_file
 
-MOST = {  # of each kind; lower a number when you have corrected some
+MOST = {  # largest number of findings of each kind; lower a number when you have corrected some
     "'where' instead of 'if'": 97,
     "comment is a fragment": 245,
     "docstring begins with a pronoun": 45,

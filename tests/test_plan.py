@@ -41,10 +41,10 @@ SHAPES = {"cosine": lambda x: (1 + math.cos(math.pi * x)) / 2, "linear": lambda 
 @pytest.mark.parametrize("warm", [0, 1, 5])
 def test_the_rate_rises_linearly_then_follows_its_schedule(schedule: str, warm: int) -> None:
     """20 steps; without a warm-up the first step has the whole rate, with one its last step has."""
-    found = [rate(schedule, step, 20, warm / 20) for step in range(20)]
+    rates = [rate(schedule, step, 20, warm / 20) for step in range(20)]
     wanted = [*((i + 1) / warm for i in range(warm)), *(SHAPES[schedule](i / (20 - warm)) for i in range(20 - warm))]
-    np.testing.assert_allclose(found, wanted)
-    assert max(found) == found[max(0, warm - 1)] == 1
+    np.testing.assert_allclose(rates, wanted)
+    assert max(rates) == rates[max(0, warm - 1)] == 1
 
 
 def test_a_warm_up_has_at_least_one_step() -> None:
@@ -80,14 +80,14 @@ def answers(seed: int = 0, rows: int = 50, classes: int = 3) -> Evaluation:
 
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_scores_are_those_of_scikit_learn(select: str) -> None:
-    made = answers(classes=2 if select == "f1_positive" else 3)
-    said, found = made.logits.argmax(axis=1), scores(made, select)
-    assert found["accuracy"] == pytest.approx(accuracy_score(made.labels, said))
-    assert found["loss"] == pytest.approx(log_loss(made.labels, softmax(made.logits.astype(np.float64), axis=1)), rel=1e-5)
-    assert set(found) == {"accuracy", "loss", select}
-    assert scores(made, "f1_macro")["f1_macro"] == pytest.approx(f1_score(made.labels, said, average="macro"))
+    evaluation = answers(classes=2 if select == "f1_positive" else 3)
+    predicted, computed = evaluation.logits.argmax(axis=1), scores(evaluation, select)
+    assert computed["accuracy"] == pytest.approx(accuracy_score(evaluation.labels, predicted))
+    assert computed["loss"] == pytest.approx(log_loss(evaluation.labels, softmax(evaluation.logits.astype(np.float64), axis=1)), rel=1e-5)
+    assert set(computed) == {"accuracy", "loss", select}
+    assert scores(evaluation, "f1_macro")["f1_macro"] == pytest.approx(f1_score(evaluation.labels, predicted, average="macro"))
     if select == "f1_positive":
-        assert found[select] == pytest.approx(f1_score(made.labels, said))
+        assert computed[select] == pytest.approx(f1_score(evaluation.labels, predicted))
 
 
 def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
@@ -185,10 +185,10 @@ def test_no_row_comes_again_before_all_of_its_source_came() -> None:
 
 def test_epochs_of_a_mixture_are_batches_like_others() -> None:
     lengths = np.random.default_rng(0).integers(3, 30, len(SOURCES))
-    made = [batches(lengths, 16, 0, epoch, Mixture(SOURCES, 2)) for epoch in (0, 0, 1)]
-    assert [len(batch) for batch in made[0]].count(16) == 5 and sum(map(len, made[0])) == 84
-    assert all((a == b).all() for a, b in zip(made[0], made[1], strict=True))
-    assert any(len(a) != len(b) or (a != b).any() for a, b in zip(made[0], made[2], strict=True))
+    epochs = [batches(lengths, 16, 0, epoch, Mixture(SOURCES, 2)) for epoch in (0, 0, 1)]
+    assert [len(batch) for batch in epochs[0]].count(16) == 5 and sum(map(len, epochs[0])) == 84
+    assert all((a == b).all() for a, b in zip(epochs[0], epochs[1], strict=True))
+    assert any(len(a) != len(b) or (a != b).any() for a, b in zip(epochs[0], epochs[2], strict=True))
 
 
 def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path, monkeypatc
     trainer = toy_trainer(tmp_path / "b")
     frame = trainer.subject.train.frame.copy()
     frame.loc[3, "label"] = MIDDLE
-    made = _targets(replace(trainer.subject.train, frame=frame))
-    assert made[3].tolist() == [0.5, 0.5] and before.dtype == torch.int64
+    targets = _targets(replace(trainer.subject.train, frame=frame))
+    assert targets[3].tolist() == [0.5, 0.5] and before.dtype == torch.int64
     rest = torch.arange(len(before)) != 3
-    assert (made[rest].argmax(dim=1) == before[rest]).all() and set(made[rest].flatten().tolist()) == {0.0, 1.0}
+    assert (targets[rest].argmax(dim=1) == before[rest]).all() and set(targets[rest].flatten().tolist()) == {0.0, 1.0}

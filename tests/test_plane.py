@@ -21,7 +21,7 @@ from sentviz.serving.corpus.plane import POINT, plane, sample
 from sentviz.serving.corpus.view import server
 from tests.makers import BAD, GOOD, NOUNS
 
-TEXTS = [f"the {noun} was {one} and {two}" for noun in NOUNS for one in GOOD for two in BAD]
+TEXTS = [f"the {noun} was {good} and {bad}" for noun in NOUNS for good in GOOD for bad in BAD]
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +44,20 @@ def address(scored: Scored) -> Iterator[str]:
 
 
 def test_the_axes_are_the_principal_components_of_all_rows(scored: Scored) -> None:
-    """Against a decomposition of the whole matrix; signs are free."""
+    """The axes equal a decomposition of the complete matrix, up to signs, to 1e-4."""
     points = plane(scored)
     frame = pd.read_parquet(scored.folder)
     vectors = np.stack(frame["vector"].dropna().tolist()).astype(np.float64)
     centred = vectors - vectors.mean(axis=0)
     expected = np.abs(centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T)
     order = np.lexsort((points["row"], points["part"]))
-    found = np.stack([points["x"], points["y"]], axis=1)[order]
-    np.testing.assert_allclose(np.abs(found), expected, atol=1e-4)
+    places = np.stack([points["x"], points["y"]], axis=1)[order]
+    np.testing.assert_allclose(np.abs(places), expected, atol=1e-4)
     assert len(points) == 125 and (np.array(scored.labels)[points["said"][order]] == frame["predicted"].dropna()).all()
 
 
 def test_a_sample_is_fair_and_stays_on_zooming_in() -> None:
-    """Of 50,000 points in a square: as many as there are, shares of its halves, and every point shown before is shown after."""
+    """Of 50,000 points in a square, the sample has the asked number and fair halves, and zooming in keeps every point shown before."""
     rng = np.random.default_rng(0)
     points = np.zeros(50_000, dtype=POINT)
     points["x"], points["y"] = rng.random((2, 50_000))
@@ -79,9 +79,9 @@ def test_the_server_sends_what_is_in_view(scored: Scored, address: str) -> None:
     assert n == there == len(inside) and len(body) == 8 + 13 * n
     assert (np.frombuffer(body, "<f4", 2 * n, 8).reshape(-1, 2)[:, 0] == inside["x"]).all()
     assert (np.frombuffer(body, "u1", n, 8 + 12 * n) == inside["said"]).all()
-    said = json.loads(urlopen(f"{address}/row?point=0").read())["text"]
+    text = json.loads(urlopen(f"{address}/row?point=0").read())["text"]
     row = scored.part(int(points[0]["part"]), ["row"])["row"][int(points[0]["row"])].as_py()
-    assert said.startswith(f"a.txt, row {row}: {scored.labels[points[0]['said']]} ")
+    assert text.startswith(f"a.txt, row {row}: {scored.labels[points[0]['said']]} ")
     assert b"connect-src 'self'" in urlopen(address).read()
 
 

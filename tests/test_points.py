@@ -27,11 +27,11 @@ def frame(n: int = 30, unlabelled: bool = False) -> pd.DataFrame:
     """Rows of three classes, of which the last is never a label."""
     rng = np.random.default_rng(7)
     label = np.full(n, -1) if unlabelled else rng.integers(0, 2, n)
-    said = rng.integers(0, 3, n)
+    predicted = rng.integers(0, 3, n)
     columns = {
         "label": label,
-        "predicted": said,
-        "right": label == said,
+        "predicted": predicted,
+        "right": label == predicted,
         "confidence": rng.uniform(0.34, 1, n),
         "length": rng.integers(1, 40, n),
     }
@@ -42,7 +42,7 @@ def places(n: int = 30, dims: int = 2, layers: int = 3) -> list[npt.NDArray[np.f
     return list(np.random.default_rng(8).normal(size=(layers, n, dims)))
 
 
-def made(rows: pd.DataFrame, at: list[npt.NDArray[np.float64]], **more: Any) -> dict[str, Any]:
+def data_of(rows: pd.DataFrame, at: list[npt.NDArray[np.float64]], **more: Any) -> dict[str, Any]:
     return points_data(
         rows, at, classes=("no", "maybe", HOSTILE), layers=LAYERS, **{"layer": 2, "title": "PCA", "picture": "pca 2", **more}
     )
@@ -55,9 +55,9 @@ def numbers(data: dict[str, Any], name: str, kind: str) -> npt.NDArray[Any]:
 @pytest.mark.parametrize("dims", [2, 3])
 def test_every_place_of_every_layer_arrives(dims: int) -> None:
     at = places(dims=dims)
-    found = numbers(made(frame(), at), "places", "<f4").reshape(3, 30, dims)
-    np.testing.assert_allclose(found, np.array(at), rtol=1e-6)
-    some = numbers(made(frame(), at[1:]), "places", "<f4")
+    sent = numbers(data_of(frame(), at), "places", "<f4").reshape(3, 30, dims)
+    np.testing.assert_allclose(sent, np.array(at), rtol=1e-6)
+    some = numbers(data_of(frame(), at[1:]), "places", "<f4")
     np.testing.assert_allclose(some.reshape(2, 30, dims), np.array(at[1:]), rtol=1e-6)
 
 
@@ -65,7 +65,7 @@ def test_every_place_of_every_layer_arrives(dims: int) -> None:
 def test_every_row_has_its_group_and_its_marks(colour: str) -> None:
     """Groups against the frame row by row; a mark says wrong, unless the colour does, and left out of the choice."""
     rows, chosen = frame(), np.arange(30) < 12
-    data = made(rows, places(), colour=colour, chosen=chosen)
+    data = data_of(rows, places(), colour=colour, chosen=chosen)
     names = [group["name"] for group in data["groups"]]
     classes = ("no", "maybe", data["classes"][2])
     for i, row in enumerate(rows.to_dict("records")):
@@ -90,22 +90,22 @@ def test_every_row_has_its_group_and_its_marks(colour: str) -> None:
 
 
 def test_rows_without_labels_are_never_wrong() -> None:
-    data = made(frame(unlabelled=True), places())
+    data = data_of(frame(unlabelled=True), places())
     assert [group["name"] for group in data["groups"]] == ["unlabelled"]
     assert not data["rings"] and not numbers(data, "marks", "u1").any()
 
 
 def test_many_rows_leave_their_words_behind() -> None:
     rows = frame(HOVER + 1)
-    assert made(rows, places(HOVER + 1))["words"] is None
-    assert made(rows[:-1], places(HOVER))["words"] is not None
+    assert data_of(rows, places(HOVER + 1))["words"] is None
+    assert data_of(rows[:-1], places(HOVER))["words"] is not None
 
 
 def test_another_look_is_known_by_its_mark() -> None:
     """The same call gives the same mark; rows and picture stay what they are when the colour, the choice or the layer change."""
     rows, at = frame(), places()
-    first = made(rows, at)
-    assert first == made(rows, at)
+    first = data_of(rows, at)
+    assert first == data_of(rows, at)
     for more in (
         {"colour": "right"},
         {"chosen": np.arange(30) < 3},
@@ -113,35 +113,35 @@ def test_another_look_is_known_by_its_mark() -> None:
         {"theme": "dark"},
         {"outline": (2, [(0, 0), (1, 0), (0, 1)])},
     ):
-        other = made(rows, at, **more)
-        assert other["mark"] != first["mark"]
-        assert (other["rows"], other["picture"], other["places"]) == (first["rows"], first["picture"], first["places"])
-    assert made(rows[::-1], at)["rows"] != first["rows"]
-    assert made(rows, at, theme="dark")["groups"][0]["colour"] == class_colours(["no", "maybe", HOSTILE], "dark")[0]
+        changed = data_of(rows, at, **more)
+        assert changed["mark"] != first["mark"]
+        assert (changed["rows"], changed["picture"], changed["places"]) == (first["rows"], first["picture"], first["places"])
+    assert data_of(rows[::-1], at)["rows"] != first["rows"]
+    assert data_of(rows, at, theme="dark")["groups"][0]["colour"] == class_colours(["no", "maybe", HOSTILE], "dark")[0]
 
 
 def test_what_cannot_be_drawn_is_one_sentence() -> None:
     with pytest.raises(InputError, match="no row"):
-        made(frame(0), places(0))
+        data_of(frame(0), places(0))
     with pytest.raises(InputError, match="not by 'mood'"):
-        made(frame(), places(), colour="mood")
+        data_of(frame(), places(), colour="mood")
     with pytest.raises(InputError, match="length in words"):
-        made(frame().drop(columns="length"), places(), colour="length")
+        data_of(frame().drop(columns="length"), places(), colour="length")
 
 
 def test_the_page_is_one_file_without_requests_and_words_are_data() -> None:
-    data = made(frame(), places(), star=(HOSTILE, {2: (0.5, 1.0)}), more=True)
+    data = data_of(frame(), places(), star=(HOSTILE, {2: (0.5, 1.0)}), more=True)
     page = points_html(data, about=HOSTILE)
     assert page == points_html(data, about=HOSTILE)
     assert page.count("</script>") == 2  # the data and the code
     assert "default-src 'none'" in page and "export default" not in page
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|src=|@import|url\(", page)
-    found = re.search(r'<script type="application/json" id="points">(.*?)</script>', page)
-    assert found is not None
-    kept = json.loads(found[1])
-    assert kept["words"][0][1].startswith(HOSTILE)
-    assert not kept["more"]  # nobody is there to be asked
-    assert {**kept, "more": True} == json.loads(json.dumps(data))
+    script = re.search(r'<script type="application/json" id="points">(.*?)</script>', page)
+    assert script is not None
+    stored = json.loads(script[1])
+    assert stored["words"][0][1].startswith(HOSTILE)
+    assert not stored["more"]  # nobody is there to be asked
+    assert {**stored, "more": True} == json.loads(json.dumps(data))
 
 
 # ---- what the browser says
@@ -152,13 +152,13 @@ def test_an_outline_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"plot": state})
     good = {"picture": "pca 2", "layer": 1, "corners": [[0, 0.5], [1, 0], [0, 1]]}
     state["outline"] = good
-    found = drawn("plot")
-    assert found is not None
-    assert found[:2] == ("pca 2", 1)
-    np.testing.assert_array_equal(found[2], good["corners"])
+    outline = drawn("plot")
+    assert outline is not None
+    assert outline[:2] == ("pca 2", 1)
+    np.testing.assert_array_equal(outline[2], good["corners"])
     state["outline"] = {**good, "corners": []}
-    found = drawn("plot")
-    assert found is not None and found[2].shape == (0, 2)
+    outline = drawn("plot")
+    assert outline is not None and outline[2].shape == (0, 2)
     for bad in (
         {"corners": [[0, float("nan")]]},
         {"corners": [[0, "1"]]},
@@ -182,7 +182,7 @@ def test_an_outline_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_layer_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     state: dict[str, Any] = {}
     monkeypatch.setattr(st, "session_state", {"plot": state})
-    for given, wanted in ((0, 0), (2, 2), (3, None), (-1, None), (True, None), (1.0, None), ("1", None), (None, None)):
-        state["layer"] = given
+    for value, wanted in ((0, 0), (2, 2), (3, None), (-1, None), (True, None), (1.0, None), ("1", None), (None, None)):
+        state["layer"] = value
         assert asked_layer("plot", 2) == wanted
     assert asked_layer("elsewhere", 2) is None

@@ -36,12 +36,12 @@ def test_the_theorem_holds_on_random_runs(seed: int, d: int, n: int, alpha: floa
 def test_a_token_between_two_leaders_ends_at_the_projection_of_the_origin() -> None:
     a = np.array([[2.0, 0.0], [0.0, 1.0]])
     run = simulate([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.3], [0.0, -1.0]], a)
-    end, found = limit(run), by_name(theory(run))
+    end, statements = limit(run), by_name(theory(run))
     np.testing.assert_allclose(end.points[2], [0, 1], atol=1e-8)
     assert end.leaders.tolist() == [0, 1, 3] and end.cluster.tolist() == [0, 1, 3, 2]
-    assert found["projections"].holds and found["projections"].error < 1e-8
-    assert found["vertices"].detail.startswith("K has 3 vertices")
-    assert found["convergence"].detail.startswith("S has 4 points")
+    assert statements["projections"].holds and statements["projections"].error < 1e-8
+    assert statements["vertices"].detail.startswith("K has 3 vertices")
+    assert statements["convergence"].detail.startswith("S has 4 points")
 
 
 def test_the_norm_of_A_decides_which_point_of_a_face() -> None:
@@ -73,22 +73,22 @@ def test_leaders_limits_are_the_hull_of_all_limits() -> None:
 
 
 def test_broken_assumptions_are_named() -> None:
-    found = by_name(theory(simulate([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [-1.0, 0.5]])))
-    assert found["assumptions"].holds is False
-    assert "Token 0: zero" in found["assumptions"].detail and "Tokens 1, 2 are equal" in found["assumptions"].detail
+    statements = by_name(theory(simulate([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [-1.0, 0.5]])))
+    assert statements["assumptions"].holds is False
+    assert "Token 0: zero" in statements["assumptions"].detail and "Tokens 1, 2 are equal" in statements["assumptions"].detail
     nothing = theory(simulate(np.zeros((3, 2))))
     assert [(s.name, s.holds) for s in nothing] == [("assumptions", False), ("leaders", False), ("convergence", True)]
 
 
 def test_a_run_cut_short_claims_nothing() -> None:
-    found = by_name(theory(simulate([[2.0, 0.0], [0.1, 0.0], [-1.0, 0.0]], alpha=0.01), layers=20))
-    assert found["convergence"].holds is None and found["convergence"].error > 0.1
-    assert found["boundary"].holds is None and found["projections"].holds is None
-    assert found["leaders"].holds and found["finite layers"].holds
+    statements = by_name(theory(simulate([[2.0, 0.0], [0.1, 0.0], [-1.0, 0.0]], alpha=0.01), layers=20))
+    assert statements["convergence"].holds is None and statements["convergence"].error > 0.1
+    assert statements["boundary"].holds is None and statements["projections"].holds is None
+    assert statements["leaders"].holds and statements["finite layers"].holds
 
 
 @pytest.mark.parametrize("tokens", [[[3.0]], [[1.0], [-2.0]], [[5.0, 1.0]]])
 def test_one_or_two_tokens(tokens: list[list[float]]) -> None:
-    found = by_name(theory(simulate(tokens)))
-    assert all(s.holds for name, s in found.items() if name != "projections")
-    assert found["projections"].holds is None
+    statements = by_name(theory(simulate(tokens)))
+    assert all(s.holds for name, s in statements.items() if name != "projections")
+    assert statements["projections"].holds is None

@@ -71,7 +71,7 @@ def test_a_legend_at_the_side_moves_below_in_a_column() -> None:
 
 
 def test_panels_too_narrow_for_a_column_are_stacked() -> None:
-    """Three panels of curves: side by side in two columns; one above the other, apart, with their titles, in one."""
+    """Three panels of curves are side by side in two columns of print; in one column they are stacked, with their titles."""
     rows = [
         (step, step / 10, name, -1, -1, step / 10) for step in range(3) for name in ("train_loss", "validation_loss", "validation_accuracy")
     ]
@@ -114,15 +114,15 @@ def test_an_svg_carries_its_letters() -> None:
 
 
 def test_a_missing_font_leaves_the_picture_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without fontconfig, or with a font that lacks every letter, the SVG is unchanged."""
+    """The SVG is unchanged without fontconfig, or with a font that lacks every letter."""
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: Nowhere Sans;">abc</text></svg>'
     monkeypatch.setattr(fonts, "font_file", lambda families, letters, bold=False: None)
     assert fonts.embed_fonts(svg) == svg
 
 
 def test_a_tex_table_is_booktabs_and_escaped() -> None:
-    shown = probability_bars(["50% & more", "a_b"], [0.25, 0.75])
-    tex = render(Figure("x", shown.plot, shown.frame, "Costs $5 {now}."), "tex").decode()
+    figure = probability_bars(["50% & more", "a_b"], [0.25, 0.75])
+    tex = render(Figure("x", figure.plot, figure.frame, "Costs $5 {now}."), "tex").decode()
     assert r"\toprule" in tex and r"\bottomrule" in tex
     assert r"50\% \& more" in tex and r"a\_b" in tex
     assert r"\$5 \{now\}" in tex
@@ -148,9 +148,9 @@ def sentences() -> Figure:
 def bars(width: int = 640) -> Figure:
     """A table of bars with long headings, drawn anew for a width."""
     values = np.array([0.1, 12.5, -3.0])
-    said = ["+0.100", "+12.50", "−3.000"]
+    labels = ["+0.100", "+12.50", "−3.000"]
     columns = [
-        Column(heading, values, said, ["#000000"] * 3) for heading in ("kernel", "weight", "× size of the value", "→ share of output")
+        Column(heading, values, labels, ["#000000"] * 3) for heading in ("kernel", "weight", "× size of the value", "→ share of output")
     ]
     plot = bar_table(["a", "quiet", "delight"], columns, title="What layer 1, head 1 takes for a quiet delight", left=100, width=width)
     return Figure("bars", plot, pd.DataFrame(), "", at_width=bars)
@@ -199,14 +199,14 @@ def overview() -> Figure:
 def test_made_up_figures_fit_a_column() -> None:
     """Long names, many columns, lines that end together: as a browser draws the SVG of 84 mm, nothing is wrong with any of them."""
     pytest.importorskip("playwright.sync_api")
-    made = (sentences, bars, verdict, heads, cells, scalars, accuracy, lengths, layers, overview, figure)
+    makers = (sentences, bars, verdict, heads, cells, scalars, accuracy, lengths, layers, overview, figure)
     with reader() as read:
-        found = {make.__name__: of_svg(make(), "column", read) for make in made}
-    assert not any(found.values()), found
+        faults = {make.__name__: of_svg(make(), "column", read) for make in makers}
+    assert not any(faults.values()), faults
 
 
 def test_names_at_ends_move_as_little_as_they_can() -> None:
-    """Against slow projection onto each gap in turn (Dykstra), which finds the nearest heights that are so far apart."""
+    """The heights equal those of slow projection onto each gap in turn (Dykstra), which finds the nearest allowed heights."""
     rng = np.random.default_rng(0)
     for n in (1, 2, 5, 9):
         heights, least = np.sort(rng.uniform(size=n)), 0.15

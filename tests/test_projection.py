@@ -43,8 +43,8 @@ def test_pca_is_scikit_learns_up_to_signs() -> None:
     x, _ = clouds()
     theirs = PCA(3).fit(x)
     ours = project(x, "pca", 3)
-    for mine, other in zip(ours.points.T, theirs.transform(x).T, strict=True):
-        assert min(np.abs(mine - other).max(), np.abs(mine + other).max()) < 1e-9
+    for mine, reference in zip(ours.points.T, theirs.transform(x).T, strict=True):
+        assert min(np.abs(mine - reference).max(), np.abs(mine + reference).max()) < 1e-9
     np.testing.assert_allclose(ours.shares, theirs.explained_variance_ratio_, atol=1e-12)
     np.testing.assert_allclose(ours.place(x[:4]), ours.points[:4], atol=1e-9)
 
@@ -59,15 +59,15 @@ def test_tsne_keeps_the_clouds_apart_and_places_new_points_with_their_own(dims: 
     assert first.parameters["perplexity"] == pytest.approx(59 / 3)
     assert silhouettes(first.points, labels).mean() > 0.5
     at = first.place(x[labels == 1][:3] + 0.01)
-    own, other = (np.linalg.norm(at - first.points[labels == k].mean(axis=0), axis=1) for k in (1, 0))
-    assert (own < other).all()
+    own, other_cloud = (np.linalg.norm(at - first.points[labels == k].mean(axis=0), axis=1) for k in (1, 0))
+    assert (own < other_cloud).all()
     read = project(x, "tsne", dims)
     np.testing.assert_allclose(type(read)(**{**vars(read), "fitted": None}).place(x[:1]), first.place(x[:1]), atol=1e-9)
 
 
 @pytest.mark.slow
 def test_umap_keeps_the_clouds_apart_and_places_new_points_with_their_own() -> None:
-    """From exact neighbours, twice the same; also with rows that are there many times."""
+    """UMAP from exact neighbours gives the same result twice, also if rows occur many times, and places new points with their own cloud."""
     x, labels = clouds()
     x[10:20] = x[10]
     labels[10:20] = labels[10]
@@ -75,14 +75,14 @@ def test_umap_keeps_the_clouds_apart_and_places_new_points_with_their_own() -> N
     np.testing.assert_array_equal(first.points, project(x, "umap").points)
     assert silhouettes(first.points, labels).mean() > 0.5
     at = first.place(x[labels == 1][:3] + 0.01)
-    own, other = (np.linalg.norm(at - first.points[labels == k].mean(axis=0), axis=1) for k in (1, 0))
-    assert (own < other).all()
+    own, other_cloud = (np.linalg.norm(at - first.points[labels == k].mean(axis=0), axis=1) for k in (1, 0))
+    assert (own < other_cloud).all()
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Tensorflow")  # said on its first import
 def test_only_one_umap_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its compiled parts end the process where two threads enter them: fits of two threads never overlap."""
+    """Fits of two threads never overlap, because umap's compiled parts end the process if two threads enter them."""
     import umap
 
     inside, most = [0], [0]
@@ -92,9 +92,9 @@ def test_only_one_umap_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         inside[0] += 1
         most[0] = max(most[0], inside[0])
         time.sleep(0.2)
-        made = fit(self, graph)
+        fitted = fit(self, graph)
         inside[0] -= 1
-        return made
+        return fitted
 
     monkeypatch.setattr(umap.UMAP, "fit", watched)
     x = np.random.default_rng(0).normal(size=(40, 6))
@@ -156,7 +156,7 @@ def test_progress_is_told_and_can_stop() -> None:
 
 
 def test_turning_undoes_a_rotation_a_reflection_a_shift_and_a_scale() -> None:
-    """Against scipy's orthogonal Procrustes; sizes become equal even where the pictures have little in common."""
+    """The alignment equals scipy's orthogonal Procrustes; sizes become equal even if the pictures have little in common."""
     from scipy.linalg import orthogonal_procrustes
 
     rng = np.random.default_rng(1)
@@ -165,21 +165,21 @@ def test_turning_undoes_a_rotation_a_reflection_a_shift_and_a_scale() -> None:
     spin = np.array([[np.cos(angle), np.sin(angle)], [np.sin(angle), -np.cos(angle)]])
     y = 2.5 * x @ spin + [3, -4]
     np.testing.assert_allclose(align(x, y)(x), y, atol=1e-9)
-    other = rng.normal(size=(30, 2)) * 7
-    turn = align(x, other)
-    theirs, _ = orthogonal_procrustes(x - x.mean(axis=0), other - other.mean(axis=0))
+    unrelated = rng.normal(size=(30, 2)) * 7
+    turn = align(x, unrelated)
+    theirs, _ = orthogonal_procrustes(x - x.mean(axis=0), unrelated - unrelated.mean(axis=0))
     np.testing.assert_allclose(turn.rotation, theirs, atol=1e-9)
     turned = turn(x)
-    np.testing.assert_allclose(np.linalg.norm(turned - turned.mean(axis=0)), np.linalg.norm(other - other.mean(axis=0)))
-    np.testing.assert_allclose(turned.mean(axis=0), other.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(turned - turned.mean(axis=0)), np.linalg.norm(unrelated - unrelated.mean(axis=0)))
+    np.testing.assert_allclose(turned.mean(axis=0), unrelated.mean(axis=0), atol=1e-9)
 
 
 def test_neighbours_by_sorting_all() -> None:
     x, _ = clouds(23)
-    found, away = nearest(x, 4)
+    neighbours, away = nearest(x, 4)
     for i, row in enumerate(x):
-        far = sorted((float(np.linalg.norm(row - other)), j) for j, other in enumerate(x) if j != i)
-        assert found[i].tolist() == [j for _, j in far[:4]]
+        far = sorted((float(np.linalg.norm(row - candidate)), j) for j, candidate in enumerate(x) if j != i)
+        assert neighbours[i].tolist() == [j for _, j in far[:4]]
         np.testing.assert_allclose(away[i], [d for d, _ in far[:4]], atol=1e-9)
 
 
@@ -197,14 +197,14 @@ def test_inside_an_outline() -> None:
 
 
 def test_inside_by_winding() -> None:
-    """Random star-shaped outlines against the winding angle."""
+    """`inside` equals the winding angle for random star-shaped outlines."""
     rng = np.random.default_rng(2)
     angles = np.sort(rng.uniform(0, 2 * np.pi, 15))
     outline = np.c_[np.cos(angles), np.sin(angles)] * rng.uniform(0.5, 2, 15)[:, None]
     points = rng.uniform(-2, 2, (200, 2))
-    for point, said in zip(points, inside(points, outline), strict=True):
+    for point, is_inside in zip(points, inside(points, outline), strict=True):
         steps = np.diff(np.unwrap(np.arctan2(*(np.vstack([outline, outline[:1]]) - point).T[::-1])))
-        assert said == (abs(steps.sum()) > np.pi)
+        assert is_inside == (abs(steps.sum()) > np.pi)
 
 
 def test_a_long_outline_keeps_its_shape_with_24_corners() -> None:
@@ -288,15 +288,15 @@ def test_layers_by_hand() -> None:
 
     model = small_model(components=2, mixing="free")
     texts = ["a warm song", "what a dull, hollow garden we saw!", "soup"]
-    found = layer_vectors(model, pd.DataFrame({"text": texts}))
+    vectors = layer_vectors(model, pd.DataFrame({"text": texts}))
     for i, text in enumerate(texts):
         trace = model.trace(text)
         assert trace.hidden is not None
         assert trace.pooled is not None
         for layer, state in enumerate(trace.hidden):
             by_hand = model.network.final_norm(torch.from_numpy(state.copy())).mean(dim=0).numpy()
-            np.testing.assert_allclose(found[layer, i], by_hand, rtol=2e-3, atol=2e-3)
-        np.testing.assert_allclose(found[-1, i], trace.pooled, rtol=2e-3, atol=2e-3)
+            np.testing.assert_allclose(vectors[layer, i], by_hand, rtol=2e-3, atol=2e-3)
+        np.testing.assert_allclose(vectors[-1, i], trace.pooled, rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.skipif(not RUN.is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/")
@@ -316,9 +316,9 @@ def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> No
     stack = [last @ spin * 3, last]
     cache = Cache(tmp_path)
     assert pictures(cache, "k", stack, "tsne", 2, compute=False) == {}
-    made = pictures(cache, "k", stack, "tsne", 2)
-    assert list(made) == [1, 0]
-    low, high = made[0], made[1]
+    layers = pictures(cache, "k", stack, "tsne", 2)
+    assert list(layers) == [1, 0]
+    low, high = layers[0], layers[1]
     assert high.turn.rotation is None
     np.testing.assert_allclose(low.points, align(low.raw, high.points)(low.raw))
     read = pictures(Cache(tmp_path), "k", stack, "tsne", 2, compute=False)[0]
@@ -343,9 +343,9 @@ def test_a_cache_that_cannot_be_written_keeps_in_memory(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "file" / "pictures")
     cache.put("a", {"x": np.arange(3)})
     assert "memory only" in cache.problem
-    found = cache.get("a")
-    assert found is not None
-    assert found["x"].tolist() == [0, 1, 2]
+    value = cache.get("a")
+    assert value is not None
+    assert value["x"].tolist() == [0, 1, 2]
 
 
 def test_a_cache_forgets_the_oldest_and_ignores_damage(tmp_path: Path) -> None:
@@ -429,8 +429,8 @@ def rows(n: int = 12, dims: int = 2, unlabelled: bool = False) -> pd.DataFrame:
     """Rows of two classes with odd ids."""
     rng = np.random.default_rng(5)
     label = np.full(n, -1) if unlabelled else np.arange(n) % 2
-    said = np.arange(n) // 2 % 2
-    frame = pd.DataFrame({"id": [f"<b>{i}</b>" for i in range(n)], "label": label, "predicted": said, "right": label == said})
+    predicted = np.arange(n) // 2 % 2
+    frame = pd.DataFrame({"id": [f"<b>{i}</b>" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted})
     frame = frame.assign(confidence=rng.uniform(0.5, 1, n), length=np.arange(n) + 1, text=["a <i>warm</i> song $x$"] * n)
     return frame.assign(**{letter: rng.normal(size=n) for letter in "xyz"[:dims]})
 
@@ -447,8 +447,8 @@ def test_every_colour_in_every_dimension(colour: str, dims: int, theme: Any) -> 
     rings = [trace for trace in figure.plot.data if trace.marker.symbol == "circle-open"]
     assert len(rings) == (colour != "right")
     assert all(len(ring.x) == int((~frame["right"] & (frame["label"] == 1)).sum()) for ring in rings)
-    shown = [trace for trace in traces if trace.showlegend]
-    assert len({trace.marker.symbol for trace in shown}) == len(shown) == 2
+    legend = [trace for trace in traces if trace.showlegend]
+    assert len({trace.marker.symbol for trace in legend}) == len(legend) == 2
     assert list(figure.frame.columns[: 1 + dims]) == ["id", *"xyz"[:dims]]
     assert figure.frame["chosen"].sum() == 6
     assert "<b>" not in str(figure.plot.to_dict())

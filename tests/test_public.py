@@ -1,4 +1,4 @@
-"""What users touch: names, docstrings, light imports, the command."""
+"""The public interface: names, docstrings, light imports, the command."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def test_the_catalog_lists_every_run(tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line with accuracy, interval, n, parameters and seed; unreadable folders below, with the reason."""
+    """The catalogue has a line per run with accuracy, interval, n, parameters and seed; unreadable folders are below, with the reason."""
     (tmp_path / "odd" / "one").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     result = run("catalog", "--folder", tiny_runs, "--folder", tmp_path)
@@ -134,7 +134,7 @@ def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model
 
 
 def test_explain_says_what_it_did_not_read(tiny_run: Path) -> None:
-    """A text beyond the maximum length."""
+    """The command says how many tokens of a long text were not read."""
     result = run("explain", tiny_run, "warm song " * 30)
     assert result.exit_code == 0 and "last 44 tokens were not read" in result.output
 

@@ -41,7 +41,7 @@ def test_a_finished_run_is_given_back_and_nothing_of_it_lost(tmp_path: Path) -> 
 
 
 def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
-    """A folder of something else, a damaged run, a run without its weights; an empty folder is no obstacle."""
+    """A foreign folder, a damaged run and a run without its weights are never replaced; an empty folder may be."""
     folder = tmp_path / "toy" / "ndt-unit-2"
     folder.mkdir(parents=True)
     run = train(toy_recipe(epochs=1), tmp_path, progress=False)
@@ -71,12 +71,12 @@ def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
 def test_what_the_end_would_refuse_is_refused_at_the_start(changes: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An example that cannot be read, a data set that cannot be asked."""
     test, splits = toy_splits()["test"], toy_splits()
-    others = {"three": replace(test, labels=("a", "b", "c")), "pairs": toy_pairs()["test"]}
+    unlike_sets = {"three": replace(test, labels=("a", "b", "c")), "pairs": toy_pairs()["test"]}
 
     def load_split(name: str, split: str) -> datasets.Split:
         if name == "nowhere":
             raise InputError("There is no data set 'nowhere'.")
-        return others.get(name, splits[split])
+        return unlike_sets.get(name, splits[split])
 
     monkeypatch.setattr(datasets, "load_split", load_split)
     with pytest.raises(InputError, match=reason):
@@ -132,11 +132,11 @@ OLD: dict[str, Any] = {
 
 
 def test_an_old_recipe_of_a_hardmax_run_is_read() -> None:
-    """Its shape stood among its settings; the preset says most of it."""
+    """Old recipes list the model's shape among the settings; values equal to the preset's are dropped."""
     assert Recipe.of(OLD) == Recipe.of({"dataset": "imdb", "model": "hardmax-d4-straight", "example": "a song"})
-    other = Recipe.of(OLD | {"layers": 3, "training_temperature": 0.1, "epochs": 2})
-    assert (other.shape, other.epochs) == ({"layers": 3, "training_temperature": 0.1}, 2)
-    assert Recipe.of(other.as_dict()) == other
+    another = Recipe.of(OLD | {"layers": 3, "training_temperature": 0.1, "epochs": 2})
+    assert (another.shape, another.epochs) == ({"layers": 3, "training_temperature": 0.1}, 2)
+    assert Recipe.of(another.as_dict()) == another
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_what_a_hardmax_model_does_not_have_is_refused(values: dict[str, Any], r
 
 
 def test_a_file_may_name_a_hardmax_model(tmp_path: Path) -> None:
-    """What it does not say is as usual for that preset."""
+    """Settings that the file leaves out are those of the preset."""
     path = tmp_path / "own.toml"
     path.write_text('dataset = "toy"\nmodel = "hardmax-d8-raw"\nepochs = 2\n[shape]\nlayers = 3\n')
     recipe = Recipe.read(path, seed=1)

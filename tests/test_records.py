@@ -56,14 +56,14 @@ def reported(folder: Path) -> None:
 
 
 def of_notebook(folder: Path) -> None:
-    shown = draw(RUN, "verdict", text=TEXT)._repr_mimebundle_()["text/html"]
-    found = re.search(r"data:image/png;base64,([^\"]+)", shown)
-    assert found
-    (folder / "cell.png").write_bytes(base64.b64decode(found[1]))
+    html = draw(RUN, "verdict", text=TEXT)._repr_mimebundle_()["text/html"]
+    image = re.search(r"data:image/png;base64,([^\"]+)", html)
+    assert image
+    (folder / "cell.png").write_bytes(base64.b64decode(image[1]))
 
 
 def of_paper(folder: Path) -> None:
-    """As `sentviz export --paper` writes the figures and tables of a paper."""
+    """Write the figures and tables of a paper as `sentviz export --paper` does."""
     figure = draw(RUN, "lambda")
     _write(figure, folder)
     _write(Table("numbers", "Numbers", figure.frame, "Of a run."), folder)

@@ -1,4 +1,4 @@
-"""What is said beside an answer, and what a run has to hold for it."""
+"""Notices shown with an answer, and the files that a run needs for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_temperature_that_is_none_is_refused(temperature: float, tiny_run: Pat
 
 
 def test_a_text_whose_end_was_not_counted_says_so(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a text as long as the longest one that is tokenized, more may have been cut off than its tokens tell."""
+    """Of a text at the tokenizer's length limit, the notice says that the cut text was not counted."""
     trace = Run.open(tiny_run).example().replace(dropped=3)
     monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text) + 1)
     assert "the last 3 were not read." in dict(remarks(trace, Run.open(tiny_run)))["cut"]
@@ -47,7 +47,7 @@ def test_whether_a_run_reads_pairs_is_what_its_data_set_says(tiny_run: Path, tmp
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "script"),
     [
         ("not bad at all", "en"),
         ("나쁘지 않은 영화", "ko"),
@@ -57,18 +57,18 @@ def test_whether_a_run_reads_pairs_is_what_its_data_set_says(tiny_run: Path, tmp
         (":-) 10/10", ""),
     ],
 )
-def test_the_letters_tell_what_a_text_is_written_in(text: str, found: str) -> None:
+def test_the_letters_tell_what_a_text_is_written_in(text: str, script: str) -> None:
     """French and English share their letters: what is told is the script."""
-    assert written_in(text) == found
+    assert written_in(text) == script
 
 
 def test_a_text_in_other_letters_than_the_model_learned_is_said_to_mean_nothing() -> None:
     run = store.find("sst2/ndt-unit-2")
     model = sentviz.load(run.name)
-    said = {
+    warned = {
         text: " ".join(sentence for _, sentence in remarks(model.trace(text), run))
         for text in ("나쁘지 않은 영화", "не плохо", "10/10", "nice")
     }
-    assert "learned from English, and this text is Korean: its answer means nothing" in said["나쁘지 않은 영화"]
-    assert "in letters that English is not written in" in said["не плохо"]
-    assert not any("means nothing" in said[text] for text in ("10/10", "nice"))
+    assert "learned from English, and this text is Korean: its answer means nothing" in warned["나쁘지 않은 영화"]
+    assert "in letters that English is not written in" in warned["не плохо"]
+    assert not any("means nothing" in warned[text] for text in ("10/10", "nice"))

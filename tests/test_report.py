@@ -35,16 +35,16 @@ def run(tiny_run: Path) -> Run:
     return Run.open(tiny_run)
 
 
-def told(model: Model, text: str) -> Trace:
+def with_scores(model: Model, text: str) -> Trace:
     """A trace with its removal scores."""
     return explained(model, model.trace(text))
 
 
 def figures(page: str) -> list[dict[str, Any]]:
-    """What the page draws."""
-    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
-    assert found
-    drawn: list[dict[str, Any]] = json.loads(found[1])
+    """Return the figures that the page draws."""
+    script = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    assert script
+    drawn: list[dict[str, Any]] = json.loads(script[1])
     return drawn
 
 
@@ -55,29 +55,29 @@ def words(page: str) -> str:
 
 
 def test_the_report_holds_everything(run: Run, tiny_model: Model) -> None:
-    """Sentence, verdict, remarks, a strip for each score at hand, effective and component maps of both layers, provenance."""
-    trace = told(tiny_model, "a warm, clever song")
+    """The report has sentence, verdict, notices, a strip per available score, maps of both layers, and provenance."""
+    trace = with_scores(tiny_model, "a warm, clever song")
     page = report_html(trace, run)
-    drawn, said = figures(page), words(page)
+    drawn, text = figures(page), words(page)
     titles = [figure["layout"].get("title", {}).get("text", "") for figure in drawn]
     for kind in ("Effective attention", "A₁", "A₂"):
         for layer in (1, 2):
             assert f"{kind} · layer {layer} · mean over heads" in titles
     for score in ("Word removal", "Attention received", "First-layer importance", "Component difference", "Attention rollout"):
-        assert score in said
-    assert "Integrated gradients" not in said  # nobody asked the model
+        assert score in text
+    assert "Integrated gradients" not in text  # the model is not run for the report
     for part in (trace.text, f"{trace.label.capitalize()}, ", run.digest, "seed 0", "Calibrated on validation", "toy", "λ of layer 2"):
-        assert part in said, part
-    assert f"{run.metrics()['test']['accuracy']['value']:.2%}" in said
+        assert part in text, part
+    assert f"{run.metrics()['test']['accuracy']['value']:.2%}" in text
     assert len({figure["id"] for figure in drawn}) == len(drawn) == page.count('class="plot"')
 
 
 def test_scores_are_chosen(run: Run, tiny_model: Model) -> None:
-    """Only those that are named, in that order; one that is not to be had is a mistake."""
+    """Only the named scores are shown, in that order; an unavailable score is an error."""
     trace = explained(tiny_model, tiny_model.trace("a warm, clever song"), ["removal", "gradient"])
-    said = words(report_html(trace, run, scores=["gradient", "removal"]))
-    assert 0 < said.index("Gradient × input") < said.index("Word removal")
-    assert "Attention received" not in said
+    text = words(report_html(trace, run, scores=["gradient", "removal"]))
+    assert 0 < text.index("Gradient × input") < text.index("Word removal")
+    assert "Attention received" not in text
     with pytest.raises(InputError, match="Integrated gradients asks the model"):
         report_html(trace, run, scores=["integrated-gradients"])
 
@@ -89,12 +89,12 @@ def test_a_score_that_fails_is_said_in_its_place(run: Run, tiny_model: Model, mo
         raise InputError(f"No {name} <today>.")
 
     monkeypatch.setattr(sentence, "strip", refuse)
-    assert "No received <today>." in words(report_html(told(tiny_model, "a warm song"), run))
+    assert "No received <today>." in words(report_html(with_scores(tiny_model, "a warm song"), run))
 
 
 def test_plotly_is_there_once_and_nothing_is_asked_of_the_network(run: Run, tiny_model: Model) -> None:
     """One copy, a policy without sources or eval, no address in an attribute."""
-    page = report_html(told(tiny_model, "a warm song"), run)
+    page = report_html(with_scores(tiny_model, "a warm song"), run)
     assert page.count("plotly.js v") <= 2 and 3e6 < len(page) < 7e6
     head = page.split("<body>")[0]
     assert "default-src 'none'" in head and "unsafe-eval" not in head and "script-src 'sha256-" in head
@@ -102,8 +102,8 @@ def test_plotly_is_there_once_and_nothing_is_asked_of_the_network(run: Run, tiny
 
 
 def test_a_hostile_text_stays_text(run: Run, tiny_model: Model) -> None:
-    """It adds no element to those of a harmless text, and is there as it was written."""
-    page = report_html(told(tiny_model, HOSTILE), run)
+    """A hostile text adds no element to those of a harmless one, and is shown as it was written."""
+    page = report_html(with_scores(tiny_model, HOSTILE), run)
     body = page.split("<body>")[1].split('<script type="application/json"')[0]
     assert not re.search(r"<(?:script|img|!--)", body)
     assert HOSTILE in words(page)
@@ -113,26 +113,26 @@ def test_a_hostile_text_stays_text(run: Run, tiny_model: Model) -> None:
 
 def test_remarks_say_what_must_be_said(run: Run, tiny_model: Model) -> None:
     """Unknown words, what was cut off, an intervention; the calibrated probability always."""
-    assert [*map(bool, remarks(told(tiny_model, "a warm, clever song"), run))] == [True]
-    assert any("knows none" in line for _, line in remarks(told(tiny_model, "quux zork"), run))
-    assert any("were not read" in line for _, line in remarks(told(tiny_model, "warm song " * 30), run))
+    assert [*map(bool, remarks(with_scores(tiny_model, "a warm, clever song"), run))] == [True]
+    assert any("knows none" in line for _, line in remarks(with_scores(tiny_model, "quux zork"), run))
+    assert any("were not read" in line for _, line in remarks(with_scores(tiny_model, "warm song " * 30), run))
     lambdas = [[1, 0], [1, np.nan]]
     changed = explained(tiny_model, tiny_model.trace("a warm song", lambdas=lambdas), lambdas=lambdas)
     assert any("intervention" in line for _, line in remarks(changed, run))
 
 
 def test_a_cells_arithmetic(run: Run, tiny_model: Model) -> None:
-    """Its steps as a list, its place in words."""
-    trace = told(tiny_model, "a warm song")
-    one = cell(tiny_model, trace, 1, 0, 1, 2)
-    said = words(report_html(trace, run, arithmetic=one))
-    assert "Layer 2, head 1: query “warm” (2), key “song” (3)." in said
-    assert all(step in said for step in one.steps())
+    """The arithmetic's steps are a list, and its place is given in words."""
+    trace = with_scores(tiny_model, "a warm song")
+    arithmetic = cell(tiny_model, trace, 1, 0, 1, 2)
+    text = words(report_html(trace, run, arithmetic=arithmetic))
+    assert "Layer 2, head 1: query “warm” (2), key “song” (3)." in text
+    assert all(step in text for step in arithmetic.steps())
 
 
 def test_many_maps_are_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the limit the components go first, and that is said."""
-    trace = told(tiny_model, "a warm song")
+    trace = with_scores(tiny_model, "a warm song")
     monkeypatch.setattr(report, "MAX_MAPS", 4)
     page = report_html(trace, run)
     assert "The components' maps are left out." in words(page)
@@ -142,8 +142,8 @@ def test_many_maps_are_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.
 def test_a_run_of_one_component(tiny_runs: Path) -> None:
     """No component maps, no component score."""
     plain = Run.open(tiny_runs / "toy" / "vanilla-matched")
-    said = words(report_html(plain.example(), plain))
-    assert "Component" not in said and "λ of layer" not in said
+    text = words(report_html(plain.example(), plain))
+    assert "Component" not in text and "λ of layer" not in text
 
 
 def test_the_command_writes_it(tiny_run: Path, tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_the_command_writes_it(tiny_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     done = CliRunner().invoke(main, ["report", str(tiny_run), "a warm, clever song", "-o", str(out)])
     assert done.exit_code == 0, done.output
-    said = words(out.read_text(encoding="utf-8"))
-    assert all(score.title in said for score in SCORES.values()) and "One weight in numbers" in said
+    text = words(out.read_text(encoding="utf-8"))
+    assert all(score.title in text for score in SCORES.values()) and "One weight in numbers" in text
     for arguments in ((str(tiny_run), " "), ("toy/none", "a song")):
         failed = CliRunner().invoke(main, ["report", *arguments, "-o", str(tmp_path / "none.html")])
         assert failed.exit_code != 0 and "Traceback" not in failed.output and failed.output.startswith("Error: ")

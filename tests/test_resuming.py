@@ -55,7 +55,7 @@ def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mak
         monkeypatch.setattr(Lexicon, "load", lambda name: Lexicon.of("own", pd.DataFrame({"term": ["warm"], "polarity": [3.0]})))
     source: Path | None = request.getfixturevalue("bert") if model == "bert-all" else None
 
-    def made(folder: Path) -> Trainer:
+    def build(folder: Path) -> Trainer:
         if source is not None:
             from sentviz.training.foreign import ForeignSubject
 
@@ -66,22 +66,22 @@ def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mak
         recipe = hardmax_recipe(epochs=3, keep_epochs=2) if hard else toy_recipe(model, dropout=0.3, keep_epochs=2)
         return Trainer(subject_of(recipe), folder)
 
-    return made
+    return build
 
 
-def same(one: Trainer, two: Trainer) -> None:
+def same(first: Trainer, two: Trainer) -> None:
     """Weights, best weights, kept ones, optimizer state, history and progress are equal bit for bit."""
-    assert one.epochs.keys() == two.epochs.keys()
-    states: list[tuple[dict[str, Tensor], dict[str, Tensor]]] = [(one.best_state, two.best_state)]
-    states += [(dict(one.subject.network.state_dict()), dict(two.subject.network.state_dict()))]
-    states += [(one.epochs[epoch], two.epochs[epoch]) for epoch in one.epochs]
+    assert first.epochs.keys() == two.epochs.keys()
+    states: list[tuple[dict[str, Tensor], dict[str, Tensor]]] = [(first.best_state, two.best_state)]
+    states += [(dict(first.subject.network.state_dict()), dict(two.subject.network.state_dict()))]
+    states += [(first.epochs[epoch], two.epochs[epoch]) for epoch in first.epochs]
     for ours, theirs in states:
         assert ours.keys() == theirs.keys()
         assert all(torch.equal(ours[k], theirs[k]) for k in ours)
-    moments = [t.subject.optimizer.state_dict()["state"] for t in (one, two)]
+    moments = [t.subject.optimizer.state_dict()["state"] for t in (first, two)]
     assert all(torch.equal(moments[0][i][k], moments[1][i][k]) for i in moments[0] for k in moments[0][i])
-    assert one.at.history == two.at.history
-    assert (one.at.step, one.at.best, one.at.since_best, one.at.stopped) == (
+    assert first.at.history == two.at.history
+    assert (first.at.step, first.at.best, first.at.since_best, first.at.stopped) == (
         two.at.step,
         two.at.best,
         two.at.since_best,
@@ -113,7 +113,7 @@ def straight(make: Make, tmp_path: Path, request: pytest.FixtureRequest, uninter
 def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp_path: Path) -> None:
     """Stopped within an epoch, at its end, and again; each new trainer knows only the resume point."""
     for until in (0, 3, 10, 17, None):
-        torch.rand(7)  # whatever else the process drew
+        torch.rand(7)  # numbers that the rest of the process may draw
         broken = make(tmp_path / "broken")
         assert broken.resume() == (until != 0)
         broken.fit(progress=False, until=until)
@@ -132,7 +132,7 @@ def test_ctrl_c_within_a_step_loses_nothing(make: Make, straight: Trainer, tmp_p
 
 @pytest.mark.parametrize("place", ["collate", "evaluate"])
 def test_ctrl_c_elsewhere_loses_nothing(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the forward pass, or in a validation."""
+    """Training that is interrupted before the forward pass or in validation and then resumed equals uninterrupted training."""
     straight = straight_on(toy_trainer(tmp_path / "straight", dropout=0.3))
     interrupt(monkeypatch, OWNERS[place], place, 3, lambda: toy_trainer(tmp_path / "broken", dropout=0.3))
     again = toy_trainer(tmp_path / "broken", dropout=0.3)
@@ -157,7 +157,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int,
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, straight: Trainer, tmp_path: Path) -> None:
-    """What the system says where a file may grow no more; going on from the older point gives the same run."""
+    """The system's message for a full disk is one sentence; resuming from the older point gives the same run."""
     make(tmp_path / "broken").fit(progress=False, until=6)
     second = make(tmp_path / "broken")
     second.resume()
@@ -303,7 +303,7 @@ def test_ctrl_c_again_does_not_cut_the_resume_point(tmp_path: Path, monkeypatch:
 
 
 def test_a_corrected_example_goes_on_from_the_resume_point(tmp_path: Path) -> None:
-    """What a run shows and what else it is asked do not decide what it learned."""
+    """A changed example or transfer set does not prevent resuming, because neither changes the training."""
     folder = tmp_path / "toy" / "ndt-unit-2"
     toy_trainer(folder).fit(progress=False, until=15)
     trainer = toy_trainer(folder, example="a warm song", transfer="elsewhere")

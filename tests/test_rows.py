@@ -35,12 +35,12 @@ def rows(model: Model) -> Rows:
 
 
 def test_rows_are_what_predict_says(model: Model, rows: Rows) -> None:
-    """Every derived column against its definition, row by row."""
-    said = model.predict(list(TEXTS))
+    """Every derived column equals its definition, row by row."""
+    predicted = model.predict(list(TEXTS))
     for i, row in enumerate(rows.frame.to_dict("records")):
-        shares = [said.loc[i, name] for name in model.labels]
+        shares = [predicted.loc[i, name] for name in model.labels]
         assert [row["p0"], row["p1"]] == pytest.approx(shares, abs=1e-6)
-        assert model.labels[row["predicted"]] == said.loc[i, "label"]
+        assert model.labels[row["predicted"]] == predicted.loc[i, "label"]
         assert row["confidence"] == pytest.approx(max(shares), abs=1e-6)
         assert row["right"] == (row["label"] == row["predicted"])
         if row["label"] < 0:
@@ -55,8 +55,8 @@ def test_stored_rows_are_the_run_s_predictions(tiny_run: Path) -> None:
     run = Run.open(tiny_run)
     rows = stored(run)
     counts = np.zeros((len(rows.classes),) * 2, dtype=int)
-    for label, said in zip(rows.labels, rows.predicted, strict=True):
-        counts[label, said] += 1
+    for label, predicted_class in zip(rows.labels, rows.predicted, strict=True):
+        counts[label, predicted_class] += 1
     assert counts.tolist() == run.metrics()["test"]["confusion"]
     assert not rows.has_text
     ids = list(rows.frame["id"])
@@ -69,14 +69,14 @@ def test_stored_rows_are_the_run_s_predictions(tiny_run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"), [("negative", np.nan, "probabilities"), ("label", 7, "labels"), ("negative", 3.0, "probabilities")]
+    ("column", "value", "message"), [("negative", np.nan, "probabilities"), ("label", 7, "labels"), ("negative", 3.0, "probabilities")]
 )
-def test_damaged_predictions_are_named(tiny_run: Path, monkeypatch: pytest.MonkeyPatch, column: str, value: float, said: str) -> None:
+def test_damaged_predictions_are_named(tiny_run: Path, monkeypatch: pytest.MonkeyPatch, column: str, value: float, message: str) -> None:
     run = Run.open(tiny_run)
     frame = run.frame("test.parquet")
     frame.loc[2, column] = value
     monkeypatch.setattr(store, "read_table", lambda file: frame)
-    with pytest.raises(RunError, match=f"test.parquet is damaged: some of its {said}"):
+    with pytest.raises(RunError, match=f"test.parquet is damaged: some of its {message}"):
         stored(run)
     monkeypatch.setattr(store, "read_table", lambda file: frame.drop(columns=column))
     with pytest.raises(RunError, match=f"no column '{column}'"):
@@ -86,7 +86,9 @@ def test_damaged_predictions_are_named(tiny_run: Path, monkeypatch: pytest.Monke
 def test_a_threshold_moves_the_second_class(rows: Rows) -> None:
     moved = rows.at_threshold(0.3)
     assert moved.predicted.tolist() == [int(p >= 0.3) for p in rows.probabilities[:, 1]]
-    assert moved.frame["right"].tolist() == [label == said for label, said in zip(moved.labels, moved.predicted, strict=True)]
+    assert moved.frame["right"].tolist() == [
+        label == predicted_class for label, predicted_class in zip(moved.labels, moved.predicted, strict=True)
+    ]
     assert rows.at_threshold(-1) is rows
     assert rows.about == f"own file n = {len(rows)}" and moved.about == f"{rows.about}, {rows.classes[1]} said from probability 0.3 on"
     assert replace(rows, over="official_test").about.startswith("official test n = ")
@@ -105,9 +107,9 @@ def test_the_loss_of_stored_answers_ends_where_their_decimals_do(tiny_run: Path,
 def test_cells_bands_and_tags_pick_the_rows_that_a_loop_picks(rows: Rows) -> None:
     records = rows.frame.to_dict("records")
     for label in (0, 1):
-        for said in (0, 1):
-            wanted = [row["label"] == label and row["predicted"] == said for row in records]
-            assert Slice.parse(f"cell={label},{said}").mask(rows).tolist() == wanted
+        for predicted_class in (0, 1):
+            wanted = [row["label"] == label and row["predicted"] == predicted_class for row in records]
+            assert Slice.parse(f"cell={label},{predicted_class}").mask(rows).tolist() == wanted
     low, high = np.quantile(rows.probabilities[:, 1], [0.2, 0.7])
     wanted = [low <= row["p1"] <= high for row in records]
     assert Slice("p", f"1:{low}-{high}").mask(rows).tolist() == wanted
@@ -116,18 +118,20 @@ def test_cells_bands_and_tags_pick_the_rows_that_a_loop_picks(rows: Rows) -> Non
 
 @pytest.mark.parametrize("word", ["dull", "isn", "isn't", "멋진", "it", "dull's"])
 def test_a_word_is_a_whole_word(rows: Rows, word: str) -> None:
-    """Against Python's own regular expressions on each text: letters and inner apostrophes belong to a word."""
-    found = [word in [w.strip("'’") for w in re.findall(r"[\w'’]+", text.casefold())] for text in TEXTS]
-    assert Slice("word", word).mask(rows).tolist() == found
+    """Slices by word equal Python's regular expressions on each text; letters and inner apostrophes belong to a word."""
+    has_word = [word in [w.strip("'’") for w in re.findall(r"[\w'’]+", text.casefold())] for text in TEXTS]
+    assert Slice("word", word).mask(rows).tolist() == has_word
     inside = Slice("word", f"{word}@0,1").mask(rows)
-    assert inside.tolist() == [f and label == 0 and said == 1 for f, label, said in zip(found, rows.labels, rows.predicted, strict=True)]
+    assert inside.tolist() == [
+        f and label == 0 and predicted_class == 1 for f, label, predicted_class in zip(has_word, rows.labels, rows.predicted, strict=True)
+    ]
 
 
 def test_agreement_needs_the_same_rows(rows: Rows) -> None:
-    other = rows.at_threshold(0.0)
-    parts = {name: Slice("agree", name).mask(rows, other) for name in AGREE}
+    moved = rows.at_threshold(0.0)
+    parts = {name: Slice("agree", name).mask(rows, moved) for name in AGREE}
     assert (np.sum(list(parts.values()), axis=0) == 1).all()
-    first, second = rows.frame["right"].to_numpy(), other.frame["right"].to_numpy()
+    first, second = rows.frame["right"].to_numpy(), moved.frame["right"].to_numpy()
     assert parts["first"].tolist() == [a and not b for a, b in zip(first, second, strict=True)]
     with pytest.raises(InputError, match="second run on the same rows"):
         Slice("agree", "first").mask(rows, None)
@@ -169,7 +173,7 @@ PIECES = [*"=,:.;@-0123456789", "cell", "word", "p", "agree", "tag", "lasso", "f
     st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=30),
 )
 def test_any_text_is_a_part_or_one_sentence(rows: Rows, begin: str, rest: str) -> None:
-    """What a link may carry: refused, or said in words, and then rows or a sentence."""
+    """Any text of a link is refused in a sentence, or is a slice that can be said in words and gives rows or a sentence."""
     points = pd.DataFrame({"id": rows.frame["id"], "x": 0.5, "y": 0.5})
     try:
         part = Slice.parse(begin + rest)
@@ -192,7 +196,7 @@ def test_slices_that_do_not_fit_the_rows_say_so(rows: Rows) -> None:
 
 
 def test_a_search_is_linear_and_a_bad_pattern_is_one_sentence(rows: Rows) -> None:
-    """The pattern that hangs a backtracking engine returns at once; what is no pattern is named."""
+    """A pattern that hangs a backtracking engine returns at once; an invalid pattern is named."""
     long = Rows(rows.run, "", "mine", rows.classes, rows.frame.assign(text="a" * 60 + "!"))
     assert not matching(long, "(a+)+$").any()
     for pattern in ("(a", "[", "(?<=a)b", r"\1"):
@@ -204,11 +208,11 @@ def test_rows_that_cannot_be_read_hold_up_no_other(model: Model) -> None:
     """Wherever they stand; the others are answered as without them, and a sentence names which and why."""
     texts = [*TEXTS[:3], "\n", *TEXTS[3:6], "", "  "]
     frame = pd.DataFrame({"id": [f"r{i}" for i in range(len(texts))], "text": texts, "label": 0, "tag": "plain"})
-    kept = frame[[text in TEXTS and bool(text.strip()) for text in texts]]
-    found, alone = predicted(model, "digest", frame, "mine"), predicted(model, "digest", kept, "mine")
-    pd.testing.assert_frame_equal(found.frame, alone.frame)
-    assert set(found.unread) == set(frame["id"]) - set(kept["id"]) and not alone.unread
-    said = unread(found)
-    assert all(name in said for name in found.unread) and said.count("cannot read") == len(set(found.unread.values()))
+    readable = frame[[text in TEXTS and bool(text.strip()) for text in texts]]
+    answered, alone = predicted(model, "digest", frame, "mine"), predicted(model, "digest", readable, "mine")
+    pd.testing.assert_frame_equal(answered.frame, alone.frame)
+    assert set(answered.unread) == set(frame["id"]) - set(readable["id"]) and not alone.unread
+    note = unread(answered)
+    assert all(name in note for name in answered.unread) and note.count("cannot read") == len(set(answered.unread.values()))
     with pytest.raises(InputError, match="can read none of these rows"):
         predicted(model, "digest", frame.iloc[[7, 8]], "mine")

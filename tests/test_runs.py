@@ -230,9 +230,9 @@ WORDS = pd.DataFrame({"word": ["warm"], "label": [0], "predicted": [0], "count":
 def test_tables_measured_side_by_side_are_both_kept(root: Path) -> None:
     """Two measurements open the run; the slower one knows nothing of the other's table, which stays."""
     folder = root / "toy/ndt-unit-2"
-    one, other = Run.open(folder), Run.open(folder)
-    store.attach(one, "heads.parquet", HEADS)
-    assert {"heads.parquet", "words.parquet"} <= store.attach(other, "words.parquet", WORDS).config["files"].keys()
+    first, second = Run.open(folder), Run.open(folder)
+    store.attach(first, "heads.parquet", HEADS)
+    assert {"heads.parquet", "words.parquet"} <= store.attach(second, "words.parquet", WORDS).config["files"].keys()
     assert len(Run.open(folder).frame("heads.parquet")) == 1
 
 
@@ -319,7 +319,7 @@ def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.M
 
 
 def names(folder: Path) -> list[str]:
-    """What lies in a folder, hidden entries too."""
+    """Return the entries of a folder, including hidden ones."""
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -356,17 +356,17 @@ def test_writing_puts_the_old_folder_back_when_the_end_fails(tmp_path: Path, mon
 
 
 def test_folders_of_a_write_in_progress_are_no_runs(root: Path) -> None:
-    """Hidden and temporary folders do not show; a stray file or an empty folder is no crash."""
+    """Hidden and temporary folders are not listed; a stray file or an empty folder does no harm."""
     shutil.copytree(root / "toy/ndt-unit-2", root / "toy" / ".ndt-unit-2.tmp-abc")
     (root / "toy" / "notes.txt").write_text("x")
     (root / "toy" / "empty").mkdir()
-    found = store.runs([root])
-    assert {"toy/ndt-unit-2", "toy/vanilla-matched", "toy/empty"} == {n for n in found if n.startswith("toy/")}
-    assert isinstance(found["toy/empty"], RunError)
+    listed = store.runs([root])
+    assert {"toy/ndt-unit-2", "toy/vanilla-matched", "toy/empty"} == {n for n in listed if n.startswith("toy/")}
+    assert isinstance(listed["toy/empty"], RunError)
 
 
 def test_a_digest_tells_runs_apart(root: Path) -> None:
-    """It changes with config.json, and so with anything a run holds."""
+    """The digest changes with config.json, and therefore with any file of the run."""
     first = Run.open(root / "toy/ndt-unit-2").digest
     assert first != Run.open(root / "toy/vanilla-matched").digest and len(first) == 12
     resealed(root / "toy/ndt-unit-2", "metrics.json")

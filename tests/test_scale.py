@@ -23,20 +23,20 @@ def test_equal_steps_are_equal_odds_and_equal_factors() -> None:
 
 def test_what_is_surer_than_four_nines_shares_a_colour() -> None:
     """Rounded to 1 or not: the scale ends at 99.99% and never says 100%."""
-    found = scaled([0.5, 0.99995, 1.0], "confidence", LOOK)
-    assert found.places[1] == found.places[2] == 1
-    assert found.ticks[2] == "99.99%"
+    scale = scaled([0.5, 0.99995, 1.0], "confidence", LOOK)
+    assert scale.places[1] == scale.places[2] == 1
+    assert scale.ticks[2] == "99.99%"
 
 
 @pytest.mark.parametrize("kind", ["confidence", "length"])
 def test_one_value_is_one_colour(kind: str) -> None:
-    found = scaled([1.0, 1.0], kind, LOOK)
-    assert found.places.tolist() == [0, 0]
-    assert len(set(found.ticks)) == 1
+    scale = scaled([1.0, 1.0], kind, LOOK)
+    assert scale.places.tolist() == [0, 0]
+    assert len(set(scale.ticks)) == 1
 
 
 def test_the_faintest_colour_can_be_told_from_the_paper() -> None:
-    """Contrast of at least 1.8 between the least value and the paper."""
+    """The colour of the least value has a contrast of at least 1.8 with the paper."""
     for theme in ("light", "dark"):
         look = palette(theme)  # type: ignore[arg-type]
         first, paper = (_luminance(colour) for colour in (scaled([1.0], "length", look).stops[0], look.paper))

@@ -1,4 +1,4 @@
-"""What a run's files must hold: every shipped run does, and every way of breaking them is one sentence."""
+"""The schema of a run's files: every shipped run fits it, and every way of breaking a file gives one sentence."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def shelf(tiny_run: Path, tmp_path: Path) -> Path:
 def test_nested_values_are_held_against_their_types() -> None:
     fits([1, 2.5], list[float])
     fits({"x": ["y"]}, dict[str, list[str]])
-    for value, kind, said in (
+    for value, kind, message in (
         ([1, "x"], list[int], "1 must be a whole number, not 'x'"),
         ({"x": [True]}, dict[str, list[int]], "x.0 must be a whole number, not True"),
         ("x" * 99, float, "it must be a number, not 'xxx"),
         (None, dict[str, str], "it must be a table, not None"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             fits(value, kind)
 
 
 def test_every_shipped_run_is_as_declared() -> None:
     """Nothing that ships is refused, so the declarations ask for no more than was written."""
-    found = {name: run for name, run in runs().items() if "toy/" not in name}
-    assert [str(error) for error in found.values() if isinstance(error, RunError)] == []
-    for run in [run for run in found.values() if isinstance(run, Run)][::25]:
+    shipped = {name: run for name, run in runs().items() if "toy/" not in name}
+    assert [str(error) for error in shipped.values() if isinstance(error, RunError)] == []
+    for run in [run for run in shipped.values() if isinstance(run, Run)][::25]:
         run.check(*(file for file in run.config["files"] if not file.startswith("epochs/")))
 
 
@@ -52,14 +52,14 @@ def ways(shelf: Path) -> Iterator[Damage]:
 @pytest.mark.slow
 def test_a_field_of_another_type_is_found_where_the_file_is_read(shelf: Path, tiny_run: Path) -> None:
     """Every field of config.json and metrics.json, and every column: refused, or read as if nothing had happened."""
-    folder, refused, taken = shelf / "toy" / "ndt-unit-2", 0, set[str]()
+    folder, refused, accepted = shelf / "toy" / "ndt-unit-2", 0, set[str]()
     whole = {file: (tiny_run / file).read_bytes() for file in ("config.json", "metrics.json", "history.parquet", "test.parquet")}
     for damage in [damage for damage in ways(shelf) if damage.file in whole]:
         damage.apply(shelf)
         try:
             run = Run.open(folder)
             run.check("metrics.json", "history.parquet", "test.parquet")
-            taken.add(f"{damage.file}: {damage.kind}")
+            accepted.add(f"{damage.file}: {damage.kind}")
         except RunError as error:
             assert str(error).startswith("toy/ndt-unit-2") or "is not a run" in str(error), damage
             assert "\n" not in str(error)
@@ -81,7 +81,7 @@ def test_a_field_of_another_type_is_found_where_the_file_is_read(shelf: Path, ti
         "positive",
     ]
     free.append("one row")
-    assert not [one for one in taken if not any(word in one for word in free)]
+    assert not [place for place in accepted if not any(word in place for word in free)]
 
 
 @pytest.mark.parametrize("file", sorted(TABLES))

@@ -35,7 +35,7 @@ from sentviz.serving.corpus.output import Job, Scored, Wishes, part_name, prepar
 from sentviz.serving.corpus.summary import heads, totals, words
 from tests.makers import BAD, GOOD, NOUNS
 
-TEXTS = [f"the {noun} was {one} and {two}" for noun in NOUNS for one in GOOD[:3] for two in BAD[:3]]
+TEXTS = [f"the {noun} was {good} and {bad}" for noun in NOUNS for good in GOOD[:3] for bad in BAD[:3]]
 ALL = Wishes(vectors=True, attention=True, words=True)
 
 
@@ -67,7 +67,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def table(folder: Path) -> pd.DataFrame:
-    """What pandas reads of it."""
+    """Return the output as pandas reads it."""
     return pd.read_parquet(folder)
 
 
@@ -95,19 +95,19 @@ def test_ranges_of_a_csv_are_its_rows(size: int, end: str, tmp_path: Path) -> No
 
 
 def test_a_quote_that_never_closes_costs_its_rows_only(tmp_path: Path) -> None:
-    """What follows within the longest cell there is goes with it, what comes after is read; ranges agree."""
+    """Text after an open quote is lost up to the longest cell, later rows are read, and reading by ranges gives the same rows."""
     path = tmp_path / "a.csv"
     path.write_text('text\ngood\n"open\n' + "a line of some length\n" * 8_000 + "last\n")
     whole = [rows_of(s, p) for s in [survey("a", path)] for p in s.pieces]
     parts = [rows_of(s, p) for s in [survey("a", path, rows=7)] for p in s.pieces]
-    one, other = (pd.concat(some, ignore_index=True) for some in (whole, parts))
-    pd.testing.assert_frame_equal(one, other)
-    assert one["text"].iloc[0] == "good" and one["text"].iloc[-1] == "last" and (one["problem"] != "").sum() == 1
+    at_once, by_ranges = (pd.concat(some, ignore_index=True) for some in (whole, parts))
+    pd.testing.assert_frame_equal(at_once, by_ranges)
+    assert at_once["text"].iloc[0] == "good" and at_once["text"].iloc[-1] == "last" and (at_once["problem"] != "").sum() == 1
 
 
 @pytest.mark.parametrize("content", [b"x,y\na warm caf\xe9,1\na dull soup,2\n", b"x,y\n1,a warm \xff\n2,\n"])
 def test_the_column_is_guessed_among_cells_in_another_encoding(content: bytes, tmp_path: Path) -> None:
-    """Of the first rows, which have a problem each where the text is concerned."""
+    """The text column is guessed from the first rows, each with a problem if its text is in another encoding."""
     path = tmp_path / "a.csv"
     path.write_bytes(content)
     source = survey("a.csv", path)
@@ -124,7 +124,7 @@ def test_lines_are_rows(tmp_path: Path) -> None:
 
 
 def test_files_are_found_once_by_names_that_tell_them_apart(files: Path) -> None:
-    """Folders, patterns and files."""
+    """Folders, patterns and files give each input once, under distinct names."""
     names = ["a.csv", "b.tsv", "d.jsonl", "deep/c.parquet"]
     assert list(found([files])) == names == list(found([files / "deep", files / "a.csv", files]))
     assert list(found([f"{files}/*.?sv"])) == names[:2]
@@ -145,11 +145,11 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("name", "content", "options", "said"), MISTAKES.values(), ids=MISTAKES)
-def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: str, options: dict[str, str], said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "content", "options", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: str, options: dict[str, str], message: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         survey(name, path, **options)  # type: ignore[arg-type]
 
 
@@ -161,7 +161,7 @@ def test_labels_are_names_or_numbers() -> None:
 
 
 def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    """Against `Model.predict` and the pooled vectors of `Model.forward`; file and row say which."""
+    """Scores equal `Model.predict`, and vectors the pooled ones of `Model.forward`; file and row identify the input."""
     scored = score(run, [files], tmp_path / "out.parquet", text="review", label="label", wishes=ALL, rows=20)
     frame = table(scored.folder)
     assert frame.groupby("file").size().to_dict() == {"a.csv": 45, "b.tsv": 45, "deep/c.parquet": 45, "d.jsonl": 10} and scored.n == 145
@@ -188,8 +188,8 @@ def test_parts_say_what_they_are_of(run: Run, files: Path, tmp_path: Path) -> No
     """Run, version, file and rows; the parts are one data set."""
     scored = score(run, [files / "a.csv"], tmp_path / "out", rows=20)
     about = [json.loads(pq.read_schema(part).metadata[b"sentviz"]) for part in scored.parts]
-    assert [(one["first"], one["rows"]) for one in about] == [(0, 20), (20, 20), (40, 5)]
-    assert {(one["digest"], one["input"]["name"]) for one in about} == {(run.digest, "a.csv")}
+    assert [(entry["first"], entry["rows"]) for entry in about] == [(0, 20), (20, 20), (40, 5)]
+    assert {(entry["digest"], entry["input"]["name"]) for entry in about} == {(run.digest, "a.csv")}
     assert pq.read_table(scored.folder).num_rows == 45
 
 
@@ -197,14 +197,14 @@ def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeyp
     """Stopped after two parts, with a third half-written and a fourth damaged: only what is missing is scored, and all bytes are those
     of one that was not stopped."""
     whole = score(run, [files], tmp_path / "whole", text="review", wishes=ALL, rows=20).folder
-    asked = Scorer.__call__
+    answer = Scorer.__call__
     calls: list[tuple[int, int]] = []
 
     def ends(self: Scorer, task: tuple[int, int]) -> int:
         if len(calls) == 2:
             raise KeyboardInterrupt
         calls.append(task)
-        return asked(self, task)
+        return answer(self, task)
 
     monkeypatch.setattr(Scorer, "__call__", ends)
     with pytest.raises(KeyboardInterrupt):
@@ -214,32 +214,34 @@ def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeyp
     (tmp_path / "out" / part_name((0, 0))).write_bytes(b"PAR1 no more")
     (tmp_path / "out" / ".abc.part").write_bytes(b"half")
     calls[:] = [(9, 9)] * 3
-    told: list[tuple[int, int]] = []
-    score(run, [files], tmp_path / "out", text="review", wishes=ALL, rows=20, progress=lambda done, total: told.append((done, total)))
-    assert told[0] == (20, 145) and told[-1] == (145, 145)
+    reports: list[tuple[int, int]] = []
+    score(run, [files], tmp_path / "out", text="review", wishes=ALL, rows=20, progress=lambda done, total: reports.append((done, total)))
+    assert reports[0] == (20, 145) and reports[-1] == (145, 145)
     assert (0, 0) in calls and calls.count((0, 1)) == 0 and bytes_of(tmp_path / "out") == bytes_of(whole)
 
 
 def test_an_output_of_anything_else_is_refused(run: Run, tiny_runs: Path, files: Path, tmp_path: Path) -> None:
     """Another run, other wishes, other files, other ranges, a folder of something else: one sentence, and nothing is touched."""
-    out, one = tmp_path / "out", [files / "a.csv"]
-    score(run, one, out, rows=20)
+    out, inputs = tmp_path / "out", [files / "a.csv"]
+    score(run, inputs, out, rows=20)
     before = bytes_of(out)
-    other = next(Run.open(path.parent) for path in sorted(tiny_runs.rglob("config.json")) if Run.open(path.parent).digest != run.digest)
+    second_run = next(
+        Run.open(path.parent) for path in sorted(tiny_runs.rglob("config.json")) if Run.open(path.parent).digest != run.digest
+    )
     with pytest.raises(InputError, match="another run"):
-        score(other, one, out, rows=20)
+        score(second_run, inputs, out, rows=20)
     with pytest.raises(InputError, match="another choice of vectors"):
-        score(run, one, out, rows=20, wishes=Wishes(words=True))
+        score(run, inputs, out, rows=20, wishes=Wishes(words=True))
     with pytest.raises(InputError, match=r"b\.tsv was not among the files"):
         score(run, [files / "a.csv", files / "b.tsv"], out, rows=20)
     with pytest.raises(InputError, match=r"a\.csv was another or read otherwise"):
-        score(run, one, out, rows=21)
+        score(run, inputs, out, rows=21)
     with pytest.raises(InputError, match="was not written by"):
-        score(run, one, files)
+        score(run, inputs, files)
     with (files / "a.csv").open("a") as file:
         file.write("45,a warm song,1\n")
     with pytest.raises(InputError, match=r"a\.csv was another"):
-        score(run, one, out, rows=20)
+        score(run, inputs, out, rows=20)
     assert bytes_of(out) == before
 
 
@@ -278,16 +280,16 @@ def test_what_cannot_be_scored_is_one_sentence(name: str, run: Run, files: Path,
 
 def children(pid: int) -> list[int]:
     """Processes that a process started and that have loaded torch: workers, of which each has a model."""
-    found = []
+    pids = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
                 if parent == pid and "libtorch" in (folder / "maps").read_text():
-                    found.append(int(folder.name))
+                    pids.append(int(folder.name))
             except (OSError, ValueError, IndexError):
                 continue
-    return found
+    return pids
 
 
 @pytest.mark.slow
@@ -303,18 +305,18 @@ def test_two_processes_write_what_one_writes_though_one_is_killed(run: Run, file
             os.kill(workers[0], signal.SIGKILL)
             killed = workers[0]
         time.sleep(0.002)
-    said, _ = work.communicate(timeout=240)
-    assert work.returncode == 0 and "145 rows in 29 parts" in said and killed
+    output, _ = work.communicate(timeout=240)
+    assert work.returncode == 0 and "145 rows in 29 parts" in output and killed
     assert bytes_of(out) == bytes_of(whole)
 
 
 def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pool that breaks at once, four times."""
-    made = []
+    workers = []
 
     class Breaks:
         def __init__(self, *_: object, **__: object) -> None:
-            made.append(self)
+            workers.append(self)
 
         def submit(self, *_: object) -> Future[int]:
             future: Future[int] = Future()
@@ -327,11 +329,11 @@ def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: P
     monkeypatch.setattr(engines, "ProcessPoolExecutor", Breaks)
     with pytest.raises(SentvizError, match="end again and again"):
         score(run, [files / "a.csv"], tmp_path / "out", workers=2)
-    assert len(made) == engines.PATIENCE + 1
+    assert len(workers) == engines.PATIENCE + 1
 
 
 def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, tmp_path: Path) -> None:
-    """What Ray calls, without Ray."""
+    """The class that Ray calls works without Ray."""
     from sentviz.serving.corpus.on_ray import _Actor
 
     source = survey("a.csv", files / "a.csv", rows=20)
@@ -374,10 +376,10 @@ def test_sums_of_parts_are_those_of_the_whole() -> None:
         np.testing.assert_allclose(added.total, whole.total, rtol=1e-12)
         np.testing.assert_allclose(added.squares, whole.squares, rtol=1e-12)
     frame = whole.table(cls=True).set_index(["layer", "head", "measure"])
-    one = each[:, 1, 2, 0]
-    assert frame.loc[(1, 2, "entropy"), "value"] == pytest.approx(np.nanmean(one)) and frame.loc[(1, 2, "entropy"), "sd"] == pytest.approx(
-        np.nanstd(one)
-    )
+    values = each[:, 1, 2, 0]
+    assert frame.loc[(1, 2, "entropy"), "value"] == pytest.approx(np.nanmean(values)) and frame.loc[
+        (1, 2, "entropy"), "sd"
+    ] == pytest.approx(np.nanstd(values))
 
 
 def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
@@ -396,15 +398,17 @@ def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_mod
     labels = [0, 1, -1] * 15 if label else [-1] * 45
     frame = pd.DataFrame({"id": [str(i) for i in range(45)], "text": TEXTS, "label": labels})
     rows = predicted(tiny_model, run.digest, frame, "mine")
-    one, other = words(scored), counted(rows)
-    assert one.cells == other.cells and one.least == other.least == 2
-    assert (one.sizes == other.sizes).all()
+    of_output, of_rows = words(scored), counted(rows)
+    assert of_output.cells == of_rows.cells and of_output.least == of_rows.least == 2
+    assert (of_output.sizes == of_rows.sizes).all()
     order = ["word", "label", "predicted"]
     pd.testing.assert_frame_equal(
-        one.frame.sort_values(order).reset_index(drop=True), other.frame.sort_values(order).reset_index(drop=True), check_dtype=False
+        of_output.frame.sort_values(order).reset_index(drop=True),
+        of_rows.frame.sort_values(order).reset_index(drop=True),
+        check_dtype=False,
     )
-    again = of_frame(other.frame, rows, other.least)
-    assert again.words == tuple(sorted(other.words)) and (again.sizes == other.sizes).all()
+    again = of_frame(of_rows.frame, rows, of_rows.least)
+    assert again.words == tuple(sorted(of_rows.words)) and (again.sizes == of_rows.sizes).all()
 
 
 def test_what_was_not_asked_is_not_there(run: Run, files: Path, tmp_path: Path) -> None:
@@ -428,8 +432,8 @@ def command(*arguments: object) -> Result:
 def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tmp_path: Path) -> None:
     """Progress and totals; again it finds all done; heads and words take the output for a run."""
     out = tmp_path / "out.parquet"
-    asked = ("score", run.folder, files / "a.csv", "-o", out, "--label", "label", "--attention", "--words", "--rows", 20)
-    first, again = command(*asked), command(*asked)
+    arguments = ("score", run.folder, files / "a.csv", "-o", out, "--label", "label", "--attention", "--words", "--rows", 20)
+    first, again = command(*arguments), command(*arguments)
     assert first.exit_code == 0 and "45 rows in 3 parts" in first.output and "on the 30 rows with a label" in first.output, first.output
     assert "45 of them new" in first.output and "\n0 of them new" in again.output
     of_heads, of_words = command("heads", out), command("words", out)
@@ -440,12 +444,12 @@ def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tm
 
 
 def test_mistakes_of_the_command_are_sentences(run: Run, files: Path, tmp_path: Path) -> None:
-    """Exit code 1 or 2, one sentence, nothing written."""
+    """A wrong command ends with code 1 or 2 and one sentence, and writes nothing."""
     out = tmp_path / "out"
-    for more, said in (
+    for more, message in (
         ((files / "left.md",), "no kind"),
         ((files, "--text", "magic"), "no column 'magic'"),
         ((files, "--address", "x"), "--engine ray"),
     ):
         result = command("score", run.folder, *more, "-o", out)
-        assert result.exit_code in (1, 2) and said in result.output and not out.exists()
+        assert result.exit_code in (1, 2) and message in result.output and not out.exists()

@@ -44,20 +44,20 @@ def slow(answers: Bools) -> tuple[float, float]:
 
 
 def test_components_are_those_of_a_two_way_table() -> None:
-    """Two configurations of three and two seeds, weighted 2 to 1."""
+    """The pooled noise of configurations with three and two seeds is weighted 2 to 1."""
     rng = np.random.default_rng(0)
     first, second = trained(60, 3, rng, 0.1), trained(60, 2, rng, 0.1)
-    found = _pooled([first, second])
-    assert found is not None and found.freedom == 3
+    pooled = _pooled([first, second])
+    assert pooled is not None and pooled.freedom == 3
     (between, rows), (other_between, other_rows) = slow(first), slow(second)
-    assert found.between == pytest.approx((2 * between + other_between) / 3)
-    assert found.rows == pytest.approx((2 * rows + other_rows) / 3)
+    assert pooled.between == pytest.approx((2 * between + other_between) / 3)
+    assert pooled.rows == pytest.approx((2 * rows + other_rows) / 3)
     assert SeedNoise(0.02, 0.03, 4).training == 0 and SeedNoise(0.03, 0.02, 4).training == pytest.approx(0.01)
     assert _pooled([]) is None
 
 
 def test_error_and_freedom_by_hand() -> None:
-    """Rows 4, noise 9 - 3 = 6 counted 1/3 + 1/2 times; Satterthwaite's degrees, at least those of the noise."""
+    """Variance 4 and noise 9 - 3 = 6, counted 1/3 + 1/2 times, give the error; Satterthwaite's degrees are at least those of the noise."""
     error, freedom = standard_error(4.0, SeedNoise(9.0, 3.0, 5), 5 / 6)
     assert error == pytest.approx(3.0)
     assert freedom == pytest.approx(9.0**2 / ((5 / 6 * 9) ** 2 / 5))
@@ -67,13 +67,13 @@ def test_error_and_freedom_by_hand() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("between", [0.0, 0.005, 0.02])
-@pytest.mark.parametrize(("seeds", "others"), [((3, 3), 6), ((3, 1), 4)])
-def test_equal_models_are_told_apart_no_more_than_by_chance(between: float, seeds: tuple[int, int], others: int) -> None:
+@pytest.mark.parametrize(("seeds", "noise_seeds"), [((3, 3), 6), ((3, 1), 4)])
+def test_equal_models_are_told_apart_no_more_than_by_chance(between: float, seeds: tuple[int, int], noise_seeds: int) -> None:
     """600 pairs of models with the same chances, noise pooled with further ones: about 5 % reject, few at Holm's level of 12."""
     rng, ps = np.random.default_rng(1), []
     for _ in range(600):
         chances = np.where(rng.random(700) < 0.8, 1 - rng.beta(1, 40, 700), rng.beta(1.2, 1.2, 700))
-        a, b, *more = (trained(700, s, rng, between, chances) for s in (*seeds, *(3,) * others))
+        a, b, *more = (trained(700, s, rng, between, chances) for s in (*seeds, *(3,) * noise_seeds))
         ps.append(_compared(a, b, _pooled([side for side in (a, b, *more) if side.shape[1] > 1])).p)
     assert 0.015 <= np.mean(np.array(ps) < 0.05) <= 0.08
     assert np.mean(np.array(ps) < 0.05 / 12) <= 0.015
@@ -90,7 +90,7 @@ def test_rows_alone_would_see_differences_where_trainings_differ() -> None:
 
 
 def test_over_seeds_from_runs(make: Maker) -> None:
-    """Accuracies, their spread, and the interval and p by hand from the components."""
+    """Accuracies, their spread, the interval and p equal those computed in the test from the components."""
     rng = np.random.default_rng(5)
     a, b = trained(300, 3, rng, 0.05), trained(300, 2, rng, 0.05)
     of_a, of_b = ([make(f"{name}{s}", side[:, s]) for s in range(side.shape[1])] for name, side in (("a", a), ("b", b)))
@@ -117,7 +117,7 @@ def test_over_seeds_from_runs(make: Maker) -> None:
 
 
 def test_runs_that_never_part(make: Maker) -> None:
-    """No difference, no width, p = 1."""
+    """Runs with equal answers have no difference, an interval of width 0, and p = 1."""
     side = [make(f"r{s}", [True, False, True]) for s in range(4)]
     got = over_seeds(side[:2], side[2:])
     assert (got.difference, got.low, got.high, got.p) == (0, 0, 0, 1)

@@ -50,11 +50,11 @@ def inputs(*lengths: int, width: int = 0, seed: int = 0) -> Inputs:
     """Random tokens with random tags; padded to `width` or to the longest."""
     rng = np.random.default_rng(seed)
     rows = [TokenizedText(rng.integers(4, 50, n), tags=rng.integers(0, len(TAGS), n)) for n in lengths]
-    made = collate([*rows, TokenizedText(np.zeros(width, dtype=np.int64), tags=np.zeros(width, dtype=np.int64))] if width else rows)
+    batch = collate([*rows, TokenizedText(np.zeros(width, dtype=np.int64), tags=np.zeros(width, dtype=np.int64))] if width else rows)
     if not width:
-        return made
-    assert made.mask is not None and made.tags is not None
-    return Inputs(made.ids[:-1], made.mask[:-1], tags=made.tags[:-1])
+        return batch
+    assert batch.mask is not None and batch.tags is not None
+    return Inputs(batch.ids[:-1], batch.mask[:-1], tags=batch.tags[:-1])
 
 
 @pytest.mark.parametrize("width", [6, 7])
@@ -64,17 +64,17 @@ def test_positions_are_those_of_a_loop(width: int) -> None:
     module = AwarePositions(EncoderConfig(9, 2, 12, width=width, heads=1, positions="aware"))
     with torch.no_grad():
         module.alpha.fill_(0.7), module.beta.fill_(-1.3), module.gamma.fill_(2.1)
-    given = inputs(9, 4, 1)
+    batch = inputs(9, 4, 1)
     with torch.no_grad():
-        got = module(given).numpy()
-    assert given.tags is not None
+        got = module(batch).numpy()
+    assert batch.tags is not None
     for text, n in enumerate((9, 4, 1)):
         for i in range(n):
             recency = (math.sin(math.pi * i / n), math.cos(math.pi * i / n))
             for c in range(width):
                 angle = i / 10000 ** ((c // 2 * 2) / width)
                 sinusoid = math.sin(angle) if c % 2 == 0 else math.cos(angle)
-                tag = module.tags.weight[given.tags[text, i], c].item()
+                tag = module.tags.weight[batch.tags[text, i], c].item()
                 assert got[text, i, c] == pytest.approx(0.7 * sinusoid - 1.3 * recency[c % 2] + 2.1 * tag, abs=1e-5)
 
 
@@ -102,17 +102,17 @@ def test_scores_hold_the_gate_of_each_key() -> None:
                     assert seen.scores[0, 0, h, i, j].item() == pytest.approx(product + gate, abs=1e-4)
 
 
-def patterns(model: Encoder, given: Inputs) -> list[list[list[int]]]:
+def patterns(model: Encoder, batch: Inputs) -> list[list[list[int]]]:
     """The globals of each layer and text."""
-    found = []
+    layers = []
     with torch.no_grad():
-        out = model(given, Watch(maps=False, projections=True))
+        out = model(batch, Watch(maps=False, projections=True))
     for layer in range(3):
         terms = out.seen[layer].terms
         assert terms is not None and terms.structure.pattern is not None
         places = terms.structure.pattern.globals
-        found.append([sorted(place for place in row if place >= 0) for row in places.expand(len(given.ids), -1).tolist()])
-    return found
+        layers.append([sorted(place for place in row if place >= 0) for row in places.expand(len(batch.ids), -1).tolist()])
+    return layers
 
 
 def test_drawn_globals_depend_on_length_and_layer_only() -> None:
@@ -139,11 +139,11 @@ def test_drawn_globals_are_spread_over_the_text() -> None:
 
 
 def test_globals_are_drawn_anew_at_each_step_of_training() -> None:
-    model, given = encoder().train(), inputs(40, 60)
+    model, batch = encoder().train(), inputs(40, 60)
     torch.manual_seed(3)
-    first, second = patterns(model, given), patterns(model, given)
+    first, second = patterns(model, batch), patterns(model, batch)
     torch.manual_seed(3)
-    assert patterns(model, given) == first != second
+    assert patterns(model, batch) == first != second
     assert all({0, n - 1} <= set(first[layer][text]) <= set(range(n)) for layer in range(3) for text, n in enumerate((40, 60)))
 
 
@@ -158,12 +158,12 @@ def test_a_model_without_drawn_globals_draws_no_random_number() -> None:
 @pytest.mark.parametrize("lengths", [(33, 12, 1), (40, 40), (5, 3)])
 def test_the_band_is_the_dense_map(window: int, lengths: tuple[int, ...]) -> None:
     """Logits without a watch, banded where the text is long enough, against those through whole maps; gradients too."""
-    model, given = encoder(window=window, global_tokens=(0, -1, 1, 0)), inputs(*lengths)
-    banded, dense = model(given), model(given, Watch())
+    model, batch = encoder(window=window, global_tokens=(0, -1, 1, 0)), inputs(*lengths)
+    banded, dense = model(batch), model(batch, Watch())
     torch.testing.assert_close(banded.logits, dense.logits, rtol=0, atol=2e-5)
     weight = model.embedding.weight
-    one, two = (torch.autograd.grad(out.logits.square().sum(), weight)[0] for out in (banded, dense))
-    torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-3)
+    band_gradient, two = (torch.autograd.grad(out.logits.square().sum(), weight)[0] for out in (banded, dense))
+    torch.testing.assert_close(band_gradient, two, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("changes", [{}, {"positions": "sinusoid"}, {"gate": False}, {"window": 0, "global_drawn": 0}, {"norm": "none"}])
@@ -189,10 +189,10 @@ def test_without_a_norm_nothing_is_normalised() -> None:
 
 @pytest.mark.parametrize("window", [0, 4])
 def test_forced_gates_replace_the_term_in_every_layer(window: int) -> None:
-    model, given = encoder(window=window, global_drawn=0), inputs(20, 12)
+    model, batch = encoder(window=window, global_drawn=0), inputs(20, 12)
     change = Change(strength={"gate": 2.0}, gates_open=frozenset({3}), gates_shut=frozenset({5, 60}))
     with torch.no_grad():
-        before, after, fused = model(given, Watch(scores=True)), model(given, Watch(scores=True), change), model(given, None, change)
+        before, after, fused = model(batch, Watch(scores=True)), model(batch, Watch(scores=True), change), model(batch, None, change)
     torch.testing.assert_close(after.logits, fused.logits, rtol=0, atol=1e-4)
     assert after.attention is not None and before.attention is not None
     for layer in range(3):

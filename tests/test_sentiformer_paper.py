@@ -34,7 +34,9 @@ def count(name: str) -> int:
 
 
 def test_parameters_of_the_whole_and_of_each_ablation() -> None:
-    """By hand: d = 256, 6 layers, FFN of 1,024, biases everywhere, two LayerNorms a layer, a gate a layer, one embedding a tag."""
+    """The number of parameters is the one counted in the test: d = 256, 6 layers, FFN of 1,024, biases, two LayerNorms and a gate each,
+    tags.
+    """
     d, layers, wide = 256, 6, 1024
     layer = 4 * d * d + 4 * d + 2 * d * wide + wide + d
     norms, gates, aware = layers * 2 * 2 * d, layers * d, len(TAGS) * d + 3

@@ -25,8 +25,8 @@ TINY = Setting("aware", longest=6, rows=3_000, epochs=4, tested=60)
 def sequences(seed: int, count: int, longest: int) -> tuple[list[Any], list[bool]]:
     """Drawn sequences with their labels."""
     rng = np.random.default_rng(seed)
-    found = drawn(rng, rng.integers(2, longest + 1, count))
-    return found, [f_star(each) for each in found]
+    tokens = drawn(rng, rng.integers(2, longest + 1, count))
+    return tokens, [f_star(each) for each in tokens]
 
 
 def test_the_rule_is_the_first_and_the_last_word() -> None:
@@ -42,8 +42,8 @@ def test_the_rule_is_the_first_and_the_last_word() -> None:
 
 def test_drawn_sequences_hide_the_rule_in_the_middle() -> None:
     """Half begin with "not", half end in "good", one apart from the other; both words stand in the middle as often as any."""
-    found, positive = sequences(0, 4_000, 12)
-    texts = [[WORDS[place] for place in each] for each in found]
+    tokens, positive = sequences(0, 4_000, 12)
+    texts = [[WORDS[place] for place in each] for each in tokens]
     assert {len(each) for each in texts} == set(range(2, 13))
     shares = [np.mean([each[0] == FIRST for each in texts]), np.mean([each[-1] == LAST for each in texts]), 2 * np.mean(positive)]
     assert np.abs(np.array(shares) - 0.5).max() < 0.03
@@ -52,7 +52,7 @@ def test_drawn_sequences_hide_the_rule_in_the_middle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("not a good", "“a” is none of the 8 words: not, good, bad"),
         ("not", "2 to 128 words, this one 1"),
@@ -61,33 +61,33 @@ def test_drawn_sequences_hide_the_rule_in_the_middle() -> None:
         ("not " + "x" * 200, "…” is none"),
     ],
 )
-def test_what_is_typed_is_checked(text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_is_typed_is_checked(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         places_of(text)
 
 
 def test_suffixes_arecounted() -> None:
     """Every order against a loop over all training sequences, also where a suffix was never seen and where the edge is."""
     known, positive = sequences(1, 120, 5)
-    asked, _ = sequences(2, 40, 7)
-    made = Suffixes(known, positive, 6, weight=0.7)
-    for sequence in asked:
+    queried, _ = sequences(2, 40, 7)
+    model = Suffixes(known, positive, 6, weight=0.7)
+    for sequence in queried:
         for order in range(7):
             expected = slow.positive_share([each.tolist() for each in known], positive, sequence.tolist(), order, 0.7)
-            assert made.probability(sequence, order) == pytest.approx(expected, abs=1e-12)
+            assert model.probability(sequence, order) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_markov_model_answers_alike_where_only_the_first_word_differs() -> None:
     """The proof: with k < n both sequences of such a pair get one answer, so one of them is wrong; short ones differ."""
     known, positive = sequences(3, 2_000, 8)
-    made = Suffixes(known, positive, 6)
+    model = Suffixes(known, positive, 6)
     for n in range(2, 9):
-        one = np.array([WORDS.index(FIRST)] + [WORDS.index("film")] * (n - 2) + [WORDS.index(LAST)])
-        two = one.copy()
+        sequence = np.array([WORDS.index(FIRST)] + [WORDS.index("film")] * (n - 2) + [WORDS.index(LAST)])
+        two = sequence.copy()
         two[0] = WORDS.index("the")
-        assert f_star(one) and not f_star(two)
+        assert f_star(sequence) and not f_star(two)
         for k in range(1, 7):
-            same = made.probability(one, k) == made.probability(two, k)
+            same = model.probability(sequence, k) == model.probability(two, k)
             assert same or k >= n
             assert not same or n > 2 or k == 1
 
@@ -99,7 +99,7 @@ def by_hand(longest: int) -> Model:
     """
     model = smallest("learned")
     size, sharp = model.tokenizer.vocab_size, 40.0
-    place, is_first, found = size, size + 1, (size + 2, size + 3)
+    place, is_first, marks = size, size + 1, (size + 2, size + 3)
     config = EncoderConfig(size, 2, longest + 2, 24, 1, 2, positions="learned", norm="none", norm_first=False, ffn="relu", ffn_width=1,
                            pooling="cls", dropout=0.0, embedding_scale=1.0)  # fmt: skip
     network: Any = Encoder(config)
@@ -117,8 +117,8 @@ def by_hand(longest: int) -> Model:
         k[0, is_first] = 1  # head 1 finds token 1
         k[12, place], k[12, sep] = 1, -longest  # head 2 the furthest token that is not [SEP]
         v[0, word[FIRST]] = v[12, word[LAST]] = 1
-        block.attention.output.weight[found[0], 0] = block.attention.output.weight[found[1], 12] = 1
-        block.ffn.up.weight[0, list(found)] = 1
+        block.attention.output.weight[marks[0], 0] = block.attention.output.weight[marks[1], 12] = 1
+        block.ffn.up.weight[0, list(marks)] = 1
         block.ffn.up.bias[0] = -1.5
         block.ffn.down.weight[is_first, 0] = 2
         network.classifier.weight[1, is_first], network.classifier.bias[0] = 20, 10
@@ -144,7 +144,7 @@ def learned() -> Separation:
 
 @pytest.mark.slow
 def test_attention_and_a_gru_learn_what_markov_models_cannot(learned: Separation) -> None:
-    """On sequences as long as in training; with one last word nothing is known of the first, with two from three words on."""
+    """Both learn the rule on the trained lengths. A Markov model that reads one last word knows nothing of the first, from two words on."""
     table = learned.accuracy.pivot(index="model", columns="length", values="accuracy")
     assert table.loc[TRANSFORMER, [2, 3, 4, 5, 6]].min() > 0.95
     assert table.loc[GRU, [2, 3, 4, 5, 6]].min() > 0.95
@@ -156,10 +156,10 @@ def test_attention_and_a_gru_learn_what_markov_models_cannot(learned: Separation
 @pytest.mark.slow
 def test_answers_to_a_typed_sequence(learned: Separation) -> None:
     """Both sequences of a pair that differs in the first word; the labels follow the probabilities."""
-    one, two = learned.solvers.answers("not was good"), learned.solvers.answers("film was good")
-    assert one["answer"].iloc[:2].tolist() == ["positive"] * 2 and two["answer"].iloc[:2].tolist() == ["neutral"] * 2
-    assert one["positive"].iloc[2:4].tolist() == two["positive"].iloc[2:4].tolist()
-    assert (one["right"] == (one["answer"] == "positive")).all() and one["order"].tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
+    first, two = learned.solvers.answers("not was good"), learned.solvers.answers("film was good")
+    assert first["answer"].iloc[:2].tolist() == ["positive"] * 2 and two["answer"].iloc[:2].tolist() == ["neutral"] * 2
+    assert first["positive"].iloc[2:4].tolist() == two["positive"].iloc[2:4].tolist()
+    assert (first["right"] == (first["answer"] == "positive")).all() and first["order"].tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.slow
@@ -169,10 +169,10 @@ def test_the_same_seed_learns_the_same_and_leaves_chance_alone() -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    one, two = separate(few), separate(few)
+    first, two = separate(few), separate(few)
     assert torch.equal(torch.rand(3), expected)
-    assert one.accuracy.equals(two.accuracy)
-    weights = [dict(each.solvers.gru.named_parameters()) for each in (one, two)]
+    assert first.accuracy.equals(two.accuracy)
+    weights = [dict(each.solvers.gru.named_parameters()) for each in (first, two)]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
     assert not any(parameter.requires_grad for parameter in weights[0].values())
 
@@ -191,7 +191,7 @@ def test_it_stops_when_nobody_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"positions": "none"}, "Positions are"),
         ({"longest": 1}, "not 1"),
@@ -200,8 +200,8 @@ def test_it_stops_when_nobody_waits() -> None:
         ({"rows": 10**12}, "200,000"),
     ],
 )
-def test_settings_are_checked(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_settings_are_checked(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         replace(TINY, **changed)
 
 
@@ -212,11 +212,11 @@ def test_the_picture_has_every_number() -> None:
     model = smallest()
     frame = counted(Solvers(model, Gru(), suffixes).probabilities, replace(TINY, tested=5), lambda share: None)
     for theme in ("light", "dark"):
-        made = accuracy_by_length(frame, trained=8, theme=theme)  # type: ignore[arg-type]
-        assert len(made.plot.data) == 4 and made.frame.equals(frame)
-        for line in made.plot.data:
+        figure = accuracy_by_length(frame, trained=8, theme=theme)  # type: ignore[arg-type]
+        assert len(figure.plot.data) == 4 and figure.frame.equals(frame)
+        for line in figure.plot.data:
             assert np.allclose(line.y, frame.loc[frame["model"] == line.name, "accuracy"])
-        assert made.plot.layout.shapes and "longer than in training" in str(made.plot.layout)
+        assert figure.plot.layout.shapes and "longer than in training" in str(figure.plot.layout)
     assert "longer than in training" not in str(accuracy_by_length(frame, trained=64).plot.layout)
     with pytest.raises(InputError, match="No model"):
         accuracy_by_length(frame[:0], trained=8)

@@ -35,8 +35,8 @@ def client(tiny_runs: Path) -> Iterator[TestClient]:
         patch.setenv("SENTVIZ_RUNS", str(tiny_runs))
         with TestClient(
             serve.application([RUN, "toy/vanilla-matched"]), base_url="http://localhost", raise_server_exceptions=False
-        ) as made:
-            yield made
+        ) as opened:
+            yield opened
 
 
 @pytest.mark.slow
@@ -45,19 +45,19 @@ def test_answers_are_those_of_the_model(client: TestClient, tiny_model: Model) -
     listed = client.get("/runs").json()["runs"]
     digest = {run["run"]: run["digest"] for run in listed}[RUN]
     assert {run["run"] for run in listed} == {RUN, "toy/vanilla-matched"}
-    said = client.post("/predict", json={"run": RUN, "texts": ["a warm song", " ", "a dull, cold\0 soup"]}).json()
+    predicted = client.post("/predict", json={"run": RUN, "texts": ["a warm song", " ", "a dull, cold\0 soup"]}).json()
     frame = tiny_model.predict(["a warm song", "a dull, cold\0 soup"])
-    assert (said["run"], said["digest"]) == (RUN, digest)
-    assert said["answers"][1]["label"] is None and "empty" in said["answers"][1]["remark"]
-    for got, wanted in zip(said["answers"][::2], frame.to_dict("records"), strict=True):
+    assert (predicted["run"], predicted["digest"]) == (RUN, digest)
+    assert predicted["answers"][1]["label"] is None and "empty" in predicted["answers"][1]["remark"]
+    for got, wanted in zip(predicted["answers"][::2], frame.to_dict("records"), strict=True):
         assert got["label"] == wanted["label"]
         assert got["probabilities"]["positive"] == pytest.approx(wanted["positive"], abs=1e-5)
     trace = tiny_model.trace("a warm song")
     seen = client.post("/trace", json={"run": RUN, "text": "a warm song", "maps": True, "layers": [1]}).json()
     assert trace.attention is not None and seen["tokens"] == list(trace.tokens) and seen["digest"] == digest
     np.testing.assert_allclose(np.array(seen["attention"])[0], trace.attention[1], atol=1e-5)
-    told = client.post("/explain", json={"run": RUN, "text": "a warm song"}).json()
-    assert len(told["score"]["values"]) == len(trace.tokens) and told["headline"].startswith(told["label"].capitalize())
+    explained = client.post("/explain", json={"run": RUN, "text": "a warm song"}).json()
+    assert len(explained["score"]["values"]) == len(trace.tokens) and explained["headline"].startswith(explained["label"].capitalize())
 
 
 def ask(body: Any, **more: Any) -> dict[str, Any]:
@@ -99,10 +99,10 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_is_one_sentence(name: str, client: TestClient, tiny_run: Path) -> None:
     """A proper status and JSON with a sentence, no markup and no traceback; the server goes on."""
-    asked, status, why = REFUSED[name]
-    if "PLACE" in str(asked.get("content", "")):
-        asked = asked | {"content": asked["content"].replace("PLACE", str(tiny_run))}
-    answer = client.request(**asked)
+    body, status, why = REFUSED[name]
+    if "PLACE" in str(body.get("content", "")):
+        body = body | {"content": body["content"].replace("PLACE", str(tiny_run))}
+    answer = client.request(**body)
     assert answer.status_code == status, answer.text
     assert list(answer.json()) == ["error"] and why in answer.json()["error"] and len(answer.text) < 400
     assert "<script" not in answer.text and "Traceback" not in answer.text
@@ -125,24 +125,24 @@ def test_visitors_get_their_own_answers(client: TestClient) -> None:
     """Two threads, each with its run and text, six times."""
 
     def visit(run: str, text: str) -> set[tuple[str, str, float]]:
-        found = set()
+        wrong = set()
         for _ in range(6):
-            said = client.post("/predict", json={"run": run, "texts": [text]}).json()
-            found.add((said["run"], said["answers"][0]["label"], said["answers"][0]["probabilities"]["positive"]))
-        return found
+            predicted = client.post("/predict", json={"run": run, "texts": [text]}).json()
+            wrong.add((predicted["run"], predicted["answers"][0]["label"], predicted["answers"][0]["probabilities"]["positive"]))
+        return wrong
 
-    asked = ((RUN, "a warm, clever song"), ("toy/vanilla-matched", "a dull, hollow soup"))
-    alone = [visit(*each) for each in asked]
+    questions = ((RUN, "a warm, clever song"), ("toy/vanilla-matched", "a dull, hollow soup"))
+    alone = [visit(*each) for each in questions]
     with ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(lambda each: visit(*each), asked))
-    assert together == alone and [len(found) for found in alone] == [1, 1] and {run for run, *_ in alone[1]} == {"toy/vanilla-matched"}
+        together = list(pool.map(lambda each: visit(*each), questions))
+    assert together == alone and [len(wrong) for wrong in alone] == [1, 1] and {run for run, *_ in alone[1]} == {"toy/vanilla-matched"}
 
 
 def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits made small: one at work and none waiting; an answer that takes too long. Then all goes on; what fails tells nothing."""
     gate, began = threading.Event(), threading.Event()
 
-    def slow(model: Any, asked: Any, stop: threading.Event) -> dict[str, Any]:
+    def slow(model: Any, query: Any, stop: threading.Event) -> dict[str, Any]:
         began.set()
         gate.wait(20)
         return {}

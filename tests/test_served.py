@@ -50,7 +50,7 @@ def test_an_answer_keeps_headers_of_its_own() -> None:
 
 
 def test_a_page_is_told_where_its_server_is() -> None:
-    """In a page that a browser opens, with its length; not in another answer, nor in a page that a program reads."""
+    """A page that a browser opens gets the server's path, with its length; other answers, and pages that a program reads, do not."""
     page = "<html><head><title>x</title></head></html>"
     opened, read = {"accept": "text/html,*/*"}, {"accept": "*/*"}
     answer = TestClient(Rooted(HTMLResponse(page))).get("/", headers=opened)
@@ -60,7 +60,7 @@ def test_a_page_is_told_where_its_server_is() -> None:
 
 
 def test_a_text_has_a_stated_length_typed_or_linked() -> None:
-    """Twenty million characters were taken once; a browser's box is no bound for who speaks to the socket."""
+    """A text in the focus or a link is cut at a stated length, because a program may send more characters than a browser's box allows."""
     long = "a" * (LONGEST + 1)
     assert len(Focus().with_(text=long, pair=long).pair) == len(Focus().with_(text=long).text) == LONGEST
     linked, _ = Focus.parse({"text": long, "pair": long, "find": long}, [], SCORES)
@@ -81,17 +81,17 @@ def status(address: str, port: int, host: str = "localhost") -> int:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="127.0.0.2 is an address of this machine on Linux")
 @pytest.mark.parametrize(("options", "listens"), [([], "127.0.0.1"), (["--server.address=127.0.0.2"], "127.0.0.2")])
 def test_the_command_keeps_its_settings_wherever_it_is_started(options: list[str], listens: str, tmp_path: Path) -> None:
-    """Without a home, in the folder of a Streamlit project that listens everywhere: one address, its names, no statistics; options win."""
+    """The app keeps one address, its names and no statistics, without a home folder and in a Streamlit project that listens everywhere."""
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit" / "config.toml").write_text('[server]\naddress = "0.0.0.0"\nallowedHosts = ["*"]\n', encoding="utf-8")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")}
     process = subprocess.Popen(
         [sys.executable, "-m", "sentviz", "app", "--no-browser", f"--port={port}", *options],
         cwd=tmp_path,
-        env=kept | {"PYTHONPATH": str(ROOT), "HOME": "/proc/nobody", "XDG_CACHE_HOME": "/proc/nobody/cache"},
+        env=variables | {"PYTHONPATH": str(ROOT), "HOME": "/proc/nobody", "XDG_CACHE_HOME": "/proc/nobody/cache"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -107,5 +107,5 @@ def test_the_command_keeps_its_settings_wherever_it_is_started(options: list[str
         assert status(listens, port, "evil.example") == 400
     finally:
         process.terminate()
-        said = process.communicate(timeout=30)[0]
-    assert "usage statistics" not in said and "can now view" in said
+        output = process.communicate(timeout=30)[0]
+    assert "usage statistics" not in output and "can now view" in output

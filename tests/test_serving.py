@@ -44,8 +44,8 @@ def test_the_metrics_are_for_this_machine_alone() -> None:
     with serving(STREAMLIT_SERVER_ALLOWED_HOSTS=f"{HOST} localhost") as address:
         port = int(address.rpartition(":")[2])
         for path in ("/_stcore/metrics", "/_stcore/metrics?families=active_sessions", "//_stcore/metrics", "/%5Fstcore/metrics"):
-            assert asked(port, path, Host=HOST)[0] != 200 and asked(port, path, Host="localhost", X_Forwarded_For="10.0.0.7")[0] != 200
-        assert asked(port, "/_stcore/metrics", Host="localhost")[0] == asked(port, "/_stcore/health", Host=HOST)[0] == 200
+            assert get(port, path, Host=HOST)[0] != 200 and get(port, path, Host="localhost", X_Forwarded_For="10.0.0.7")[0] != 200
+        assert get(port, "/_stcore/metrics", Host="localhost")[0] == get(port, "/_stcore/health", Host=HOST)[0] == 200
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def proxy(tmp_path: Path) -> Iterator[int]:
             nginx.wait(30)
 
 
-def asked(port: int, path: str, **headers: str) -> tuple[int, str]:
+def get(port: int, path: str, **headers: str) -> tuple[int, str]:
     """Status and content security policy of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     with closing(connection):
@@ -89,9 +89,9 @@ def asked(port: int, path: str, **headers: str) -> tuple[int, str]:
 @pytest.mark.slow
 def test_the_proxy_of_the_docs_passes_pages_and_sockets_of_its_host_alone(proxy: int) -> None:
     """The page with its headers; a socket for a page of this host; none for a page of another site, nothing for another name."""
-    assert asked(proxy, "/", Host=HOST) == (200, HEADERS["content-security-policy"])
+    assert get(proxy, "/", Host=HOST) == (200, HEADERS["content-security-policy"])
     key = base64.b64encode(os.urandom(16)).decode()
     upgrade = {"Host": HOST, "Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Key": key, "Sec_WebSocket_Version": "13"}
-    assert asked(proxy, "/_stcore/stream", **upgrade, Origin=f"http://{HOST}")[0] == 101
-    assert asked(proxy, "/_stcore/stream", **upgrade, Origin="https://evil.example")[0] == 403
-    assert asked(proxy, "/", Host="evil.example")[0] == 400
+    assert get(proxy, "/_stcore/stream", **upgrade, Origin=f"http://{HOST}")[0] == 101
+    assert get(proxy, "/_stcore/stream", **upgrade, Origin="https://evil.example")[0] == 403
+    assert get(proxy, "/", Host="evil.example")[0] == 400

@@ -48,12 +48,14 @@ def recipe(model: str) -> Recipe:
 
 @pytest.mark.parametrize("model", VERSIONS)
 def test_a_version_is_as_table_one_says(model: str) -> None:
-    """Shape and batch, and the number of parameters, counted by hand from the sizes; the second phase adds a temperature a layer."""
+    """Shape, batch and number of parameters equal those counted from the paper's sizes; the second phase has an additional temperature per
+    layer.
+    """
     layers, d, heads, hidden, longest, batch = TABLE[model]
-    given = recipe(model)
-    assert (given.max_length, given.batch_size) == (longest, batch)
-    assert (given.dropout, given.learning_rate) == ((0.2, 1e-4) if model == "7ess-v4" else (0.1, 5e-4))
-    assert given.rows == (100_000 if model == "7ess-v5" else 0)
+    settings = recipe(model)
+    assert (settings.max_length, settings.batch_size) == (longest, batch)
+    assert (settings.dropout, settings.learning_rate) == ((0.2, 1e-4) if model == "7ess-v4" else (0.1, 5e-4))
+    assert settings.rows == (100_000 if model == "7ess-v5" else 0)
     shapes = [preset(name, vocab_size=30_000, classes=2, max_length=longest) for name in (model, f"{model}-{ROPE}")]
     counts = []
     for shape in shapes:
@@ -73,18 +75,22 @@ def test_what_stands_behind_a_name_goes_behind_any_encoder() -> None:
 
 
 def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
-    recipes = [one for study in PAPER.studies if study != "sevenessxin-updates" for one in plan(study, "sentiment140")]
-    assert len({one.updates for one in recipes}) == 1 and recipes[0].updates > 0
-    assert len({one.name for one in plan("sevenessxin", "sentiment140")}) == 20
-    assert {one.updates for one in plan("sevenessxin-updates", "sentiment140")} == {6_000}
-    assert {one.rows for one in plan("sevenessxin-curve", "sentiment140")} == {5_000, 10_000, 20_000, 40_000, 80_000}
-    assert {one.select for one in recipes} == {"f1_positive"} and {one.tokenizer for one in recipes} == {"tweets"}
+    recipes = [recipe for study in PAPER.studies if study != "sevenessxin-updates" for recipe in plan(study, "sentiment140")]
+    assert len({recipe.updates for recipe in recipes}) == 1 and recipes[0].updates > 0
+    assert len({recipe.name for recipe in plan("sevenessxin", "sentiment140")}) == 20
+    assert {recipe.updates for recipe in plan("sevenessxin-updates", "sentiment140")} == {6_000}
+    assert {recipe.rows for recipe in plan("sevenessxin-curve", "sentiment140")} == {5_000, 10_000, 20_000, 40_000, 80_000}
+    assert {recipe.select for recipe in recipes} == {"f1_positive"} and {recipe.tokenizer for recipe in recipes} == {"tweets"}
 
 
 def test_kept_epochs_are_whole_ones() -> None:
     """The study's updates are less than an epoch; the variant that keeps epochs trains some."""
-    kept = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
-    assert (kept.updates, kept.epochs, kept.keep_epochs) == (0, 6, 100) and kept.name == "sentiment140/7ess-v1-epochs"
+    recipe_of_epochs = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
+    assert (recipe_of_epochs.updates, recipe_of_epochs.epochs, recipe_of_epochs.keep_epochs) == (
+        0,
+        6,
+        100,
+    ) and recipe_of_epochs.name == "sentiment140/7ess-v1-epochs"
 
 
 # ---- padding that is read
@@ -112,9 +118,11 @@ def padded(model: Model, text: str) -> slow.Seen:
 
 @pytest.mark.parametrize("phase", ["", f"-{ROPE}"])
 def test_without_the_mask_padding_is_read_like_text(phase: str) -> None:
-    """Of a model made so, and of a masked one under the intervention: answers, maps and the pooled vector against plain loops."""
-    made, masked = model_of(f"7ess-v1{phase}-{UNMASKED}"), model_of(f"7ess-v1{phase}")
-    for model, change in ((made, {}), (masked, {"strength": {"mask": 0}})):
+    """An unmasked model, and a masked one with the intervention, equal plain loops over the padding: answers, maps and pooled vector, to
+    2e-6.
+    """
+    unmasked, masked = model_of(f"7ess-v1{phase}-{UNMASKED}"), model_of(f"7ess-v1{phase}")
+    for model, change in ((unmasked, {}), (masked, {"strength": {"mask": 0}})):
         for text in TEXTS:
             want = padded(model, text)
             trace = model.trace(text, **change)
@@ -170,8 +178,8 @@ def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:
     splits = makers.use_toy_data(monkeypatch)
-    for split, one in splits.items():
-        splits[split] = replace(one, labels=("a", "b", "c"))
+    for split, rows in splits.items():
+        splits[split] = replace(rows, labels=("a", "b", "c"))
     with pytest.raises(InputError, match="f1_positive is of two classes, and toy has 3: select f1_macro"):
         subject_of(makers.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
 
@@ -193,10 +201,10 @@ def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyP
     subject = subject_of(makers.toy_recipe(f"7ess-v1-{UNMASKED}", max_length=9, dropout=0.0, shape=SMALL))
     subject.network.eval()
     with torch.no_grad():
-        here = subject.logits(np.arange(6)).numpy()
+        in_training = subject.logits(np.arange(6)).numpy()
     frame = subject.train.frame.head(6)
     model = subject.model()
-    np.testing.assert_allclose(here, model.forward(model.read(frame))[0], atol=1e-5)
+    np.testing.assert_allclose(in_training, model.forward(model.read(frame))[0], atol=1e-5)
 
 
 @pytest.mark.skipif(not datasets.info("sentiment140").available, reason="the data set is not here")
@@ -222,10 +230,10 @@ def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> No
         trace = explained(model, seen, **seen.change)
 
     assert Asked.trace.padding == 12 - int((~Asked.trace.specials).sum())
-    made = _importance(Asked)  # type: ignore[arg-type]
+    importance = _importance(Asked)  # type: ignore[arg-type]
     share = Asked.trace.map(0).mean(axis=0)
-    np.testing.assert_allclose(made.frame["importance"], share[: -Asked.trace.padding])
-    assert f"{share[-Asked.trace.padding :].sum():.0%} goes to padding" in made.caption
+    np.testing.assert_allclose(importance.frame["importance"], share[: -Asked.trace.padding])
+    assert f"{share[-Asked.trace.padding :].sum():.0%} goes to padding" in importance.caption
     drawn = strip(Asked.trace, "received")
     assert len(drawn.frame) == 12 - Asked.trace.padding and "tokens of padding follow" in drawn.caption
     assert "<s>@you</s>" in drawn.plot.data[0].text

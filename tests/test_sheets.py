@@ -52,7 +52,7 @@ def lines(values: list[float], *names: str) -> Figure:
 
 
 def test_two_maps_have_one_colour_scale_and_one_bar() -> None:
-    """From the smallest to the largest weight of both; each alone has its own."""
+    """Two maps on one sheet share a scale from the smallest to the largest weight of both; alone each has its own."""
     figures = maps()
     own = [figure.frame["attention"].max() for figure in figures]
     scales = [next(panel.plot.select_traces({"type": "heatmap"})) for panel in Sheet(figures).panels]
@@ -65,21 +65,23 @@ def test_two_maps_have_one_colour_scale_and_one_bar() -> None:
 
 
 def test_panels_of_a_kind_share_ends_and_legends() -> None:
-    """The widest of both where they are of one kind and the numbers are free; nothing where they are not, or where nobody asks."""
-    one, other = lines([0, 1, 2], "a", "b"), lines([0, 5, 10], "b")
-    ranges = [panel.plot.layout.yaxis.range for panel in Sheet([one, other]).panels]
+    """Panels of one kind share the widest range if the range is free. Other kinds, and sheets with `shared=False`, keep theirs."""
+    first, second = lines([0, 1, 2], "a", "b"), lines([0, 5, 10], "b")
+    ranges = [panel.plot.layout.yaxis.range for panel in Sheet([first, second]).panels]
     assert ranges[0] == ranges[1] and ranges[0][0] < 0 and ranges[0][1] > 10
-    assert [panel.plot.layout.showlegend for panel in Sheet([one, other]).panels] == [None, False]
-    assert [panel.plot.layout.showlegend for panel in Sheet([other, one]).panels] == [None, None]  # "a" is new
-    for apart in (Sheet([one, other], shared=False), Sheet([one, replace(other, name="others")])):
+    assert [panel.plot.layout.showlegend for panel in Sheet([first, second]).panels] == [None, False]
+    assert [panel.plot.layout.showlegend for panel in Sheet([second, first]).panels] == [None, None]  # "a" is new
+    for apart in (Sheet([first, second], shared=False), Sheet([first, replace(second, name="others")])):
         assert [panel.plot.layout.yaxis.range for panel in apart.panels] == [None, None]
-    assert one.plot.layout.yaxis.range is None
+    assert first.plot.layout.yaxis.range is None
 
 
 @pytest.mark.slow
 @pictures
 def test_a_sheet_is_one_file_with_all_its_panels(tmp_path: Path) -> None:
-    """As SVG: 174 mm wide, letters in reading order, every word of each panel, no name twice, vectors only. As PDF: one page, text."""
+    """The SVG is 174 mm wide and has all words of the panels, letters in reading order, unique names and vectors only; the PDF is one page
+    of text.
+    """
     sheet = Sheet([*maps(), draw(RUNS[0], "strip", text=TEXT)], style=Style(size="wide", palette="grey"))
     root = ElementTree.parse(sheet.save(tmp_path / "sheet.svg")).getroot()
     assert float(root.attrib["width"]) / 96 * 25.4 == pytest.approx(174, abs=0.1)
@@ -118,7 +120,7 @@ def test_a_sheets_record_is_that_of_its_panels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"figures": []}, "A sheet holds 1 to 12 figures, not 0."),
         ({"figures": [None] * 13}, "A sheet holds 1 to 12 figures, not 13."),
@@ -126,8 +128,8 @@ def test_a_sheets_record_is_that_of_its_panels() -> None:
         ({"figures": [None], "style": Style(height=80)}, "The height of a sheet follows from its figures. Remove the height setting."),
     ],
 )
-def test_what_cannot_be_a_sheet(arguments: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=re.escape(said)):
+def test_what_cannot_be_a_sheet(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
         Sheet(**arguments)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="Sheets can be exported as svg, pdf, png, not as 'html'"):
         Sheet([lines([0, 1], "a")]).render("html")
@@ -143,10 +145,10 @@ def test_the_command_writes_a_sheet(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     calls = [panel.call for panel in extract_record(path.read_bytes())[1].panels]
     assert [(call.of, call.options) for call in calls if call] == [(run, {"text": TEXT, "layer": 1}) for run in RUNS]
-    for panel, said in (
+    for panel, message in (
         ("sst2/vanilla", "RUN FIGURE NAME=VALUE"),
         ("a b 'c", "RUN FIGURE"),
         (f"{RUNS[0]} attention layer=9", "layers 1 to 2, not 9"),
     ):
         done = CliRunner().invoke(main, ["export", "--sheet", panel, "-o", str(path)])
-        assert done.exit_code == 1 and said in done.output
+        assert done.exit_code == 1 and message in done.output

@@ -30,27 +30,27 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
 def test_a_private_run_does_not_stand_for_one_that_ships(places: tuple[Path, Path]) -> None:
     """Both are named alike: `find` gives the private one, a study the one that ships, and says so; a copy of it is no other run."""
     ships, own = places
-    one, other = made_run(ships, "sst2", "vanilla", digest="a"), made_run(own, "sst2", "vanilla", wrong=50, digest="b")
+    shipped, private = made_run(ships, "sst2", "vanilla", digest="a"), made_run(own, "sst2", "vanilla", wrong=50, digest="b")
     made_run(ships, "sst2", "diff", digest="a")
     shutil.copytree(ships / "sst2" / "diff", own / "sst2" / "diff")
-    assert store.find("sst2/vanilla").digest == other.digest != one.digest
-    found = study_runs()
-    assert {run.name: run.digest for run in found.runs}["sst2/vanilla"] == one.digest and len(found.runs) == 2
-    assert found.left_out == {"sst2/vanilla": "since another run ships under this name and is read"}
+    assert store.find("sst2/vanilla").digest == private.digest != shipped.digest
+    catalog = study_runs()
+    assert {run.name: run.digest for run in catalog.runs}["sst2/vanilla"] == shipped.digest and len(catalog.runs) == 2
+    assert catalog.left_out == {"sst2/vanilla": "since another run ships under this name and is read"}
 
 
 def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
-    """Only where they have a study's name: further seeds on the same rows join, whatever else there is stays for who asks for it."""
+    """Further seeds of a study's configuration join if they were trained on the same rows; runs with other names stay in the catalogue."""
     ships, own = places
     made_run(ships, "sst2", "vanilla", digest="a")
     made_run(own, "sst2", "vanilla", 1, digest="a")
     made_run(own, "sst2", "vanilla", 2, digest="b")
     made_run(own, "sst2", "vanilla", name="my-own-try", digest="b")
     made_run(own, "imdb", "vanilla", digest="c")
-    found = study_runs()
-    assert {run.name for run in found.runs} == {"sst2/vanilla", "sst2/vanilla-s1", "sst2/my-own-try", "imdb/vanilla"}
-    assert found.left_out == {"sst2/vanilla-s2": "trained on other rows than sst2/vanilla"}
-    assert {name: [run.name for run in seeds] for name, seeds in study.configurations(found.runs, "sst2").items()} == {
+    catalog = study_runs()
+    assert {run.name for run in catalog.runs} == {"sst2/vanilla", "sst2/vanilla-s1", "sst2/my-own-try", "imdb/vanilla"}
+    assert catalog.left_out == {"sst2/vanilla-s2": "trained on other rows than sst2/vanilla"}
+    assert {name: [run.name for run in seeds] for name, seeds in study.configurations(catalog.runs, "sst2").items()} == {
         "vanilla": ["sst2/vanilla", "sst2/vanilla-s1"]
     }
 
@@ -70,9 +70,9 @@ def test_a_damaged_seed_is_left_out_and_said(places: tuple[Path, Path], file: st
         made_run(ships, "sst2", "vanilla", seed)
     assert len(study_runs().runs) == 2 and not study_runs().left_out
     (ships / "sst2" / "vanilla-s1" / file).write_bytes(b"{")
-    found = study_runs()
-    assert [run.name for run in found.runs] == ["sst2/vanilla"]
-    assert file in found.left_out["sst2/vanilla-s1"]
+    catalog = study_runs()
+    assert [run.name for run in catalog.runs] == ["sst2/vanilla"]
+    assert file in catalog.left_out["sst2/vanilla-s1"]
 
 
 SHIPS = (Path(__file__).parents[1] / "checkpoints" / "sst2" / "vanilla").is_dir()
@@ -92,7 +92,7 @@ def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: py
         app = opened("ndt", study="sst2", part="results")
         assert not app.exception and not app.error
         assert "n = 10,234" in words(app).replace("\\", "")
-        (note,) = [one.value.replace("\\", "") for one in app.info if "Left out" in one.value]
+        (note,) = [box.value.replace("\\", "") for box in app.info if "Left out" in box.value]
         assert "another run ships under this name and is read: sst2/ndt-unit-2-s1, sst2/vanilla." in note
     finally:
         st.cache_resource.clear()
@@ -102,12 +102,12 @@ def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: py
 def test_what_was_read_before_is_checked_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a run that ships no table is parsed again, of any other all are; one changed byte is a fault of either."""
     shutil.copytree(SHIPPED / "sst2" / "vanilla", tmp_path / "sst2" / "vanilla")
-    known, other = Run.open(tmp_path / "sst2" / "vanilla", "sst2/vanilla"), made_run(tmp_path, "sst2", "diff")
+    known, second = Run.open(tmp_path / "sst2" / "vanilla", "sst2/vanilla"), made_run(tmp_path, "sst2", "diff")
     assert known.digest in shelf.WHOLE.read_text(encoding="utf-8").split()
     read: list[str] = []
     frame = Run.frame
     monkeypatch.setattr(Run, "frame", lambda self, file: (read.append(self.name), frame(self, file))[1])
-    assert faults([known, other], STUDIED) == {} and set(read) == {other.name}
+    assert faults([known, second], STUDIED) == {} and set(read) == {second.name}
     path = known.folder / "history.parquet"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

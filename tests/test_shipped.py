@@ -28,8 +28,8 @@ ASKED = [(str(text), str(pair) or None) for text, pair in STORED["asked"]]  # ou
 
 @of_each(SHIPPED)
 def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
-    optional = {"model.safetensors", "tokenizer.json", "embeddings.safetensors", "example.safetensors"}  # of what needs weights
-    for file in FILES if run.has_weights else set(FILES) - optional:
+    of_weights = {"model.safetensors", "tokenizer.json", "embeddings.safetensors", "example.safetensors"}
+    for file in FILES if run.has_weights else set(FILES) - of_weights:
         assert run.path(file).stat().st_size > 0
 
 
@@ -42,7 +42,7 @@ def test_no_digest_has_changed() -> None:
 @pytest.mark.slow
 @of_each(ASKABLE)
 def test_a_model_says_what_is_stored(run: Run) -> None:
-    """From its weights: the trace of the first paint, the answers to our examples of then, a slice of the test split if it is here."""
+    """A shipped model gives its stored trace, its stored logits on our examples, and its predictions on test rows if they are available."""
     from sentviz.models.loading import load
 
     model = load(run)
@@ -52,7 +52,7 @@ def test_a_model_says_what_is_stored(run: Run) -> None:
 
 
 def traced_as_stored(run: Run, model: Model) -> None:
-    """To half precision; its removal scores as well."""
+    """Check that the stored example trace equals a new one: maps and removal scores to 1e-3, probabilities to 1e-5."""
     from sentviz.analysis.explain import explained
 
     stored = run.example()
@@ -99,7 +99,7 @@ def predicted_as_stored(run: Run, model: Model) -> None:
 
 @cache
 def first_rows(data: str) -> list[list[str]]:
-    """The texts, and second texts, of 50 test rows; nothing where the data set is not here."""
+    """Return the texts, and second texts, of 50 test rows; empty if the data set is not available."""
     from sentviz.data import datasets
 
     try:
@@ -111,7 +111,7 @@ def first_rows(data: str) -> list[list[str]]:
 
 @of_each(ASKABLE)
 def test_the_parameters_said_are_those_stored(run: Run) -> None:
-    """The count in config.json against the entries of model.safetensors; scales of rows and a lexicon's polarities are no parameters."""
+    """The count in config.json equals the entries of model.safetensors; scales of rows and polarities do not count as parameters."""
     from safetensors.numpy import load_file
 
     weights = load_file(run.path("model.safetensors"))
@@ -133,10 +133,10 @@ def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
     assert set(frame.columns) == {"split", "id", "label", *run.labels}
     assert frame["id"].astype(str).str.fullmatch(r"[a-z0-9_/-]+\d+").all()
     for split, rows in frame.groupby("split", observed=True):
-        said = metrics[str(split)]["accuracy"]
+        accuracy = metrics[str(split)]["accuracy"]
         right = rows[list(run.labels)].to_numpy().argmax(axis=1) == rows["label"].to_numpy()
-        assert said["value"] == pytest.approx(right.mean(), abs=6e-6)
-        assert said["low"] <= said["value"] <= said["high"]
+        assert accuracy["value"] == pytest.approx(right.mean(), abs=6e-6)
+        assert accuracy["low"] <= accuracy["value"] <= accuracy["high"]
         assert len(rows) == metrics[str(split)]["n"]
 
 
@@ -159,10 +159,10 @@ def test_kept_epochs_answer_as_measured(run: Run) -> None:
     from sentviz.models.loading import load
 
     frame = datasets.load_split(run.config["data"]["name"], "validation").frame.set_index("id")
-    for one in course(run).measured:
-        if one.epoch in run.epochs:
-            fresh = load(run, epoch=one.epoch).predict(frame.loc[list(one.ids[:40]), "text"].tolist())
-            np.testing.assert_allclose(fresh[list(run.labels)].to_numpy(), one.probabilities[:40], atol=2e-4)
+    for measured in course(run).measured:
+        if measured.epoch in run.epochs:
+            fresh = load(run, epoch=measured.epoch).predict(frame.loc[list(measured.ids[:40]), "text"].tolist())
+            np.testing.assert_allclose(fresh[list(run.labels)].to_numpy(), measured.probabilities[:40], atol=2e-4)
 
 
 def test_what_ships_stays_small() -> None:

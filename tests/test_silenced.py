@@ -43,20 +43,22 @@ def one_by_one(model: Model, text: str, **change: Any) -> list[list[float]]:
     ids=["ndt", "changed", "padding", "gated", "hardmax"],
 )
 def test_all_at_once_is_one_by_one(model: Model, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under interventions, with padding that is read, with points that move, and where a batch is too small for all rows."""
+    """All heads at once equal one at a time, to 2e-5: with interventions, with padding that is read, with moving points, and in small
+    batches.
+    """
     wanted = one_by_one(model, TEXT, **change)
     trace = model.trace(TEXT, maps=False, **change)
-    found = silenced(model, trace)
-    np.testing.assert_allclose(found, wanted, atol=2e-5)
-    assert np.abs(found).max() > 1e-3
+    drops = silenced(model, trace)
+    np.testing.assert_allclose(drops, wanted, atol=2e-5)
+    assert np.abs(drops).max() > 1e-3
     for layer, head in change.get("heads_off", ()):
-        assert found[layer, head] == pytest.approx(0, abs=2e-6)
+        assert drops[layer, head] == pytest.approx(0, abs=2e-6)
     monkeypatch.setattr("sentviz.models.model.TOKENS_PER_BATCH", 2 * len(trace.tokens))
     np.testing.assert_allclose(silenced(model, trace), wanted, atol=2e-5)
 
 
 def test_a_row_is_silenced_for_itself_alone() -> None:
-    """What is silenced row by row and what is silenced in all rows add up."""
+    """Heads silenced for one row add to the heads silenced for all rows."""
     model = small_model(6, **NDT)
     trace = model.trace(TEXT, heads_off=[(0, 1)])
     assert not np.allclose(silenced(model, trace), silenced(model, replace(trace, heads_off=())), atol=1e-3)

@@ -39,7 +39,7 @@ FETCHED = {"stylesheet", "icon", "preload", "prefetch", "preconnect", "dns-prefe
 
 
 class Page(HTMLParser):
-    """What a page loads, where it leads, and which anchors it has."""
+    """The addresses that a page loads, its links, and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -51,16 +51,16 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Sort one tag."""
-        here = dict(attrs)
+        attributes = dict(attrs)
         self.anchors |= {value for name, value in attrs if name in ("id", "name") and value}
-        if value := here.get(LOADING.get(tag, "")):
+        if value := attributes.get(LOADING.get(tag, "")):
             self.loads.append(value)
-        if tag == "link" and set((here.get("rel") or "").split()) & FETCHED:
-            self.loads.append(here.get("href") or "")
-        if tag == "a" and here.get("href"):
-            self.links.append(here["href"] or "")
+        if tag == "link" and set((attributes.get("rel") or "").split()) & FETCHED:
+            self.loads.append(attributes.get("href") or "")
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"] or "")
         if tag == "img":
-            self.images.append(here.get("alt"))
+            self.images.append(attributes.get("alt"))
 
 
 @cache
@@ -74,8 +74,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site as `python -m mkdocs build --strict` builds it: any warning ends it."""
     place = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", DOCS / "mkdocs.yml", "-d", place]
-    told = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=place.parent, env=told, timeout=300)
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place.parent, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "WARNING" not in done.stderr
     return place
@@ -87,7 +87,7 @@ def pages(site: Path) -> Iterator[Path]:
 
 
 def outside(address: str) -> bool:
-    """Whether it is on another machine."""
+    """Return whether an address is on another machine."""
     return bool(re.match(r"(?:[a-z]+:)?//", address.strip(), re.IGNORECASE))
 
 
@@ -98,8 +98,8 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         for address in page(path).loads:
             assert not outside(address), f"{path.name} loads {address}"
             if not address.startswith("data:"):
-                here = site if path.name == "404.html" else path.parent
-                assert here.joinpath(unquote(re.split("[?#]", address)[0]).lstrip("/")).exists(), f"{path.name} loads {address}"
+                folder = site if path.name == "404.html" else path.parent
+                assert folder.joinpath(unquote(re.split("[?#]", address)[0]).lstrip("/")).exists(), f"{path.name} loads {address}"
     for sheet in site.rglob("*.css"):
         assert not [url for url in re.findall(r"url\(([^)]*)\)", sheet.read_text(encoding="utf-8")) if outside(url.strip("\"'"))]
     for path in (site / "assets").glob("*.html"):  # the live pictures: their policy forbids every request
@@ -159,9 +159,9 @@ def test_verdicts_and_costs_are_those_of_the_runs(site: Path) -> None:
 
     from sentviz.papers.studies.verdicts import verdicts
 
-    found = verdicts(shipped())
+    judged = verdicts(shipped())
     overview = re.sub(r"<[^>]+>", " ", (site / "papers" / "index.html").read_text(encoding="utf-8"))
     sums = re.search(r"\ball\s+((?:\d+\s+){5})", overview)
-    assert sums and sums[1].split() == [*(str((found["verdict"] == one).sum()) for one in VERDICTS), str(len(found))]
+    assert sums and sums[1].split() == [*(str((judged["verdict"] == verdict).sum()) for verdict in VERDICTS), str(len(judged))]
     hours = sum(run.config["seconds"] for run in shipped()) / 3600
     assert f"took {hours:.1f} hours" in (site / "reproduce.html").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ PAGES = [ROOT / "README.md", *sorted((DOCS / "pages").rglob("*.md"))]
 
 
 class Example(NamedTuple):
-    """A block of code and what it is said to print; "" where that is not shown."""
+    """A block of code and the output that the page shows for it; "" if the page shows none."""
 
     language: str
     code: str
@@ -31,16 +31,16 @@ class Example(NamedTuple):
 def examples(page: Path) -> Iterator[Example]:
     """The blocks of a page in Python and for a shell, each with the block of text right behind it."""
     blocks = re.finditer(r"^```(\w+)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    for found in blocks:
-        if found[1] != "text":
-            yield Example(found[1], found[2], found[3] or "")
+    for block in blocks:
+        if block[1] != "text":
+            yield Example(block[1], block[2], block[3] or "")
 
 
-WITH_CODE = [page for page in PAGES if any(one.language == "python" for one in examples(page))]
+WITH_CODE = [page for page in PAGES if any(example.language == "python" for example in examples(page))]
 
 
 def trimmed(text: str) -> str:
-    """Without blanks at the end of lines."""
+    """Return the text without spaces at the end of its lines."""
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 
@@ -48,16 +48,16 @@ def trimmed(text: str) -> str:
 def test_the_python_of_a_page_prints_what_it_says(page: Path) -> None:
     """Block after block in one namespace; what is printed is, to the letter, the block of text below."""
     names: dict[str, object] = {}
-    for one in examples(page):
-        if one.language == "python":
-            said = io.StringIO()
-            with redirect_stdout(said):
-                exec(compile(one.code, str(page), "exec"), names)
-            if one.prints:
-                assert trimmed(said.getvalue()) == trimmed(one.prints)
+    for example in examples(page):
+        if example.language == "python":
+            output = io.StringIO()
+            with redirect_stdout(output):
+                exec(compile(example.code, str(page), "exec"), names)
+            if example.prints:
+                assert trimmed(output.getvalue()) == trimmed(example.prints)
 
 
-COMMANDS = [(page.stem, one) for page in PAGES for one in examples(page) if one.language == "sh" and "sentviz " in one.code]
+COMMANDS = [(page.stem, example) for page in PAGES for example in examples(page) if example.language == "sh" and "sentviz " in example.code]
 
 
 def test_commands_of_pages_are_there() -> None:
@@ -71,9 +71,11 @@ def test_commands_of_pages_are_there() -> None:
         assert {word for word in rest if word.startswith("-")} <= known, line
 
 
-@pytest.mark.parametrize(("page", "one"), [(page, one) for page, one in COMMANDS if one.prints], ids=lambda value: str(value)[:12])
-def test_the_commands_of_a_page_print_what_it_says(page: str, one: Example) -> None:
+@pytest.mark.parametrize(
+    ("page", "example"), [(page, example) for page, example in COMMANDS if example.prints], ids=lambda value: str(value)[:12]
+)
+def test_the_commands_of_a_page_print_what_it_says(page: str, example: Example) -> None:
     """The first lines of what the command says."""
-    done = CliRunner().invoke(main, shlex.split(one.code)[1:])
+    done = CliRunner().invoke(main, shlex.split(example.code)[1:])
     assert done.exit_code == 0, done.output
-    assert trimmed(done.output).startswith(trimmed(one.prints))
+    assert trimmed(done.output).startswith(trimmed(example.prints))

@@ -1,4 +1,4 @@
-"""Specialisation by hand: maps measured in loops, planted components found, and what is not a run of several components refused."""
+"""Specialisation against loops over maps, planted components, and the refusal of runs with one component."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def model() -> Model:
 
 @pytest.fixture(scope="module")
 def frame(model: Model) -> pd.DataFrame:
-    """Its table over a dozen sentences."""
+    """Return the model's table over a dozen sentences."""
     return over_split(model, TEXTS, HAND, sample=12, seed=3, inits=4)
 
 
-def cell(frame: pd.DataFrame, measure: str, layer: int, component: int, other: int = -1, word_class: str = "") -> pd.Series[Any]:
-    found = frame.query("measure == @measure and layer == @layer and component == @component and other == @other")
-    (row,) = found[found["word_class"] == word_class].to_dict("records")
+def cell(frame: pd.DataFrame, measure: str, layer: int, component: int, second: int = -1, word_class: str = "") -> pd.Series[Any]:
+    rows = frame.query("measure == @measure and layer == @layer and component == @component and other == @second")
+    (row,) = rows[rows["word_class"] == word_class].to_dict("records")
     return pd.Series(row)
 
 
@@ -77,7 +77,7 @@ def sampled(model: Model, size: int, seed: int) -> list[str]:
 
 
 def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame) -> None:
-    """Every pair, both layers, and the heads of one component."""
+    """Likeness of every pair equals scipy's, in both layers, to 2e-5."""
     texts = sampled(model, 12, 3)
     for layer in range(2):
         for first, second in [(0, 1), (0, 2), (1, 2), (0, 0), (2, 2)]:
@@ -101,8 +101,8 @@ def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFra
                 assert trace.components is not None
                 maps, n = trace.components[layer, component].astype(float), len(trace.tokens)
                 entropy_of.append(np.mean([entropy(maps[h, i]) / np.log(n) for h in range(2) for i in range(n)]))
-                for name, those in HAND.words.items():
-                    places = [j for j, token in enumerate(trace.tokens) if token.lower() in those]
+                for name, members in HAND.words.items():
+                    places = [j for j, token in enumerate(trace.tokens) if token.lower() in members]
                     if places:
                         received = sum(maps[h, i, j] for h in range(2) for i in range(n) for j in places) / (2 * n)
                         shares[name].append(received / (len(places) / n))
@@ -200,8 +200,8 @@ def test_the_words_of_a_class() -> None:
     assert sum(map(len, lists.values())) == len(frozenset().union(*lists.values()))
     assert {"not", "n", "t"} <= lists["negators"] and "very" in lists["intensifiers"] and "the" in lists["function words"]
     tokenizer = Tokenizer.train_words(["not a warm song"] * 5, 5)
-    found = HAND.members("Not a WARM clever song", tokenizer.encode("Not a WARM clever song", cls=True))
-    where = {name: np.flatnonzero(row).tolist() for name, row in zip(HAND.words, found, strict=True)}
+    members = HAND.members("Not a WARM clever song", tokenizer.encode("Not a WARM clever song", cls=True))
+    where = {name: np.flatnonzero(row).tolist() for name, row in zip(HAND.words, members, strict=True)}
     assert where == {"positive words": [3], "negative words": [], "negators": [1], "intensifiers": [], "function words": [2]}
 
 
@@ -279,17 +279,17 @@ def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, mo
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
     st.cache_resource.clear()
     try:
-        said = {}
+        texts_of_runs = {}
         for name in ("ndt-unit-2", "diff", "vanilla"):
             app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=60)
             app.query_params["run"] = f"sst2/{name}"
             app.run()
             app.switch_page("views/testset/components.py").run()
             assert not app.exception, app.exception
-            shown = [*(e.value for e in [*app.markdown, *app.caption, *app.info]), *(button.label for button in app.button)]
-            said[name] = "\n".join(map(str, shown)).replace("\\", "")
-        assert verdict(frame)[0] in said["ndt-unit-2"] and "A₁ enters with weight 1" in said["ndt-unit-2"]
-        assert "`sentviz specialise sst2/diff` measures them" in said["diff"]
-        assert "sst2/vanilla has one attention map per head" in said["vanilla"] and "Show sst2/" in said["vanilla"]
+            texts = [*(e.value for e in [*app.markdown, *app.caption, *app.info]), *(button.label for button in app.button)]
+            texts_of_runs[name] = "\n".join(map(str, texts)).replace("\\", "")
+        assert verdict(frame)[0] in texts_of_runs["ndt-unit-2"] and "A₁ enters with weight 1" in texts_of_runs["ndt-unit-2"]
+        assert "`sentviz specialise sst2/diff` measures them" in texts_of_runs["diff"]
+        assert "sst2/vanilla has one attention map per head" in texts_of_runs["vanilla"] and "Show sst2/" in texts_of_runs["vanilla"]
     finally:
         st.cache_resource.clear()

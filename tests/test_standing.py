@@ -26,12 +26,12 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_answers_are_judged_as_by_hand(planted: None) -> None:
-    """Of six rows: a right, b wrong, c right, d unread, e near the middle, f far from it; g has a label that is left out."""
+    """Of six rows a is right, b wrong, c right, d unread, e near the middle and f far from it; g has a label that is left out."""
     shares = dict(zip("abcdef", [0.1, 0.9, 0.6, np.nan, 0.7, 0.8], strict=True))
-    found = stand(
+    table = stand(
         "me", "0", lambda frame: np.array([shares[name] for name in frame["id"]]), [Texts("p", "", "toy", "test", {0: 0, 2: 1, 1: -1})]
     )
-    (row,) = found.to_dict("records")
+    (row,) = table.to_dict("records")
     assert (row["n"], row["right"], row["tag"]) == (6, 3, EVERY)
     assert row["calibration"] == pytest.approx((2 / 3) * abs(0.5 - 0.9) + (1 / 3) * abs(1 - 0.6))
     assert row["low"] < 0.5 < row["high"]
@@ -39,15 +39,17 @@ def test_answers_are_judged_as_by_hand(planted: None) -> None:
 
 def test_the_demo_set_is_judged_by_phenomenon() -> None:
     """One who says positive to everything is right on half of each phenomenon."""
-    found = stand("me", "0", lambda frame: np.ones(len(frame)), SETS[:1])
-    assert set(found["accuracy"]) == {0.5} and found["n"].sum() == 2 * 270 and list(found) == COLUMNS
+    table = stand("me", "0", lambda frame: np.ones(len(frame)), SETS[:1])
+    assert set(table["accuracy"]) == {0.5} and table["n"].sum() == 2 * 270 and list(table) == COLUMNS
 
 
 def test_who_is_asked() -> None:
-    here = {name: run for name, run in runs().items() if isinstance(run, Run)}
-    said = {name: asked(run) for name, run in here.items() if run.has_weights}
-    assert not said["sst2/ndt-unit-2"] and not said["yelp_full/vanilla-matched"] and not said["twitter_financial/diff"]
-    assert "English" in said["nsmc/cls-last-scaled"]
+    available = {name: run for name, run in runs().items() if isinstance(run, Run)}
+    sets_of_runs = {name: asked(run) for name, run in available.items() if run.has_weights}
+    assert (
+        not sets_of_runs["sst2/ndt-unit-2"] and not sets_of_runs["yelp_full/vanilla-matched"] and not sets_of_runs["twitter_financial/diff"]
+    )
+    assert "English" in sets_of_runs["nsmc/cls-last-scaled"]
 
 
 def test_nobody_is_asked_twice(planted: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,13 +73,13 @@ def test_nobody_is_asked_twice(planted: None, tmp_path: Path, monkeypatch: pytes
 
 def test_what_ships_is_of_the_runs_that_ship() -> None:
     """Every run that can be asked stands in the table as it is now, and so do the baselines; a run of another digest does not."""
-    here = {name: run for name, run in runs().items() if isinstance(run, Run) and not asked(run)}
-    table = current(standing(), here)
-    assert set(table["who"]) == {*here, *BASELINES}
+    expected = {name: run for name, run in runs().items() if isinstance(run, Run) and not asked(run)}
+    table = current(standing(), expected)
+    assert set(table["who"]) == {*expected, *BASELINES}
     assert (table.groupby("who").size() == table.groupby("who").size().iloc[0]).all()
     assert table.loc[(table["who"] == "imdb/diff") & table["home"], "set"].tolist() == ["imdb"]
-    other = table.assign(digest="other")
-    assert current(other, here).empty
+    foreign = table.assign(digest="other")
+    assert current(foreign, expected).empty
 
 
 @pytest.mark.slow

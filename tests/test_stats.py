@@ -37,7 +37,7 @@ def answers(n: int, a: float, b: float, alike: float, seed: int = 0) -> tuple[Bo
 
 
 def test_right_is_label_against_the_likeliest_class(make: Maker) -> None:
-    """By id, in the run's order; one split alone."""
+    """A row is right if its label is the likeliest class; rows are in the run's order, of one split alone."""
     got = right(make("a", [True, False, True, True], order=np.array([2, 0, 1, 3])))
     assert got.to_dict() == {"x-2": True, "x-0": True, "x-1": False, "x-3": True}
     assert list(got.index) == ["x-2", "x-0", "x-1", "x-3"] and got.index.name == "id" and got.dtype == bool
@@ -69,14 +69,14 @@ def test_mcnemar_is_the_binomial_test_of_scipy(make: Maker, n: int, a: float, b:
 
 
 def test_runs_that_never_part(make: Maker) -> None:
-    """No difference, no width, p = 1; as many on either side: p = 1."""
+    """Equal runs have no difference, an interval of width 0 and p = 1; equally many discordant rows on both sides give p = 1."""
     same = paired(make("a", [True, False, True]), make("b", [True, False, True]))
     assert (same.difference, same.low, same.high, same.p) == (0, 0, 0, 1)
     assert paired(make("c", [True, False]), make("d", [False, True])).p == 1
 
 
 def test_paired_bootstrap_is_resampling_rows(make: Maker) -> None:
-    """Row numbers drawn one resample after the other: the same interval but for chance, and the same every time."""
+    """The interval equals that of resampling row numbers one by one, up to chance, and is the same on every call."""
     a, b = answers(500, 0.8, 0.74, 0.6)
     rng, loop = np.random.default_rng(1), []
     for _ in range(4000):
@@ -90,10 +90,10 @@ def test_paired_bootstrap_is_resampling_rows(make: Maker) -> None:
 
 
 def test_holm_by_hand() -> None:
-    """4 x .005, 3 x .01, 2 x .03, and .04 lifted to what stands before it; ones stay ones."""
-    given = {"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}
-    assert holm(given) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
-    assert list(holm(given)) == list(given)
+    """Holm's method gives 4 x .005, 3 x .01 and 2 x .03, and raises .04 to the value before it; p values of 1 stay 1."""
+    raw = {"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}
+    assert holm(raw) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
+    assert list(holm(raw)) == list(raw)
     assert holm({"a": 0.6, "b": 1.0, "c": 0.0}) == {"a": 1.0, "b": 1.0, "c": 0.0}
     assert holm({}) == {} and holm({"one": 0.2}) == {"one": 0.2}
 
@@ -108,28 +108,28 @@ def test_holm_names_what_is_no_p_value(wrong: float) -> None:
 def test_runs_on_other_rows_are_not_compared(make: Maker) -> None:
     """Fewer rows, other ids, other labels under the same ids; no such split."""
     a, b = make("a", [True] * 6), make("b", [True] * 6, shift=1)
-    for other in (make("few", [True] * 5), make("more", [True] * 8, order=np.arange(2, 8)), b):
-        with pytest.raises(InputError, match=f"a and {other.name} were not tested on the same rows of test"):
-            paired(a, other)
+    for second in (make("few", [True] * 5), make("more", [True] * 8, order=np.arange(2, 8)), b):
+        with pytest.raises(InputError, match=f"a and {second.name} were not tested on the same rows of test"):
+            paired(a, second)
     for ask in (right, lambda run, split: paired(run, run, split)):
         with pytest.raises(InputError, match="a was not tested on 'official_test'"):
             ask(a, "official_test")
 
 
 def test_answers_stand_row_by_row_whatever_the_files_order(make: Maker) -> None:
-    """In the order of the first run; a run trained anew in the same place is read anew."""
+    """Answers are in the row order of the first run; a run trained again in the same folder is read again."""
     a, b = make("a", [True, False, True, True]), make("b", [False, True, True, False])
     turned = make("turned", [False, True, True, False], order=np.array([3, 1, 0, 2]))
     wanted = np.array([[True, False, True, True], [False, True, True, False]]).T
-    for other in (b, turned, b):
-        np.testing.assert_array_equal(aligned([a, other], "test"), wanted)
+    for run in (b, turned, b):
+        np.testing.assert_array_equal(aligned([a, run], "test"), wanted)
     again = make("b", [True, True, True, True])
     assert again.folder == b.folder
     np.testing.assert_array_equal(aligned([a, again], "test")[:, 1], [True] * 4)
 
 
 def test_damaged_predictions_are_named(make: Maker) -> None:
-    """Missing, altered, with a row twice, without a class, without any predictions."""
+    """Predictions that are missing, altered, with a repeated row, without a class or not listed are named."""
     a, gone, altered = (make(name, [True, False, True]) for name in ("a", "gone", "altered"))
     (gone.folder / "test.parquet").unlink()
     (altered.folder / "test.parquet").write_bytes(b"PAR1")

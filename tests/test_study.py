@@ -92,8 +92,8 @@ def test_a_run_is_held_by_one_living_process(tmp_path: Path) -> None:
     folder = tmp_path / "sst2" / "diff"
     with hold(folder) as mine:
         assert mine
-        with hold(folder) as other:
-            assert not other
+        with hold(folder) as lock:
+            assert not lock
     (tmp_path / "sst2" / ".diff.tmp-lock").write_text("999999999")
     assert not Path("/proc/999999999").exists() or os.name == "nt"
     with hold(folder) as mine:
@@ -176,8 +176,8 @@ study()
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)
     process.terminate()
-    said = process.communicate(timeout=60)[1]
-    assert process.returncode == 143 and said.strip() == "Stopped."
+    output = process.communicate(timeout=60)[1]
+    assert process.returncode == 143 and output.strip() == "Stopped."
     with pytest.raises(ProcessLookupError):
         os.kill(int(noted.read_text()), 0)
     assert not list((tmp_path / "toy").glob(".*log"))

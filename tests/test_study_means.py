@@ -21,15 +21,15 @@ from tests.studies import N, made_run, made_seeds
 
 @pytest.mark.parametrize("digits", [1, 6])
 def test_the_area_of_drawn_rows_is_scikit_learns(digits: int) -> None:
-    """With many ties and with none, row by row as drawn; a draw without one class has no area."""
+    """Areas under resampled rows equal scikit-learn's row by row, with many ties and without; a draw of one class has no area."""
     rng = np.random.default_rng(3)
     positive, scores = rng.random(60) < 0.4, rng.random(60).round(digits)
-    other = 1 - scores**2
-    values, draws = areas_drawn([(positive, scores), (~positive, other)], np.random.default_rng(7), 8)
-    assert values == pytest.approx([roc_auc_score(positive, scores), roc_auc_score(~positive, other)])
+    second = 1 - scores**2
+    values, draws = areas_drawn([(positive, scores), (~positive, second)], np.random.default_rng(7), 8)
+    assert values == pytest.approx([roc_auc_score(positive, scores), roc_auc_score(~positive, second)])
     rows = np.random.default_rng(7).integers(0, 60, size=(8, 60))
     np.testing.assert_allclose(
-        draws, [[roc_auc_score(side[row], by[row]) for side, by in ((positive, scores), (~positive, other))] for row in rows]
+        draws, [[roc_auc_score(side[row], by[row]) for side, by in ((positive, scores), (~positive, second))] for row in rows]
     )
     at, code = ties(positive, scores)
     alone = counted(code[np.flatnonzero(positive)[None]], 2 * len(at)).reshape(1, 2, -1)
@@ -39,30 +39,30 @@ def test_the_area_of_drawn_rows_is_scikit_learns(digits: int) -> None:
 def test_one_seed_keeps_its_stored_interval(tmp_path: Path) -> None:
     run = made_run(tmp_path, "sst2", "diff")
     stored = run.metrics()["test"]
-    found = means([run])
+    table = means([run])
     for name in ("accuracy", "f1_macro", "auc", "silhouette", "loss"):
-        assert {key: found[name][key] for key in ("value", "low", "high")} == {key: stored[name][key] for key in ("value", "low", "high")}
-        assert found[name]["seeds"] == 1
+        assert {key: table[name][key] for key in ("value", "low", "high")} == {key: stored[name][key] for key in ("value", "low", "high")}
+        assert table[name]["seeds"] == 1
     assert means([run], "official_test") == {}
 
 
 def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Path) -> None:
     """Means by hand; the accuracy's interval is that of rows and seeds, by components as for a comparison (`tests/test_seeds.py`)."""
     runs = [made_run(tmp_path, "sst2", "diff", seed, wrong=wrong, first_wrong=11 * seed) for seed, wrong in enumerate((10, 16, 34))]
-    found = means(runs)
-    assert found["accuracy"]["value"] == pytest.approx(1 - 20 / N, abs=1e-5)
-    assert found["auc"]["value"] == pytest.approx(np.mean([run.metrics()["test"]["auc"]["value"] for run in runs]), abs=1e-5)
+    table = means(runs)
+    assert table["accuracy"]["value"] == pytest.approx(1 - 20 / N, abs=1e-5)
+    assert table["auc"]["value"] == pytest.approx(np.mean([run.metrics()["test"]["auc"]["value"] for run in runs]), abs=1e-5)
     for name in ("accuracy", "precision_weighted", "f1_macro", "auc", "silhouette", "loss"):
-        assert found[name]["low"] < found[name]["value"] < found[name]["high"]
-        assert found[name]["seeds"] == 3
+        assert table[name]["low"] < table[name]["value"] < table[name]["high"]
+        assert table[name]["seeds"] == 3
     labels, probabilities = predictions(runs)
     right = (probabilities.argmax(axis=2) == labels).T
     noise = _pooled([right])
     assert noise is not None
     error, freedom = standard_error(right.mean(axis=1).var(ddof=1) / N, noise, 1 / 3)
     half = half_width(error, freedom)
-    assert found["accuracy"]["low"] == pytest.approx(1 - 20 / N - half, abs=0.006)
-    assert found["accuracy"]["high"] == pytest.approx(min(1, 1 - 20 / N + half), abs=0.006)
+    assert table["accuracy"]["low"] == pytest.approx(1 - 20 / N - half, abs=0.006)
+    assert table["accuracy"]["high"] == pytest.approx(min(1, 1 - 20 / N + half), abs=0.006)
 
 
 def test_means_are_taken_again_of_other_files(tmp_path: Path) -> None:
@@ -83,11 +83,11 @@ def test_means_are_taken_again_of_other_files(tmp_path: Path) -> None:
 
 
 def test_intervals_are_combined_as_variances() -> None:
-    """By hand: rows ± 0.04, seeds 0.4 and 0.6 with standard error 0.1 and one degree of freedom."""
-    found = combined([{"value": 0.4, "low": 0.36, "high": 0.44}, {"value": 0.6, "low": 0.56, "high": 0.64}])
+    """With rows ± 0.04, and seeds 0.4 and 0.6 (standard error 0.1, one degree of freedom), the combined interval is the computed one."""
+    interval = combined([{"value": 0.4, "low": 0.36, "high": 0.44}, {"value": 0.6, "low": 0.56, "high": 0.64}])
     variance = (0.04 / 1.96) ** 2 + 0.1**2
     half = t.ppf(0.975, variance**2 / 0.1**4) * np.sqrt(variance)
-    assert found == {"value": 0.5, "low": pytest.approx(0.5 - half, abs=1e-5), "high": pytest.approx(0.5 + half, abs=1e-5)}
+    assert interval == {"value": 0.5, "low": pytest.approx(0.5 - half, abs=1e-5), "high": pytest.approx(0.5 + half, abs=1e-5)}
 
 
 def test_runs_tested_on_other_rows_are_refused(tmp_path: Path) -> None:
@@ -104,10 +104,10 @@ def test_a_mixed_comparison_uses_what_is_there(tmp_path: Path) -> None:
     assert over.difference == pytest.approx(30 / N)
     assert "2 against 3 seeds" in over.numbers
     second = made_run(tmp_path, "sst2", "ndt-unit-2", 1, wrong=5, first_wrong=150)
-    one = mixed([second], many)
-    assert (one.test, one.seeds) == ("over seeds", (1, 3))
-    assert one.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
-    assert one.difference == pytest.approx(one.accuracies[0] - one.accuracies[1])
+    comparison = mixed([second], many)
+    assert (comparison.test, comparison.seeds) == ("over seeds", (1, 3))
+    assert comparison.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
+    assert comparison.difference == pytest.approx(comparison.accuracies[0] - comparison.accuracies[1])
     single = mixed([second], many[1:2])
     assert (single.test, single.seeds, single.n) == ("McNemar", (1, 1), N)
     assert single.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
@@ -126,7 +126,7 @@ def _choose(n: int, k: int) -> int:
 
 
 def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why() -> None:
-    """Of several comparisons by Holm's step, of single runs by what McNemar's test can tell; else the numbers are all."""
+    """Such an interval names Holm's step if there are several comparisons, and McNemar's limits if there are single runs."""
     near = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, -0.0001, 0.04, "over seeds")
     assert near.told(0.3) == f"{near.numbers} (p = 0.04, 0.3 after Holm's correction)"
     assert near.told(0.04) == near.numbers  # told to be worse
@@ -160,80 +160,86 @@ def test_open_comparisons_of_single_runs_cannot_be_judged() -> None:
 def test_the_word_for_a_difference(
     difference: float, p: float, adjusted: float | None, test: Literal["over seeds", "McNemar"], word: str
 ) -> None:
-    """At 5 %, by the adjusted p where there is one; of McNemar's test none."""
-    one = Comparison(9, (2, 1), (0.8, 0.8 - difference), difference, difference - 0.02, difference + 0.03, p, test)
-    assert one.word(adjusted) == word
-    assert one.points == minus(f"{100 * difference:+.2f} [{100 * difference - 2:+.2f}, {100 * difference + 3:+.2f}]")
-    assert one.points == in_points({"difference": one.difference, "low": one.low, "high": one.high})
-    assert one.compared == ("2 against 1 seed" if test == "over seeds" else "one seed each, others unknown")
-    assert one.numbers == f"{one.points} points, {one.compared}, n = 9"
+    """The word is chosen at 5 %, by the adjusted p if there is one; McNemar's test gives no word."""
+    comparison = Comparison(9, (2, 1), (0.8, 0.8 - difference), difference, difference - 0.02, difference + 0.03, p, test)
+    assert comparison.word(adjusted) == word
+    assert comparison.points == minus(f"{100 * difference:+.2f} [{100 * difference - 2:+.2f}, {100 * difference + 3:+.2f}]")
+    assert comparison.points == in_points({"difference": comparison.difference, "low": comparison.low, "high": comparison.high})
+    assert comparison.compared == ("2 against 1 seed" if test == "over seeds" else "one seed each, others unknown")
+    assert comparison.numbers == f"{comparison.points} points, {comparison.compared}, n = 9"
 
 
 def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
     """Holm by hand over three; one clear difference stays, one of a wrong row does not; one seed each tells nothing of models."""
     wrong = {"vanilla": 30, "diff": 29, "ndt-unit-2": 2, "ndt-free-2": 60}
-    made = [run for model, rows in wrong.items() for run in made_seeds(tmp_path, "sst2", model, 2, wrong=rows)]
-    frame = against(made, "sst2", "vanilla").set_index("model")
+    runs = [run for model, rows in wrong.items() for run in made_seeds(tmp_path, "sst2", model, 2, wrong=rows)]
+    frame = against(runs, "sst2", "vanilla").set_index("model")
     assert list(frame["verdict"]) == ["cannot be told", "better", "worse"]
     p = frame["p"].sort_values()
     assert frame["adjusted"].to_dict() == pytest.approx(holm(dict(p)))
-    assert against(made, "sst2", "vanilla-matched").empty
-    alone = against(made[::2], "sst2", "vanilla")
+    assert against(runs, "sst2", "vanilla-matched").empty
+    alone = against(runs[::2], "sst2", "vanilla")
     assert set(alone["verdict"]) == {"cannot be told"} and set(alone["test"]) == {"McNemar"}
     assert alone["p"].min() < 1e-6
-    mixture = against([*made[::2], made[1]], "sst2", "vanilla").set_index("model")  # the baseline's two seeds serve for all
+    mixture = against([*runs[::2], runs[1]], "sst2", "vanilla").set_index("model")  # the baseline's two seeds serve for all
     assert set(mixture["test"]) == {"over seeds"} and mixture.loc["ndt-free-2", "verdict"] == "worse"
     assert list(mixture["seeds"]) == [1, 1, 1] and set(mixture["base_seeds"]) == {2}
 
 
 def test_the_strictest_answer_of_several_kinds_of_rows_stands_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NDT is better on the re-split; on the official sentences one base beats it, and that is what is said first."""
-    made = [
+    seeds = [
         run
         for model, wrong in (("ndt-unit-2", 20), ("diff", 60), ("vanilla-matched", 60))
         for run in made_seeds(tmp_path, "sst2", model, 2, wrong=wrong, also=("official_test",))
     ]
-    both = answers_by_rows(made, "sst2")
-    assert [(one.word, one.rows) for one in both] == [("yes", "the re-split"), ("yes", "the official sentences")]
-    other = made_seeds(tmp_path / "other", "sst2", "diff", 2, wrong=1, also=("official_test",))
+    both = answers_by_rows(seeds, "sst2")
+    assert [(answer_of_rows.word, answer_of_rows.rows) for answer_of_rows in both] == [
+        ("yes", "the re-split"),
+        ("yes", "the official sentences"),
+    ]
+    official_runs = made_seeds(tmp_path / "other", "sst2", "diff", 2, wrong=1, also=("official_test",))
     monkeypatch.setattr("sentviz.papers.ndt.answer.tested", lambda runs, dataset, split: planted[split])
-    groups = {name: made[i : i + 2] for i, name in ((0, "ndt-unit-2"), (2, "diff"), (4, "vanilla-matched"))}
-    planted = {"test": groups, "official_test": groups | {"diff": other}}
-    assert [(one.word, one.rows) for one in answers_by_rows(made, "sst2")] == [("no", "the official sentences"), ("yes", "the re-split")]
+    groups = {name: seeds[i : i + 2] for i, name in ((0, "ndt-unit-2"), (2, "diff"), (4, "vanilla-matched"))}
+    planted = {"test": groups, "official_test": groups | {"diff": official_runs}}
+    assert [(answer_of_rows.word, answer_of_rows.rows) for answer_of_rows in answers_by_rows(seeds, "sst2")] == [
+        ("no", "the official sentences"),
+        ("yes", "the re-split"),
+    ]
     even = made_seeds(tmp_path / "even", "sst2", "diff", 2, wrong=21, also=("official_test",))
     planted["test"] = groups | {"vanilla-matched": even}
     planted["official_test"] = groups | dict.fromkeys(("diff", "vanilla-matched"), even)
-    assert [(one.word, one.rows) for one in answers_by_rows(made, "sst2")] == [
+    assert [(answer_of_rows.word, answer_of_rows.rows) for answer_of_rows in answers_by_rows(seeds, "sst2")] == [
         ("cannot be told", "the official sentences"),
         ("cannot be told", "the re-split"),
     ]
     planted["official_test"] = {}
-    assert [one.rows for one in answers_by_rows(made, "sst2")] == ["the re-split"]
+    assert [answer_of_rows.rows for answer_of_rows in answers_by_rows(seeds, "sst2")] == ["the re-split"]
 
 
 def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path) -> None:
-    """It beats DT, is behind the control, and says so with its numbers; without DT it says that."""
-    made = [
+    """The best configuration beats DT and is behind the control, and the answer says so with numbers; without DT the answer says that."""
+    runs = [
         *made_seeds(tmp_path, "sst2", "ndt-unit-2", 2, wrong=20, validation=0.95),
         *made_seeds(tmp_path, "sst2", "ndt-unit-3", 2, wrong=0, validation=0.90),
         *made_seeds(tmp_path, "sst2", "diff", 2, wrong=50),
         *made_seeds(tmp_path, "sst2", "vanilla-matched", 2, wrong=2),
     ]
-    found = answer(made, "sst2")
-    assert found is not None
-    assert (found.model, found.word) == ("ndt-unit-2", "no")
-    assert found.short == "SST-2, on the re-split: NDT beats DT and is behind the matched vanilla"
-    assert "+15.00 [" in found.sentence and "−9.00 [" in found.sentence
-    assert "2 against 2 seeds, n = 200. 2 of 12 NDT configurations are here." in found.sentence
-    alone = answer(made[:2], "sst2")
+    best = answer(runs, "sst2")
+    assert best is not None
+    assert (best.model, best.word) == ("ndt-unit-2", "no")
+    assert best.short == "SST-2, on the re-split: NDT beats DT and is behind the matched vanilla"
+    assert "+15.00 [" in best.sentence and "−9.00 [" in best.sentence
+    assert "2 against 2 seeds, n = 200. 2 of 12 NDT configurations are here." in best.sentence
+    alone = answer(runs[:2], "sst2")
     assert alone is not None
     assert alone.word == "cannot be told"
     assert alone.sentence.startswith("SST-2, on the re-split: no run of DT or the matched vanilla here: ndt-unit-2, 90.00%; nothing here")
-    first_only = answer(made[::2], "sst2")
+    first_only = answer(runs[::2], "sst2")
     assert first_only is not None
     assert first_only.short == "SST-2, on the re-split: NDT cannot be told from DT or the matched vanilla"
-    others = [run for model in ("diff", "vanilla-matched") for run in made_seeds(tmp_path, "sst2", model, 2, wrong=21)]
-    even = answer([*made[:2], *others], "sst2")
+    baselines = [run for model in ("diff", "vanilla-matched") for run in made_seeds(tmp_path, "sst2", model, 2, wrong=21)]
+    even = answer([*runs[:2], *baselines], "sst2")
     assert even is not None
     assert even.short == "SST-2, on the re-split: NDT cannot be told from DT or the matched vanilla"
-    assert answer(made, "imdb") is None
+    assert answer(runs, "imdb") is None

@@ -42,7 +42,7 @@ def _close_browser() -> Iterator[None]:
 
 
 def lines(count: int = 3, theme: str = "light", **axes: dict[str, object]) -> Figure:
-    """So many series of three points each."""
+    """Return a figure with `count` series of three points each."""
     colours = palette("light").lines
     plot = go.Figure(layout=base_layout("light", title="Series", width=600, height=400, margin=(60, 50, 30, 50), **axes))
     for k in range(count):
@@ -69,14 +69,14 @@ styles = st.builds(
 
 @given(styles)
 def test_a_style_survives_its_text(style: Style) -> None:
-    """In one line and in parts; a note may hold whatever separates the others."""
+    """A style is equal after writing and parsing, in one line and in parts; a note may hold any separator."""
     assert Style.parse(style.text) == style
     assert Style.parse([f"{name}={style.text.split(f'{name}=', 1)[1]}" for name in style.given if name == "note"]).note == style.note
     assert PLAIN.text == "" and Style.parse("") == PLAIN
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("size=poster", "There is no size 'poster'; there are screen, column, wide, slide."),
         ("palette=neon", "There is no palette 'neon'"),
@@ -91,10 +91,10 @@ def test_a_style_survives_its_text(style: Style) -> None:
         ("note=" + "a" * 301, "A note has at most 300 characters, not 301."),
     ],
 )
-def test_bad_values_are_told_in_a_sentence(text: str, said: str) -> None:
+def test_bad_values_are_told_in_a_sentence(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         Style.parse(text)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_range_needs_an_axis_that_counts() -> None:
@@ -134,7 +134,7 @@ def test_greys_keep_the_sides_of_a_scale_apart() -> None:
             shades = blend(scale, np.linspace(0, 1, 50))
             recoloured = go.Figure(go.Bar(x=list(range(50)), y=[1] * 50, marker_color=shades))
             greys = styled(Figure("shades", recoloured, pd.DataFrame(), ""), Style(palette="grey")).plot.data[0].marker.color
-            assert sum(ink_on(one) != ink_on(other) for one, other in zip(shades, greys, strict=True)) <= 1  # rounding at the edge
+            assert sum(ink_on(shade) != ink_on(grey) for shade, grey in zip(shades, greys, strict=True)) <= 1  # rounding at the edge
 
     z = np.array([[0.5, -0.5], [0.0, -0.1]])
     scale = [[i / 6, stop] for i, stop in enumerate(palette("light").signed)]
@@ -155,15 +155,15 @@ def test_what_people_wrote_is_no_colour() -> None:
 def test_the_figure_itself_stays_as_it_is() -> None:
     figure = draw(RUN, "curves", versus=("sst2/vanilla",))
     before = json.loads(figure.plot.to_json())
-    other = styled(figure, Style.parse("size=column~palette=grey~font=serif~title=no~legend=right~x=0..3"))
-    assert json.loads(figure.plot.to_json()) == before != json.loads(other.plot.to_json())
-    assert other.frame is figure.frame and (other.call, other.runs, other.caption) == (figure.call, figure.runs, figure.caption)
+    restyled = styled(figure, Style.parse("size=column~palette=grey~font=serif~title=no~legend=right~x=0..3"))
+    assert json.loads(figure.plot.to_json()) == before != json.loads(restyled.plot.to_json())
+    assert restyled.frame is figure.frame and (restyled.call, restyled.runs, restyled.caption) == (figure.call, figure.runs, figure.caption)
 
 
 @pytest.mark.slow
 @pictures
 def test_millimetres_letters_and_words_are_those_asked_for() -> None:
-    """In the SVG: width and height at 96 pixels an inch, letters in points, no title, caption and note as plain text, another font."""
+    """The SVG has the asked width and height at 96 pixels per inch, letters in points, no title, plain caption and note, and the font."""
     style = Style(width=120, height=70, points=9, font="serif", title=False, caption=True, note="<i>Mine</i> & yours")
     svg = render(lines(), "svg", style=style)
     root = ElementTree.fromstring(svg)

@@ -43,7 +43,7 @@ def rows_of(tex: bytes) -> list[str]:
 
 
 def test_a_printed_table_has_no_row_for_each_step() -> None:
-    """Of lines over steps the last values, one for each; the caption says so."""
+    """The table of lines over steps has the last value of each line, and the caption says so."""
     rows = [("a/b", "lambda", layer, 1, step, step / 10, step / 50) for layer in (0, 1) for step in range(50)]
     frame = pd.DataFrame(rows, columns=["run", "name", "layer", "component", "step", "epoch", "value"])
     tex = render(Figure("f", go.Figure(), frame, "Lambda."), "tex")

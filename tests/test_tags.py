@@ -37,7 +37,7 @@ def slow(sentence: list[str]) -> list[str]:
     """One word after the other: the features of a word, their weights summed by label, ties to the label that comes last."""
     stored = json.loads(gzip.decompress(ENGLISH.read_bytes()))
     lower = ["<s>", "<s>", *(word.lower().replace("’", "'") for word in sentence), "</s>", "</s>"]
-    labels, last, prior, found = stored["labels"], "<s>", "<s>", []
+    labels, last, prior, best = stored["labels"], "<s>", "<s>", []
     for i, word in enumerate(sentence):
         low = lower[i + 2]
         shape = ("X" if word[0].isupper() else "x") + ("d" if any(c.isdigit() for c in word) else "")
@@ -51,8 +51,8 @@ def slow(sentence: list[str]) -> list[str]:
                 totals[label] += weight
         label = stored["certain"].get(low, max(totals, key=lambda label: (round(totals[label], 3), label)))
         prior, last = last, labels[label]
-        found.append(last.split("|")[0])
-    return found
+        best.append(last.split("|")[0])
+    return best
 
 
 @pytest.mark.slow
@@ -72,7 +72,9 @@ def test_what_it_says_of_plain_words(tagger: Tagger) -> None:
 
 
 def test_a_word_put_in_the_place_of_another_has_the_tag_that_the_changed_text_gives_it(tagger: Tagger) -> None:
-    """Of each word by each of three; a long text is read around the place only, and what is no word has no tag."""
+    """Each word replaced by each of three has the tag of the changed text. Only the surroundings of a long text are read; other tokens have
+    no tag.
+    """
     for text in TEXTS[:3]:
         for k, (words, starts) in enumerate(pieces(text)):
             for i, (old, start) in enumerate(zip(words, starts, strict=True)):
@@ -93,8 +95,8 @@ def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(tagger: 
     texts = [*TEXTS, "a" * 300]
     tokenizer = Tokenizer.train_words(texts, 1) if kind == "words" else Tokenizer.train_bpe(texts, 290)
     encoded = tokenizer.encode_batch(texts, texts[::-1], cls=True)
-    found = tags_of(tagger, encoded, list(zip(texts, texts[::-1], strict=True)))
-    for each, tags, both in zip(encoded, found, zip(texts, texts[::-1], strict=True), strict=True):
+    computed = tags_of(tagger, encoded, list(zip(texts, texts[::-1], strict=True)))
+    for each, tags, both in zip(encoded, computed, zip(texts, texts[::-1], strict=True), strict=True):
         assert len(tags) == len(each.ids)
         for tag, special, segment, (start, _) in zip(tags, each.specials, each.segments, each.offsets, strict=True):
             wanted = "" if special else "PUNCT"
@@ -104,17 +106,17 @@ def test_a_token_has_the_tag_of_the_word_that_holds_its_first_character(tagger: 
                         wanted = TAGS[tag_of]
             assert TAGS[tag] == wanted
     alone = tags_of(tagger, encoded[:1], [(texts[0], texts[-1])])[0]
-    np.testing.assert_array_equal(alone, found[0])
+    np.testing.assert_array_equal(alone, computed[0])
 
 
 def test_what_follows_the_longest_text_is_not_tagged(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     text, tokenizer = "a warm song of a clever crew", Tokenizer.train_words(TEXTS, 1)
     for module in (sentviz.data.tags, sentviz.data.tokenizers):
         monkeypatch.setattr(module, "LONGEST", 11)
-    given: list[str] = []
-    monkeypatch.setattr(sentviz.data.tags, "pieces", lambda text: given.append(text) or pieces(text))
-    found = tags_of(tagger, [tokenizer.encode(text)], [(text,)])
-    assert given == [text[:11]] and [TAGS[tag] for tag in found[0]] == ["DET", "ADJ", "NOUN"]
+    texts: list[str] = []
+    monkeypatch.setattr(sentviz.data.tags, "pieces", lambda text: texts.append(text) or pieces(text))
+    tags = tags_of(tagger, [tokenizer.encode(text)], [(text,)])
+    assert texts == [text[:11]] and [TAGS[tag] for tag in tags[0]] == ["DET", "ADJ", "NOUN"]
 
 
 def test_it_is_kept_as_it_was_read(tagger: Tagger, tmp_path: Path) -> None:
@@ -128,7 +130,7 @@ def test_one_that_was_made_by_hand_is_not_kept(tagger: Tagger, tmp_path: Path) -
 
 
 def test_equal_files_are_one_tagger(tagger: Tagger, tmp_path: Path) -> None:
-    """Whatever their names; nobody can change its weights for the others."""
+    """Equal files give one tagger, whatever their names; its weights are read-only."""
     (tmp_path / "again.json.gz").write_bytes(ENGLISH.read_bytes())
     assert Tagger.load(tmp_path / "again.json.gz") is tagger
     with pytest.raises(ValueError, match="read-only"):
@@ -181,7 +183,7 @@ def foreign(tagger: Tagger, text: str) -> bool:
 
 
 def test_words_of_another_language_are_unknown(english: Tagger) -> None:
-    """What is told and what is not, of our own sentences: no English one is called foreign, names and hashtags do not count."""
+    """No English sentence of ours is called foreign, and names and hashtags do not count."""
     assert not [text for text in ENGLISH_TEXTS if foreign(english, text)]
     assert {text: foreign(english, text) for text in OTHERS} == OTHERS
     assert known(english, ENGLISH_TEXTS[4])[1] == 1 and known(english, "") == (0, 0)
@@ -190,7 +192,7 @@ def test_words_of_another_language_are_unknown(english: Tagger) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["sst5", "tweeteval_sentiment"])
 def test_english_is_hardly_ever_called_foreign(name: str, english: Tagger) -> None:
-    """Over whole data sets: fewer than 1 text in 800."""
+    """Fewer than 1 text in 800 of complete data sets is called foreign."""
     try:
         texts = [text for split in ("train", "validation", "test") for text in datasets.load_split(name, split).frame["text"]]
     except DataMissingError:

@@ -47,8 +47,8 @@ def test_words_of_a_template_sentence_do_not_meet_in_the_demo_set() -> None:
     """No two words that fill one sentence stand in one sentence of the demo set."""
     filled = set().union(*(words(entry) for name in SAYING for entry in templates.slots()[name]))
     judged = [each for text in demo.load()["text"] if len(each := words(text) & filled) > 1]
-    made = [words(text) & filled for text in FRAME["text"]]
-    assert not {tuple(sorted(one & other)) for one in made for other in judged if len(one & other) > 1}
+    filled_words = [words(text) & filled for text in FRAME["text"]]
+    assert not {tuple(sorted(mine & theirs)) for mine in filled_words for theirs in judged if len(mine & theirs) > 1}
 
 
 # ---- halves
@@ -60,11 +60,13 @@ MADE = {"en": templates.halves, "ko": templates.korean}
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_halves_share_neither_templates_nor_words(language: str) -> None:
     """Templates are compared without the names of their slots, entries by their last word; nothing is in no half but what the other has."""
-    (ours, own), (others, theirs) = (templates.half(part, LANGUAGES[language]) for part in templates.HALVES)
+    (ours, own), (second_patterns, theirs) = (templates.half(part, LANGUAGES[language]) for part in templates.HALVES)
     if language == "en":
-        for key, made in templates.patterns().items():
-            assert sorted(ours[key] + others[key]) == sorted(made)
-    bare = [{re.sub(r"\{[^}]*\}", "*", pattern).casefold() for each in half.values() for pattern in each} for half in (ours, others)]
+        for key, compiled in templates.patterns().items():
+            assert sorted(ours[key] + second_patterns[key]) == sorted(compiled)
+    bare = [
+        {re.sub(r"\{[^}]*\}", "*", pattern).casefold() for each in half.values() for pattern in each} for half in (ours, second_patterns)
+    ]
     assert not bare[0] & bare[1] and min(map(len, bare)) > 50
     for name, entries in own.items():
         assert entries and theirs[name]
@@ -89,7 +91,7 @@ def test_the_halves_share_no_sentence_and_are_balanced(language: str) -> None:
 
 
 def test_a_korean_particle_follows_the_letter_before_it() -> None:
-    """The first form behind a consonant, the second behind a vowel."""
+    """A particle has its first form after a consonant and its second after a vowel."""
     texts = " ".join(templates.korean("train")["text"]) + " ".join(templates.korean("test")["text"])
     for right, wrong in (("책은", "책는"), ("영화는", "영화은"), ("호텔이", "호텔가"), ("노래가", "노래이"), ("책을", "책를")):
         assert right in texts and wrong not in texts
@@ -100,8 +102,8 @@ def test_no_sentence_of_the_halves_is_one_of_the_demo_set() -> None:
     """Nor has it five words in a row from one, in the kinds that only the halves have."""
 
     def runs_of_five(text: str) -> set[tuple[str, ...]]:
-        said = re.findall(r"[\w']+", text.casefold())
-        return set(zip(*(said[i:] for i in range(5)), strict=False))
+        spoken = re.findall(r"[\w']+", text.casefold())
+        return set(zip(*(spoken[i:] for i in range(5)), strict=False))
 
     judged = set().union(*map(runs_of_five, demo.load()["text"]))
     for part in templates.HALVES:

@@ -41,7 +41,7 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 
-def made(form: dict[str, Any]) -> Model:
+def model_of(form: dict[str, Any]) -> Model:
     """A random model; with a lexicon, of random polarities."""
     return injected.random_model(3, **form) if "lexicon" in form else small_model(3, max_length=40, **form)
 
@@ -51,15 +51,15 @@ def made(form: dict[str, Any]) -> Model:
 @pytest.mark.parametrize("change", [{}, {"heads_off": [(0, 1)]}], ids=["as trained", "a head silenced"])
 def test_maps_made_on_demand_are_those_that_are_held(form: dict[str, Any], change: dict[str, Any]) -> None:
     """Every layer, head and component, whole, by rows and by band, against the stacks of a trace that holds them."""
-    model = made(form)
-    held, lean = model.trace(TEXT, **change), model.trace(TEXT, maps=False, projections=True, **change)
-    assert held.attention is not None and lean.attention is None and lean.components is None
-    n = len(held.tokens)
-    for component in ("effective", *held.component_ids):
-        np.testing.assert_allclose(lean.stack(component), held.stack(component), atol=1e-6)
-        for layer in held.layer_ids:
-            for head in ("mean", "max", *held.head_ids):
-                whole = held.map(layer, head, component)
+    model = model_of(form)
+    with_maps, lean = model.trace(TEXT, **change), model.trace(TEXT, maps=False, projections=True, **change)
+    assert with_maps.attention is not None and lean.attention is None and lean.components is None
+    n = len(with_maps.tokens)
+    for component in ("effective", *with_maps.component_ids):
+        np.testing.assert_allclose(lean.stack(component), with_maps.stack(component), atol=1e-6)
+        for layer in with_maps.layer_ids:
+            for head in ("mean", "max", *with_maps.head_ids):
+                whole = with_maps.map(layer, head, component)
                 np.testing.assert_allclose(lean.map(layer, head, component), whole, atol=1e-6)
                 np.testing.assert_allclose(lean.rows(layer, 3, 7, head, component), whole[3:7], atol=1e-6)
                 values, keys = lean.band(layer, 6, 8, head, component)
@@ -67,14 +67,14 @@ def test_maps_made_on_demand_are_those_that_are_held(form: dict[str, Any], chang
                 assert not whole[6:8][:, np.setdiff1d(np.arange(n), keys)].any()
     if (window := form.get("window", 0)) and form.get("lexicon") != "multiply":
         assert len(lean.band(0, 6, 8)[1]) <= window + 2 + 3 < n
-    bands = list(lean.bands(size=4 * n * len(held.head_ids) * held.lambdas.shape[1] * 5))
-    assert len(bands) == len(held.layer_ids) * -(-n // 5)
+    bands = list(lean.bands(size=4 * n * len(with_maps.head_ids) * with_maps.lambdas.shape[1] * 5))
+    assert len(bands) == len(with_maps.layer_ids) * -(-n // 5)
     for place, start, maps, keys in bands:
-        np.testing.assert_allclose(maps, held.stack()[place][:, start : start + 5][..., keys], atol=1e-6)
+        np.testing.assert_allclose(maps, with_maps.stack()[place][:, start : start + 5][..., keys], atol=1e-6)
 
 
 def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
-    """Chosen heads and layers, in any order; what is not there is refused."""
+    """A trace of selected heads and layers, in any order, makes those maps; others raise KeyError."""
     model = small_model(components=2, mixing="unit")
     whole = model.trace(TEXT)
     part = model.trace(TEXT, layers=[1], heads=[1, 0], maps=False, projections=True)
@@ -83,10 +83,10 @@ def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
         np.testing.assert_allclose(part.map(1, head), whole.map(1, head), atol=1e-6)
     with pytest.raises(KeyError, match="layers 1, not 0"):
         part.map(0)
-    one = model.trace(TEXT, components=[1], maps=False, projections=True)
-    np.testing.assert_allclose(one.map(0, 1, 1), whole.map(0, 1, 1), atol=1e-6)
+    component = model.trace(TEXT, components=[1], maps=False, projections=True)
+    np.testing.assert_allclose(component.map(0, 1, 1), whole.map(0, 1, 1), atol=1e-6)
     with pytest.raises(KeyError, match="some components only"):
-        one.map(0)
+        component.map(0)
     with pytest.raises(KeyError, match="some of the query rows"):
         model.trace(TEXT, queries=[2], maps=False, projections=True).map(0)
     with pytest.raises(KeyError, match="without attention maps"):
@@ -114,15 +114,15 @@ def test_a_long_text_with_a_window_is_watched_in_little_memory() -> None:
 def test_explanations_are_the_same_with_and_without_maps() -> None:
     """Every score of a trace that holds its maps against one that makes them."""
     model = small_model(components=2, mixing="free")
-    held, lean = model.trace(TEXT), model.trace(TEXT, maps=False, projections=True)
+    with_maps, lean = model.trace(TEXT), model.trace(TEXT, maps=False, projections=True)
     for name in SCORES:
-        got, wanted = (score(explained(model, trace, [name]), name) for trace in (lean, held))
+        got, wanted = (score(explained(model, trace, [name]), name) for trace in (lean, with_maps))
         np.testing.assert_allclose(got, wanted, atol=1e-5, err_msg=name)
-    assert of_trace(lean).equals(of_trace(held)) or np.allclose(of_trace(lean)["value"], of_trace(held)["value"], atol=1e-6)
-    np.testing.assert_allclose(head_patterns(lean)["entropy"], head_patterns(held)["entropy"], atol=1e-6)
-    other = model.trace(TEXT.replace("warm", "cold"), maps=False, projections=True)
+    assert of_trace(lean).equals(of_trace(with_maps)) or np.allclose(of_trace(lean)["value"], of_trace(with_maps)["value"], atol=1e-6)
+    np.testing.assert_allclose(head_patterns(lean)["entropy"], head_patterns(with_maps)["entropy"], atol=1e-6)
+    changed_text = model.trace(TEXT.replace("warm", "cold"), maps=False, projections=True)
     np.testing.assert_allclose(
-        difference(lean, other).stack(), difference(held, model.trace(TEXT.replace("warm", "cold"))).stack(), atol=1e-6
+        difference(lean, changed_text).stack(), difference(with_maps, model.trace(TEXT.replace("warm", "cold"))).stack(), atol=1e-6
     )
 
 
@@ -133,7 +133,7 @@ class Tilted(Attention):
     """Attention with one more term, a bias on every third key, a scale of its own and a norm behind the heads."""
 
     def terms(self, x: torch.Tensor, *rest: Any) -> AttentionTerms:
-        """Those of the layer, and the tilt."""
+        """Return the layer's terms with a tilt added."""
         terms = super().terms(x, *rest)
         tilt = torch.zeros(1, 1, 1, x.shape[1])
         tilt[..., ::3] = 1.5
@@ -145,7 +145,7 @@ class Tilted(Attention):
 
 @pytest.fixture(params=["plain", "lexicon"])
 def tilted(request: pytest.FixtureRequest) -> Model:
-    model = made(FORMS[request.param])
+    model = model_of(FORMS[request.param])
     for block in model.network.blocks:
         block.attention.__class__ = Tilted
     return model
@@ -166,31 +166,31 @@ def by_hand(model: Model, layer: int, head: int) -> np.ndarray[Any, Any]:
 
 def test_every_reader_follows_a_changed_term(tilted: Model) -> None:
     """Held maps, maps made on demand, long maps, the arithmetic of a cell, the lexicon's row and value-weighted attention."""
-    held, lean = tilted.trace(TEXT), tilted.trace(TEXT, maps=False, projections=True)
+    with_maps, lean = tilted.trace(TEXT), tilted.trace(TEXT, maps=False, projections=True)
     for layer in (0, 1):
         for head in (0, 1):
             wanted = by_hand(tilted, layer, head)
-            np.testing.assert_allclose(held.map(layer, head), wanted, atol=1e-5)
+            np.testing.assert_allclose(with_maps.map(layer, head), wanted, atol=1e-5)
             np.testing.assert_allclose(lean.map(layer, head), wanted, atol=1e-5)
             np.testing.assert_allclose(
                 longmap.tiled(tilted, TEXT, layer=layer, head=head, band_bytes=1).read(2, 6)[0], wanted[2:6], atol=1e-5
             )
-            for source in (held, lean, TEXT):
-                taken = cell(tilted, source, layer, head, 4, 6)
-                assert taken.attention == pytest.approx(wanted[4, 6], abs=1e-5)
-                assert taken.parts[0].biases["tilt"] == 1.5 and taken.head_norm == 0.7
-                assert taken.scale == pytest.approx(2 / np.sqrt(taken.key_size))
-                whole = taken.parts[0].scaled + sum(taken.parts[0].biases.values())
-                assert whole == pytest.approx(taken.parts[0].score, abs=1e-5)
-            if held.polarity is not None:
-                np.testing.assert_allclose(injected_row(tilted, held, layer, head, 4).after, wanted[4], atol=1e-5)
-    assert held.values is None and lean.values is not None
+            for source in (with_maps, lean, TEXT):
+                arithmetic = cell(tilted, source, layer, head, 4, 6)
+                assert arithmetic.attention == pytest.approx(wanted[4, 6], abs=1e-5)
+                assert arithmetic.parts[0].biases["tilt"] == 1.5 and arithmetic.head_norm == 0.7
+                assert arithmetic.scale == pytest.approx(2 / np.sqrt(arithmetic.key_size))
+                whole = arithmetic.parts[0].scaled + sum(arithmetic.parts[0].biases.values())
+                assert whole == pytest.approx(arithmetic.parts[0].score, abs=1e-5)
+            if with_maps.polarity is not None:
+                np.testing.assert_allclose(injected_row(tilted, with_maps, layer, head, 4).after, wanted[4], atol=1e-5)
+    assert with_maps.values is None and lean.values is not None
     v, attention = lean.values[0].astype(float), np.stack([by_hand(tilted, 0, head) for head in (0, 1)])
     out = attention @ v
     weights = np.linspace(0.5, 1.5, v.shape[-1]) * 0.7 / np.sqrt((out**2).mean(axis=-1, keepdims=True) + 1e-5)  # (H, n, d_v)
     w = tilted.network.blocks[0].attention.output.weight.detach().numpy().astype(float).reshape(-1, 2, v.shape[-1])
     moved = np.einsum("hnm,hme,hne,dhe->nmd", attention, v, weights, w)
-    np.testing.assert_allclose(value_weighted_maps(tilted, held)[0], np.linalg.norm(moved, axis=-1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(value_weighted_maps(tilted, with_maps)[0], np.linalg.norm(moved, axis=-1), rtol=1e-4, atol=1e-5)
 
 
 def test_the_answer_follows_too(tilted: Model) -> None:

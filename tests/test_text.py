@@ -1,4 +1,4 @@
-"""Texts as tokens: against an independent reference, on any Unicode, and on the real data where it is at hand."""
+"""Texts as tokens: against an independent reference, on any Unicode, and on the real data if they are available."""
 
 from __future__ import annotations
 
@@ -254,11 +254,11 @@ def test_pairs(words: Tokenizer) -> None:
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(5, 30), st.booleans())
 def test_pairs_lose_the_longer_text_first(words: Tokenizer, first: int, second: int, length: int, cls: bool) -> None:
     got = words.encode("good " * first, "film " * second, max_length=length, cls=cls)
-    kept = [first, second]
-    while sum(kept) > length - (3 if cls else 1):
-        kept[0 if kept[0] > kept[1] else 1] -= 1
-    assert [got.tokens.count("good"), got.tokens.count("film")] == kept
-    assert got.dropped == first + second - sum(kept)
+    remaining = [first, second]
+    while sum(remaining) > length - (3 if cls else 1):
+        remaining[0 if remaining[0] > remaining[1] else 1] -= 1
+    assert [got.tokens.count("good"), got.tokens.count("film")] == remaining
+    assert got.dropped == first + second - sum(remaining)
     (ids,) = words.ids_batch(["good " * first], ["film " * second], max_length=length, cls=cls)
     assert ids.tolist() == got.ids.tolist()
 
@@ -268,9 +268,9 @@ def test_batches_equal_single_texts(either: Tokenizer) -> None:
     batch = either.encode_batch(texts, max_length=9, cls=True)
     fast = either.ids_batch(texts, max_length=9, cls=True)
     for text, many, ids in zip(texts, batch, fast, strict=True):
-        one = either.encode(text, max_length=9, cls=True)
-        assert one.tokens == many.tokens and (one.offsets == many.offsets).all() and one.dropped == many.dropped
-        assert ids.tolist() == one.ids.tolist()
+        single = either.encode(text, max_length=9, cls=True)
+        assert single.tokens == many.tokens and (single.offsets == many.offsets).all() and single.dropped == many.dropped
+        assert ids.tolist() == single.ids.tolist()
     assert either.encode_batch([]) == [] and either.ids_batch([]) == []
 
 
@@ -301,7 +301,7 @@ def lines_run(act: Callable[[], object]) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "good ", "! ", "한", "\u0301", "👩\u200d"])
 def test_the_work_grows_no_faster_than_the_text(either: Tokenizer, unit: str) -> None:
-    """In lines run, which no other load on the machine changes; a text of 100,000 characters is cut like any other."""
+    """The number of executed lines grows no faster than the text; a text of 100,000 characters is cut like any other."""
     short, long = (lines_run(lambda n=n: word_spans(unit * n, either.encode(unit * n))) for n in (1_000, 4_000))
     assert 0 < long <= 4.1 * short
     text = unit * (100_000 // len(unit))

@@ -1,4 +1,4 @@
-"""What the browser gets of a training run, its file, its film, and the figures of epochs."""
+"""Data of a training run for the browser, its file, its film, and the figures of epochs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_the_browser_gets_what_was_measured(film: Film) -> None:
     assert [row["kind"] for row in data["rows"]] == list(events(seen.right).kinds)
     sentence = data["sentence"]
     n = len(sentence["tokens"])
-    shown = unpacked(sentence, "maps", "u1").reshape(3, n, n) / 255 * sentence["peak"]
+    maps = unpacked(sentence, "maps", "u1").reshape(3, n, n) / 255 * sentence["peak"]
     wanted = np.stack([trace.map(1) for trace in film.traces.values()])
-    assert np.abs(shown - wanted).max() <= 0.5001 / 255 * sentence["peak"]
+    assert np.abs(maps - wanted).max() <= 0.5001 / 255 * sentence["peak"]
     np.testing.assert_allclose(sentence["probabilities"], [trace.probabilities for trace in film.traces.values()], atol=1e-5)
 
 
@@ -63,12 +63,12 @@ def test_places_keep_their_distances(film: Film) -> None:
     centred = raw - raw.reshape(-1, raw.shape[-1]).mean(axis=0)
     axes = np.linalg.svd(centred.reshape(-1, raw.shape[-1]), full_matrices=False)[2][:2]
     wanted = np.linalg.norm(centred @ axes.T, axis=-1)
-    found = np.linalg.norm(at, axis=-1)
-    np.testing.assert_allclose(found / found.max(), wanted / wanted.max(), atol=1e-6)
+    distances = np.linalg.norm(at, axis=-1)
+    np.testing.assert_allclose(distances / distances.max(), wanted / wanted.max(), atol=1e-6)
 
 
 def test_lines_hold_heads_losses_and_scalars(film: Film) -> None:
-    """A line a layer with its interval; the lambdas that are learned, not the fixed first one."""
+    """There is a line per layer with its interval, and a line for each learned lambda, but not for the fixed first one."""
     groups = {group["title"]: group for group in through_data(film)["groups"]}
     heads = film.seen.heads
     entropy = groups["Entropy, share of its maximum"]["lines"]
@@ -84,16 +84,16 @@ def test_signed_maps_are_centred_at_zero(film: Film) -> None:
     signed = {epoch: trace.replace(attention=-trace.attention if epoch == 3 else trace.attention) for epoch, trace in film.traces.items()}
     sentence = through_data(replace(film, traces=signed))["sentence"]
     n = len(sentence["tokens"])
-    shown = (unpacked(sentence, "maps", "u1").reshape(3, n, n).astype(float) - 128) / 127 * sentence["peak"]
-    assert sentence["signed"] and (shown[1] <= 0).all() and (shown[0] >= 0).all()
-    np.testing.assert_allclose(shown[1], signed[3].map(1), atol=0.51 / 127 * sentence["peak"])
+    maps = (unpacked(sentence, "maps", "u1").reshape(3, n, n).astype(float) - 128) / 127 * sentence["peak"]
+    assert sentence["signed"] and (maps[1] <= 0).all() and (maps[0] >= 0).all()
+    np.testing.assert_allclose(maps[1], signed[3].map(1), atol=0.51 / 127 * sentence["peak"])
 
 
 def test_texts_travel_only_where_they_are_given(film: Film) -> None:
     texts = dict(zip(toy_splits()["validation"].frame["id"], toy_splits()["validation"].frame["text"], strict=True))
-    told = through_data(film, texts=texts)
-    assert all(row["text"] == texts[row["id"]] for row in told["rows"])
-    assert not any(row["text"] for row in through_data(film)["rows"]) and told["mark"] != through_data(film)["mark"]
+    with_texts = through_data(film, texts=texts)
+    assert all(row["text"] == texts[row["id"]] for row in with_texts["rows"])
+    assert not any(row["text"] for row in through_data(film)["rows"]) and with_texts["mark"] != through_data(film)["mark"]
     page = through_html(film)
     assert not any(text in page for text in texts.values() if text not in film.first.text)  # type: ignore[union-attr]
 
@@ -111,23 +111,23 @@ def test_the_file_is_of_one_piece_and_inert(film: Film) -> None:
 @pytest.mark.slow
 def test_a_film_shows_every_epoch(film: Film) -> None:
     """A GIF of the size asked for that differs between epochs; the same bytes again; sizes are bounded."""
-    made = film_gif(film, width=480, height=240)
-    picture = Image.open(io.BytesIO(made))
+    gif = film_gif(film, width=480, height=240)
+    picture = Image.open(io.BytesIO(gif))
     assert picture.size == (480, 240) and picture.n_frames == 17  # the first epoch, and eight a way
     shots = []
     for frame in (0, picture.n_frames - 1):
         picture.seek(frame)
         shots.append(np.asarray(picture.convert("RGB"), dtype=int))
     assert np.abs(shots[0] - shots[1]).max() > 50
-    assert made == film_gif(film, width=480, height=240)
+    assert gif == film_gif(film, width=480, height=240)
     with pytest.raises(InputError, match="480 to 1,600"):
         film_gif(film, width=10)
 
 
 def test_what_is_not_at_hand_is_left_out(film: Film) -> None:
-    """No sentence, one epoch, no heads: data, file and film all the same."""
-    one = film.seen.measured[0]
-    bare = replace(one, heads=one.heads.iloc[:0])
+    """Without a sentence, with one epoch and no heads, data, file and film are still made."""
+    epoch = film.seen.measured[0]
+    bare = replace(epoch, heads=epoch.heads.iloc[:0])
     less = Film("bare", Course((bare,)), {}, film.history.iloc[:0])
     data = through_data(less)
     assert data["sentence"] is None and data["groups"] == [] and data["epochs"] == [2]
@@ -147,7 +147,7 @@ def test_measured_without_heads_is_read_again(film: Film, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_figures_hold_the_numbers_that_they_draw(kept_epochs: Path, film: Film) -> None:
-    """By name, against course and traces; the source says which rows."""
+    """Figures by name hold the numbers of the measurements and traces; the source says which rows."""
     seen, name = film.seen, str(kept_epochs)
     answers = draw(name, "epoch-answers").frame
     assert answers.loc[answers["label"] == "positive", "probability"].tolist() == pytest.approx(
@@ -167,7 +167,7 @@ def test_figures_hold_the_numbers_that_they_draw(kept_epochs: Path, film: Film) 
 
 
 def test_another_sentence_is_asked_of_every_kept_epoch(kept_epochs: Path) -> None:
-    """Its own tokens, and other answers than the example's."""
+    """Another sentence has its own tokens, and other answers than the example."""
     maps = draw(str(kept_epochs), "epoch-maps", text="a dull soup")
     assert maps.frame["query_token"].unique().tolist() == ["a", "dull", "soup"]
     assert set(maps.frame["epoch"]) == {2, 3, 4}
@@ -176,12 +176,12 @@ def test_another_sentence_is_asked_of_every_kept_epoch(kept_epochs: Path) -> Non
 def test_forgotten_rows_stand_first() -> None:
     """Four rows by hand: twice forgotten above once above only learned; one that never changed is not drawn."""
     right = np.array([[0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1], [1, 0, 0, 1]], dtype=bool)
-    found = events(right)
-    assert found.forgotten.tolist() == [0, 1, 2, 0]
-    made = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, found.kinds, found.forgotten)
-    assert list(made.plot.layout.yaxis.ticktext) == ["twice", "once", "learned"]
-    assert np.asarray(made.plot.data[0].z).tolist() == right[:, [2, 1, 0]].T.tolist()
-    few = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, found.kinds, found.forgotten, most=1)
+    counted = events(right)
+    assert counted.forgotten.tolist() == [0, 1, 2, 0]
+    figure = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, counted.kinds, counted.forgotten)
+    assert list(figure.plot.layout.yaxis.ticktext) == ["twice", "once", "learned"]
+    assert np.asarray(figure.plot.data[0].z).tolist() == right[:, [2, 1, 0]].T.tolist()
+    few = forgetting([1, 2, 3, 4, 5], ["learned", "once", "twice", "never"], right, counted.kinds, counted.forgotten, most=1)
     assert list(few.plot.layout.yaxis.ticktext) == ["twice"] and len(few.frame) == 20
 
 
@@ -221,6 +221,6 @@ def test_seeds_become_a_mean_line_with_a_band() -> None:
 
 
 def test_seeds_that_stopped_earlier_end_earlier() -> None:
-    """Where only one of two seeds goes on, the band ends: the mean is over all of them or not drawn."""
+    """The band of two seeds ends at the step where the first seed stops."""
     frame = curves({"a": history(0.0), "b": history(0.1, (10, 20))}, groups={"a": "x", "b": "x"}).frame
     assert frame["step"].max() == 20

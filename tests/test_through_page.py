@@ -24,7 +24,7 @@ NAME, SHIPPED = "toy/ndt-unit-2-epochs", "sst2/ndt-unit-2-epochs"
 
 @pytest.fixture
 def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The made-up set is at hand."""
+    """Make the toy set available."""
     makers.use_toy_data(monkeypatch)
     st.cache_resource.clear()
     yield
@@ -41,7 +41,7 @@ def runs(kept_epochs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What is sent to the browser, newest last."""
+    """Record the data that is sent to the browser, newest last."""
     seen: list[dict[str, Any]] = []
     monkeypatch.setattr("app.components.through._RENDER", lambda data, **_: seen.append(data))
     return seen
@@ -65,7 +65,7 @@ def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkey
 
 
 def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its tokens are sent; so are those of a row that is to be followed."""
+    """The tokens of a typed sentence are sent, and so are those of a followed row."""
     seen = drawn(monkeypatch)
     app = page()
     app.text_input(key="through-sentence").input("a dull soup").run()
@@ -79,8 +79,8 @@ def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, m
     """One sentence, and meanwhile another run in its place, with its own layers; the run in focus stays until another is chosen."""
     seen = drawn(monkeypatch)
     app = page("sst2/vanilla-matched")
-    said = words(app).replace("\\", "")
-    assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in said and f"Meanwhile: {SHIPPED}." in said
+    text = words(app).replace("\\", "")
+    assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in text and f"Meanwhile: {SHIPPED}." in text
     assert seen[-1]["title"] == f"{SHIPPED} through training" and app.session_state["focus"].run == "sst2/vanilla-matched"
     assert app.button_group(key="through-run").value == SHIPPED
     app.text_input(key="through-sentence").input("a dull film").run()
@@ -111,7 +111,7 @@ def test_no_run_of_another_language_takes_its_place(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was measured after epoch 3, and the weights of epoch 4: a sentence each, the other epochs are there."""
+    """The damaged measurements of epoch 3 and the missing weights of epoch 4 give a sentence each; the other epochs are shown."""
     seen = drawn(monkeypatch)
     measured = runs / NAME / "epochs" / "3.measured.safetensors"
     measured.write_bytes(measured.read_bytes()[:99])
@@ -120,7 +120,7 @@ def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeyp
     (runs / NAME / "epochs" / "4.safetensors").unlink()
     app.text_input(key="through-sentence").input("a dull soup").run()
     assert seen[-1]["sentence"]["epochs"] == [2]
-    assert any("epochs/4.safetensors is missing" in one.value.replace("\\", "") for one in app.warning)
+    assert any("epochs/4.safetensors is missing" in box.value.replace("\\", "") for box in app.warning)
 
 
 def test_a_light_run_shows_its_example(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_every_figure_can_be_chosen(runs: Path, data: None) -> None:
         app.session_state["through-figure"] = name
         app.run()
         assert not app.exception and not app.warning
-        assert any(f"draw('{NAME}', '{name}'" in one.value for one in app.code)
+        assert any(f"draw('{NAME}', '{name}'" in block.value for block in app.code)
 
 
 def test_without_the_data_set_rows_are_ids(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,9 +150,9 @@ def test_without_the_data_set_rows_are_ids(runs: Path, monkeypatch: pytest.Monke
     st.cache_resource.clear()
 
 
-@pytest.mark.parametrize("given", [None, 7, "x", {"row": "1"}, {"row": -1}, {"row": 3}, {"row": True}, {}])
-def test_what_a_browser_should_not_send_is_no_row(given: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(st, "session_state", {"through": {"row": given}})
+@pytest.mark.parametrize("message", [None, 7, "x", {"row": "1"}, {"row": -1}, {"row": 3}, {"row": True}, {}])
+def test_what_a_browser_should_not_send_is_no_row(message: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "session_state", {"through": {"row": message}})
     assert asked_row("through", ("a", "b", "c")) == ""
 
 
@@ -164,6 +164,6 @@ def test_a_row_that_is_asked_for_is_one_of_them(monkeypatch: pytest.MonkeyPatch)
 def test_curves_take_every_seed_into_their_bands() -> None:
     """Three seeds ship of this configuration: one is chosen, all are drawn."""
     app = opened("curves", run="sst2/ndt-unit-2", seeds="bands")
-    said = "\n".join(one.value for one in app.code)
-    assert "bands=True" in said and "'sst2/ndt-unit-2-s1', 'sst2/ndt-unit-2-s2'" in said
+    code = "\n".join(block.value for block in app.code)
+    assert "bands=True" in code and "'sst2/ndt-unit-2-s1', 'sst2/ndt-unit-2-s2'" in code
     assert "Bands go from the least to the most" in words(app)

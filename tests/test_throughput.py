@@ -61,9 +61,9 @@ def test_the_formula_is_the_papers() -> None:
     ],
 )
 def test_full_and_sparse_cross_between_the_lengths(times: list[float], wanted: float | None) -> None:
-    """On log scales, by hand: the last crossing, never, and from the start."""
-    found = throughput.crossing(np.array([100, 200, 400]), np.array(times))
-    assert found == (None if wanted is None else pytest.approx(wanted))
+    """The crossing on log scales is the one computed in the test: the last crossing, none, and from the start."""
+    lengths = throughput.crossing(np.array([100, 200, 400]), np.array(times))
+    assert lengths == (None if wanted is None else pytest.approx(wanted))
 
 
 @pytest.mark.slow
@@ -92,7 +92,9 @@ def test_a_step_trains() -> None:
 
 
 def test_what_ships_is_whole() -> None:
-    """Machine named, each model once for a number of threads, SentiFormer at 1; every length with both kinds; the print beside."""
+    """The tables name the machine and have each model once per number of threads (SentiFormer is 1), every length of both kinds, the
+    paper's values.
+    """
     frame, curves = throughput.measured(), throughput.curves(1)
     for _, rows in frame.groupby("threads"):
         assert {throughput.OURS, "BERT-base", "DistilBERT"} <= set(rows["model"]) and rows["model"].is_unique
@@ -100,15 +102,15 @@ def test_what_ships_is_whole() -> None:
     assert set(curves["tokens"]) == set(throughput.LENGTHS) and len(curves) == 2 * len(throughput.LENGTHS)
     steps = throughput.measured(throughput.STEPS)
     assert steps.loc[steps["threads"] == 1, "tokens"].tolist() == list(throughput.TRAINED)
-    for one in (frame, curves, steps):
-        assert one["hardware"].map(len).gt(3).all()
-        assert ((one["low"] <= one["times"]) & (one["times"] <= one["high"])).all()
+    for shipped in (frame, curves, steps):
+        assert shipped["hardware"].map(len).gt(3).all()
+        assert ((shipped["low"] <= shipped["times"]) & (shipped["times"] <= shipped["high"])).all()
     table = throughput.speeds_table().frame.drop_duplicates("model").set_index("model")
     assert table["printed_times"].dropna().to_dict() == pytest.approx(throughput.printed_times())
 
 
 def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The print alone with the command that measures; no figure."""
+    """The table without measurements has the paper's values and names the command that measures; there is no figure."""
     monkeypatch.setattr(throughput, "measured", lambda path=throughput.SPEEDS: pd.DataFrame(columns=throughput.COLUMNS[path.name]))
     table = throughput.speeds_table()
     assert table.frame["printed_per_second"].tolist() == [8000, 1500, 2200] and table.frame["times"].isna().all()
@@ -124,11 +126,11 @@ def test_the_curves_mark_where_they_cross() -> None:
     frame = pd.DataFrame(
         {"of": ["attention"] * 2 + ["model"] * 2, "tokens": [64, 512] * 2, "full": [1e-3, 8e-3] * 2, "sparse": [2e-3, 4e-3] * 2}
     )
-    made = crossing_curves(frame, {"attention": 128.0, "model": None}, about="On a toaster.")
-    assert [trace.line.dash for trace in made.plot.data] == ["dash", "solid"] * 2
-    np.testing.assert_allclose(made.plot.data[0].y, [1, 8])
-    assert len(made.plot.layout.shapes) == 1 and made.plot.layout.shapes[0].x0 == 128
-    assert "one layer's attention: from about 128 tokens on; for the whole model: at no length measured. On a toaster." in made.caption
+    figure = crossing_curves(frame, {"attention": 128.0, "model": None}, about="On a toaster.")
+    assert [trace.line.dash for trace in figure.plot.data] == ["dash", "solid"] * 2
+    np.testing.assert_allclose(figure.plot.data[0].y, [1, 8])
+    assert len(figure.plot.layout.shapes) == 1 and figure.plot.layout.shapes[0].x0 == 128
+    assert "one layer's attention: from about 128 tokens on; for the whole model: at no length measured. On a toaster." in figure.caption
     for model in (140.0, 120.0):  # close by, the labels stand outside of both lines
         labels = crossing_curves(frame, {"attention": 128.0, "model": model}, about="").plot.layout.annotations
         sides = {label.text: label.xanchor for label in labels}

@@ -51,14 +51,14 @@ def test_gates_are_sigmoids_of_what_each_layer_reads(window: int) -> None:
     """1 / (1 + exp(-x_j W_g)), x of the layer below, in a loop; with and without a window."""
     model = gated_model(window=window)
     trace = seen(model)
-    found = gates(trace)
-    assert trace.hidden is not None and found.shape == (3, len(trace.tokens))
+    computed = gates(trace)
+    assert trace.hidden is not None and computed.shape == (3, len(trace.tokens))
     for layer in range(3):
         weight = model.network.blocks[layer].attention.gate.weight[0].double().tolist()  # type: ignore[index, union-attr]
         norm = model.network.blocks[layer].attention_norm  # type: ignore[index, union-attr]
         read = norm(torch.from_numpy(trace.hidden[layer].copy())).double().tolist()  # type: ignore[operator]
         for j, x in enumerate(read):
-            assert found[layer, j] == pytest.approx(1 / (1 + math.exp(-sum(a * b for a, b in zip(x, weight, strict=True)))), abs=1e-5)
+            assert computed[layer, j] == pytest.approx(1 / (1 + math.exp(-sum(a * b for a, b in zip(x, weight, strict=True)))), abs=1e-5)
 
 
 def test_strength_is_a_power_and_forced_gates_are_one_and_nought(model: Model) -> None:
@@ -106,10 +106,10 @@ def test_explanations_are_asked_of_the_changed_model(model: Model) -> None:
 def test_the_arithmetic_of_a_cell_keeps_forced_gates(model: Model) -> None:
     """Asked of a trace without projections, which makes the row anew, as of one that holds them."""
     change: dict[str, Any] = {"gates_shut": [4], "gates_open": [2]}
-    held, stored = (cell(model, trace, 1, 0, 3, 2) for trace in (seen(model, **change), model.trace(TEXT, **change)))
-    assert held.attention == pytest.approx(stored.attention, abs=1e-6)
+    with_maps, stored = (cell(model, trace, 1, 0, 3, 2) for trace in (seen(model, **change), model.trace(TEXT, **change)))
+    assert with_maps.attention == pytest.approx(stored.attention, abs=1e-6)
     assert cell(model, model.trace(TEXT, gates_shut=[4]), 1, 0, 3, 4).attention == pytest.approx(0, abs=1e-6)
-    assert held.attention != pytest.approx(cell(model, model.trace(TEXT), 1, 0, 3, 2).attention, abs=1e-5)
+    assert with_maps.attention != pytest.approx(cell(model, model.trace(TEXT), 1, 0, 3, 2).attention, abs=1e-5)
 
 
 # ---- positions
@@ -119,10 +119,10 @@ def test_signals_are_the_lengths_of_a_loop() -> None:
     """|alpha| sqrt(d / 2) twice, |gamma| times the length of the tag's vector, their sum as vectors, and the word's own vector."""
     model = gated_model(seed=3)
     network, trace = model.network, seen(model)
-    found = signals(model, trace)
+    lengths = signals(model, trace)
     aware = network.aware  # type: ignore[union-attr]
     alpha, beta, gamma = (float(getattr(aware, name)) for name in ("alpha", "beta", "gamma"))
-    assert found.weights == pytest.approx({"alpha": alpha, "beta": beta, "gamma": gamma})
+    assert lengths.weights == pytest.approx({"alpha": alpha, "beta": beta, "gamma": gamma})
     encoded = model.encode(TEXT)
     n = len(encoded)
     assert encoded.tags is not None
@@ -134,11 +134,11 @@ def test_signals_are_the_lengths_of_a_loop() -> None:
             parts["recency"].append(beta * (math.sin(math.pi * i / n) if c % 2 == 0 else math.cos(math.pi * i / n)))
             parts["tag"].append(gamma * float(aware.tags.weight[tag, c]))  # type: ignore[union-attr, index]
         for name, values in parts.items():
-            assert found.parts[name][i] == pytest.approx(math.hypot(*values), abs=1e-5)
-        assert found.total[i] == pytest.approx(math.hypot(*(sum(each) for each in zip(*parts.values(), strict=True))), abs=1e-5)
+            assert lengths.parts[name][i] == pytest.approx(math.hypot(*values), abs=1e-5)
+        assert lengths.total[i] == pytest.approx(math.hypot(*(sum(each) for each in zip(*parts.values(), strict=True))), abs=1e-5)
         word = [float(value) * math.sqrt(8) for value in network.table[token]]
-        assert found.word[i] == pytest.approx(math.hypot(*word), abs=1e-4)
-    assert found.parts["sinusoid"][0] == pytest.approx(abs(alpha) * 2, abs=1e-5)
+        assert lengths.word[i] == pytest.approx(math.hypot(*word), abs=1e-4)
+    assert lengths.parts["sinusoid"][0] == pytest.approx(abs(alpha) * 2, abs=1e-5)
 
 
 def test_positions_of_one_piece_say_so() -> None:
@@ -210,13 +210,13 @@ def test_a_tagger_says_how_often_it_is_right() -> None:
 @pytest.mark.slow
 def test_remarks_name_forced_gates_and_another_language(gated_runs: Path) -> None:
     run = Run.open(gated_runs / "toy/sentiformer", "toy/sentiformer")
-    asked = load(run)
-    said = " ".join(sentence for _, sentence in remarks(asked.trace(TEXT, gates_shut=[3, 4], gates_open=[1]), run))
-    assert "shut in every layer is the gate of “warm” (4), “garden” (5)." in said
-    assert "open in every layer is the gate of “What” (2)." in said and "English only" not in said
-    german = remarks(asked.trace("Niemand versteht, warum der Zug schon wieder zu spät kommt."), run)
+    model = load(run)
+    text = " ".join(sentence for _, sentence in remarks(model.trace(TEXT, gates_shut=[3, 4], gates_open=[1]), run))
+    assert "shut in every layer is the gate of “warm” (4), “garden” (5)." in text
+    assert "open in every layer is the gate of “What” (2)." in text and "English only" not in text
+    german = remarks(model.trace("Niemand versteht, warum der Zug schon wieder zu spät kommt."), run)
     assert [each for kind, each in german if kind == "unknown" and "English only: it knows 1 of these 8 words" in each]
-    assert "English only: it knows none for 2 of these 2 tokens" in " ".join(each for _, each in remarks(asked.trace("영화는 차갑다"), run))
+    assert "English only: it knows none for 2 of these 2 tokens" in " ".join(each for _, each in remarks(model.trace("영화는 차갑다"), run))
 
 
 @pytest.mark.slow

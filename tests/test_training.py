@@ -67,7 +67,7 @@ def test_the_toy_task_is_learned(tmp_path: Path) -> None:
 
 
 def test_what_is_written_says_its_format_and_kind(tmp_path: Path) -> None:
-    """Of every kind that needs no other package; each is read back by what it says."""
+    """Every kind that needs no other package stores its format and its kind, and is read by them."""
     for recipe, kind in ((toy_recipe(epochs=1), "encoder"), (hardmax_recipe(epochs=1), "hardmax")):
         run = train(recipe, tmp_path, progress=False)
         assert run.config["format"] == 2 and run.config["model"]["kind"] == kind == run.shape.KIND
@@ -131,18 +131,18 @@ def test_the_rate_rises_linearly_then_falls_as_a_cosine(warmup: float, tmp_path:
 def test_an_epoch_holds_every_row_once(count: int, size: int) -> None:
     """Batches of the stated size but the last of a pool; the same for the same seed and epoch, another for another."""
     lengths = np.random.default_rng(0).integers(1, 200, count)
-    made = batches(lengths, size, 3, 1)
-    assert sorted(np.concatenate(made).tolist()) == list(range(count))
-    assert len(made) == math.ceil(count / size) and max(map(len, made)) <= size
-    assert all(np.array_equal(a, b) for a, b in zip(made, batches(lengths, size, 3, 1), strict=True))
+    epoch = batches(lengths, size, 3, 1)
+    assert sorted(np.concatenate(epoch).tolist()) == list(range(count))
+    assert len(epoch) == math.ceil(count / size) and max(map(len, epoch)) <= size
+    assert all(np.array_equal(a, b) for a, b in zip(epoch, batches(lengths, size, 3, 1), strict=True))
     if count > size:
-        other = [np.concatenate(batches(lengths, size, *key)).tolist() for key in ((3, 2), (4, 1))]
-        assert np.concatenate(made).tolist() not in other
-        padded = sum(len(b) * lengths[b].max() for b in made)
+        other_epochs = [np.concatenate(batches(lengths, size, *key)).tolist() for key in ((3, 2), (4, 1))]
+        assert np.concatenate(epoch).tolist() not in other_epochs
+        padded = sum(len(b) * lengths[b].max() for b in epoch)
         shuffled = np.random.default_rng(1).permutation(count)
-        plain = sum(len(b) * lengths[b].max() for b in np.array_split(shuffled, len(made)))
+        plain = sum(len(b) * lengths[b].max() for b in np.array_split(shuffled, len(epoch)))
         assert padded < 1.2 * lengths.sum() < plain
-        firsts = [int(lengths[b].max()) for b in made]
+        firsts = [int(lengths[b].max()) for b in epoch]
         assert firsts != sorted(firsts)
 
 
@@ -215,7 +215,7 @@ def test_a_recipe_with_a_mistake_is_refused(values: dict[str, Any], reason: str)
 
 
 def test_recipes_are_read_from_files(tmp_path: Path) -> None:
-    """Those that ship, one's own with changes on top, and what cannot be read."""
+    """The shipped recipes and an own file with changes are read; unreadable files are refused."""
     for name in recipe_names():
         recipe = Recipe.read(name)
         assert Recipe.of(recipe.as_dict()) == recipe and recipe.name.startswith(f"{recipe.folder or recipe.dataset}/")

@@ -14,13 +14,13 @@ SOON = 20.0  # seconds, after which a test has failed
 
 
 @contextmanager
-def asking(turns: Turns, who: str, order: list[str], told: list[int], *, long: bool = False) -> Iterator[threading.Thread]:
-    """A visitor on a thread of their own who asks for a turn; waited for until they stand in the line."""
+def asking(turns: Turns, who: str, order: list[str], places: list[int], *, long: bool = False) -> Iterator[threading.Thread]:
+    """Start a thread of a visitor who asks for a turn; return when the visitor has the turn or waits in the queue."""
     there, waits = threading.Event(), threading.Event()
 
     def ask() -> None:
         def say(before: int) -> None:
-            told.append(before)
+            places.append(before)
             waits.set()
 
         with turns.turn(who, say, long=long):
@@ -37,11 +37,11 @@ def asking(turns: Turns, who: str, order: list[str], told: list[int], *, long: b
 
 @pytest.mark.slow
 def test_who_comes_first_is_first_and_all_know_their_place() -> None:
-    turns, order, told = Turns(1), list[str](), {name: list[int]() for name in "abc"}
+    turns, order, places = Turns(1), list[str](), {name: list[int]() for name in "abc"}
     with ExitStack() as stack, turns.turn("before"):
         for name in "abc":
-            stack.enter_context(asking(turns, name, order, told[name]))
-        assert [told[name][0] for name in "abc"] == [1, 2, 3]
+            stack.enter_context(asking(turns, name, order, places[name]))
+        assert [places[name][0] for name in "abc"] == [1, 2, 3]
     assert order == ["a", "b", "c"]
 
 
@@ -56,7 +56,7 @@ def test_one_visitor_holds_one_turn_and_does_not_block_others() -> None:
 
 
 def test_a_visitor_who_leaves_the_line_leaves_no_gap() -> None:
-    """What `say` raises, as Streamlit does when a visitor goes on, ends the waiting; work that fails gives its turn back."""
+    """An exception from `say`, as Streamlit raises when a visitor goes on, ends the waiting; work that fails gives its turn back."""
     turns = Turns(1)
 
     def gone(before: int) -> None:
@@ -71,7 +71,7 @@ def test_a_visitor_who_leaves_the_line_leaves_no_gap() -> None:
 
 
 def test_long_work_leaves_a_place_and_lets_others_go_first_between_its_steps() -> None:
-    """Of two places long work takes one; between steps the other long work has its turn, and short work comes before both."""
+    """Long work takes one of two places. Between its steps other long work has its turn, and short work comes before both."""
     turns, order = Turns(2), list[str]()
     with ExitStack() as stack, turns.turn("first", long=True) as step:
         step()  # nobody waits
@@ -94,16 +94,16 @@ def test_short_work_comes_before_long_work_that_waits_longer() -> None:
 @pytest.mark.slow
 def test_who_leaves_while_waiting_is_asked_again_and_again() -> None:
     """The one before stays; what `say` raises later ends the waiting all the same."""
-    turns, told = Turns(1), list[int]()
+    turns, places = Turns(1), list[int]()
 
     def say(before: int) -> None:
-        told.append(before)
-        if len(told) == 3:
+        places.append(before)
+        if len(places) == 3:
             raise LookupError
 
     with turns.turn("a"), pytest.raises(LookupError), turns.turn("b", say):
         pytest.fail("it was not its turn")
-    assert told == [1, 1, 1]
+    assert places == [1, 1, 1]
 
 
 def test_a_job_ends_when_all_who_wait_for_it_have_left() -> None:

@@ -29,23 +29,23 @@ def model() -> Model:
 def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model, change: dict[str, object]) -> None:
     """Every span of one to four words without a mark inside, one plain prediction each; the sum of single effects by hand."""
     trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
-    found, k = find_units(model, trace, **change), int(trace.probabilities.argmax())
+    units, k = find_units(model, trace, **change), int(trace.probabilities.argmax())
     wanted = {(i, i + 1) for i in range(8)} | {(i, j) for part in (range(3), range(4, 8)) for i in part for j in range(i + 2, i + 5)}
     wanted = {(i, j) for i, j in wanted if j <= (3 if i < 3 else 8)}
-    assert set(found.falls) == wanted
+    assert set(units.falls) == wanted
     for start, stop in wanted:
         rest = model.trace(" ".join(WORDS[:start] + WORDS[stop:]), **change)  # type: ignore[arg-type]
         want = log_odds(trace.logits, k) - log_odds(rest.logits, k)
-        assert found.falls[start, stop] == pytest.approx(float(want), abs=2e-5)
-        alone = sum(found.falls[i, i + 1] for i in range(start, stop))
-        assert found.interaction((start, stop)) == pytest.approx(found.falls[start, stop] - alone)
+        assert units.falls[start, stop] == pytest.approx(float(want), abs=2e-5)
+        alone = sum(units.falls[i, i + 1] for i in range(start, stop))
+        assert units.interaction((start, stop)) == pytest.approx(units.falls[start, stop] - alone)
     again = find_units(model, explained(model, trace, ["removal"], **change), **change)
-    assert again.falls == pytest.approx(found.falls, abs=1e-5) and again.spans == found.spans
-    assert max(abs(found.interaction(span)) for span in wanted) > 0.01
+    assert again.falls == pytest.approx(units.falls, abs=1e-5) and again.spans == units.spans
+    assert max(abs(units.interaction(span)) for span in wanted) > 0.01
 
 
 def test_the_cut_is_the_best_of_all_cuts() -> None:
-    """Against every way to cut seven words with random effects; where nothing interacts every word is alone."""
+    """The cut is the best of all cuts of seven words with random effects; without interactions every word is alone."""
     rng, sizes = np.random.default_rng(0), set()
     for _ in range(40):
         falls = {(i, j): float(rng.normal() * 2) for i in range(7) for j in range(i + 1, min(i + 4, 7) + 1)}
@@ -68,7 +68,7 @@ def test_a_pair_that_is_read_together_is_a_unit() -> None:
     model = planted_model(pair)
     trace = explained(model, model.trace("it is not dull a song"), ["removal", "units"])
     assert trace.label == "positive"
-    units = {trace.text[trace.offsets[here, 0].min() : trace.offsets[here, 1].max()] for here in _units(trace.units["units"])}
+    units = {trace.text[trace.offsets[tokens, 0].min() : trace.offsets[tokens, 1].max()] for tokens in _units(trace.units["units"])}
     assert units == {"it", "is", "not dull", "a", "song"}
     values = dict(zip(trace.tokens, score(trace, "units"), strict=True))
     assert values["not"] == values["dull"] == pytest.approx(4, abs=1e-5)  # log-odds are twice the value: 2 x 2.5 - 2 x 0.5
@@ -99,7 +99,7 @@ def test_words_are_those_between_spaces() -> None:
 
 
 def test_a_long_text_is_asked_within_its_budget(model: Model) -> None:
-    """So many spans of several words and no more, about the strongest words; one word alone, and everything, are never left out."""
+    """Only as many longer spans as the budget allows are tried, around the strongest words; single words are always tried."""
     trace = model.trace("warm song we saw cold soup the dull garden")
     whole, some = find_units(model, trace), find_units(model, trace, passes=5)
     single = [span for span in some.falls if span[1] - span[0] == 1]

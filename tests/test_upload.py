@@ -1,4 +1,4 @@
-"""A visitor's own file: encodings, separators, columns, and what is no table."""
+"""A visitor's own file: encodings, separators, columns, and files without a table."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_parquet_files_that_others_write() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         *((b"", "is empty"), (b"  \n", "is empty"), (b"text,label\n", "no rows")),
         *((bytes(range(256)), "not a table of text"), (b'a,b\n"x', "table")),
@@ -78,15 +78,15 @@ def test_parquet_files_that_others_write() -> None:
         *("a comma in the first text", "in a later one", "after an empty field", "a wide row", "an open quote"),
     ],
 )
-def test_what_is_no_table_is_one_sentence(data: bytes, said: str) -> None:
-    with pytest.raises(InputError, match=said) as error:
+def test_what_is_no_table_is_one_sentence(data: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message) as error:
         parsed(data, "x.csv", LIMITS)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("data", [b"t" + b",a" * 300 + b"\n", b"t,u\n" + b"a," * 300 + b"\n"], ids=["header", "row"])
 def test_a_shape_that_no_table_has_is_refused_before_anything_heavy_is_loaded(data: bytes) -> None:
-    """In a process of its own, which says what it has loaded."""
+    """A separate process refuses the file, and has loaded neither pandas nor NumPy."""
     code = (
         "import sys\nfrom sentviz.data.table import Limits, parsed\n"
         f"try:\n    parsed({data!r}, 'x.csv', Limits())\nexcept ValueError:\n    print(sorted({{'pandas', 'numpy'}} & set(sys.modules)))"
@@ -105,7 +105,7 @@ TEXTS = ["\U0001f600" * 9, "warm", None, "e\u0301" * 4]
 
 @pytest.mark.parametrize("kind", ["csv", "string", "large_string", "dictionary", "list"])
 def test_cells_are_cut_where_they_are_read(kind: str) -> None:
-    """At 6 characters, whatever holds the text; how many were cut is said."""
+    """Every kind of cell is cut at 6 characters, and the number of cut cells is stated."""
     if kind == "csv":
         data = pd.DataFrame({"text": TEXTS, "n": "1234567"}).to_csv(index=False).encode()
     else:
@@ -121,8 +121,8 @@ def test_cells_are_cut_where_they_are_read(kind: str) -> None:
 
 
 def test_texts_of_any_frame_are_cut_and_counted() -> None:
-    made, remarks = labelled(pd.DataFrame({"t": ["a" * 20_001, "b" * 20_000]}), "t", "", CLASSES)
-    assert made["text"].str.len().tolist() == [20_000, 20_000]
+    cut, remarks = labelled(pd.DataFrame({"t": ["a" * 20_001, "b" * 20_000]}), "t", "", CLASSES)
+    assert cut["text"].str.len().tolist() == [20_000, 20_000]
     assert remarks == ["1 cell has more than 20,000 characters; what follows those is not read."]
 
 
@@ -137,7 +137,7 @@ def test_too_large_and_too_long_files() -> None:
 
 
 def test_a_parquet_that_swells_is_not_read_to_its_end() -> None:
-    """A text written once and named a thousand times."""
+    """A text that is stored once and used a thousand times is refused by its expanded size."""
     data = parquet(pa.table({"text": pa.array(["x" * 10_000] * 1_000)}))
     assert len(data) < 50_000
     with pytest.raises(InputError, match="more than 4 MB of text"):
@@ -145,7 +145,7 @@ def test_a_parquet_that_swells_is_not_read_to_its_end() -> None:
 
 
 def test_long_rows_of_a_parquet_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that they never stand in memory twice; the cells are the same."""
+    """Long rows are read few at a time, so that memory holds them once; the cells are the same."""
     sizes: list[int] = []
     read = pq.ParquetFile.iter_batches
 
@@ -189,7 +189,7 @@ def test_what_takes_too_long_or_too_much_is_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "wrote", "said"),
+    ("status", "wrote", "message"),
     [
         (-signal.SIGXCPU, "", "takes longer than 10 seconds"),
         (-signal.SIGKILL, "", "takes more than 1,280 MB of memory"),
@@ -198,26 +198,26 @@ def test_what_takes_too_long_or_too_much_is_ended() -> None:
         (1, "Traceback\nKeyError: 'x'", r"its reader broke off \(KeyError: 'x'\)"),
     ],
 )
-def test_why_a_reader_ended_is_said(status: int, wrote: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_a_reader_ended_is_said(status: int, wrote: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     done = subprocess.CompletedProcess([], status, b"", wrote.encode())
     monkeypatch.setattr(sentviz.data.upload.subprocess, "run", lambda *args, **settings: done)
-    with pytest.raises(InputError, match=rf"^x\.csv .*{said}") as error:
+    with pytest.raises(InputError, match=rf"^x\.csv .*{message}") as error:
         read_table(b"text\na\n", "x.csv")
     assert "\n" not in str(error.value)
 
 
 def test_columns_are_guessed_by_name_then_by_length() -> None:
     assert (guess(TABLE), guess(TABLE, labels=True)) == ("review", "sentiment")
-    other = pd.DataFrame({"a": ["1"], "b": ["a long entry"]})
-    assert (guess(other), guess(other, labels=True)) == ("b", "")
+    unnamed = pd.DataFrame({"a": ["1"], "b": ["a long entry"]})
+    assert (guess(unnamed), guess(unnamed, labels=True)) == ("b", "")
 
 
 def test_labels_are_names_or_numbers_and_others_count_as_none() -> None:
     """Blank texts are left out, ids are places in the file; both are said."""
     frame = pd.DataFrame({"t": ["a", "", "b", "c", "d"], "y": ["POSITIVE", "1", "0", "1.0", "meh"]})
-    made, remarks = labelled(frame, "t", "y", CLASSES)
-    assert made["id"].tolist() == ["1", "3", "4", "5"]
-    assert made["label"].tolist() == [1, 0, 1, -1]
+    rows, remarks = labelled(frame, "t", "y", CLASSES)
+    assert rows["id"].tolist() == ["1", "3", "4", "5"]
+    assert rows["label"].tolist() == [1, 0, 1, -1]
     assert "1 rows without a text" in remarks[0]
     assert "1 labels are none of negative, positive" in remarks[1]
     assert labelled(frame, "t", "", CLASSES)[0]["label"].tolist() == [-1] * 4

@@ -50,15 +50,15 @@ def test_512_reads_longer_texts_and_changes_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "model", "said"),
+    ("variant", "model", "message"),
     [
         ("nonsense", "ndt-free-2", "There is no variant 'nonsense'; there are equal"),
         ("swapped", "ndt-unit-2", "has no negative lambdas"),
         ("frozen", "vanilla", "no lambda with a start of its own"),
     ],
 )
-def test_a_variant_that_cannot_be_is_refused(variant: str, model: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_a_variant_that_cannot_be_is_refused(variant: str, model: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Recipe.read("sst2", model=model, variant=variant)
 
 

@@ -48,8 +48,8 @@ def _close_browser() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One figure in every format that carries a record."""
-    made, folder = draw(RUN, "attention", layer=1, head="max"), tmp_path_factory.mktemp("files")
-    return {format: save(made, folder / f"map.{format}") for format in RECORD_FORMATS if format == "html" or find_browser()}
+    figure, folder = draw(RUN, "attention", layer=1, head="max"), tmp_path_factory.mktemp("files")
+    return {format: save(figure, folder / f"map.{format}") for format in RECORD_FORMATS if format == "html" or find_browser()}
 
 
 def record_of(name: str = "confusion", **options: Any) -> Record:
@@ -61,7 +61,7 @@ def record_of(name: str = "confusion", **options: Any) -> Record:
 
 @pytest.mark.slow
 def test_what_was_exported_is_equal(files: dict[str, Path]) -> None:
-    """In every format, with what a reader wants to know of it; drawn again, the frame is the one that was exported, row by row."""
+    """A file of every format is verified as equal, with its call and its runs; drawn again, the frame is equal row by row."""
     frame = draw(RUN, "attention", layer=1, head="max").frame
     for path in files.values():
         verdict = verify(path)
@@ -83,15 +83,15 @@ def test_other_programs_read_the_files_and_the_record(files: dict[str, Path]) ->
     digest = find(RUN).digest
     with Image.open(files["png"]) as picture:
         picture.load()
-        said = [json.loads(picture.info["sentviz"])]
-    said.append(json.loads(ElementTree.parse(files["svg"]).getroot().findtext("{http://www.w3.org/2000/svg}metadata") or ""))
+        records = [json.loads(picture.info["sentviz"])]
+    records.append(json.loads(ElementTree.parse(files["svg"]).getroot().findtext("{http://www.w3.org/2000/svg}metadata") or ""))
     if shutil.which("pdfinfo"):
         lines = subprocess.run(["pdfinfo", "-custom", files["pdf"]], capture_output=True, text=True, check=True).stdout
-        said.append(json.loads(re.findall(r"^Sentviz: +(.*)$", lines, re.MULTILINE)[0]))
+        records.append(json.loads(re.findall(r"^Sentviz: +(.*)$", lines, re.MULTILINE)[0]))
         plain = subprocess.run(["pdfinfo", files["pdf"]], capture_output=True, text=True, check=True)
         assert digest in plain.stdout and "Pages:           1" in plain.stdout and not plain.stderr
-    assert all(one["runs"] == [{"run": RUN, "digest": digest, "seed": 0, "rows": "test split n = 10,234"}] for one in said)
-    assert all(one["frame"] == said[0]["frame"] for one in said)
+    assert all(record["runs"] == [{"run": RUN, "digest": digest, "seed": 0, "rows": "test split n = 10,234"}] for record in records)
+    assert all(record["frame"] == records[0]["frame"] for record in records)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_a_trace_at_hand_says_what_was_changed_in_it(tiny_runs: Path, monkeypatc
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     run = find("toy/ndt-unit-2")
     model = load(run)
-    asked = [{}, {"heads_off": ((0, 1),)}, {"lambdas": np.full_like(run.example().lambdas, 0.3)}]
-    records = [Record.of(make("verdict", Sentence.of(run, model.trace("good film", **change)))) for change in asked]
+    changes = [{}, {"heads_off": ((0, 1),)}, {"lambdas": np.full_like(run.example().lambdas, 0.3)}]
+    records = [Record.of(make("verdict", Sentence.of(run, model.trace("good film", **change)))) for change in changes]
     assert len({record.frame for record in records}) == 3
     assert [compare_with_runs(record).state for record in records] == ["equal"] * 3
     assert [list(record.call.options) for record in records if record.call] == [["text"], ["text", "heads_off"], ["text", "lambdas"]]
@@ -188,8 +188,8 @@ def _retold(data: bytes, by: float) -> bytes:
     _, record = extract_record(data)
     frame = draw(RUN, "attention", layer=1, head="max").frame
     numbers = frame.select_dtypes("floating").columns[-1]
-    other = Record.of(replace(draw(RUN, "attention", layer=1, head="max"), frame=frame.assign(**{numbers: frame[numbers] + by})))
-    return _told(_told(data, record.table, other.table), record.frame, other.frame)
+    changed = Record.of(replace(draw(RUN, "attention", layer=1, head="max"), frame=frame.assign(**{numbers: frame[numbers] + by})))
+    return _told(_told(data, record.table, changed.table), record.frame, changed.frame)
 
 
 @pytest.mark.slow
@@ -221,13 +221,13 @@ def test_foreign_files_are_told_in_a_sentence(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
     with (tmp_path / "huge.png").open("wb") as huge:
         huge.truncate(200_000_000)
-    said = {
+    messages = {
         "foreign.png": "carries no record",
         "words.txt": "neither PNG",
         "table.csv": "neither PNG",
         "huge.png": "at most 100 MB are read",
     }
-    for name, why in {**said, "nowhere.png": "It is missing", ".": "It is a folder"}.items():
+    for name, why in {**messages, "nowhere.png": "It is missing", ".": "It is a folder"}.items():
         verdict = verify(tmp_path / name)
         assert verdict.state == "cannot be had" and why in verdict.why, verdict
     assert compare_with_runs(replace(record_of(), call=None)).why == "Its record does not say how to draw the figure again."
@@ -269,13 +269,13 @@ def test_a_large_frame_is_held_by_its_digest_only() -> None:
 
 def test_a_frame_is_packed_alike_whatever_its_types() -> None:
     plain = pd.DataFrame({"a": [1, 2], "b": ["x", "<y>"], "c": [0.1, float("nan")], "d": [float("inf"), 1.0]})
-    other = plain.assign(a=plain["a"].astype("int8"), b=plain["b"].astype("category"), c=plain["c"] + 1e-12)
-    assert packed(plain) == packed(other) == '{"a":[1,2],"b":["x","<y>"],"c":[0.1,null],"d":["inf",1.0]}'
+    retyped = plain.assign(a=plain["a"].astype("int8"), b=plain["b"].astype("category"), c=plain["c"] + 1e-12)
+    assert packed(plain) == packed(retyped) == '{"a":[1,2],"b":["x","<y>"],"c":[0.1,null],"d":["inf",1.0]}'
 
 
 @pytest.mark.parametrize("words", ["</script><script>alert(1)</script>", "</metadata>&amp;", ") >> endobj \\", "긍정 \ud83d"])
 def test_words_in_a_record_stay_words(words: str) -> None:
-    """Whatever a visitor typed, the file without its record is as it was, and the record reads as it was written."""
+    """Whatever a visitor typed, the file without its record is unchanged, and the record is read as it was written."""
     bare = {
         "html": b"<!DOCTYPE html><html><head><title>x</title></head></html>",
         "svg": b'<svg xmlns="http://www.w3.org/2000/svg" width="9"><g/></svg>',

@@ -35,19 +35,19 @@ def pieces() -> Model:
 @pytest.mark.parametrize("head", ["mean", "max", 1])
 def test_models_of_one_tokenizer_are_subtracted_token_by_token(words: Model, head: int | str) -> None:
     """Also where one has more components than the other."""
-    other = small_model(seed=5)
-    a, b = words.trace(TEXT), other.trace(TEXT)
-    made = map_difference(a, b, 1, head)
-    assert made.kind == "tokens"
-    assert made.left_out == ()
-    assert made.trace.tokens == a.tokens
+    second = small_model(seed=5)
+    a, b = words.trace(TEXT), second.trace(TEXT)
+    difference = map_difference(a, b, 1, head)
+    assert difference.kind == "tokens"
+    assert difference.left_out == ()
+    assert difference.trace.tokens == a.tokens
     expected = np.array([[b.map(1, head)[i, j] - a.map(1, head)[i, j] for j in range(len(a.tokens))] for i in range(len(a.tokens))])
-    np.testing.assert_allclose(made.trace.map(1, head), expected, atol=1e-7)
+    np.testing.assert_allclose(difference.trace.map(1, head), expected, atol=1e-7)
 
 
 def test_a_component_is_subtracted_where_both_have_it(words: Model) -> None:
-    other = small_model(seed=7, components=3, mixing="free")
-    a, b = words.trace(TEXT), other.trace(TEXT)
+    second = small_model(seed=7, components=3, mixing="free")
+    a, b = words.trace(TEXT), second.trace(TEXT)
     np.testing.assert_allclose(map_difference(a, b, 0, 0, 1).trace.map(0, 0, 1), b.map(0, 0, 1) - a.map(0, 0, 1), atol=1e-7)
     with pytest.raises(KeyError, match="component"):
         map_difference(a, b, 0, 0, 2)
@@ -56,11 +56,11 @@ def test_a_component_is_subtracted_where_both_have_it(words: Model) -> None:
 def test_other_tokens_are_matched_as_words_by_their_characters(words: Model, pieces: Model) -> None:
     """Sum over a word's keys, mean over its queries, by a loop; specials of one model only are left out."""
     a, b = words.trace(TEXT), pieces.trace(TEXT)
-    made = map_difference(a, b, 0, 1)
+    difference = map_difference(a, b, 0, 1)
     spans = [(0, 4), (5, 6), (7, 11), (11, 12), (13, 19), (20, 24)]
-    assert made.kind == "words"
-    assert made.trace.tokens == tuple(TEXT[start:end] for start, end in spans)
-    assert set(made.left_out) == {token for token, special in zip(b.tokens, b.specials, strict=True) if special}
+    assert difference.kind == "words"
+    assert difference.trace.tokens == tuple(TEXT[start:end] for start, end in spans)
+    assert set(difference.left_out) == {token for token, special in zip(b.tokens, b.specials, strict=True) if special}
 
     def word_map(trace, i, j):  # type: ignore[no-untyped-def]
         def inside(span):  # type: ignore[no-untyped-def]
@@ -69,14 +69,14 @@ def test_other_tokens_are_matched_as_words_by_their_characters(words: Model, pie
         return np.mean([sum(trace.map(0, 1)[q, k] for k in inside(spans[j])) for q in inside(spans[i])])
 
     expected = [[word_map(b, i, j) - word_map(a, i, j) for j in range(len(spans))] for i in range(len(spans))]
-    np.testing.assert_allclose(made.trace.map(0, 1), expected, atol=1e-6)
+    np.testing.assert_allclose(difference.trace.map(0, 1), expected, atol=1e-6)
 
 
 def test_a_model_beside_itself_shows_nothing(pieces: Model) -> None:
-    made = map_difference(pieces.trace(TEXT), pieces.trace(TEXT), 0)
-    assert made.kind == "tokens"
-    assert made.shared == len(made.trace.tokens)
-    assert not made.trace.map(0).any()
+    difference = map_difference(pieces.trace(TEXT), pieces.trace(TEXT), 0)
+    assert difference.kind == "tokens"
+    assert difference.shared == len(difference.trace.tokens)
+    assert not difference.trace.map(0).any()
 
 
 def test_two_texts_are_no_comparison(words: Model) -> None:
@@ -86,12 +86,12 @@ def test_two_texts_are_no_comparison(words: Model) -> None:
 
 def test_the_picture_says_which_way_round(words: Model) -> None:
     changed = map_difference(words.trace(TEXT), small_model(seed=5).trace(TEXT), 0)
-    made = difference_map(changed.trace, "toy/<first>", 0, pieces=changed.kind)
-    assert "minus toy/<first>" in made.caption
-    assert "<first>" not in made.plot.layout.title.text
-    assert "row sum" not in made.caption.lower()
-    assert float(made.frame["attention"].min()) < 0 < float(made.frame["attention"].max())
-    low, high = made.plot.layout.coloraxis.cmin, made.plot.layout.coloraxis.cmax
+    figure = difference_map(changed.trace, "toy/<first>", 0, pieces=changed.kind)
+    assert "minus toy/<first>" in figure.caption
+    assert "<first>" not in figure.plot.layout.title.text
+    assert "row sum" not in figure.caption.lower()
+    assert float(figure.frame["attention"].min()) < 0 < float(figure.frame["attention"].max())
+    low, high = figure.plot.layout.coloraxis.cmin, figure.plot.layout.coloraxis.cmax
     assert low == -high
 
 
@@ -112,9 +112,9 @@ def test_rows_are_put_in_the_same_order_or_refused() -> None:
 def test_disagreements_begin_with_the_largest_difference() -> None:
     a = some(0)
     b = replace(some(1), frame=some(1).frame.assign(label=a.labels))
-    made = disagreements(a, b)
-    assert list(made["difference"].abs()) == sorted(made["difference"].abs(), reverse=True)
-    for row in made.to_dict("records"):
+    table = disagreements(a, b)
+    assert list(table["difference"].abs()) == sorted(table["difference"].abs(), reverse=True)
+    for row in table.to_dict("records"):
         i = row["row"]
         assert row["id"] == a.frame["id"][i]
         assert row["difference"] == pytest.approx(b.frame["p1"][i] - a.frame["p1"][i])

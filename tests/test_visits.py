@@ -1,4 +1,4 @@
-"""What a visit leaves behind, on a server that nobody else visits."""
+"""Files and memory after a visit, on a server without other visitors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def serving(folder: Path) -> Iterator[str]:
 
 
 def status(address: str) -> int:
-    """Of an answer; 0 where nobody answers."""
+    """Return the status of an answer; 0 if no server answers."""
     try:
         with urllib.request.urlopen(address, timeout=5) as answer:
             return int(answer.status)
@@ -84,17 +84,17 @@ def status(address: str) -> int:
 async def visited(address: str) -> tuple[str, int]:
     """One visit: the address of the file that it is given, and how many visits hold something, itself included."""
     async with connect(f"ws://{address}/_stcore/stream", subprotocols=["streamlit"]) as visit:  # type: ignore[list-item]
-        message, file, held = BackMsg(), "", 0
+        message, file, open_files = BackMsg(), "", 0
         message.rerun_script.query_string = ""
         await visit.send(message.SerializeToString())
         while True:
             answer = ForwardMsg()
             answer.ParseFromString(await visit.recv())  # type: ignore[arg-type]
             element = answer.delta.new_element
-            file, held = element.download_button.url or file, int(element.markdown.body or held)
+            file, open_files = element.download_button.url or file, int(element.markdown.body or open_files)
             if answer.WhichOneof("type") == "script_finished":
                 assert status(f"http://{address}{file}") == 200
-                return f"http://{address}{file}", held
+                return f"http://{address}{file}", open_files
 
 
 THREADS = """
@@ -115,10 +115,10 @@ libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library shares memory in another way")
-@pytest.mark.parametrize(("asked", "shared"), [("arenas.share()", True), ("", False)], ids=["shared", "as it comes"])
-def test_threads_share_two_arenas(asked: str, shared: bool) -> None:
+@pytest.mark.parametrize(("variable", "shared"), [("arenas.share()", True), ("", False)], ids=["shared", "as it comes"])
+def test_threads_share_two_arenas(variable: str, shared: bool) -> None:
     """Counted by the library itself, in a process of its own, after threads that were at work side by side."""
-    code = THREADS.replace("arenas.share()", asked)
+    code = THREADS.replace("arenas.share()", variable)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (done.stdout.count("<heap nr=") <= 2) == shared
 
@@ -127,8 +127,8 @@ def test_threads_share_two_arenas(asked: str, shared: bool) -> None:
 def test_a_visit_and_its_files_go_though_nobody_comes_after(tmp_path: Path) -> None:
     """Looked at from outside until the file is gone; a visit after that is alone."""
     with serving(tmp_path) as address:
-        (file, held), end = asyncio.run(visited(address)), time.monotonic() + 60
-        assert held == 1
+        (file, open_files), end = asyncio.run(visited(address)), time.monotonic() + 60
+        assert open_files == 1
         while status(file) != 404:
             assert time.monotonic() < end, "the file is still there"
             time.sleep(0.2)

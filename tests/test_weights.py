@@ -22,7 +22,7 @@ def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None:
-    """Half precision: a relative 2^-11; large matrices: half a step of 1/127 of each row's largest entry."""
+    """Weights are stored to a relative 2^-11 in half precision, and large matrices to half a step of 1/127 of each row's largest entry."""
     encoder = small_encoder(5, components=3, mixing="free", width=16).float()
     with torch.no_grad():
         encoder.embedding.weight[4] = 0
@@ -61,20 +61,20 @@ def test_packing_twice_changes_nothing_more() -> None:
 
 
 def test_narrow_matrices_keep_half_precision() -> None:
-    """Three polarities a token: at most a relative 2^-11 off, however many rows."""
+    """Three polarities per token are stored to a relative 2^-11, whatever the number of rows."""
     polarity = torch.rand(200, 3)
     stored = unpack(pack({"polarity": polarity, "wide": torch.rand(200, 4)}))
     assert bool(((stored["polarity"] - polarity).abs() <= polarity * 2**-11).all())
     assert set(pack({"wide": torch.rand(200, 4)})) == {"wide.int8", "wide.scale"}
 
 
-def other(state: dict[str, torch.Tensor], **changes: torch.Tensor | None) -> dict[str, torch.Tensor]:
+def changed_state(state: dict[str, torch.Tensor], **changes: torch.Tensor | None) -> dict[str, torch.Tensor]:
     names = {name.replace("__", "."): tensor for name, tensor in changes.items()}
     return {name: tensor for name, tensor in (state | names).items() if tensor is not None}
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"classifier__bias": None}, "'classifier.bias' is missing"),
         ({"more": torch.zeros(1)}, "'more' is there, and no part of the model"),
@@ -88,18 +88,18 @@ def other(state: dict[str, torch.Tensor], **changes: torch.Tensor | None) -> dic
         ({"classifier__bias": torch.zeros(3, dtype=torch.int64)}, "classifier.bias is of the kind I64, not F16 or"),
     ],
 )
-def test_a_file_of_other_shapes_is_told_from_its_head(changes: dict[str, torch.Tensor | None], said: str, tmp_path: Path) -> None:
+def test_a_file_of_other_shapes_is_told_from_its_head(changes: dict[str, torch.Tensor | None], message: str, tmp_path: Path) -> None:
     """No tensor is made for it: neither of what the configuration says, nor of what the file says."""
-    encoder, path, made = small_encoder(5, width=8).float(), tmp_path / "w.safetensors", []
-    save_file(other(pack(encoder.state_dict()), **changes), path)
+    encoder, path, read_files = small_encoder(5, width=8).float(), tmp_path / "w.safetensors", []
+    save_file(changed_state(pack(encoder.state_dict()), **changes), path)
 
     def make() -> Encoder:
-        made.append(Encoder(encoder.config))
-        return made[-1]
+        read_files.append(Encoder(encoder.config))
+        return read_files[-1]
 
-    with pytest.raises(RunError, match=f"^w.safetensors does not fit the configuration: {said}"):
+    with pytest.raises(RunError, match=f"^w.safetensors does not fit the configuration: {message}"):
         load_weights(make, path)
-    assert len(made) == 1 and all(tensor.is_meta for tensor in made[0].state_dict().values())
+    assert len(read_files) == 1 and all(tensor.is_meta for tensor in read_files[0].state_dict().values())
 
 
 def test_a_model_of_too_many_numbers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def test_a_model_of_too_many_numbers_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 def test_reading_weights_draws_no_random_numbers(tmp_path: Path) -> None:
-    """What is read overwrites them all, and who else draws in this process goes on as before."""
+    """Loading draws no random numbers: all weights are read, and the process's generator continues as before."""
     save_weights(encoder := small_encoder(5, positions="sinusoid").float(), tmp_path / "w.safetensors")
     torch.manual_seed(3)
     first = torch.rand(4)

@@ -28,8 +28,8 @@ from tests.docs import ROOT
 from tests.fresh import leave
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-BASE = {canonicalize_name(Requirement(one).name) for one in PROJECT["dependencies"]}
-EXTRAS = {canonicalize_name(Requirement(one).name) for many in PROJECT["optional-dependencies"].values() for one in many}
+BASE = {canonicalize_name(Requirement(requirement).name) for requirement in PROJECT["dependencies"]}
+EXTRAS = {canonicalize_name(Requirement(requirement).name) for many in PROJECT["optional-dependencies"].values() for requirement in many}
 LARGEST = 30e6  # bytes of the wheel
 PAGE = """
 import sys
@@ -69,7 +69,7 @@ print(len(runs()) * len(first._registered_pages))
 
 
 def tops(name: str) -> set[str]:
-    """What a distribution puts into site-packages: folders and files of the top level."""
+    """Return the top-level entries that a distribution puts into site-packages."""
     record = distribution(name).read_text("RECORD") or ""
     return {line.partition(",")[0].partition("/")[0] for line in record.splitlines()} - {"..", "__pycache__"}
 
@@ -83,7 +83,7 @@ def test_what_is_imported_is_declared() -> None:
             declared |= {top.partition(".")[0] for top in tops(name)}
     for path in (path for folder in ("sentviz", "app") for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             for top in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"sentviz", "app"}:
                 if top not in declared and top.lower() not in BASE | EXTRAS:
@@ -98,8 +98,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("checkpoints/ is not here")
     from hatchling.builders.wheel import WheelBuilder
 
-    (made,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path_factory.mktemp("dist")), versions=["standard"])
-    return Path(made)
+    (name,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path_factory.mktemp("dist")), versions=["standard"])
+    return Path(name)
 
 
 @pytest.mark.slow
@@ -131,12 +131,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     while wanted - linked:
         name = (wanted - linked).pop()
         linked.add(name)
-        found = distribution(name)
+        package = distribution(name)
         for top in tops(name):
             with suppress(FileExistsError):
-                (site / top).symlink_to(Path(str(found.locate_file(top))))
-        needs = [Requirement(one) for one in found.requires or ()]
-        wanted |= {canonicalize_name(one.name) for one in needs if one.marker is None or one.marker.evaluate({"extra": ""})}
+                (site / top).symlink_to(Path(str(package.locate_file(top))))
+        needs = [Requirement(line) for line in package.requires or ()]
+        wanted |= {canonicalize_name(line.name) for line in needs if line.marker is None or line.marker.evaluate({"extra": ""})}
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     return folder / "bin" / "python"
@@ -144,8 +144,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def environment(home: Path) -> dict[str, str]:
     """Nothing of this checkout, and an empty home."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SENTVIZ_", "STREAMLIT_", "PYTHON"))}
-    return kept | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("SENTVIZ_", "STREAMLIT_", "PYTHON"))}
+    return variables | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
 
 
 @pytest.mark.slow
@@ -153,14 +153,14 @@ def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) ->
     """The first page in an environment of its own, without anything that is not required."""
     done = subprocess.run([installed, "-c", PAGE], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
-    count, *said = done.stdout.splitlines()[-1].split()
-    assert int(count) == 7 and "Positive" in " ".join(said)
-    assert str(installed.parents[1]) in said[0] and str(installed.parents[1]) in said[-1]
+    count, *messages = done.stdout.splitlines()[-1].split()
+    assert int(count) == 7 and "Positive" in " ".join(messages)
+    assert str(installed.parents[1]) in messages[0] and str(installed.parents[1]) in messages[-1]
 
 
 @pytest.mark.exhaustive
 def test_every_page_opens_with_what_came_and_nothing_else(installed: Path, tmp_path: Path) -> None:
-    """No data, no network, no home: every page of each run that came, without what is not required."""
+    """Without data, network and home, every page opens for each run in the wheel, without optional packages."""
     variables = environment(tmp_path)
     leave(variables.__setitem__, lambda name: variables.pop(name, None), tmp_path)
     done = subprocess.run([installed, "-c", WALK], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=1800)
@@ -191,7 +191,7 @@ def opened(installed: Path, tmp_path: Path) -> Iterator[int]:
 
 @pytest.mark.slow
 def test_the_command_opens_the_app(opened: int) -> None:
-    """Without asking for an e-mail address; with the settings of the checkout: for this machine, its headers, no other host."""
+    """The app starts without asking for an e-mail address, with the checkout's settings: its headers, this machine only, no other host."""
     answers = {}
     for host in (f"localhost:{opened}", "example.org"):
         with closing(http.client.HTTPConnection("127.0.0.1", opened, timeout=30)) as connection:

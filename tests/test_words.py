@@ -42,13 +42,15 @@ HOSTILE = [
 ]
 
 
-def made(n: int = 60, classes: int = 2, seed: int = 0, labelled: bool = True) -> Rows:
+def random_rows(n: int = 60, classes: int = 2, seed: int = 0, labelled: bool = True) -> Rows:
     """Rows of random words and answers."""
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(VOCABULARY, rng.integers(0, 12))) for _ in range(n)]
     label = rng.integers(0, classes, n) if labelled else np.full(n, -1)
-    said = rng.integers(0, classes, n)
-    frame = pd.DataFrame({"id": [f"r{i}" for i in range(n)], "label": label, "predicted": said, "right": label == said, "text": texts})
+    predicted = rng.integers(0, classes, n)
+    frame = pd.DataFrame(
+        {"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted, "text": texts}
+    )
     return Rows("toy/run", "0" * 12, "test", tuple("abcde"[:classes]), frame)
 
 
@@ -94,10 +96,10 @@ def test_words_are_those_of_a_loop_over_characters(text: str) -> None:
 @pytest.mark.parametrize("least", [1, 4])
 def test_counts_are_those_of_counters(classes: int, least: int) -> None:
     """Occurrences and rows in each cell; rows without a label are left out where others have one."""
-    rows = made(80, classes)
+    rows = random_rows(80, classes)
     rows.frame.loc[[3, 4], "label"] = -1
-    found = counted(rows, least)
-    every: dict[tuple[int, int], tuple[Counter[str], Counter[str]]] = {cell: (Counter(), Counter()) for cell in found.cells}
+    counts = counted(rows, least)
+    every: dict[tuple[int, int], tuple[Counter[str], Counter[str]]] = {cell: (Counter(), Counter()) for cell in counts.cells}
     for row in rows.frame.to_dict("records"):
         if row["label"] >= 0:
             words = list(by_hand(row["text"]))
@@ -105,18 +107,18 @@ def test_counts_are_those_of_counters(classes: int, least: int) -> None:
             times.update(words)
             once.update(set(words))
     documents = sum((once for _, once in every.values()), Counter())
-    assert set(found.words) == {word for word, n in documents.items() if n >= least}
-    for g, cell in enumerate(found.cells):
+    assert set(counts.words) == {word for word, n in documents.items() if n >= least}
+    for g, cell in enumerate(counts.cells):
         times, once = every[cell]
-        assert found.counts[g].tolist() == [times[word] for word in found.words]
-        assert found.rows[g].tolist() == [once[word] for word in found.words]
+        assert counts.counts[g].tolist() == [times[word] for word in counts.words]
+        assert counts.rows[g].tolist() == [once[word] for word in counts.words]
         known = (rows.labels == cell[0]) & (rows.predicted == cell[1])
-        assert found.sizes[g] == known.sum()
+        assert counts.sizes[g] == known.sum()
 
 
 def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some 40 characters at a time; too many different words are refused, and `step` may end the work."""
-    rows, steps = made(80, 3), list[int]()
+    rows, steps = random_rows(80, 3), list[int]()
     whole = counted(rows, 1)
     monkeypatch.setattr(lib, "PART", 40)
     parts = counted(rows, 1, most=len(whole.words), step=lambda: steps.append(1))
@@ -134,11 +136,11 @@ def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pyte
 
 
 def test_rows_without_labels_count_by_prediction() -> None:
-    rows = made(labelled=False)
-    found = counted(rows)
-    assert found.cells == ((-1, 0), (-1, 1))
-    assert found.least == 2
-    assert found.sizes.tolist() == [int((rows.predicted == k).sum()) for k in (0, 1)]
+    rows = random_rows(labelled=False)
+    counts = counted(rows)
+    assert counts.cells == ((-1, 0), (-1, 1))
+    assert counts.least == 2
+    assert counts.sizes.tolist() == [int((rows.predicted == k).sum()) for k in (0, 1)]
     with pytest.raises(InputError, match="texts of these rows are not at hand"):
         counted(Rows("toy/run", "", "test", rows.classes, rows.frame.drop(columns="text")))
 
@@ -146,37 +148,37 @@ def test_rows_without_labels_count_by_prediction() -> None:
 @pytest.mark.parametrize("prior", [1.0, 500.0])
 def test_keyness_is_the_printed_formula(prior: float) -> None:
     """Monroe, Colaresi & Quinn's equations word by word, and Wilson's interval of the share."""
-    counts = counted(made(), 1)
+    counts = counted(random_rows(), 1)
     total = counts.counts.sum(axis=0)
     for g, cell in enumerate(counts.cells):
         frame = keyness(counts, cell, prior)
-        n, others = int(counts.counts[g].sum()), int(total.sum() - counts.counts[g].sum())
+        n, other_total = int(counts.counts[g].sum()), int(total.sum() - counts.counts[g].sum())
         for v, row in enumerate(frame.to_dict("records")):
-            y, other = int(counts.counts[g, v]), int(total[v] - counts.counts[g, v])
+            y, other_count = int(counts.counts[g, v]), int(total[v] - counts.counts[g, v])
             a = prior * int(total[v]) / int(total.sum())
-            delta = math.log((y + a) / (n + prior - y - a)) - math.log((other + a) / (others + prior - other - a))
-            sd = math.sqrt(1 / (y + a) + 1 / (other + a))
+            delta = math.log((y + a) / (n + prior - y - a)) - math.log((other_count + a) / (other_total + prior - other_count - a))
+            sd = math.sqrt(1 / (y + a) + 1 / (other_count + a))
             assert row["value"] == pytest.approx(delta)
             assert row["z"] == pytest.approx(delta / sd)
             assert [row["low"], row["high"]] == pytest.approx([delta - 1.959964 * sd, delta + 1.959964 * sd])
             p, z2 = y / n, 1.959964**2
             middle, half = (p + z2 / (2 * n)) / (1 + z2 / n), math.sqrt(z2 * p * (1 - p) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
             assert [row["share_low"], row["share_high"]] == pytest.approx([max(middle - half, 0), min(middle + half, 1)], abs=1e-7)
-            assert row["rest"] == pytest.approx(other / others)
+            assert row["rest"] == pytest.approx(other_count / other_total)
 
 
 def test_keyness_by_hand_and_its_mirror() -> None:
     """Two cells of 100 words, "dull" 10 times here and once there, a prior of 22 words: 1.1 of them are "dull"."""
     counts = Counts(("dull", "soup"), ((0, 0), (0, 1)), np.array([[10, 90], [1, 99]]), np.ones((2, 2), int), np.array([9, 9]), 1)
-    here, there = keyness(counts, (0, 0), 20.0), keyness(counts, (0, 1), 20.0)
-    assert here["value"][0] == pytest.approx(math.log(11.1 / 108.9) - math.log(2.1 / 117.9))
-    np.testing.assert_allclose(here[["value", "z"]], -there[["value", "z"]])
-    assert here["sure"].tolist() == [abs(z) > 2.2414 and z > 0 for z in here["z"]]  # two words: 0.025 / 2 on one side
+    first, there = keyness(counts, (0, 0), 20.0), keyness(counts, (0, 1), 20.0)
+    assert first["value"][0] == pytest.approx(math.log(11.1 / 108.9) - math.log(2.1 / 117.9))
+    np.testing.assert_allclose(first[["value", "z"]], -there[["value", "z"]])
+    assert first["sure"].tolist() == [abs(z) > 2.2414 and z > 0 for z in first["z"]]  # two words: 0.025 / 2 on one side
 
 
 def test_counted_once_a_row_a_crowded_word_is_not_key() -> None:
     """The same formula over rows instead of occurrences; shares stay those of occurrences."""
-    counts = counted(made(), 1)
+    counts = counted(random_rows(), 1)
     of_rows = Counts(counts.words, counts.cells, counts.rows, counts.rows, counts.sizes, 1)
     for cell in counts.cells:
         once, bare = keyness(counts, cell, once=True), keyness(of_rows, cell)
@@ -200,17 +202,17 @@ def test_rare_words_are_shrunk_and_common_words_are_not_key() -> None:
 
 
 def test_what_has_no_keyness_says_so() -> None:
-    counts = counted(made(), 1)
+    counts = counted(random_rows(), 1)
     with pytest.raises(InputError, match="no cell 8, 8"):
         keyness(counts, (7, 7))
     with pytest.raises(InputError, match="prior"):
         keyness(counts, (0, 0), 0)
-    one = made()
-    one.frame[["label", "predicted"]] = 0
+    rows = random_rows()
+    rows.frame[["label", "predicted"]] = 0
     with pytest.raises(InputError, match="any other rows"):
-        keyness(counted(one), (0, 0))
+        keyness(counted(rows), (0, 0))
     with pytest.raises(InputError, match="these rows"):
-        keyness(counted(one), (1, 0))
+        keyness(counted(rows), (1, 0))
     with pytest.raises(InputError, match="not by 'size'"):
         largest(keyness(counts, (0, 0)), "size", 3)
     with pytest.raises(InputError, match="no list of stop words for 'xx'"):
@@ -218,7 +220,7 @@ def test_what_has_no_keyness_says_so() -> None:
 
 
 def test_stop_words_leave_what_decides() -> None:
-    """Every stop word is a word as texts are split; negation, contrast and degree are none."""
+    """Every stop word is one word as texts are split; words of negation, contrast and degree are not stop words."""
     every = stop_words()
     assert all(words_of(word) == [word.strip("'")] for word in every)
     assert {"the", "it's", "그리고"} <= every
@@ -234,28 +236,28 @@ def test_stop_words_leave_what_decides() -> None:
 def test_no_two_boxes_of_a_cloud_overlap(seed: int, weights: list[float]) -> None:
     """All boxes inside the area, none over another, areas of letters in proportion to weights, the same for the same seed."""
     words = [f"{word}{i}" for i, word in zip(range(len(list(weights))), VOCABULARY * 4, strict=False)]
-    given = dict(zip(words, map(float, weights), strict=True))
-    placed = layout(given, *PANEL, seed=seed)
-    assert len(placed) >= 0.8 * len(given)
+    sizes = dict(zip(words, map(float, weights), strict=True))
+    placed = layout(sizes, *PANEL, seed=seed)
+    assert len(placed) >= 0.8 * len(sizes)
     wide, high = PANEL
     boxes = [(r.x - r.width / 2, r.x + r.width / 2, r.y - r.height / 2, r.y + r.height / 2) for r in placed.itertuples()]
     for left, right, low, top in boxes:
         assert left >= -1 and low >= -1 and right <= wide + 1 and top <= high + 1
-    for one, other in combinations(boxes, 2):
-        assert one[0] >= other[1] or other[0] >= one[1] or one[2] >= other[3] or other[2] >= one[3]
+    for first, second in combinations(boxes, 2):
+        assert first[0] >= second[1] or second[0] >= first[1] or first[2] >= second[3] or second[2] >= first[3]
     heaviest = placed.iloc[0]
     for row in placed.itertuples():
         assert row.size == pytest.approx(
-            max(cloud_layout.SMALLEST, heaviest["size"] * math.sqrt(given[row.word] / given[heaviest["word"]]))
+            max(cloud_layout.SMALLEST, heaviest["size"] * math.sqrt(sizes[row.word] / sizes[heaviest["word"]]))
         )
-    pd.testing.assert_frame_equal(placed, layout(given, *PANEL, seed=seed))
-    assert not placed[["x", "y"]].equals(layout(given, *PANEL, seed=seed + 7)[["x", "y"]])
+    pd.testing.assert_frame_equal(placed, layout(sizes, *PANEL, seed=seed))
+    assert not placed[["x", "y"]].equals(layout(sizes, *PANEL, seed=seed + 7)[["x", "y"]])
 
 
 def test_places_of_odd_words_and_sizes() -> None:
     assert layout({}, *PANEL).empty
-    one = layout({"dull": 2.0}, *PANEL)
-    assert len(one) == 1 and one["width"][0] <= PANEL[0]
+    single = layout({"dull": 2.0}, *PANEL)
+    assert len(single) == 1 and single["width"][0] <= PANEL[0]
     odd = layout(dict.fromkeys(HOSTILE, 1.0), *PANEL)
     assert set(odd["word"]) == set(HOSTILE)
     assert (odd["width"] <= PANEL[0]).all()
@@ -273,12 +275,12 @@ def test_letters_without_a_font_are_named(monkeypatch: pytest.MonkeyPatch) -> No
     """What fc-list does not find is named; without fc-list nothing is said; plain Latin never asks."""
     answers: list[str] = []
 
-    def asked(command: list[str], **_: object) -> object:
+    def answer_nothing(command: list[str], **_: object) -> object:
         answers.append(command[1])
         return type("Done", (), {"stdout": "" if command[1] == ":charset=c601" else "font.ttf"})()
 
     monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(cloud_layout.subprocess, "run", asked)
+    monkeypatch.setattr(cloud_layout.subprocess, "run", answer_nothing)
     assert unwritable(["영", "dull"]) == "영"
     assert unwritable(["ключ"]) == ""
     answers.clear()
@@ -305,12 +307,12 @@ def test_hostile_words_are_drawn_as_text(theme: str) -> None:
     frame = drawn(HOSTILE)
     for figure in (cloud(frame, ["<b>x</b>"], theme=theme), word_bars(frame, title="<b>x</b>", theme=theme)):  # type: ignore[arg-type]
         assert set(figure.frame["word"]) == set(HOSTILE)
-        shown = [a.text for a in figure.plot.layout.annotations] + [figure.plot.layout.title.text or ""]
-        shown += list(figure.plot.layout.yaxis.ticktext or []) + [
+        texts = [a.text for a in figure.plot.layout.annotations] + [figure.plot.layout.title.text or ""]
+        texts += list(figure.plot.layout.yaxis.ticktext or []) + [
             str(row[0]) for trace in figure.plot.data for row in (trace.customdata if trace.customdata is not None else [])
         ]
-        assert not any("<" in text or "$" in text for text in shown)
-        assert max(map(len, shown)) < 350
+        assert not any("<" in text or "$" in text for text in texts)
+        assert max(map(len, texts)) < 350
 
 
 def test_a_cloud_says_its_cells_marks_the_chosen_word_and_fills_empty_ones() -> None:
@@ -366,16 +368,16 @@ def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypa
     assert {name: digest for name, digest in after.config["files"].items() if name != lib.FILE} == before.config["files"]
     rows = stored(after)
     full = counted(rows.with_text(texts), lib.LEAST)
-    kept = read(after, rows)
-    assert sorted(kept.words) == sorted(full.words)
-    assert kept.sizes.tolist() == full.sizes.tolist()
+    read_again = read(after, rows)
+    assert sorted(read_again.words) == sorted(full.words)
+    assert read_again.sizes.tolist() == full.sizes.tolist()
     frame = after.frame(lib.FILE)
     assert frame.groupby("word")["rows"].sum().min() >= lib.LEAST
     assert not frame["word"].str.contains(" ").any()
     for cell in full.cells:
         if full.sizes[full.cells.index(cell)]:
-            one, other = (keyness(c, cell).sort_values("word", ignore_index=True) for c in (full, kept))
-            pd.testing.assert_frame_equal(one, other)
+            full_table, stored_table = (keyness(c, cell).sort_values("word", ignore_index=True) for c in (full, read_again))
+            pd.testing.assert_frame_equal(full_table, stored_table)
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"notes\.txt"):
         store(Run.open(folder))
@@ -401,6 +403,6 @@ def test_damaged_words_are_named(tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_figure_is_plain_json() -> None:
-    """What a page sends holds no NaN and every word as text."""
+    """A figure as JSON holds no NaN, and every word as text."""
     sent = json.loads(cloud(drawn(HOSTILE), ["x"]).plot.to_json())
     assert sent["layout"]["annotations"]

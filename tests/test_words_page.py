@@ -43,10 +43,10 @@ class Texts:
 @pytest.fixture
 def texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Texts]:
     """The texts of every data set are made up of our own sentences; caches hold nothing of other tests."""
-    made = Texts()
-    monkeypatch.setattr(datasets, "load_split", made.load_split)
+    texts_of = Texts()
+    monkeypatch.setattr(datasets, "load_split", texts_of.load_split)
     st.cache_resource.clear()
-    yield made
+    yield texts_of
     st.cache_resource.clear()
 
 
@@ -60,16 +60,16 @@ def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
     """What is large and whether stop words are left out is in the URL and in the caption."""
     app = opened("words", words=by, stops=stops)
     assert not app.error and not app.warning
-    said = captions(app)
-    assert "Click a word" in said
-    assert ("Keyness:" in said) == (by == "keyness")
-    assert ("Stop words are left out." in said) == (stops == "drop")
+    lines = captions(app)
+    assert "Click a word" in lines
+    assert ("Keyness:" in lines) == (by == "keyness")
+    assert ("Stop words are left out." in lines) == (stops == "drop")
     assert len(app.get("plotly_chart")) == 2
     assert app.query_params.get("words", ["keyness"]) in (by, [by])
 
 
 def test_a_word_in_the_link_is_the_part_of_the_rows_and_its_cell_is_listed(texts: Texts) -> None:
-    """As many rows below as the word's count of rows in its cell says."""
+    """The page lists as many rows as the word's count of rows in its cell."""
     rows = stored(Run.open(FOLDER)).with_text(texts.frame)
     counts = counted(rows)
     row = largest(keyness(counts, (0, 1)), "count", 1, stop_words()).iloc[0]
@@ -99,10 +99,10 @@ def test_a_pair_of_three_classes_is_chosen() -> None:
         pytest.skip(f"{run} is not in checkpoints/")
     app = opened("words", run=run, over="demo")
     box = app.selectbox(key="words-pair")
-    other = next(pair for pair in ((0, 1), (0, 2), (1, 2)) if pair != box.value)
-    box.set_value(other).run()
+    second = next(pair for pair in ((0, 1), (0, 2), (1, 2)) if pair != box.value)
+    box.set_value(second).run()
     assert not app.exception, app.exception
-    assert app.selectbox(key="words-pair").value == other
+    assert app.selectbox(key="words-pair").value == second
     assert set(app.selectbox(key="words-cell").options) and len(app.selectbox(key="words-cell").options) == 4
     assert opened("words", run=run, over="demo", slice="cell=0,2").selectbox(key="words-pair").value == (0, 2)
 
@@ -139,7 +139,7 @@ def test_odd_parts_in_the_link_are_no_trouble(texts: Texts, part: str) -> None:
 
 @pytest.mark.parametrize("label", ["", "label"])
 def test_the_words_of_a_visitor_s_file(label: str) -> None:
-    """Without labels two clouds by prediction and no list of cells; with them the four cells; either kept for the visit only."""
+    """Without labels there are two clouds by prediction and no list of cells, with labels the four cells; both last for the visit only."""
     from sentviz.data.upload import TextTable
 
     app = opened("words", over="mine")

@@ -47,9 +47,9 @@ def test_a_pinned_sentence_stands_beside_the_next() -> None:
     app.button(key="pin").click().run()
     app.text_input(key="sentence").set_value("The plot drags in places, but the two leads are a loud horror.").run()
     assert not app.exception, app.exception
-    shown = words(app)
-    assert "**Pinned**" in shown
-    assert "**Current**" in shown
+    text = words(app)
+    assert "**Pinned**" in text
+    assert "**Current**" in text
     app.button(key="unpin").click().run()
     assert "**Pinned**" not in words(app)
 
@@ -68,17 +68,17 @@ def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
 
 
 def test_changes_can_hold_for_the_pinned_sentence_too() -> None:
-    """With the toggle the pinned sentence's answer is that of the changed model; without, the one it was pinned with."""
+    """With the toggle the pinned sentence has the answer of the changed model; without it, the one from when it was pinned."""
     app = opened()
     app.button(key="pin").click().run()
     app.text_input(key="sentence").set_value("A poor film.").run()
     app.button(key="lambda-off").click().run()
     app.toggle(key="change-both").set_value(False).run()
-    kept = next(item.value for item in app.markdown if item.value.startswith("**Pinned**"))
+    pinned = next(item.value for item in app.markdown if item.value.startswith("**Pinned**"))
     app.toggle(key="change-both").set_value(True).run()
     assert not app.exception, app.exception
     changed = next(item.value for item in app.markdown if item.value.startswith("**Pinned**"))
-    assert changed != kept
+    assert changed != pinned
 
 
 def test_what_was_tried_is_kept_for_this_visit() -> None:

@@ -1,4 +1,4 @@
-"""What a visitor waits for: the first words on the screen, and the answer after Enter."""
+"""Time that a visitor waits: until the first words are on the screen, and from Enter to the answer."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ def served(path: str = "") -> Iterator[Any]:
 
 
 def enter() -> None:
-    """From Enter to the new answer and its whole picture in the browser, torch loaded, against the library's part of it."""
+    """Measure the time from Enter to the new answer and to its complete picture in the browser, with torch loaded, and the library's share
+    of it.
+    """
     from sentviz import load
     from sentviz.analysis.explain import explained
 
@@ -136,7 +138,7 @@ def to_rows(page: Any, act: Callable[[], object]) -> float:
 
 
 def select() -> None:
-    """From a cell of 10,234 rows to its rows in the browser, against the library's mask alone."""
+    """Measure the time from a click on a cell of 10,234 rows until its rows are shown, compared with the library's mask alone."""
     from sentviz.analysis.testset.rows import stored
     from sentviz.analysis.testset.slices import Slice
     from sentviz.runs.store import find

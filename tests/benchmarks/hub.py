@@ -1,4 +1,4 @@
-"""What Hugging Face models cost here: a trace, an injection, the rank-3 route."""
+"""Cost of Hugging Face models: a trace, an injection, and the rank-3 route."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def _pair(width: int, layers: int, heads: int, ffn: int, injection: str = "") ->
         intermediate_size=ffn,
         max_position_embeddings=512,
     )
-    made = [
+    models = [
         transformers.AutoModelForSequenceClassification.from_config(copy.copy(config), attn_implementation=how).eval().requires_grad_(False)
         for how in (IMPLEMENTATION, "eager")
     ]
-    made[1].load_state_dict(made[0].state_dict())
-    encoder = HubEncoder(shape(made[0].config, 512, **injected(injection)), made[0]).eval()
+    models[1].load_state_dict(models[0].state_dict())
+    encoder = HubEncoder(shape(models[0].config, 512, **injected(injection)), models[0]).eval()
     if injection:
         encoder.polarity.copy_(torch.rand(8_000, 3).softmax(dim=-1))
-    return encoder, made[1]
+    return encoder, models[1]
 
 
 def hub_trace() -> None:
@@ -87,11 +87,11 @@ def rank_three() -> None:
         q, k, v = (torch.randn(texts, heads, n, size) for _ in range(3))
         polarity = torch.rand(texts, 1, 1, n, 3).softmax(dim=-1)
         structure = at.ScoreModifiers(biases=(at.LowRank("lexicon", polarity, polarity),))
-        one = torch.ones(1)
+        value = torch.ones(1)
 
-        def folded(q: Tensor = q, k: Tensor = k, v: Tensor = v, structure: at.ScoreModifiers = structure, one: Tensor = one) -> None:
+        def folded(q: Tensor = q, k: Tensor = k, v: Tensor = v, structure: at.ScoreModifiers = structure, value: Tensor = value) -> None:
             with torch.inference_mode():
-                at.attend(q[:, None], k[:, None], v, one, q.shape[-1] ** -0.5, structure)
+                at.attend(q[:, None], k[:, None], v, value, q.shape[-1] ** -0.5, structure)
 
         def dense(q: Tensor = q, k: Tensor = k, v: Tensor = v, polarity: Tensor = polarity) -> None:
             with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""What a trace, an NDT component and length buckets cost."""
+"""Cost of a trace, of an NDT component and of length buckets."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def readout() -> None:
 
 
 def batched() -> None:
-    """Texts as long as SST-2's and IMDb's through whole models in batches of so many tokens."""
+    """Measure texts of the lengths of SST-2 and IMDb through complete models, in batches of several sizes in tokens."""
     rng = np.random.default_rng(0)
     for many, middle in ((2_000, 20), (250, 230)):
         lengths = np.clip(np.exp(rng.normal(np.log(middle), 0.5, many)).astype(int), 3, 512)

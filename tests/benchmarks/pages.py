@@ -1,4 +1,4 @@
-"""How long a page and each of its sub-views take on the server: cold in a fresh process, warm for the next visitor.
+"""Server time of each page and sub-view: cold in a fresh process, and warm for the next visitor.
 
 `python -m tests.benchmarks pages`; further words keep the views that have one of them in their names, as in `pages ndt`. Cold is the first
 time that anyone asks for the view, the app being up: another page was shown, and what the app loads beside the first page is there; warm is
@@ -91,16 +91,16 @@ def timed(view: str) -> None:
         _at(app, view)
         seconds.append(time.perf_counter() - begin)
         busy.append(time.process_time() - worked)
-    found = [both for all_ in (seconds, busy) for both in (all_[0], statistics.median(all_[1:]))]
-    print(json.dumps([*found, "; ".join(str(error.value) for error in app.exception)]))  # noqa: T201
+    times = [both for all_ in (seconds, busy) for both in (all_[0], statistics.median(all_[1:]))]
+    print(json.dumps([*times, "; ".join(str(error.value) for error in app.exception)]))  # noqa: T201
 
 
 def pages() -> None:
     """A line for each view: cold and warm seconds, on the clock and of the processor."""
-    asked = [word for word in sys.argv[1:] if word != "pages"]
+    words = [word for word in sys.argv[1:] if word != "pages"]
     print(f"\n{'page':<44}{'cold, s':>9}{'warm, s':>9}{'cold, cpu':>11}{'warm, cpu':>11}", flush=True)  # noqa: T201
     for view in views():
-        if asked and not any(word in view for word in asked):
+        if words and not any(word in view for word in words):
             continue
         command = [sys.executable, "-c", f"from tests.benchmarks.pages import timed; timed({view!r})"]
         done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)

@@ -23,7 +23,7 @@ from sentviz.papers.studies.timing import threads
 from sentviz.runs.presets import preset
 from tests.benchmarks.timing import ratios, say
 
-HEADS, SIZE, WINDOW = 8, 32, 64  # of the paper's model
+HEADS, SIZE, WINDOW = 8, 32, 64  # sizes of the paper's model
 OURS, FULL = "window and 4 globals, ours", "full, fused"
 SCALE = SIZE**-0.5
 
@@ -55,11 +55,11 @@ def _candidates(n: int, training: bool) -> dict[str, Callable[[], object]]:
     }
     if (local := _local(n)) is not None:
         ways["window, local-attention"] = local
-    made = {name: partial(_run, way, (q, k, v), training) for name, way in ways.items()}
+    calls = {name: partial(_run, way, (q, k, v), training) for name, way in ways.items()}
     projected, longformer, x = _longformer(n)
-    made["ours, 3 projections"] = partial(_run, projected, (x,), training)
-    made["Longformer, 3 projections"] = partial(_run, longformer, (x,), training)
-    return made
+    calls["ours, 3 projections"] = partial(_run, projected, (x,), training)
+    calls["Longformer, 3 projections"] = partial(_run, longformer, (x,), training)
+    return calls
 
 
 def _run(way: Callable[..., Tensor], inputs: tuple[Tensor, ...], training: bool) -> None:
@@ -80,7 +80,7 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, pattern: Pattern | None) -> Tensor:
 
 
 def _local(n: int) -> Callable[..., Tensor] | None:
-    """The same window by `local-attention`: 32 tokens a side, exactly; None where the package is missing."""
+    """Return the same window by `local-attention`, exactly 32 tokens on each side; None if the package is missing."""
     try:
         from local_attention import LocalAttention
     except ImportError:
@@ -132,9 +132,9 @@ def _same(n: int) -> None:
     if (local := _local(n)) is not None:
         pairs["local-attention"] = (partial(_attend, pattern=none), local, (q, k, v))
     print(f"\nlargest difference to ours at {n:,} tokens, of results and of gradients")  # noqa: T201
-    for name, (one, other, inputs) in pairs.items():
-        found = [_with_gradients(way, inputs) for way in (one, other)]
-        apart = [float((a - b).abs().max()) for a, b in zip(*found, strict=True)]
+    for name, (first, second, inputs) in pairs.items():
+        results = [_with_gradients(way, inputs) for way in (first, second)]
+        apart = [float((a - b).abs().max()) for a, b in zip(*results, strict=True)]
         print(f"  {name:<28}{apart[0]:10.1e}{max(apart[1:]):10.1e}")  # noqa: T201
 
 
@@ -181,8 +181,8 @@ def peak(name: str, what: str, tokens: int) -> float:
     """The most megabytes that this process has held once a model of random weights was asked to predict or trace, or was not."""
     model, words = _model(name, tokens)
     text = " ".join(np.random.default_rng(0).choice(words, tokens - 2))  # beside [CLS] and [SEP]
-    asked: dict[str, Callable[[], object]] = {"nothing": lambda: None, "predict": lambda: model.predict([text])}
-    (asked | {"trace": lambda: model.trace(text, maps=False)})[what]()
+    calls: dict[str, Callable[[], object]] = {"nothing": lambda: None, "predict": lambda: model.predict([text])}
+    (calls | {"trace": lambda: model.trace(text, maps=False)})[what]()
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 

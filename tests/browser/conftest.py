@@ -132,17 +132,17 @@ def listening(tab: Any, **handlers: Callable[[Any], None]) -> Iterator[None]:
 @contextmanager
 def offline(tab: Any) -> Iterator[tuple[list[str], list[str]]]:
     """The tab without a network: every address that is asked for, and all that goes wrong."""
-    asked: list[str] = []
+    requests: list[str] = []
     wrong: list[str] = []
     with listening(
         tab,
-        request=lambda request: asked.append(request.url),
+        request=lambda request: requests.append(request.url),
         pageerror=lambda error: wrong.append(str(error)),
         console=lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None,
     ):
         tab.context.set_offline(True)
         try:
-            yield asked, wrong
+            yield requests, wrong
         finally:
             tab.context.set_offline(False)
 
@@ -154,7 +154,7 @@ def page(tab: Any, server: str) -> Iterator[Any]:
     inside = (server, "data:", "blob:", server.replace("http", "ws"))
 
     def heard(request: Any) -> None:
-        """What this visit's pages ask for; the page before may still look for its own server."""
+        """Record a request to another server by a page of this visit; the page before may still look for its own server."""
         if request.frame.url.startswith(server) and not request.url.startswith(inside):
             tab.outside.append(request.url)
 

@@ -1,4 +1,6 @@
-"""A sample of `python -m tests.tools.accessible`: pages held to WCAG 2.2 AA by axe-core, at 200 % too, and a walk by keyboard alone."""
+"""A sample of `python -m tests.tools.accessible`: axe-core checks pages by WCAG 2.2 AA, also at 200 %, and a visitor uses the keyboard
+alone.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
 def test_nothing_serious_is_found(view: str, theme: str, page: Any, server: str) -> None:
     page.emulate_media(color_scheme=theme)
     settled_at(page, f"{server}/{view}")
-    grave = [one for one in findings(page) if one.grave]
+    grave = [finding for finding in findings(page) if finding.grave]
     page.emulate_media(color_scheme="light")
     assert not grave, grave
 
@@ -25,12 +27,12 @@ def test_what_is_wrong_is_found(page: Any, server: str) -> None:
     """Faint letters, a button without a name and a band that is too wide, put on a page that has none of them."""
     page.set_viewport_size({"width": 720, "height": 900})
     settled_at(page, f"{server}/glossary")
-    assert not [one for one in findings(page) if one.grave] and not overflowing(page)
+    assert not [finding for finding in findings(page) if finding.grave] and not overflowing(page)
     page.evaluate(
         """() => document.querySelector('[data-testid="stMain"] h5, [data-testid="stMain"] p').insertAdjacentHTML('beforebegin',
           '<p style="color: #bbb; background: #fff">faint</p><button></button><div style="width: 2000px; height: 4px"></div>')"""
     )
-    assert {"color-contrast", "button-name"} <= {one.rule for one in findings(page) if one.grave}
+    assert {"color-contrast", "button-name"} <= {finding.rule for finding in findings(page) if finding.grave}
     assert overflowing(page)
 
 
@@ -38,7 +40,7 @@ EDGE = "node => getComputedStyle(node.closest('[data-testid=stTextInputRootEleme
 
 
 def test_a_question_is_asked_and_answered_by_keyboard_alone(page: Any, server: str) -> None:
-    """From the address to the answer; where the focus is can be seen."""
+    """A visitor types a sentence and gets the answer by keyboard alone, and the focused element is visibly marked."""
     settled_at(page, f"{server}/?run=sst2%2Fndt-unit-2")
     sentence = page.get_by_role("textbox", name="Sentence")
     plain = sentence.evaluate(EDGE)

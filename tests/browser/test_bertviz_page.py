@@ -35,7 +35,7 @@ HOSTILE = (
 @pytest.fixture
 def show(disk: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Write a page, open it with the network closed; afterwards nothing was requested and nothing was wrong."""
-    with offline(disk) as (asked, wrong):
+    with offline(disk) as (requests, wrong):
         disk.wrong = wrong
 
         def opened(trace: Trace, *arguments: Any, **options: Any) -> Any:
@@ -43,11 +43,11 @@ def show(disk: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
             path.write_text(bertviz_html(trace, *arguments, **options), encoding="utf-8")
             disk.goto(path.as_uri())
             disk.wait_for_selector("#vis line", state="attached")
-            asked.remove(path.as_uri())
+            requests.remove(path.as_uri())
             return disk
 
         yield opened
-        assert (asked, wrong) == ([], [])
+        assert (requests, wrong) == ([], [])
 
 
 def opacities(tab: Any) -> Any:
@@ -66,7 +66,7 @@ def squares(tab: Any) -> Any:
 
 
 def dimmed(tab: Any) -> list[bool]:
-    """Which squares look switched off."""
+    """Return for each square whether it looks switched off."""
     return [square.evaluate("e => +getComputedStyle(e).opacity < 1") for square in squares(tab).all()]
 
 
@@ -123,8 +123,8 @@ def test_every_control_of_the_model_view(show: Callable[..., Any], theme: str) -
     frame = tab.locator("rect.detail").bounding_box()
     assert frame["x"] >= 0 and frame["y"] >= 0
     tab.locator("g.detail text.token").nth(3).hover()
-    shown = tab.evaluate("[...document.querySelectorAll('.attn-line-group')].map(g => +g.style.opacity)")
-    assert shown == [0, 0, 0, 1, 0, 0]
+    opacities = tab.evaluate("[...document.querySelectorAll('.attn-line-group')].map(g => +g.style.opacity)")
+    assert opacities == [0, 0, 0, 1, 0, 0]
     tab.locator("p").hover()
     assert set(tab.evaluate("[...document.querySelectorAll('.attn-line-group')].map(g => +g.style.opacity)")) == {1}
     cell.click(position={"x": 5, "y": 5})
@@ -147,7 +147,7 @@ def test_the_filter_of_a_pair(show: Callable[..., Any], view: str) -> None:
 
 @pytest.mark.parametrize("view", ["head", "model"])
 def test_hostile_tokens_are_inert(show: Callable[..., Any], view: str) -> None:
-    """They stand there as text: nothing runs, no element appears."""
+    """Hostile tokens are shown as text: no script runs, no element is added."""
     trace = fake_trace(tokens=HOSTILE, layers=1, heads=2)
     tab = show(trace, view)
     if view == "model":
@@ -162,7 +162,7 @@ def test_hostile_tokens_are_inert(show: Callable[..., Any], view: str) -> None:
 def test_a_page_runs_no_script_but_its_own(show: Callable[..., Any]) -> None:
     """Markup put into the open page is stopped by its policy."""
     tab = show(fake_trace(4), "head")
-    with tab.expect_console_message() as said:
+    with tab.expect_console_message() as console:
         tab.evaluate("s => document.body.append(Object.assign(document.createElement('script'), s))", {"textContent": "window.hacked = 1"})
-    assert "Content Security Policy" in said.value.text and tab.evaluate("window.hacked") is None
+    assert "Content Security Policy" in console.value.text and tab.evaluate("window.hacked") is None
     tab.wrong.clear()

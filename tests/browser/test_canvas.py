@@ -55,7 +55,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2")
     words, readout, answer = (picture.locator(f".{name}") for name in ("word", "readout", "answer"))
     word = words.filter(has_text="delight")
-    dark, asked = pixels(picture), len(sent)
+    dark, requests = pixels(picture), len(sent)
     word.hover()
     assert re.match("“delight” takes most from .* Without it: positive 22%", readout.inner_text())
     assert "without it 22%" in answer.inner_text() and answer.locator(".part:visible").count() == 1
@@ -64,11 +64,11 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     assert max(widths) == 100 and min(widths) < 50
     picture.locator(".map-title").hover()
     assert "without it" not in answer.inner_text() and pixels(picture) == dark
-    assert len(sent) == asked, "pointing asked the server"
+    assert len(sent) == requests, "pointing asked the server"
     word.click()
     page.wait_for_url(re.compile("token="))
     settled(page)
-    asked = len(sent)
+    requests = len(sent)
     picture.locator(".map-title").hover()
     assert word.get_attribute("aria-pressed") == "true" and "without it 22%" in answer.inner_text()
     tile = picture.locator(".tile").nth(6)
@@ -79,7 +79,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     box = picture.locator("canvas.map").bounding_box()
     page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.6 * box["height"])
     assert re.match("“.*” takes .* from “.*” ≈ .*A₂", readout.inner_text()) and words.and_(page.locator(".lit")).count()
-    assert len(sent) == asked, "pointing asked the server"
+    assert len(sent) == requests, "pointing asked the server"
 
     tile.click()
     page.wait_for_url(re.compile("layer=2&head=3"))
@@ -148,8 +148,8 @@ def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str)
     assert picture.locator(".readout").inner_text().startswith("“delight”")
     page.keyboard.press("Enter")
     assert picture.locator(".word[aria-pressed=true]").inner_text() == "delight"
-    said = picture.locator(".word[aria-pressed=true]").get_attribute("aria-label")
-    assert said.startswith("delight, Word removal ") and said.endswith("without it positive 22%")
+    label = picture.locator(".word[aria-pressed=true]").get_attribute("aria-label")
+    assert label.startswith("delight, Word removal ") and label.endswith("without it positive 22%")
     page.keyboard.press("Escape")
     assert picture.locator(".word[aria-pressed=true]").count() == 0
 
@@ -176,14 +176,14 @@ def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str)
 
 
 def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
-    """As it is on the page; it lights up like the page, and hostile words in it are words."""
+    """The exported file shows the picture of the page, reacts to the pointer as the page does, and shows hostile words as text."""
     greeted(page, server)
     opened(page, f"{server}/?text=A+%3Cimg+src%3Dx+onerror%3D%22window.hacked%3Dtrue%22%3E+warm+film")
     with page.expect_download(timeout=60_000) as download:
         page.locator(".st-key-picture").get_by_role("button", name="Picture").click()
     path = tmp_path / "picture.html"
     download.value.save_as(path)
-    with offline(disk) as (asked, wrong):
+    with offline(disk) as (requests, wrong):
         disk.goto(path.as_uri())
         disk.locator(".word", has_text="warm").hover()
         assert disk.locator(".readout").inner_text().startswith("“warm” takes most from ")
@@ -191,4 +191,4 @@ def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: s
         disk.locator(".again").click()
         assert "A word asks" in disk.locator(".card").inner_text()
         assert disk.evaluate("window.hacked") is None
-    assert asked == [path.as_uri()] and not wrong
+    assert requests == [path.as_uri()] and not wrong

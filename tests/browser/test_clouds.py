@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sentviz.figures.fonts import font_file
-from tests.browser.test_first_light import settled, taken
+from tests.browser.test_first_light import download, settled
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -59,25 +59,25 @@ def test_no_word_is_drawn_over_another(page: Any, server: str, width: int) -> No
     opened(page, server, words="count", stops="keep")
     boxes = page.evaluate(BOXES, CLOUD)
     assert len(boxes) > 40
-    for i, one in enumerate(boxes):
-        for other in boxes[:i]:
-            apart = one["left"] >= other["right"] - 1 or other["left"] >= one["right"] - 1
-            assert apart or abs(one["middle"] - other["middle"]) >= 0.5 * (one["size"] + other["size"]) - 1, (one, other)
+    for i, box in enumerate(boxes):
+        for earlier in boxes[:i]:
+            apart = box["left"] >= earlier["right"] - 1 or earlier["left"] >= box["right"] - 1
+            assert apart or abs(box["middle"] - earlier["middle"]) >= 0.5 * (box["size"] + earlier["size"]) - 1, (box, earlier)
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_the_cloud_as_vectors(page: Any, server: str) -> None:
-    """SVG: every word as text, nothing as pixels. PDF: fonts and no image. CSV: a line for each word."""
+    """The SVG holds every word as text and no pixels, the PDF holds fonts and no image, the CSV has one line per word."""
     opened(page, server)
-    shown = [box["text"] for box in page.evaluate(BOXES, CLOUD)]
-    svg = ElementTree.fromstring(taken(page, "cloud", "svg"))
+    drawn_words = [box["text"] for box in page.evaluate(BOXES, CLOUD)]
+    svg = ElementTree.fromstring(download(page, "cloud", "svg"))
     written = {"".join(node.itertext()) for node in svg.iter() if node.tag.endswith("text")}
-    assert set(shown) <= written
+    assert set(drawn_words) <= written
     assert not [node for node in svg.iter() if node.tag.endswith("image")]
-    pdf = taken(page, "cloud", "pdf")
+    pdf = download(page, "cloud", "pdf")
     assert pdf.startswith(b"%PDF-")
     assert b"/Font" in pdf and not re.search(rb"/Subtype\s*/Image", pdf)
-    csv = taken(page, "cloud", "csv").decode("utf-8-sig").splitlines()
+    csv = download(page, "cloud", "csv").decode("utf-8-sig").splitlines()
     words = {line.split(",")[3] for line in csv[1:]}
     assert words and words <= written | {f"'{word}" for word in written}
     assert page.outside == []
@@ -103,7 +103,7 @@ def test_korean_words_of_a_file_are_drawn_and_leave_with_their_font(page: Any, s
     drawn = {box["text"] for box in page.evaluate(BOXES, CLOUD)}
     assert {"지루하고", "영화", "좋은"} <= drawn
     assert page.get_by_text("No font of this machine").count() == 0
-    svg = taken(page, "cloud", "svg").decode()
+    svg = download(page, "cloud", "svg").decode()
     assert svg.count("@font-face") >= 2
     assert "지루하고" in svg
-    assert taken(page, "cloud", "png").startswith(b"\x89PNG")
+    assert download(page, "cloud", "png").startswith(b"\x89PNG")

@@ -41,12 +41,12 @@ def reads(page: Any, layer: str) -> None:
 
 
 def pixels(canvas: Any) -> str:
-    """What is drawn."""
+    """Return the canvas as a data URL, after the next frame."""
     return str(canvas.evaluate("async c => { await new Promise(requestAnimationFrame); return c.toDataURL() }"))
 
 
 def play_to_the_end(page: Any, canvas: Any, layers: int) -> None:
-    """By keyboard: start, play fast, wait for the last layer."""
+    """Start the animation by keyboard, play it fast, and wait for the last layer."""
     canvas.focus()
     page.locator(".speed").select_option("4")
     canvas.focus()
@@ -61,7 +61,7 @@ def play_to_the_end(page: Any, canvas: Any, layers: int) -> None:
 
 
 def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> None:
-    """Play to the last layer; step by arrows; a token chosen by keyboard and its step drawn below."""
+    """The playground plays to the last layer and steps by the arrow keys; a token chosen by keyboard has its step drawn below."""
     canvas = opened(page, server, "Playground")
     play_to_the_end(page, canvas, 10)
     for key in ("ArrowLeft", "ArrowLeft"):
@@ -79,7 +79,7 @@ def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> 
 
 
 def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
-    """On the first four points: a click where token 1 is drawn, at (1, 0), draws its step; one beside all tokens adds a fifth."""
+    """A click on token 1, at (1, 0), draws its step; a click far from all of the first four points adds a fifth."""
     canvas = opened(page, server, "Playground")
     page.locator(".st-key-focus-play-start input").click()
     page.get_by_role("option", name="clicked").click()
@@ -108,11 +108,11 @@ def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: st
         page.locator(".st-key-html-play button").click()
     file = tmp_path / "animation.html"
     download.value.save_as(file)
-    with offline(disk) as (asked, wrong):
+    with offline(disk) as (requests, wrong):
         disk.emulate_media(reduced_motion="no-preference")
         disk.goto(file.as_uri())
         play_to_the_end(disk, disk.locator("canvas"), 10)
-        assert asked == [file.as_uri()]
+        assert requests == [file.as_uri()]
         assert wrong == []
 
 

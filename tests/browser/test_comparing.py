@@ -38,8 +38,8 @@ def test_a_row_of_the_table_becomes_the_sentence(page: Any, server: str) -> None
     chosen = re.search(r"row=(demo-[a-z]+-\d+)", page.url)
     assert chosen is not None
     text = demo.load().set_index("id")["text"][chosen[1]]
-    shown = "text => document.querySelector('.st-key-compare-sentence input').value === text"
-    page.wait_for_function(shown, arg=text, timeout=60_000)
+    is_in_the_box = "text => document.querySelector('.st-key-compare-sentence input').value === text"
+    page.wait_for_function(is_in_the_box, arg=text, timeout=60_000)
     assert page.outside == []
 
 

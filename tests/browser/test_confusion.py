@@ -33,7 +33,7 @@ def rows(page: Any) -> str:
 
 
 def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
-    """Over the demo set, whose texts ship: the cell's count is the drawer's, a second click lets go, a row opens with its text."""
+    """The count of a cell equals that of the row list, a second click clears the choice, and a row opens with its text."""
     page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&over=demo")
     page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
     cell(page, 1, 0)

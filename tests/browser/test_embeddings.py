@@ -84,8 +84,8 @@ def chosen(page: Any) -> int:
 
 def film(page: Any) -> Any:
     """(frames, 5): the slider's layer and the middles of two colours, of the frames since the camera runs; it stops."""
-    found = page.evaluate("() => { cancelAnimationFrame(window.filming); return window.film }")
-    return np.array([[np.nan if value is None else value for value in row] for row in found], dtype=float)
+    pictures = page.evaluate("() => { cancelAnimationFrame(window.filming); return window.film }")
+    return np.array([[np.nan if value is None else value for value in row] for row in pictures], dtype=float)
 
 
 def legend(page: Any) -> int:
@@ -101,7 +101,7 @@ def test_a_lasso_shows_its_rows_and_the_link_shows_them_again(page: Any, server:
     at_once = legend(page)
     n = chosen(page)
     assert 100 < n < 1000
-    assert abs(n - at_once) <= 5  # what the browser marks before Python has answered, with more corners
+    assert abs(n - at_once) <= 5  # points that the browser marks before Python answers with a simpler outline
     page.wait_for_url(re.compile("slice="), timeout=30_000)
     part = unquote(parse_qs(urlsplit(page.url).query)["slice"][0])
     assert part.startswith("lasso=pca.2:")
@@ -263,7 +263,7 @@ def test_a_page_of_its_own_plays_without_the_app(page: Any, server: str, disk: A
         page.get_by_role("button", name="HTML that moves").click()
     path = tmp_path / "points.html"
     path.write_bytes(Path(download.value.path()).read_bytes())
-    with offline(disk) as (asked, wrong):
+    with offline(disk) as (requests, wrong):
         disk.emulate_media(reduced_motion="no-preference")
         disk.goto(path.as_uri())
         disk.wait_for_selector(".title:has-text('layer 2, the last')")
@@ -274,5 +274,5 @@ def test_a_page_of_its_own_plays_without_the_app(page: Any, server: str, disk: A
         frames = film(disk)
         assert np.ptp(frames[np.isfinite(frames).all(axis=1), 1:], axis=0).max() > 5
         assert "digest" in disk.locator(".about").inner_text()
-        assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
+        assert all(url.startswith(("file:", "data:", "blob:")) for url in requests)
         assert wrong == []

@@ -54,7 +54,7 @@ def settled(page: Any) -> None:
     page.evaluate(SETTLED)
 
 
-def taken(page: Any, figure: str, format: str) -> bytes:
+def download(page: Any, figure: str, format: str) -> bytes:
     """The bytes that the export menu of a figure hands over."""
     settled(page)
     page.locator(f".st-key-figure-{figure}").get_by_role("button").click()
@@ -68,8 +68,8 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     """The whole path once: answer, words, a head, lambda, files whose bytes are what they should be, and no outside request."""
     page.goto(f"{server}/?run=sst2%2Fndt-unit-2")
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
-    said = ask(page, "This is not a bad zebra film, and the ending is almost wonderful.")
-    assert said.startswith(("Positive", "Negative"))
+    shown_answer = ask(page, "This is not a bad zebra film, and the ending is almost wonderful.")
+    assert shown_answer.startswith(("Positive", "Negative"))
     page.locator(".st-key-canvas .word", has_text="wonderful").wait_for()
     page.locator(".st-key-canvas .tile[data-layer='1']").first.press("Enter")
     page.wait_for_url(re.compile("layer=2"))
@@ -86,14 +86,14 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     answer.filter(has_not_text=re.compile(f"^{re.escape(before)}$")).wait_for(timeout=30_000)
     page.wait_for_function("document.querySelector('.st-key-why-reason')?.innerText.match(/Without|With|No single/)")
 
-    svg = taken(page, "map", "svg")
+    svg = download(page, "map", "svg")
     drawn = ElementTree.fromstring(svg)
     assert "wonderful" in "".join(drawn.itertext())
     assert not [e for e in drawn.iter() if e.tag.endswith("image")]
-    assert taken(page, "map", "png").startswith(b"\x89PNG\r\n")
-    assert taken(page, "strip", "pdf").startswith(b"%PDF-")
-    assert "zebra" in taken(page, "strip", "csv").decode("utf-8-sig")
-    assert b"<html" in taken(page, "verdict", "html")[:200]
+    assert download(page, "map", "png").startswith(b"\x89PNG\r\n")
+    assert download(page, "strip", "pdf").startswith(b"%PDF-")
+    assert "zebra" in download(page, "strip", "csv").decode("utf-8-sig")
+    assert b"<html" in download(page, "verdict", "html")[:200]
     assert page.outside == []
 
 

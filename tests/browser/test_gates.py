@@ -33,14 +33,14 @@ def opened(page: Any, server: str, where: str, **query: str) -> None:
 
 def probabilities(page: Any) -> list[str]:
     """The bars of the answer in words, without those of before."""
-    return [re.findall(r"\d+\.\d%", said)[0] for said in page.locator(".st-key-canvas .said").all_inner_texts()]
+    return [re.findall(r"\d+\.\d%", line)[0] for line in page.locator(".st-key-canvas .said").all_inner_texts()]
 
 
 def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:
     """Each click is the next state: in the URL, in the lists above, in the sentence that compares the answers; the third is as trained."""
     opened(page, server, "attention", look="gates")
     assert page.get_by_text("as changed").count() == 0
-    said = []
+    shares = []
     for state in ("shut", "open"):
         cell = page.locator(".st-key-plot-gates .bars .point path").nth(2 * LAYERS)
         box = cell.bounding_box()
@@ -48,8 +48,8 @@ def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:
         page.wait_for_url(re.compile(rf"gates=3(%3A|:){state}"), timeout=30_000)
         settled(page)
         assert page.locator(f".st-key-gates-{state}").inner_text().count("3 · warm") == 1
-        said.append(page.get_by_text("as changed").inner_text())
-    assert len(set(said)) == 2
+        shares.append(page.get_by_text("as changed").inner_text())
+    assert len(set(shares)) == 2
     box = page.locator(".st-key-plot-gates .bars .point path").nth(2 * LAYERS).bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function("!location.search.includes('gates=')", timeout=30_000)

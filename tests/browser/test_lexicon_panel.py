@@ -57,7 +57,7 @@ def test_a_click_on_a_word_starts_its_walk(page: Any, server: str) -> None:
 
 
 def test_the_slider_of_the_lexicon_moves_what_it_should(page: Any, server: str) -> None:
-    """By keyboard: the answer beside the strength, the map that follows; back by the chip. The row of [CLS] says why it stands still."""
+    """The slider, moved by keyboard, changes answer and map, and the chip resets them; the row of [CLS] says why it cannot change."""
     opened(page, server, token="1")
     assert page.get_by_text("In layer 1 its row cannot move").count() == 1
     assert "no weight moves." in page.locator(".st-key-figure-lexicon-attention").inner_text()

@@ -36,7 +36,7 @@ def point(page: Any, canvas: Any, x: float, y: float) -> None:
 
 
 def pixels(canvas: Any) -> str:
-    """What is drawn."""
+    """Return the canvas as a data URL, after the next frame."""
     return str(canvas.evaluate("async c => { await new Promise(requestAnimationFrame); return c.toDataURL() }"))
 
 
@@ -53,7 +53,9 @@ def settled(page: Any, heading: str) -> str:
 
 
 def test_point_zoom_search_and_click(page: Any, server: str) -> None:
-    """A text of 180 tokens: words under the mouse, wheel and buttons, n of m, a click and its numbers."""
+    """A map of 180 tokens names words under the pointer, zooms by wheel and buttons, counts matches of a search, and shows a cell's
+    numbers.
+    """
     canvas = opened(page, server, SONG * 18, run="sst2/ndt-unit-2", head="2")
     whole = pixels(canvas)
     point(page, canvas, 0.5, 0.5)
@@ -81,10 +83,10 @@ def test_point_zoom_search_and_click(page: Any, server: str) -> None:
     query, _, rest = readout(page).partition(" → ")
     page.mouse.down()
     page.mouse.up()
-    said = settled(page, query.partition(" (")[0])
-    assert rest.partition(" (")[0] in said
+    status = settled(page, query.partition(" (")[0])
+    assert rest.partition(" (")[0] in status
     for part in ("q₁·k₁ = ", "/ √16", "softmax over", "A₁ + "):
-        assert part in said
+        assert part in status
     assert page.locator(".st-key-figure-smoother .main-svg").count()
     assert page.outside == []
 

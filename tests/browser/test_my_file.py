@@ -1,4 +1,4 @@
-"""A person's own file: chosen in the page, predicted, read row by row; what is no table gets one sentence."""
+"""A visitor's own file is chosen on the page, predicted and read row by row; a file without a table gives one sentence."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_marks_in_a_file_stay_text(page: Any, server: str, tmp_path: Path) -> No
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(file))
     page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
     settled(page)
-    said = page.get_by_text("32 rows.").first.inner_text().replace("\u2060", "")
-    assert said.splitlines()[0] == f"{file.name}: 32 rows."
-    assert "4 cells have more than 20,000 characters" in said
+    summary = page.get_by_text("32 rows.").first.inner_text().replace("\u2060", "")
+    assert summary.splitlines()[0] == f"{file.name}: 32 rows."
+    assert "4 cells have more than 20,000 characters" in summary
     for name, there in (
         ("Confusion", ".st-key-plot-matrix"),
         ("Words", ".st-key-figure-cloud"),

@@ -42,17 +42,17 @@ def test_a_million_points_are_seen_without_sending_them(disk: Any, tiny_run: Pat
     ):
         threading.Thread(target=serving.serve_forever, daemon=True).start()
         disk.goto(f"http://127.0.0.1:{serving.server_port}")
-        said = disk.locator(".said")
-        expect(said).to_have_text(re.compile("^20,000 of the 1,000,000"), timeout=WAIT)
+        summary = disk.locator(".said")
+        expect(summary).to_have_text(re.compile("^20,000 of the 1,000,000"), timeout=WAIT)
         assert sum(sizes.values()) < 300_000 and len(sizes) == 2
         disk.locator("canvas").focus()
         for _ in range(20):
             disk.keyboard.press("+")
-        expect(said).to_have_text(re.compile(r"^([0-9,]+) of the \1 points in view are shown\.$"), timeout=WAIT)
-        assert 0 < int(said.text_content().split()[0].replace(",", "")) < MOST
+        expect(summary).to_have_text(re.compile(r"^([0-9,]+) of the \1 points in view are shown\.$"), timeout=WAIT)
+        assert 0 < int(summary.text_content().split()[0].replace(",", "")) < MOST
         for _ in range(20):
             disk.keyboard.press("-")
-        expect(said).to_have_text(re.compile("^20,000 of the 1,000,000"), timeout=WAIT)
+        expect(summary).to_have_text(re.compile("^20,000 of the 1,000,000"), timeout=WAIT)
         disk.keyboard.press("0")
         box = disk.locator("canvas").bounding_box()
         disk.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -29,14 +29,14 @@ def test_all_figures_are_drawn_without_a_request(disk: Any, tiny_run: Path, tiny
     trace = explained(tiny_model, tiny_model.trace(text))
     path = tmp_path / "report.html"
     path.write_text(report_html(trace, Run.open(tiny_run), arithmetic=cell(tiny_model, trace, 0, 0, 1, 0)), encoding="utf-8")
-    with offline(disk) as (asked, wrong):
+    with offline(disk) as (requests, wrong):
         disk.goto(path.as_uri())
         places = disk.locator(".plot")
         disk.wait_for_function("document.querySelectorAll('.plot .main-svg').length >= 2 * document.querySelectorAll('.plot').length")
         assert places.count() >= 10
         assert all(place.locator(".main-svg").count() for place in places.all())
         assert disk.evaluate("[...document.querySelectorAll('.plot')].every(p => p.scrollWidth <= p.clientWidth + 1)")
-        assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
+        assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
         assert wrong == []
         assert disk.evaluate("window.hacked") is None and disk.locator("img").count() == 0
         assert disk.locator("blockquote").text_content() == trace.text

@@ -50,8 +50,8 @@ def test_looks_and_sheets(page: Any, server: str, tmp_path: Path) -> None:
     page.locator(".st-key-open-sheet button").first.click()
     page.locator(".paper img").wait_for(timeout=60_000)
     settled(page)
-    with page.expect_download(timeout=60_000) as taken:
+    with page.expect_download(timeout=60_000) as download:
         page.locator(".st-key-sheet-pdf button").first.click()
-    taken.value.save_as(tmp_path / "sheet.pdf")
+    download.value.save_as(tmp_path / "sheet.pdf")
     verdict = verify(tmp_path / "sheet.pdf")
     assert verdict.state == "equal" and "2 panels" in verdict.why

@@ -47,7 +47,7 @@ def opened(page: Any, server: str, query: str = "") -> Any:
 
 
 def value(page: Any) -> float:
-    """Where the slider stands, 0 = the first epoch."""
+    """Return the value of the slider; 0 is the first epoch."""
     return float(page.locator(f"{VIEW} .time").input_value())
 
 
@@ -94,7 +94,7 @@ def test_the_slider_drives_every_panel(page: Any, server: str) -> None:
 
 
 def test_the_keyboard_steps_by_epochs_and_plays(page: Any, server: str) -> None:
-    """Home, right, space: from the first epoch on, through pictures in between, up to the last one."""
+    """The keys Home, right and space move the film: to the first epoch, one epoch on, and through pictures in between to the last."""
     slider = opened(page, server)
     last = int(value(page))
     slider.press("Home")
@@ -113,7 +113,7 @@ def test_the_keyboard_steps_by_epochs_and_plays(page: Any, server: str) -> None:
 
 
 def test_without_motion_it_jumps_from_epoch_to_epoch(page: Any, server: str) -> None:
-    """For those who asked their system for less motion."""
+    """The film jumps from epoch to epoch for visitors whose system asks for reduced motion."""
     page.emulate_media(reduced_motion="reduce")
     slider = opened(page, server)
     slider.press("Home")
@@ -126,7 +126,7 @@ def test_without_motion_it_jumps_from_epoch_to_epoch(page: Any, server: str) -> 
 
 
 def test_a_typed_sentence_moves_where_weights_are_kept(page: Any, server: str) -> None:
-    """Its answer and map are those of the epochs kept, 1, 3 and 6; at others the text says whose they are."""
+    """Answer and map of a typed sentence are those of the epochs with weights, 1, 3 and 6; at other epochs a note names the epoch."""
     slider = opened(page, server)
     box = page.get_by_label("Sentence", exact=True)
     box.fill("Not bad at all.")
@@ -163,7 +163,7 @@ def test_rows_can_be_listed_by_what_became_of_them(page: Any, server: str) -> No
 def test_files_hold_the_whole_film(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The GIF moves; the HTML, opened from disk without a network, has the slider at the same rows, and plays."""
     opened(page, server)
-    said = page.locator(f"{VIEW} .what").inner_text()
+    text = page.locator(f"{VIEW} .what").inner_text()
     for name in ("gif", "html"):
         with page.expect_download(timeout=120_000) as download:
             page.locator(f".st-key-export-through-{name} button").click()
@@ -173,7 +173,7 @@ def test_files_hold_the_whole_film(page: Any, server: str, disk: Any, tmp_path: 
         disk.emulate_media(reduced_motion="no-preference")
         disk.goto((tmp_path / "film.html").as_uri())
         disk.wait_for_selector(".through canvas.points")
-        assert disk.locator(".what").inner_text() == said
+        assert disk.locator(".what").inner_text() == text
         disk.locator("button.first, button.back").first.click()
         disk.wait_for_function("() => Number.isInteger(Number(document.querySelector('.time').value))")
         disk.locator("button.play").click()

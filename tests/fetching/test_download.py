@@ -51,7 +51,7 @@ def test_an_interrupted_download_goes_on(hub: Hub, file: str, tmp_path: Path) ->
     have = part.stat().st_size
     assert 0 < have < len(BODY) and not target.exists()
     fetch(look(file), target)
-    assert hub.asked[-1][2] == f"bytes={have}-" and target.read_bytes() == BODY and not parts(tmp_path)
+    assert hub.requests[-1][2] == f"bytes={have}-" and target.read_bytes() == BODY and not parts(tmp_path)
 
 
 def test_ctrl_c_keeps_what_came(file: str, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_broken_connection_is_taken_up_again(hub: Hub, file: str, tmp_path: Pa
     hub.trouble = [("cut", 300_000), 500, ("cut", 1)]
     fetch(remote, tmp_path / "big")
     assert (tmp_path / "big").read_bytes() == BODY and hub.sent == len(BODY)
-    assert {asked for _, _, asked in hub.asked} >= {"bytes=300000-", "bytes=300001-"}
+    assert {requested_range for _, _, requested_range in hub.requests} >= {"bytes=300000-", "bytes=300001-"}
 
 
 def test_a_server_without_ranges_starts_anew(hub: Hub, file: str, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_changed_content_starts_anew(hub: Hub, file: str, tmp_path: Path) -> Non
         fetch(look(file), tmp_path / "big", progress=lambda done, _: done and stop.set(), stop=stop)
     hub.files["/datasets/a/b/resolve/main/big.parquet"] = new = BODY[::-1]
     fetch(look(file), tmp_path / "big")
-    assert hub.asked[-1][2] == "" and (tmp_path / "big").read_bytes() == new and not parts(tmp_path)
+    assert hub.requests[-1][2] == "" and (tmp_path / "big").read_bytes() == new and not parts(tmp_path)
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_wrong_digest_leaves_nothing(hub: Hub, file: str, tmp_path: Path, linked
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (401, "granted access .401.; set HF_TOKEN"),
         (403, "granted access .403.; set HF_TOKEN"),
@@ -122,11 +122,11 @@ def test_wrong_digest_leaves_nothing(hub: Hub, file: str, tmp_path: Path, linked
         (418, "does not give big.parquet: it answered 418"),
     ],
 )
-def test_refusals_are_said_at_once(hub: Hub, file: str, status: int, said: str) -> None:
+def test_refusals_are_said_at_once(hub: Hub, file: str, status: int, message: str) -> None:
     hub.trouble = [status] * 9
-    with pytest.raises(DataMissingError, match=said):
+    with pytest.raises(DataMissingError, match=message):
         look(file)
-    assert len(hub.asked) == 1
+    assert len(hub.requests) == 1
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://a:b/c", "//[/x", "http://exa\xfcmple..test/x", "\xff\xfe"])
@@ -142,11 +142,11 @@ def test_a_redirect_to_nowhere_is_one_sentence(hub: Hub, file: str, tmp_path: Pa
 
 @pytest.mark.slow
 def test_troubled_servers_are_left_after_a_while(hub: Hub, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for trouble, said in ((503, "it answered 503"), ("drop", "the connection broke")):
-        hub.trouble, hub.asked = [trouble] * 9, []
-        with pytest.raises(DataMissingError, match=f"cannot be used now, {said}; the same command goes on"):
+    for trouble, message in ((503, "it answered 503"), ("drop", "the connection broke")):
+        hub.trouble, hub.requests = [trouble] * 9, []
+        with pytest.raises(DataMissingError, match=f"cannot be used now, {message}; the same command goes on"):
             look(file)
-        assert len(hub.asked) == download.ATTEMPTS
+        assert len(hub.requests) == download.ATTEMPTS
     hub.trouble = []
     remote = look(file)
     hub.trouble = [("stall", 1.0)] * 9
@@ -174,7 +174,7 @@ def test_the_hubs_own_switch_is_respected(hub: Hub, file: str, monkeypatch: pyte
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(DataMissingError, match="HF_HUB_OFFLINE is set, so nothing is downloaded"):
         look(file)
-    assert not hub.asked
+    assert not hub.requests
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
@@ -224,7 +224,7 @@ def test_the_token_stays_at_home(hub: Hub, file: str, tmp_path: Path, monkeypatc
         elsewhere.shutdown()
         elsewhere.server_close()
         thread.join(60)
-    assert [(path[:4], token) for (_, path, _), token in zip(hub.asked, hub.tokens, strict=True)] == [
+    assert [(path[:4], token) for (_, path, _), token in zip(hub.requests, hub.tokens, strict=True)] == [
         ("/dat", "Bearer secret"),
         ("/dat", "Bearer secret"),
         ("/cdn", ""),

@@ -34,8 +34,8 @@ HUB_PARTS = [(name, part) for name in datasets.datasets()["name"] for part in in
 def test_columns_and_labels() -> None:
     theirs = pd.DataFrame({"guid": [7, 8, 9], "premise": [" a\r\n", "NS", None], "hypothesis": ["x", "y", "z "], "gold": ["0", "1", "2"]})
     file = recipe(text="premise", text_pair="hypothesis", label="gold", labels=(2, 1, 0), id="guid", strip=True, without="NS")
-    made = hubdata.ours(theirs, file)
-    assert made.to_dict("list") == {"id": ["7", "9"], "text": ["a", ""], "text_pair": ["x", "z"], "label": [2, 0]}
+    converted = hubdata.ours(theirs, file)
+    assert converted.to_dict("list") == {"id": ["7", "9"], "text": ["a", ""], "text_pair": ["x", "z"], "label": [2, 0]}
     file = recipe(text="premise", label="gold", id="dev-{row}", labels=(1, 0))
     assert hubdata.ours(theirs, file).to_dict("list") == {
         "id": ["dev-0", "dev-1", "dev-2"],
@@ -59,22 +59,22 @@ def test_content_is_what_it_says() -> None:
 
 def litter() -> list[str]:
     """What no finished or failed download should leave in the cache."""
-    kept = [path for path in datasets.folders()[-1].rglob("*") if path.is_file()]
-    return [path.name for path in kept if path.name.startswith(".") or path.suffix != ".parquet"]
+    files = [path for path in datasets.folders()[-1].rglob("*") if path.is_file()]
+    return [path.name for path in files if path.name.startswith(".") or path.suffix != ".parquet"]
 
 
 def test_a_data_set_arrives(hub: Hub, toy: DatasetInfo) -> None:
     seen: list[tuple[int, int]] = []
     assert hubdata.lacking("toy") == ("train", "test") and not toy.available
     got = hubdata.get("toy", progress=lambda done, total: seen.append((done, total)))
-    assert [(one.part, one.rows, one.exact, one.remark) for one in got] == [("train", 41, True, ""), ("test", 10, True, "")]
+    assert [(part.part, part.rows, part.exact, part.remark) for part in got] == [("train", 41, True, ""), ("test", 10, True, "")]
     assert toy.available and hubdata.lacking("toy") == () and not litter()
     assert seen[-1][0] == seen[-1][1] == sum(map(len, hub.files.values())) and len({total for _, total in seen}) == 1
     assert load_file("toy", "train")["id"].tolist()[:2] == ["train-0", "train-1"]
     assert len(datasets.load_split("toy", "train")) == 40
     verify("toy")  # not the known bytes, but the known rows
-    asked = len(hub.asked)
-    assert hubdata.get("toy") == [] and len(hub.asked) == asked
+    requests_before = len(hub.requests)
+    assert hubdata.get("toy") == [] and len(hub.requests) == requests_before
     assert len(hubdata.get("toy", again=True)) == 2
 
 
@@ -99,16 +99,16 @@ def test_a_different_copy_is_said_and_marked(hub: Hub, toy: DatasetInfo) -> None
 
 
 @pytest.mark.parametrize(
-    ("train", "said"),
+    ("train", "message"),
     [
         (ROWS[:30], "a/b, a/train.parquet holds 30 rows, not 41, and was not kept"),
         (ROWS.assign(label=3), "holds labels other than 0 to 1 and was not kept"),
         (ROWS.drop(columns="label"), "a/b, a/train.parquet is not laid out as expected .KeyError"),
     ],
 )
-def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.DataFrame, said: str) -> None:
+def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.DataFrame, message: str) -> None:
     put(hub, train, ROWS[:10])
-    with pytest.raises(DataMissingError, match=said):
+    with pytest.raises(DataMissingError, match=message):
         hubdata.get("toy")
     assert hubdata.lacking("toy") == ("train", "test") and not litter()
 
@@ -129,7 +129,7 @@ def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
         thread.start()
     for thread in both:
         thread.join(20)
-    assert sorted(got) == [0, 2] and sum(method == "HEAD" for method, _, _ in hub.asked) == 2 and not litter()
+    assert sorted(got) == [0, 2] and sum(method == "HEAD" for method, _, _ in hub.requests) == 2 and not litter()
 
 
 @pytest.mark.parametrize(
@@ -312,13 +312,17 @@ def test_a_page_offers_what_a_mixture_lacks(hub: Hub, mixed: DatasetInfo, monkey
 
     whole, test, train = opened(""), opened("test"), opened("train")
     assert whole.button(key="again-mixed") and test.button(key="again-mixed") and not train.button
-    said = train.caption[-1].value.replace("\\", "")
-    assert "yelp_full/train (" in said and "cannot be fetched from here: yelp_full: it is put together" in said and "SENTVIZ_DATA" in said
+    caption = train.caption[-1].value.replace("\\", "")
+    assert (
+        "yelp_full/train (" in caption
+        and "cannot be fetched from here: yelp_full: it is put together" in caption
+        and "SENTVIZ_DATA" in caption
+    )
 
 
 @pytest.mark.parametrize("variable", ["SENTVIZ_NO_DOWNLOAD", ""])
 def test_an_operator_can_switch_it_off(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    """And who does not sit at the machine, as far as is known, is not offered it unless told otherwise."""
+    """Downloads are not offered if the operator forbids them; by default also not to visitors who may sit at another machine."""
     if variable:
         monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
         monkeypatch.setenv(variable, "1")

@@ -31,75 +31,75 @@ NAMES = ("toy/one", "toy/two")
 
 
 @pytest.fixture
-def made(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Packed]:
+def packed(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Packed]:
     """Two runs packed in `release`, by name, which are not here and which the server has."""
     monkeypatch.chdir(tmp_path)
     of = [made_run(tmp_path / "checkout", "toy", "vanilla", name=name.partition("/")[2], wrong=10 + i) for i, name in enumerate(NAMES)]
-    made = release([Run.open(run.folder, name) for run, name in zip(of, NAMES, strict=True)], tmp_path / "release")
+    packed = release([Run.open(run.folder, name) for run, name in zip(of, NAMES, strict=True)], tmp_path / "release")
     hub.linked = False
     hub.files |= {f"/r/{path.name}": path.read_bytes() for path in (tmp_path / "release").glob("*.zip")}
-    return {one.name: one for one in made}
+    return {one.name: one for one in packed}
 
 
-def kept() -> list[str]:
-    """What lies in the user's folder of runs, hidden files too."""
+def user_runs() -> list[str]:
+    """Return the entries of the user's folder of runs, including hidden files."""
     return sorted(path.relative_to(home() / "runs").as_posix() for path in (home() / "runs").glob("*/*"))
 
 
 @pytest.mark.parametrize("source", ["server", "release", "checkout"])
-def test_a_run_comes_as_it_was_packed(made: dict[str, Packed], hub: Hub, tmp_path: Path, source: str) -> None:
-    """From a server, a folder of zips, a folder of runs; found like any other; a second time nothing is asked."""
+def test_a_run_comes_as_it_was_packed(packed: dict[str, Packed], hub: Hub, tmp_path: Path, source: str) -> None:
+    """A run from a server, a folder of zips or a folder of runs is found like any other; a second fetch sends no request."""
     place = f"{hub.url}/r" if source == "server" else str(tmp_path / source)
     seen: list[tuple[int, int]] = []
-    folder = get("toy/one", place, known=made, progress=lambda done, total: seen.append((done, total)))
-    assert folder is not None and kept() == ["toy/one"]
-    found = find("toy/one")
-    assert found.folder == folder.resolve() and found.digest == made["toy/one"].digest and is_installed(made["toy/one"])
-    found.check(*found.config["files"])
-    assert seen[-1] == (made["toy/one"].bytes,) * 2
-    asked = len(hub.asked)
-    assert get("toy/one", place, known=made) is None and len(hub.asked) == asked
+    folder = get("toy/one", place, known=packed, progress=lambda done, total: seen.append((done, total)))
+    assert folder is not None and user_runs() == ["toy/one"]
+    installed = find("toy/one")
+    assert installed.folder == folder.resolve() and installed.digest == packed["toy/one"].digest and is_installed(packed["toy/one"])
+    installed.check(*installed.config["files"])
+    assert seen[-1] == (packed["toy/one"].bytes,) * 2
+    requests_before = len(hub.requests)
+    assert get("toy/one", place, known=packed) is None and len(hub.requests) == requests_before
 
 
-def test_the_bytes_of_a_packed_run_follow_from_the_run(made: dict[str, Packed], tmp_path: Path) -> None:
+def test_the_bytes_of_a_packed_run_follow_from_the_run(packed: dict[str, Packed], tmp_path: Path) -> None:
     """Packed later from a copy with other times and permissions: the same file; its index is read as it was written."""
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "checkout" / "toy" / "one", copy, copy_function=shutil.copyfile)
-    assert pack(Run.open(copy, "toy/one"), tmp_path / "again.zip") == made["toy/one"]
+    assert pack(Run.open(copy, "toy/one"), tmp_path / "again.zip") == packed["toy/one"]
     assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "release" / "toy.one.zip").read_bytes()
-    assert read_index(tmp_path / "release" / "release.json") == made
+    assert read_index(tmp_path / "release" / "release.json") == packed
 
 
-def test_a_stopped_download_goes_on(made: dict[str, Packed], hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_download_goes_on(packed: dict[str, Packed], hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a token for the hub stays with the hub."""
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
     body = bytes(1 << 19)
     hub.files["/r/toy.one.zip"] = body
-    known = {"toy/one": replace(made["toy/one"], bytes=len(body), sha256=hashlib.sha256(body).hexdigest())}
+    known = {"toy/one": replace(packed["toy/one"], bytes=len(body), sha256=hashlib.sha256(body).hexdigest())}
     stop = threading.Event()
     with pytest.raises(Stopped):
         get("toy/one", f"{hub.url}/r", known=known, progress=lambda done, _: done and stop.set(), stop=stop)
-    (part,) = [name for name in kept() if name.endswith(".part")]
+    (part,) = [name for name in user_runs() if name.endswith(".part")]
     have = (home() / "runs" / part).stat().st_size
-    with pytest.raises(SentvizError):  # it is no run
+    with pytest.raises(SentvizError):  # the bytes are not a run
         get("toy/one", f"{hub.url}/r", known=known)
-    assert hub.asked[-1][2] == f"bytes={have}-" and not any(hub.tokens) and kept() == []
+    assert hub.requests[-1][2] == f"bytes={have}-" and not any(hub.tokens) and user_runs() == []
 
 
-def test_what_differs_from_the_index_is_refused(made: dict[str, Packed], hub: Hub, tmp_path: Path) -> None:
+def test_what_differs_from_the_index_is_refused(packed: dict[str, Packed], hub: Hub, tmp_path: Path) -> None:
     """Another run under its name, one flipped byte, a folder whose run was trained anew, a run that is nowhere; nothing is left."""
-    (other, one) = (hub.files[f"/r/toy.{name}.zip"] for name in ("two", "one"))
-    for body in (other, one[:-30] + bytes([one[-30] ^ 1]) + one[-29:]):
+    (second_archive, first_archive) = (hub.files[f"/r/toy.{name}.zip"] for name in ("two", "one"))
+    for body in (second_archive, first_archive[:-30] + bytes([first_archive[-30] ^ 1]) + first_archive[-29:]):
         hub.files["/r/toy.one.zip"] = body
         with pytest.raises(DataMissingError):
-            get("toy/one", f"{hub.url}/r", known=made)
-    (tmp_path / "release" / "toy.one.zip").write_bytes(other)
+            get("toy/one", f"{hub.url}/r", known=packed)
+    (tmp_path / "release" / "toy.one.zip").write_bytes(second_archive)
     with pytest.raises(DataMissingError, match="not the run that sentviz knows by this name"):
-        get("toy/one", str(tmp_path / "release"), known=made)
+        get("toy/one", str(tmp_path / "release"), known=packed)
     made_run(tmp_path / "checkout", "toy", "vanilla", name="one", wrong=77)
     with pytest.raises(DataMissingError, match="not the run"):
-        get("toy/one", str(tmp_path / "checkout"), known=made)
+        get("toy/one", str(tmp_path / "checkout"), known=packed)
     for place, kind in (
         (f"{hub.url}/none", DataMissingError),
         (str(tmp_path), DataMissingError),
@@ -107,33 +107,33 @@ def test_what_differs_from_the_index_is_refused(made: dict[str, Packed], hub: Hu
         ("http://", InputError),
     ):
         with pytest.raises(kind):
-            get("toy/two", place, known=made)
-    assert kept() == [] and "toy/one" not in runs()
+            get("toy/two", place, known=packed)
+    assert user_runs() == [] and "toy/one" not in runs()
 
 
 @pytest.mark.parametrize("name", ["../../../escaped", "/escaped", "a\\..\\b", "C:escaped", "extra.txt"])
-def test_a_zip_cannot_write_elsewhere(made: dict[str, Packed], hub: Hub, tmp_path: Path, name: str) -> None:
+def test_a_zip_cannot_write_elsewhere(packed: dict[str, Packed], hub: Hub, tmp_path: Path, name: str) -> None:
     """Even where its digest were right: names that leave the folder, and files that config.json does not list, are refused."""
     path = tmp_path / "release" / "toy.one.zip"
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(name, "x")
-    known = {"toy/one": replace(made["toy/one"], bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
+    known = {"toy/one": replace(packed["toy/one"], bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(SentvizError, match="not kept"):
         get("toy/one", str(path.parent), known=known)
-    assert kept() == [] and [path for path in sorted(tmp_path.rglob("*")) if path.name.startswith(("escaped", "extra"))] == []
+    assert user_runs() == [] and [path for path in sorted(tmp_path.rglob("*")) if path.name.startswith(("escaped", "extra"))] == []
     assert {path for path in before if path.is_file()} <= set(tmp_path.rglob("*"))
 
 
-def test_names_are_chosen_by_pattern(made: dict[str, Packed]) -> None:
-    assert chosen(["toy/*", "toy/one"], made) == list(NAMES)
+def test_names_are_chosen_by_pattern(packed: dict[str, Packed]) -> None:
+    assert chosen(["toy/*", "toy/one"], packed) == list(NAMES)
     with pytest.raises(InputError, match="There is no run 'sst2/x'"):
-        chosen(["sst2/x"], made)
+        chosen(["sst2/x"], packed)
 
 
-def test_the_commands(made: dict[str, Packed], hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Listed, fetched, fetched again, refused."""
-    monkeypatch.setattr(releases, "index", lambda: made)
+def test_the_commands(packed: dict[str, Packed], hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands list and fetch runs, fetch them again, and refuse unknown names."""
+    monkeypatch.setattr(releases, "index", lambda: packed)
 
     def run(*words: str) -> str:
         done = CliRunner().invoke(main, ["runs", *words])
@@ -141,7 +141,7 @@ def test_the_commands(made: dict[str, Packed], hub: Hub, tmp_path: Path, monkeyp
 
     assert "2 runs, 0 installed" in run("list")
     assert f"{home() / 'runs' / 'toy' / 'one'}" in run("get", "toy/one", "--from", f"{hub.url}/r", "--quiet")
-    assert "Runs fetched: 1" in run("get", "--all", "--from", str(tmp_path / "checkout"), "--quiet") and kept() == list(NAMES)
+    assert "Runs fetched: 1" in run("get", "--all", "--from", str(tmp_path / "checkout"), "--quiet") and user_runs() == list(NAMES)
     assert "0 All of these runs are already installed" in run("get", "toy/*", "--quiet")
     assert "2 runs, 2 installed" in run("list")
     assert run("get").startswith("2 ") and run("get", "toy/x").startswith("1 ")
@@ -154,19 +154,19 @@ def test_the_index_lists_the_runs_that_ship(tmp_path: Path) -> None:
     shipped |= {
         name: run for name, run in runs([SHIPPED], shipped_first=True).items() if isinstance(run, Run) and SHIPPED in run.folder.parents
     }
-    assert {name: run.digest for name, run in shipped.items()} == {one.name: one.digest for one in index().values()}
+    assert {name: run.digest for name, run in shipped.items()} == {entry.name: entry.digest for entry in index().values()}
     for name in chosen(["korean_hate_speech/*", "imdb/hardmax-d2", "bases/minilm"], shipped):
         assert pack(shipped[name], tmp_path / "one.zip") == index()[name]
     assert ADDRESS.startswith("https://")
-    assert len({one.file for one in index().values()}) == len(index())
+    assert len({entry.file for entry in index().values()}) == len(index())
 
 
 # ---- an index and archives of somebody else
 
 
-def offered(path: Path, one: Packed) -> dict[str, Packed]:
+def offered(path: Path, entry: Packed) -> dict[str, Packed]:
     """An index that vouches for a file as it is now."""
-    return {one.name: replace(one, bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
+    return {entry.name: replace(entry, bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
 
 
 @pytest.mark.parametrize(
@@ -191,15 +191,15 @@ def offered(path: Path, one: Packed) -> dict[str, Packed]:
         {"more": 1},
     ],
 )
-def test_an_index_leads_nowhere_else(change: dict[str, object], made: dict[str, Packed], tmp_path: Path) -> None:
+def test_an_index_leads_nowhere_else(change: dict[str, object], packed: dict[str, Packed], tmp_path: Path) -> None:
     """Refused where it is read, and where somebody makes it in Python."""
-    stored = asdict(made["toy/one"]) | change
+    stored = asdict(packed["toy/one"]) | change
     (tmp_path / "index.json").write_text(json.dumps([stored]))
     with pytest.raises(InputError, match=r"index\.json is no index of runs"):
         read_index(tmp_path / "index.json")
     if "more" not in change:
         with pytest.raises(ValueError, match=r"no packed run|must be"):
-            replace(made["toy/one"], **change)
+            replace(packed["toy/one"], **change)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[" * 100_000, "[1]", '[{"name": "a/b"}]', "\0"])
@@ -265,42 +265,42 @@ HOSTILE += ["a deep name", "a long name", "the folder itself", "encrypted", "siz
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("how", HOSTILE)
-def test_an_archive_that_pack_would_not_write(how: str, made: dict[str, Packed], tmp_path: Path) -> None:
+def test_an_archive_that_pack_would_not_write(how: str, packed: dict[str, Packed], tmp_path: Path) -> None:
     """One sentence, nothing kept, and what was there before stays."""
     path = tmp_path / "release" / "toy.one.zip"
-    before = get("toy/one", str(path.parent), known=made)
+    before = get("toy/one", str(path.parent), known=packed)
     assert before is not None
     changed(path, how)
     with pytest.raises(SentvizError, match=r"not kept\.$") as caught:
-        get("toy/one", str(path.parent), known=offered(path, made["toy/one"]), again=True)
-    assert "\n" not in str(caught.value) and kept() == ["toy/one"] and is_installed(made["toy/one"])
+        get("toy/one", str(path.parent), known=offered(path, packed["toy/one"]), again=True)
+    assert "\n" not in str(caught.value) and user_runs() == ["toy/one"] and is_installed(packed["toy/one"])
     assert not list(tmp_path.glob("escaped*"))
 
 
-def test_a_place_that_is_taken_is_said(made: dict[str, Packed], tmp_path: Path) -> None:
+def test_a_place_that_is_taken_is_said(packed: dict[str, Packed], tmp_path: Path) -> None:
     """A file where the folder of a data set should be."""
     (home() / "runs").mkdir(parents=True)
     (home() / "runs" / "toy").write_text("mine")
     with pytest.raises(SentvizError, match=r"toy cannot be written: "):
-        get("toy/one", str(tmp_path / "release"), known=made)
+        get("toy/one", str(tmp_path / "release"), known=packed)
     assert (home() / "runs" / "toy").read_text() == "mine"
 
 
 @pytest.mark.parametrize("most", [0, 600])
-def test_a_disk_that_takes_no_more(most: int, made: dict[str, Packed], tmp_path: Path) -> None:
+def test_a_disk_that_takes_no_more(most: int, packed: dict[str, Packed], tmp_path: Path) -> None:
     """One sentence, nothing half-written; with room the same call ends well."""
     with no_room(most), pytest.raises(SentvizError, match="cannot be written"):
-        get("toy/one", str(tmp_path / "release"), known=made)
-    assert kept() == []
-    assert get("toy/one", str(tmp_path / "release"), known=made) is not None
+        get("toy/one", str(tmp_path / "release"), known=packed)
+    assert user_runs() == []
+    assert get("toy/one", str(tmp_path / "release"), known=packed) is not None
 
 
-def test_a_damaged_run_is_not_packed(made: dict[str, Packed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_run_is_not_packed(packed: dict[str, Packed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Named by its fault, not as if it did not exist; the file of an earlier release stays."""
     root, out = tmp_path / "checkout", tmp_path / "release"
     monkeypatch.setattr("sentviz.runs.store.SHIPPED", root)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    for damage, said in (
+    for damage, message in (
         (lambda folder: (folder / "metrics.json").write_text("{"), "toy/one: metrics.json is damaged"),
         (lambda folder: (folder / "metrics.json").unlink(), "toy/one: metrics.json is missing"),
         (lambda folder: os.mkfifo(folder / "metrics.json"), "toy/one: metrics.json is a pipe"),
@@ -310,5 +310,5 @@ def test_a_damaged_run_is_not_packed(made: dict[str, Packed], tmp_path: Path, mo
         with monkeypatch.context() as patched:
             patched.setenv("SENTVIZ_RUNS", str(root))
             done = CliRunner().invoke(main, ["runs", "pack", str(out), "toy/one"])
-        assert done.exit_code == 1 and said in done.output and done.output.count("\n") == 1
+        assert done.exit_code == 1 and message in done.output and done.output.count("\n") == 1
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before

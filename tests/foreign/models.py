@@ -120,7 +120,7 @@ def theirs(folder: Path, how: str = "eager") -> Any:
     return transformers.AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation=how).eval().double()
 
 
-def asked(folder: Path, *texts: str, how: str = "eager", **options: Any) -> Any:
+def expected_output(folder: Path, *texts: str, how: str = "eager", **options: Any) -> Any:
     """Transformers' own answer, its own tokenizer and padding included."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
@@ -128,7 +128,7 @@ def asked(folder: Path, *texts: str, how: str = "eager", **options: Any) -> Any:
 
 
 def loaded(folder: Path, **options: Any) -> hub.HubModel:
-    """In double precision: random weights make rounding large."""
+    """Load a model in double precision, because random weights make rounding errors large."""
     model = hub.load(folder, **options)
     model.network.double()
     return model

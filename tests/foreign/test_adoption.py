@@ -39,7 +39,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:
 def test_a_foreign_model_becomes_a_run(
     toy: dict[str, datasets.Split], tmp_path: Path, lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its classes in the data set's order, whatever its own; the same answers from the folder; one row of the catalogue."""
+    """An adopted model has the classes in the data set's order, answers as the folder's model does, and is one row of the catalogue."""
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
     folder = saved(tmp_path / "own model", "modernbert", ("POS", "NEG"))
     run = training.adopt(folder, "toy", tmp_path / "runs", lexicon="own", injection="last-scaled")
@@ -83,7 +83,7 @@ SETTINGS: dict[str, Any] = {"epochs": 4, "batch_size": 16, "learning_rate": 3e-3
 
 
 def test_fine_tuning_learns_and_its_run_answers(toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
-    """From a checkpoint with another number of classes: a new head; metrics are those of the stored weights."""
+    """Fine-tuning a checkpoint with another number of classes trains a new head; the metrics are those of the stored weights."""
     folder = changed(folders["bert"], tmp_path / "bert")
     config = transformers.AutoConfig.from_pretrained(folder)
     torch.manual_seed(0)
@@ -105,11 +105,11 @@ def test_a_lexicon_is_a_constant_of_the_training(
     """No step changes its polarities."""
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
     values = {**SETTINGS, "epochs": 1, "dataset": "toy", "model": "bert-all", "source": "bert", "lexicon": "own", "example": SHORT}
-    made = ForeignSubject(Recipe.of(values), folders["bert"], "all")
-    Trainer(made, tmp_path / "toy" / "bert").fit(progress=False)
-    table = lexicon.polarity(made.tokenizer)
-    table[list(made.tokenizer.special_ids)] = NEUTRAL
-    assert torch.equal(made.network.polarity, torch.from_numpy(table))
+    subject = ForeignSubject(Recipe.of(values), folders["bert"], "all")
+    Trainer(subject, tmp_path / "toy" / "bert").fit(progress=False)
+    table = lexicon.polarity(subject.tokenizer)
+    table[list(subject.tokenizer.special_ids)] = NEUTRAL
+    assert torch.equal(subject.network.polarity, torch.from_numpy(table))
 
 
 def test_fine_tuning_has_settings_of_its_own() -> None:

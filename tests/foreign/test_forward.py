@@ -21,7 +21,7 @@ from sentviz.data.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
 from sentviz.models.protocol import Inputs, Watch  # noqa: E402
 from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
-from tests.foreign.models import KINDS, SHORT, TEXT, answers, asked, loaded, theirs  # noqa: E402
+from tests.foreign.models import KINDS, SHORT, TEXT, answers, expected_output, loaded, theirs  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:
     """Traced and untraced, alone and padded; against eager and against its fused kernels."""
     model = loaded(folders[kind])
-    out = asked(folders[kind], TEXT, output_attentions=True, output_hidden_states=True)
+    out = expected_output(folders[kind], TEXT, output_attentions=True, output_hidden_states=True)
     trace = model.trace(TEXT, scores=True, projections=True)
     assert model.encode(TEXT).ids.tolist() == transformers.AutoTokenizer.from_pretrained(folders[kind])(TEXT)["input_ids"]
     np.testing.assert_allclose(trace.logits, out.logits[0], atol=1e-5)
@@ -39,7 +39,7 @@ def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: di
         np.testing.assert_allclose(ours, wanted[0], atol=1e-5)
     np.testing.assert_allclose(verdict_by_layer(model, trace)[-1], trace.probabilities, atol=1e-6)
 
-    together = asked(folders[kind], TEXT, SHORT, how="sdpa").logits
+    together = expected_output(folders[kind], TEXT, SHORT, how="sdpa").logits
     np.testing.assert_allclose(answers(model, TEXT, SHORT), together, atol=1e-5)
     np.testing.assert_allclose(answers(model, TEXT)[0], trace.logits, atol=1e-5)
     np.testing.assert_allclose(answers(model, SHORT)[0], together[1], atol=1e-5)
@@ -111,13 +111,13 @@ def test_injection_is_the_formula_in_transformers_own_forward(
 
     package = __import__(f"transformers.models.{kind.replace('-', '_')}.modeling_{kind.replace('-', '_')}", fromlist=["modeling"])
     monkeypatch.setattr(package, "eager_attention_forward", by_loops(polarity, injection, strength))
-    wanted = asked(folders[kind], *texts).logits
+    wanted = expected_output(folders[kind], *texts).logits
     np.testing.assert_allclose(answers(model, *texts, strength=strength), wanted, atol=2e-5)
     np.testing.assert_allclose(model.trace(texts[0], strength=strength).logits, wanted[0], atol=2e-5)
 
 
 def test_bert_with_a_lexicon_written_out_in_numpy(folders: dict[str, Path], lexicon: Lexicon) -> None:
-    """The whole model from its safetensors file: embeddings, three layers, pooler, classifier."""
+    """A BERT written out in NumPy from its safetensors file (embeddings, three layers, pooler, classifier) gives the same logits."""
     from safetensors.numpy import load_file
     from scipy.special import erf, softmax
 
@@ -163,11 +163,11 @@ def test_bert_with_a_lexicon_written_out_in_numpy(folders: dict[str, Path], lexi
 
 @pytest.mark.parametrize("kind", ["bert", "modernbert"])
 def test_a_silenced_head_is_a_projection_without_its_columns(kind: str, folders: dict[str, Path]) -> None:
-    model, other = loaded(folders[kind]), theirs(folders[kind])
-    layer = other.base_model.encoder.layer[1].attention.output.dense if kind == "bert" else other.base_model.layers[1].attn.Wo
+    model, reference = loaded(folders[kind]), theirs(folders[kind])
+    layer = reference.base_model.encoder.layer[1].attention.output.dense if kind == "bert" else reference.base_model.layers[1].attn.Wo
     with torch.no_grad():
         layer.weight[:, 8:12] = 0
-        wanted = other(torch.from_numpy(model.encode(TEXT).ids)[None]).logits
+        wanted = reference(torch.from_numpy(model.encode(TEXT).ids)[None]).logits
     np.testing.assert_allclose(answers(model, TEXT, heads_off=[(1, 2)]), wanted, atol=1e-5)
     trace = model.trace(TEXT, heads_off=[(1, 2)])
     np.testing.assert_allclose(trace.logits, wanted[0], atol=1e-5)
@@ -224,25 +224,25 @@ def test_every_explanation_and_the_arithmetic_of_a_cell(kind: str, folders: dict
     assert not trace.token_scores["removal"][trace.specials].any()
     whole = integrate(model, trace, steps=64)
     assert abs(whole.gap) < 0.02 * max(1, abs(whole.rise))
-    found = cell(model, trace, 0, 3, 1, 2)
-    assert found.attention == pytest.approx(float(trace.attention[0, 3, 1, 2]), abs=1e-6)
-    part = found.parts[0]
+    arithmetic = cell(model, trace, 0, 3, 1, 2)
+    assert arithmetic.attention == pytest.approx(float(trace.attention[0, 3, 1, 2]), abs=1e-6)
+    part = arithmetic.parts[0]
     assert part.scaled + part.biases["lexicon"] == pytest.approx(part.score, abs=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_are_those_of_transformers_own_embeddings(kind: str, folders: dict[str, Path]) -> None:
     """Gradient x input by autograd through its own forward from `inputs_embeds`; ModernBERT's behind the norm of its embeddings."""
-    model, other = loaded(folders[kind]), theirs(folders[kind])
+    model, reference = loaded(folders[kind]), theirs(folders[kind])
     text = "a warm, clever song"
     trace = explained(model, model.trace(text), ["gradient"])
     k, ids = int(trace.probabilities.argmax()), torch.from_numpy(model.encode(text).ids)
-    tokens = other.get_input_embeddings().weight[ids].detach()
+    tokens = reference.get_input_embeddings().weight[ids].detach()
     if kind == "modernbert":
-        tokens = other.base_model.embeddings.norm(tokens).detach()
-        other.base_model.embeddings.norm = torch.nn.Identity()
+        tokens = reference.base_model.embeddings.norm(tokens).detach()
+        reference.base_model.embeddings.norm = torch.nn.Identity()
     tokens.requires_grad_()
-    logits = other(inputs_embeds=tokens[None]).logits[0]
+    logits = reference(inputs_embeds=tokens[None]).logits[0]
     (logits[k] - torch.cat([logits[:k], logits[k + 1 :]]).logsumexp(dim=0)).backward()
     wanted = (tokens.grad * tokens).sum(dim=-1).detach().numpy() * ~trace.specials
     np.testing.assert_allclose(trace.token_scores["gradient"], wanted, atol=1e-5)
@@ -250,13 +250,13 @@ def test_gradients_are_those_of_transformers_own_embeddings(kind: str, folders: 
 
 
 def test_value_zeroing_of_a_layer_with_its_own_module(folders: dict[str, Path]) -> None:
-    """BERT's first layer with the value vectors of one token taken out by hand."""
+    """Value zeroing equals BERT's first layer with the value vectors of one token set to zero in the test."""
     from sentviz.analysis.explain.flow import value_zeroing_maps
 
-    model, other = loaded(folders["bert"]), theirs(folders["bert"])
+    model, reference = loaded(folders["bert"]), theirs(folders["bert"])
     trace = model.trace(SHORT)
     maps = value_zeroing_maps(model, trace)
-    layer = other.base_model.encoder.layer[0]
+    layer = reference.base_model.encoder.layer[0]
     x = torch.from_numpy(trace.hidden[0].copy())[None]
     token = 2
 

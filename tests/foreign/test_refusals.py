@@ -35,9 +35,9 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:
 
 
 def sentence(error: pytest.ExceptionInfo[Any]) -> str:
-    said = str(error.value)
-    assert said.endswith(".") and "\n" not in said
-    return said
+    message = str(error.value)
+    assert message.endswith(".") and "\n" not in message
+    return message
 
 
 def reshaped(run: Run, **changes: Any) -> Run:
@@ -76,13 +76,13 @@ def test_a_run_runs_no_code_and_does_not_contradict_itself(
     how: str, toy: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is asked on the terminal either: a question would wait for an answer that no server gives."""
-    asked: list[str] = []
-    monkeypatch.setattr("builtins.input", lambda *said: asked.append(str(said)) or "y")
-    made = training.adopt(saved(tmp_path / "bert", "bert", LABELS), "toy", tmp_path)
+    questions: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda *prompt: questions.append(str(prompt)) or "y")
+    adopted = training.adopt(saved(tmp_path / "bert", "bert", LABELS), "toy", tmp_path)
     with pytest.raises(RunError, match=r"toy/bert: config\.json") as error:
-        hub.HubModel.of(reshaped(made, **DAMAGED[how]))
+        hub.HubModel.of(reshaped(adopted, **DAMAGED[how]))
     sentence(error)
-    assert not asked
+    assert not questions
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -173,7 +173,7 @@ def test_ten_million_layers_are_not_built(folders: dict[str, Path], tmp_path: Pa
 
 
 def test_a_tokenizer_without_a_word_for_the_unknown(folders: dict[str, Path], tmp_path: Path) -> None:
-    """It would fail on the first letter that it does not know, in the middle of a text."""
+    """A tokenizer without an unknown token is refused when it is loaded; it would fail on the first unknown letter of a text."""
     folder = changed(folders["bert"], tmp_path / "deaf")
     path = folder / "tokenizer.json"
     words = json.loads(path.read_text())
@@ -238,12 +238,12 @@ def test_what_cannot_be_trained_is_told_first(tmp_path: Path, folders: dict[str,
 
 
 def test_a_new_head_does_not_change_the_digest(tmp_path: Path) -> None:
-    """It is random; the checkpoint is not."""
+    """A random new head leaves the digest of the checkpoint as it was; a changed weight gives another digest."""
     from sentviz.models.hub.loading import opened
 
     folder = saved(tmp_path / "bert", "bert")
-    found = set()
+    digests = set()
     for seed in (0, 1):
         torch.manual_seed(seed)
-        found.add(opened(folder, labels=LABELS).weights)
-    assert len(found) == 1 and opened(spoilt(folder, 0.5), labels=LABELS).weights not in found
+        digests.add(opened(folder, labels=LABELS).weights)
+    assert len(digests) == 1 and opened(spoilt(folder, 0.5), labels=LABELS).weights not in digests

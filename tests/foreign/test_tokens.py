@@ -1,4 +1,4 @@
-"""Tokens of Hugging Face tokenizers, and what is no model that can be read."""
+"""Tokens of Hugging Face tokenizers, and the errors of models that cannot be read."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_korean_tokens_stand_where_they_are_in_the_text(kind: str, folders: dict
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
 def test_ids_segments_and_cuts_are_those_of_the_tokenizer(kind: str, folders: dict[str, Path]) -> None:
-    model, other = hub.load(folders[kind]), transformers.AutoTokenizer.from_pretrained(folders[kind])
+    model, reference = hub.load(folders[kind]), transformers.AutoTokenizer.from_pretrained(folders[kind])
     for pair in (None, OWN[1]):
         for limit in (60, 16, 11):
             own = model.tokenizer.encode(TEXT, pair, max_length=limit, cls=True)
-            wanted = other(TEXT, pair, truncation="longest_first", max_length=limit)
+            wanted = reference(TEXT, pair, truncation="longest_first", max_length=limit)
             assert own.ids.tolist() == wanted["input_ids"]
-            assert own.dropped == len(other(TEXT, pair)["input_ids"]) - len(own)
-            assert own.specials.tolist() == [i in other.all_special_ids and i != other.unk_token_id for i in wanted["input_ids"]]
+            assert own.dropped == len(reference(TEXT, pair)["input_ids"]) - len(own)
+            assert own.specials.tolist() == [i in reference.all_special_ids and i != reference.unk_token_id for i in wanted["input_ids"]]
             if kind == "bert":
                 assert own.segments.tolist() == wanted["token_type_ids"]
             [ids] = model.tokenizer.ids_batch([TEXT], None if pair is None else [pair], max_length=limit, cls=True)
@@ -160,7 +160,7 @@ def test_injections_and_lexicons_go_together(folders: dict[str, Path], lexicon: 
 
 
 def test_the_hub_away_a_name_unknown_and_transformers_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The errors that transformers raises, told apart by what stands behind them; no network is asked."""
+    """Each error that transformers raises is told by its cause; no request is sent."""
     from huggingface_hub import errors
 
     def refuse(cause: Exception) -> Any:
@@ -181,20 +181,20 @@ def test_the_hub_away_a_name_unknown_and_transformers_missing(monkeypatch: pytes
 
     from huggingface_hub import constants
 
-    asked: list[str] = []
+    requests: list[str] = []
 
     def head(url: str, **_: Any) -> Any:
-        asked.append(url)
+        requests.append(url)
         raise OSError("no route")
 
     monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", head)
     for name, sentence in (("./nowhere", "There is no folder ./nowhere"), ("/no/such", "There is no folder"), ("so/me/where", "no folder")):
         with pytest.raises(RunError, match=sentence):
             hub.load(name)
-    assert asked == []
+    assert requests == []
     with pytest.raises(RunError, match="cannot be read"):
         hub.load("someone/model")
-    assert asked == [f"{constants.ENDPOINT}/someone/model/resolve/main/config.json"]  # once
+    assert requests == [f"{constants.ENDPOINT}/someone/model/resolve/main/config.json"]  # once
     monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_, **__: None)
 
     import sentviz.models.hub.encoder as encoder

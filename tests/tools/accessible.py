@@ -1,4 +1,4 @@
-"""`python -m tests.tools.accessible`: every page and sub-view, in light and dark, held to WCAG 2.2 AA by axe-core in a real Chromium.
+"""`python -m tests.tools.accessible`: check every page and sub-view, in light and dark, by WCAG 2.2 AA with axe-core in a real Chromium.
 
     python -m tests.tools.accessible [WORD ...] [--theme light dark] [--width 1440] [--zoom]
 
@@ -44,23 +44,23 @@ class Finding:
 
     @property
     def grave(self) -> bool:
-        """Whether it is serious or critical."""
+        """Return whether the impact is serious or critical."""
         return self.impact in GRAVE
 
 
 def findings(page: Any) -> list[Finding]:
-    """What axe-core finds on a page of Playwright as it stands, Streamlit's own left out."""
+    """Return what axe-core reports for a page of Playwright, without the faults of Streamlit itself."""
     import axe_playwright_python
 
     script = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
     page.evaluate(script)
-    found = page.evaluate("tags => axe.run(document, { runOnly: tags, resultTypes: ['violations'] })", list(TAGS))
-    made = []
-    for one in found["violations"]:
-        where = tuple(f"{node['html']} {_why(node)}" for node in one["nodes"] if not _foreign(one["id"], node["html"]))
+    report = page.evaluate("tags => axe.run(document, { runOnly: tags, resultTypes: ['violations'] })", list(TAGS))
+    result = []
+    for violation in report["violations"]:
+        where = tuple(f"{node['html']} {_why(node)}" for node in violation["nodes"] if not _foreign(violation["id"], node["html"]))
         if where:
-            made.append(Finding(one["id"], one["impact"] or "minor", one["help"], where))
-    return made
+            result.append(Finding(violation["id"], violation["impact"] or "minor", violation["help"], where))
+    return result
 
 
 def _why(node: dict[str, Any]) -> str:
@@ -79,7 +79,7 @@ def _foreign(rule: str, markup: str) -> bool:
 
 def overflowing(page: Any) -> list[str]:
     """Elements that make the page scroll sideways; what scrolls within itself may."""
-    found: list[str] = page.evaluate(
+    wide: list[str] = page.evaluate(
         """() => {
           const main = document.querySelector('[data-testid="stMain"]') || document.scrollingElement
           if (main.scrollWidth <= main.clientWidth + 1) return []
@@ -88,7 +88,7 @@ def overflowing(page: Any) -> list[str]:
           return beyond.slice(-5).map(node => node.outerHTML.slice(0, 120))
         }"""
     )
-    return found
+    return wide
 
 
 def settled_at(page: Any, address: str) -> None:
@@ -128,12 +128,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--theme", nargs="+", choices=("light", "dark"), default=("light", "dark"))
     parser.add_argument("--width", type=int, default=1440)
     parser.add_argument("--zoom", action="store_true")
-    given = parser.parse_args(arguments)
-    wanted = [view for view in views() if not given.words or any(word in view for word in given.words)]
+    options = parser.parse_args(arguments)
+    wanted = [view for view in views() if not options.words or any(word in view for word in options.words)]
     grave, visited = 0, 0
     with serving() as server:
-        for theme in given.theme:
-            with browsing(theme, 720 if given.zoom else given.width) as page:
+        for theme in options.theme:
+            with browsing(theme, 720 if options.zoom else options.width) as page:
                 for view in wanted:
                     try:
                         settled_at(page, f"{server}/{view}")
@@ -142,13 +142,13 @@ def main(arguments: Sequence[str]) -> int:
                         print(f"{theme:<6}{view:<40} does not stand after {PATIENCE // 1000} s", flush=True)  # noqa: T201
                         continue
                     visited += 1
-                    if given.zoom and (wide := overflowing(page)):
+                    if options.zoom and (wide := overflowing(page)):
                         grave += 1
                         print(f"{theme:<6}{view:<40} scrolls sideways: {wide[-1]}", flush=True)  # noqa: T201
-                    for one in findings(page):
-                        grave += one.grave
-                        print(f"{theme:<6}{view:<40} {one.impact:<9} {one.rule:<28} {len(one.where)} elements", flush=True)  # noqa: T201
-                        for markup in one.where[:SHOWN]:
+                    for finding in findings(page):
+                        grave += finding.grave
+                        print(f"{theme:<6}{view:<40} {finding.impact:<9} {finding.rule:<28} {len(finding.where)} elements", flush=True)  # noqa: T201
+                        for markup in finding.where[:SHOWN]:
                             print(f"{'':<12}{markup[:70]} .. {markup[-70:]}")  # noqa: T201
     print(f"{visited} pages, {grave} grave findings")  # noqa: T201
     return int(grave > 0)

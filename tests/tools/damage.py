@@ -1,4 +1,4 @@
-"""What a damaged run does to pages: every file, every kind of damage, every page, seen from the run itself and from one beside it.
+"""Effect of a damaged run on pages: every file, every kind of damage, every page, for the run itself and for another one.
 
 `python -m tests.tools.damage` runs the matrix whole, `--cells N` draws N damages and one page for each; both print a table.
 """
@@ -142,40 +142,40 @@ def _arrays(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Write:
     return write
 
 
-def damages(root: Path, victim: str = VICTIM, others: Mapping[str, str] = VICTIMS) -> list[Damage]:
+def damages(root: Path, victim: str = VICTIM, other_victims: Mapping[str, str] = VICTIMS) -> list[Damage]:
     """Every damage of the matrix: to each file of a run below a root, and to further files of others."""
-    found = []
+    result = []
     named = json.loads((root / victim / "config.json").read_text())["files"]
-    for file in ("config.json", *named, *others):
-        run = others.get(file, victim)
+    for file in ("config.json", *named, *other_victims):
+        run = other_victims.get(file, victim)
         path = root / run / file
         add = partial(Damage, run, file)
-        found += [add(kind, write) for kind, write in BROKEN.items()]
+        result += [add(kind, write) for kind, write in BROKEN.items()]
         if path.suffix == ".json" and file != "tokenizer.json":
             value = json.loads(path.read_text())
             places = [at for at in paths(value) if not (file == "config.json" and at[0] == "model" and len(at) > 2)]
             for at in places:
-                said = ".".join(map(str, at))
-                found.append(add(f"without {said}", _json(partial(_put, at)), True))
-                found.append(add(f"type of {said}", _json(partial(_turn, at)), True))
-            found.append(add("a list", lambda path: path.write_text("[1]") and None, True))
+                place = ".".join(map(str, at))
+                result.append(add(f"without {place}", _json(partial(_put, at)), True))
+                result.append(add(f"type of {place}", _json(partial(_turn, at)), True))
+            result.append(add("a list", lambda path: path.write_text("[1]") and None, True))
         elif path.suffix == ".parquet":
             for name in pd.read_parquet(path):
-                found.append(add(f"without {name}", _frame(partial(pd.DataFrame.drop, columns=[name])), True))
-                found.append(add(f"type of {name}", _frame(partial(_retyped, name)), True))
-            found.append(add("no rows", _frame(lambda frame: frame.head(0)), True))
-            found.append(add("one row", _frame(lambda frame: frame.head(1)), True))
+                result.append(add(f"without {name}", _frame(partial(pd.DataFrame.drop, columns=[name])), True))
+                result.append(add(f"type of {name}", _frame(partial(_retyped, name)), True))
+            result.append(add("no rows", _frame(lambda frame: frame.head(0)), True))
+            result.append(add("one row", _frame(lambda frame: frame.head(1)), True))
         elif path.suffix == ".safetensors":
             from safetensors import safe_open
 
             with safe_open(path, framework="numpy") as arrays:
                 names = list(arrays.keys())
             for name in names[:: max(1, len(names) // 16)]:
-                found.append(add(f"without {name}", _arrays(lambda a, name=name: {k: v for k, v in a.items() if k != name}), True))
-                found.append(add(f"length of {name}", _arrays(lambda a, name=name: a | {name: a[name].reshape(-1)[:1]}), True))
+                result.append(add(f"without {name}", _arrays(lambda a, name=name: {k: v for k, v in a.items() if k != name}), True))
+                result.append(add(f"length of {name}", _arrays(lambda a, name=name: a | {name: a[name].reshape(-1)[:1]}), True))
         else:
-            found += [add(f"{kind}, sealed", write, True) for kind, write in BROKEN.items() if kind != "missing"]
-    return found
+            result += [add(f"{kind}, sealed", write, True) for kind, write in BROKEN.items() if kind != "missing"]
+    return result
 
 
 # ---- pages
@@ -197,7 +197,7 @@ def shelf(patch: pytest.MonkeyPatch, root: Path) -> Iterator[Path]:
 
 
 class Faults(logging.Handler):
-    """What pages met that nobody foresaw."""
+    """Log handler that collects unforeseen errors of pages."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -222,10 +222,10 @@ class Visitor:
 
             from app.blocks.error import shown
 
-            made = local_script_runner.LocalScriptRunner.__init__
+            original = local_script_runner.LocalScriptRunner.__init__
 
             def served(runner: Any, *args: Any, **named: Any) -> None:
-                made(runner, *args, **named)
+                original(runner, *args, **named)
                 runner._on_script_error = shown
 
             patch.setattr(local_script_runner.LocalScriptRunner, "__init__", served)
@@ -293,5 +293,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cells", type=int, default=0, help="damages drawn, one page for each; 0 = all, on every page")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    print(table(visited(asked.cells, asked.seed)).to_string())  # noqa: T201 - a command
+    options = parser.parse_args()
+    print(table(visited(options.cells, options.seed)).to_string())  # noqa: T201 - a command

@@ -119,24 +119,24 @@ PARTS: tuple[Callable[[], Part], ...] = (pages, sections, link, figures, command
 
 def differences(before: dict[str, Part], after: dict[str, Part]) -> list[str]:
     """Return a line for each entry that is in one list only, or differs."""
-    found = []
+    lines = []
     for part in sorted(before.keys() | after.keys()):
         old, new = before.get(part, {}), after.get(part, {})
-        found += [f"- {part}: {name}" for name in old if name not in new]
-        found += [f"+ {part}: {name}" for name in new if name not in old]
-        found += [f"~ {part}: {name}: {old[name]} -> {new[name]}" for name in old if name in new and old[name] != new[name]]
-    return found
+        lines += [f"- {part}: {name}" for name in old if name not in new]
+        lines += [f"+ {part}: {name}" for name in new if name not in old]
+        lines += [f"~ {part}: {name}: {old[name]} -> {new[name]}" for name in old if name in new and old[name] != new[name]]
+    return lines
 
 
 @click.command(help=__doc__)
 @click.option("--beside", type=click.File(encoding="utf-8"), help="A list that was written before.")
 def main(beside: click.utils.LazyFile | None) -> None:
     """Print the list, or how it differs."""
-    found = json.loads(json.dumps({part.__name__: part() for part in PARTS}))
+    present = json.loads(json.dumps({part.__name__: part() for part in PARTS}))
     if beside is None:
-        click.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        click.echo(json.dumps(present, indent=1, ensure_ascii=False))
         return
-    lines = differences(json.loads(beside.read()), found)
+    lines = differences(json.loads(beside.read()), present)
     click.echo("\n".join(lines) or "Nothing differs.")
     if lines:
         raise SystemExit(1)

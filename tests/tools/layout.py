@@ -1,4 +1,4 @@
-"""`python -m tests.tools.layout`: every figure in every size, drawn by a browser and held to what a page of print asks of it.
+"""`python -m tests.tools.layout`: check every figure in every size, drawn by a browser, by the rules for a printed page.
 
     python -m tests.tools.layout [--figure NAME] [--size column wide slide web] [--format svg pdf png] [--theme light dark] [--keep FOLDER]
 
@@ -61,7 +61,7 @@ LONGEST = 240  # characters of what a fault says
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a picture."""
+    """A fault of a picture."""
 
     kind: str  # apart, whole, inside, free, full, small, page, font, blank, drawn
     says: str
@@ -71,7 +71,7 @@ class Fault:
 
 
 def names() -> list[str]:
-    """Of every figure: those of the registry, then the items of papers as paper:item."""
+    """Return the names of all figures: those of the registry, then the items of papers as paper:item."""
     return [*FIGURES, *(f"{paper.name}:{item}" for paper in papers().values() for item in makers(paper))]
 
 
@@ -84,13 +84,13 @@ def drawn(name: str, runs: Sequence[Run], theme: Theme = "light") -> list[Figure
     """
     if name not in FIGURES:
         paper, _, item = name.partition(":")
-        return [made for made in makers(papers()[paper])[item](runs) if isinstance(made, Figure)] if theme == "light" else []
+        return [figure for figure in makers(papers()[paper])[item](runs) if isinstance(figure, Figure)] if theme == "light" else []
     spec, why = FIGURES[name], SentvizError(f"No run here can give {name}.")
     if not spec.of.OF_RUN:
         return [draw(spec.names[0], name, theme=theme)]
     able = [run for run in runs if not spec.lacks(run)]
     for run in able[:3]:
-        beside = [other.name for other in able if other is not run and other.config["data"] == run.config["data"]][:1]
+        beside = [second.name for second in able if second is not run and second.config["data"] == run.config["data"]][:1]
         more = [{"versus": tuple(beside) if spec.options["versus"] == () else beside[0]}] if "versus" in spec.options and beside else []
         for options in ({}, *more):
             try:
@@ -109,23 +109,23 @@ def faults(picture: Picture, scale: float = 1.0, marks: Sequence[str] = ()) -> I
     """Everything that is wrong with a picture whose letters are `scale` times as large as on a page; `marks` are words of any size."""
     side, cut = SIDE * scale, CUT * scale
     shrunk = [_shrunk(word.corners, side) for word in picture.words]
-    for (one, a), (other, b) in combinations(zip(picture.words, shrunk, strict=True), 2):
+    for (first, a), (second, b) in combinations(zip(picture.words, shrunk, strict=True), 2):
         if _touch(a, b):
-            yield Fault("apart", f"“{one.text}” and “{other.text}” ({one.part}, {other.part})")
+            yield Fault("apart", f"“{first.text}” and “{second.text}” ({first.part}, {second.part})")
     for word in picture.words:
         if (out := _outside(word.box, _within(picture.frame, word.clip))) > cut:
             yield Fault("whole", f"“{word.text}” by {out:.0f} pixels ({word.part})")
         if (points := word.letters * 72 / 96) < LEAST - 0.01 and not any(mark.startswith(word.text.rstrip("…")) for mark in marks):
             yield Fault("small", f"“{word.text}” has {points:.1f} points ({word.part})")
-    shown = [mark for mark in picture.marks if mark.part != "grid"]
-    for mark in shown:
+    visible = [mark for mark in picture.marks if mark.part != "grid"]
+    for mark in visible:
         if not len(mark.along) and (out := _outside(mark.box, _within(picture.frame, mark.clip))) > cut:
             yield Fault("inside", f"{mark.kind} ({mark.part}) by {out:.0f} pixels")
         elif _outside(mark.box, picture.frame) > cut and mark.clip is None:
             yield Fault("inside", f"{mark.kind} ({mark.part}) leaves the picture")
     for word, corners in zip(picture.words, shrunk, strict=True):
         if word.part in ("legend", "title", "tick", "axis", "scale"):
-            for mark in shown:
+            for mark in visible:
                 if mark.part == "plot" and _covers(mark, corners):
                     yield Fault("free", f"“{word.text}” ({word.part}) lies on a {mark.kind}")
                     break
@@ -151,11 +151,11 @@ def _empty(picture: Picture, margin: float) -> Iterator[Fault]:
 
 def _gaps(boxes: Sequence[Box], frame: Box, low: int, high: int) -> list[float]:
     """Pixels of a frame that no box covers, from low to high edges."""
-    found, end = [], frame[low]
+    gaps, end = [], frame[low]
     for start, stop in sorted((box[low], box[high]) for box in boxes):
-        found.append(start - end)
+        gaps.append(start - end)
         end = max(end, stop)
-    return [gap for gap in (*found, frame[high] - end) if gap > 0]
+    return [gap for gap in (*gaps, frame[high] - end) if gap > 0]
 
 
 def _shrunk(corners: Corners, side: float) -> Corners:
@@ -168,11 +168,11 @@ def _shrunk(corners: Corners, side: float) -> Corners:
 
 
 def _touch(a: Corners, b: Corners) -> bool:
-    """Whether two turned rectangles share anything: no side of either parts them."""
+    """Return whether two rotated rectangles overlap: no side of either separates them."""
     for shape in (a, b):
         for along in (shape[1] - shape[0], shape[3] - shape[0]):
-            one, other = a @ along, b @ along
-            if one.max() <= other.min() or other.max() <= one.min():
+            first, second = a @ along, b @ along
+            if first.max() <= second.min() or second.max() <= first.min():
                 return False
     return True
 
@@ -195,7 +195,7 @@ def _within(frame: Box, clip: Box | None) -> Box:
 
 
 def _outside(box: Box, frame: Box) -> float:
-    """By how many pixels a box leaves a frame."""
+    """Return by how many pixels a box leaves a frame."""
     return max(frame[0] - box[0], frame[1] - box[1], box[2] - frame[2], box[3] - frame[3])
 
 
@@ -203,7 +203,7 @@ def _outside(box: Box, frame: Box) -> float:
 
 
 def of_svg(figure: Figure, size: str, read: Reader, keep: Path | None = None) -> list[Fault]:
-    """What is wrong with a figure in a size, as SVG."""
+    """Return the faults of a figure in a size, as SVG."""
     svg = render(figure, "svg", size=None if size == "web" else size)
     if keep is not None:
         keep.write_bytes(svg)
@@ -212,35 +212,35 @@ def of_svg(figure: Figure, size: str, read: Reader, keep: Path | None = None) ->
 
 
 def _letters(size: str) -> float:
-    """How many times as large letters are as on a page."""
+    """Return the size of letters as a multiple of the size on a page."""
     return 1.0 if size == "web" else SIZES[size].points * 96 / 72 / 13
 
 
 def of_pdf(figure: Figure, size: str, read: Reader, keep: Path | None = None) -> list[Fault]:
-    """What differs between the page of a figure in a size, as PDF, and the picture as SVG; without poppler only its page is looked at."""
+    """Return the differences between a figure as PDF and as SVG, in a size; without poppler only the page size is checked."""
     place = None if size == "web" else size
     pdf, svg = render(figure, "pdf", size=place), read.read(render(figure, "svg", size=place))
     page = re.search(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)", pdf)
-    found, asked = [], [svg.frame[2] * 0.75, svg.frame[3] * 0.75]  # points
-    if page is None or max(abs(float(side) - is_) for side, is_ in zip(page.groups(), asked, strict=True)) > PAGE:
-        found.append(Fault("page", f"{page and page[0].decode()}, not {asked[0]:.0f} by {asked[1]:.0f} points"))
+    faults, expected_size = [], [svg.frame[2] * 0.75, svg.frame[3] * 0.75]  # points
+    if page is None or max(abs(float(side) - is_) for side, is_ in zip(page.groups(), expected_size, strict=True)) > PAGE:
+        faults.append(Fault("page", f"{page and page[0].decode()}, not {expected_size[0]:.0f} by {expected_size[1]:.0f} points"))
     with tempfile.TemporaryDirectory() as folder:
         path = keep or Path(folder) / "figure.pdf"
         path.write_bytes(pdf)
         words = [list(map(float, word)) for word in re.findall(WORD, "\n".join(_said("pdftotext", "-bbox", str(path), "-")))]
         if threes := sum(" Type 3 " in line for line in _said("pdffonts", str(path))):
-            found.append(Fault("font", f"{threes} of its fonts are Type 3"))
+            faults.append(Fault("font", f"{threes} of its fonts are Type 3"))
     if words and svg.words:
         for at, side in enumerate(("left", "top", "right", "bottom")):
             last = (min, max)[at // 2](svg.words, key=lambda word, at=at: word.box[at])  # type: ignore[misc]
             off = _around(words)[at] - last.box[at] * 0.75
             if last.level and abs(off) > PAGE:
-                found.append(Fault("page", f"words end {off:+.0f} points from where those of the SVG do ({side})"))
-    return found
+                faults.append(Fault("page", f"words end {off:+.0f} points from where those of the SVG do ({side})"))
+    return faults
 
 
 def of_png(figure: Figure, size: str, read: Reader, keep: Path | None = None) -> list[Fault]:
-    """What differs between a figure in a size as PNG and the picture as SVG: its pixels, and words that are not painted."""
+    """Return the differences between a figure as PNG and as SVG, in a size: its pixels, and missing words."""
     place = None if size == "web" else size
     density = PNG if place is None else SIZES[place].dpi / 96
     png, svg = render(figure, "png", size=place, scale=PNG), read.read(render(figure, "svg", size=place))
@@ -248,15 +248,15 @@ def of_png(figure: Figure, size: str, read: Reader, keep: Path | None = None) ->
         keep.write_bytes(png)
     with Image.open(BytesIO(png)) as image:
         pixels = np.asarray(image.convert("RGB"))
-    asked, (high, wide) = [svg.frame[2] * density, svg.frame[3] * density], pixels.shape[:2]
-    if abs(wide - asked[0]) > density or abs(high - asked[1]) > density:
-        return [Fault("page", f"{wide} by {high} pixels, not {asked[0]:.0f} by {asked[1]:.0f}")]
-    found = [Fault("blank", "the whole picture is of one colour")] if _plain(pixels) else []
+    expected_size, (high, wide) = [svg.frame[2] * density, svg.frame[3] * density], pixels.shape[:2]
+    if abs(wide - expected_size[0]) > density or abs(high - expected_size[1]) > density:
+        return [Fault("page", f"{wide} by {high} pixels, not {expected_size[0]:.0f} by {expected_size[1]:.0f}")]
+    faults = [Fault("blank", "the whole picture is of one colour")] if _plain(pixels) else []
     for word in svg.words:
         left, top, right, bottom = (round(density * edge) for edge in _within(word.box, _within(svg.frame, word.clip)))
         if right > left and bottom > top and _plain(pixels[top:bottom, left:right]):
-            found.append(Fault("blank", f"“{word.text}” is not painted ({word.part})"))
-    return found
+            faults.append(Fault("blank", f"“{word.text}” is not painted ({word.part})"))
+    return faults
 
 
 def _plain(pixels: npt.NDArray[np.uint8]) -> bool:
@@ -272,7 +272,7 @@ def _around(boxes: Sequence[Sequence[float]]) -> Box:
 
 
 def poppler() -> bool:
-    """Whether its programs are installed."""
+    """Return whether poppler's programs are installed."""
     return shutil.which("pdftotext") is not None
 
 
@@ -298,11 +298,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen.keep.mkdir(parents=True, exist_ok=True)
     runs, count, wrong = study_runs().runs, 0, 0
 
-    def tell(where: str, found: Sequence[Fault]) -> None:
-        for fault in found[:12]:
+    def tell(where: str, faults_of_figure: Sequence[Fault]) -> None:
+        for fault in faults_of_figure[:12]:
             click.echo(f"{where:60} {fault.kind:7} {fault.says[:LONGEST]}")
-        if len(found) > 12:
-            click.echo(f"{where:60} and {len(found) - 12} more")
+        if len(faults_of_figure) > 12:
+            click.echo(f"{where:60} and {len(faults_of_figure) - 12} more")
 
     with reader() as read:
         for name in chosen.figure:
@@ -318,11 +318,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                             where = " ".join([name if len(figures) == 1 else f"{name} {place + 1}", size, format, theme])
                             keep = chosen.keep and chosen.keep / f"{where.replace(' ', '-').replace(':', '-')}.{format}"
                             try:
-                                found = WAYS[format](figure, size, read, keep)
+                                faults_of_figure = WAYS[format](figure, size, read, keep)
                             except SentvizError as error:
-                                found = [Fault("drawn", str(error))]
-                            tell(where, found)
-                            count, wrong = count + 1, wrong + bool(found)
+                                faults_of_figure = [Fault("drawn", str(error))]
+                            tell(where, faults_of_figure)
+                            count, wrong = count + 1, wrong + bool(faults_of_figure)
     click.echo(f"{wrong} of {count} pictures have faults.")
     return int(wrong > 0)
 

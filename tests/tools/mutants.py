@@ -48,7 +48,7 @@ exclude-operators = {left_out}
 
 
 def mutants(module: str, tree: Path, tools: Path, sample: int, seed: int, timeout: float) -> list[tuple[str, str]]:
-    """What became of each mutant of a module (killed, survived, incompetent ..), with its difference."""
+    """Return the outcome of each mutant of a module (killed, survived, incompetent ..), with its difference."""
     tests = " ".join(f"tests/{name}.py" for name in TESTS[module] if (tree / "tests" / f"{name}.py").is_file())
     config, session = tree / "mutants.toml", tree / f"{Path(module).as_posix().replace('/', '-')}.sqlite"
     config.write_text(CONFIG.format(module=module, timeout=timeout, python=sys.executable, tests=tests, left_out=list(LEFT_OUT)))
@@ -66,8 +66,8 @@ def mutants(module: str, tree: Path, tools: Path, sample: int, seed: int, timeou
         places = "SELECT job_id FROM mutation_specs ORDER BY start_pos_row, start_pos_col, operator_name, occurrence"
         waiting = {job for (job,) in base.execute(left)}
         jobs = [job for (job,) in base.execute(places) if job in waiting]
-        kept = set(jobs if not sample else random.Random(seed).sample(jobs, min(sample, len(jobs))))
-        dropped = [(job,) for (job,) in base.execute("SELECT job_id FROM work_items") if job not in kept]
+        selected = set(jobs if not sample else random.Random(seed).sample(jobs, min(sample, len(jobs))))
+        dropped = [(job,) for (job,) in base.execute("SELECT job_id FROM work_items") if job not in selected]
         for table in ("mutation_specs", "work_results", "work_items"):
             base.executemany(f"DELETE FROM {table} WHERE job_id = ?", dropped)
     run("cosmic-ray", "exec", config, session)
@@ -89,7 +89,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=240.0, help="seconds for the tests of one mutant")
     parser.add_argument("modules", nargs="*", help="; ".join(TESTS))
-    given = parser.parse_args(list(arguments) if arguments is not None else None)
+    options = parser.parse_args(list(arguments) if arguments is not None else None)
     survivors = []
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
@@ -99,12 +99,12 @@ def main(arguments: Iterable[str] | None = None) -> None:
                 shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, tree / name)
-        for module in given.modules or TESTS:
-            found = mutants(module, tree, given.cosmic_ray.resolve(), given.sample, given.seed, given.timeout)
-            counts = Counter(outcome for outcome, _ in found)
-            said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-            print(f"{module}: {len(found)} mutants, {said}", flush=True)  # noqa: T201
-            survivors += [(module, changed(diff)) for outcome, diff in found if outcome == "survived"]
+        for module in options.modules or TESTS:
+            outcomes = mutants(module, tree, options.cosmic_ray.resolve(), options.sample, options.seed, options.timeout)
+            counts = Counter(outcome for outcome, _ in outcomes)
+            summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+            print(f"{module}: {len(outcomes)} mutants, {summary}", flush=True)  # noqa: T201
+            survivors += [(module, changed(diff)) for outcome, diff in outcomes if outcome == "survived"]
             for _, diff in survivors[-counts["survived"] :] if counts["survived"] else ():
                 print(f"{diff}\n", flush=True)  # noqa: T201
     print(f"{len(survivors)} survived")  # noqa: T201

@@ -1,4 +1,4 @@
-"""What a browser draws of a picture: its words, its marks and its frame, read back with their places."""
+"""Read a picture back from a browser: its words, its marks and its frame, with their places."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Word:
 
     @property
     def level(self) -> bool:
-        """Whether it is not turned."""
+        """Return whether the word is not rotated."""
         return bool(abs(self.corners[1, 1] - self.corners[0, 1]) < 0.5)
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What is drawn but letters: of what part, its box, what it is cut to, and of a line the points along it, (n, 2)."""
+    """A drawn shape other than letters: its part, box and clip, and for a line the points along it, (n, 2)."""
 
     part: str
     kind: str
@@ -73,16 +73,16 @@ class Reader:
 
     def read(self, svg: bytes) -> Picture:
         """The picture of an SVG."""
-        found = self._page.evaluate(READ, svg.decode())
+        elements = self._page.evaluate(READ, svg.decode())
         words = [
             Word(word["text"], word["part"], word["letters"], np.array(word["corners"], float), _box(word["clip"]))
-            for word in found["words"]
+            for word in elements["words"]
         ]
         marks = [
             Mark(mark["part"], mark["kind"], tuple(mark["box"]), _box(mark["clip"]), np.array(mark["along"], float).reshape(-1, 2))
-            for mark in found["marks"]
+            for mark in elements["marks"]
         ]
-        return Picture(tuple(found["frame"]), words, marks)
+        return Picture(tuple(elements["frame"]), words, marks)
 
 
 def _box(edges: Sequence[float] | None) -> Box | None:

@@ -45,7 +45,8 @@ IMPERATIVES = _set(
 # Words that are a verb, or a part of one, wherever they appear.
 VERBS = _set(
     """
-    are is was were has have had do does did can cannot may must shall should will would come comes go goes stand stands lie lies
+    agree agrees are is was were has have had do does did can cannot equal equals follow follows may must shall should will would
+    come comes go goes stand stands lie lies
     stay stays differ differs fall falls become becomes belong belongs contain contains depend depends exist exists get happen
     happens know knows leave leaves lose loses mean means receive receives take win wins keep make give say
     """
@@ -202,12 +203,12 @@ def main(change: str | None) -> None:
     """Print the findings, sorted by kind, and the number of each kind."""
     if change:
         added = added_lines(change)
-        shown = [finding for finding in findings(added) if finding.line in added[finding.file]] + list(subjects(change))
+        listed = [finding for finding in findings(added) if finding.line in added[finding.file]] + list(subjects(change))
     else:
-        shown = findings()
-    for finding in sorted(shown, key=lambda finding: finding.kind):
+        listed = findings()
+    for finding in sorted(listed, key=lambda finding: finding.kind):
         click.echo(f"{finding.file}:{finding.line}: {finding.kind}: {finding.text}")
-    for kind, total in sorted(Counter(finding.kind for finding in shown).items()):
+    for kind, total in sorted(Counter(finding.kind for finding in listed).items()):
         click.echo(f"{total:6d}  {kind}")
 
 

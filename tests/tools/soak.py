@@ -1,4 +1,4 @@
-"""Visitors, uploads, connections cut and damaged runs on the app as it is served, all on this machine and for so many minutes.
+"""Run visitors, uploads, cut connections and damaged runs on a served app, all on this machine, for a number of minutes.
 
 `python -m tests.tools.soak --minutes 3 --visitors 20` prints how often what was done, answers that were wrong, memory, and how long answers
 took: a visitor alone, then all of them with two seconds between their actions.
@@ -35,7 +35,7 @@ from websockets.asyncio.client import ClientConnection, connect
 ROOT = Path(__file__).parents[2]
 RUNS = ("sst2/ndt-unit-2", "sst2/vanilla-matched")
 WORDS = ("warm", "dull", "clever", "hollow", "tender", "clumsy", "bright", "dreadful", "splendid", "cold")
-SENTENCES = [f"a {one} story with a {other} end" for one, other in itertools.permutations(WORDS, 2)]
+SENTENCES = [f"a {first} story with a {second} end" for first, second in itertools.permutations(WORDS, 2)]
 PAUSE = 2.0  # seconds between a visitor's actions
 PATIENCE = 120.0  # seconds, after which a visitor gives up
 SLOWER = 3  # times the single visitor's, at most, is the aim
@@ -43,7 +43,7 @@ SLOWER = 3  # times the single visitor's, at most, is the aim
 
 @dataclass
 class Seen:
-    """What all visitors saw."""
+    """Observations of all visitors."""
 
     did: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -68,14 +68,14 @@ class Visitor:
         message.rerun_script.widget_states.widgets.extend(widgets)
         message.rerun_script.context_info.url = "http://127.0.0.1/"
         await self.socket.send(message.SerializeToString())
-        said: list[str] = []
+        texts: list[str] = []
         async with asyncio.timeout(PATIENCE):
             while True:
                 answer = ForwardMsg()
                 answer.ParseFromString(await self.socket.recv())
                 kind = answer.WhichOneof("type")
                 if kind == "new_session":
-                    said.clear()
+                    texts.clear()
                     self.session = answer.new_session.initialize.session_id or self.session
                 elif kind == "page_info_changed":
                     self.query = answer.page_info_changed.query_string
@@ -83,11 +83,11 @@ class Visitor:
                     self.pages = {page.url_pathname: page.page_script_hash for page in answer.navigation.app_pages}
                     self.page = answer.navigation.page_script_hash
                 elif kind == "delta":
-                    said += self._delta(answer.delta)
-                    if until and said and said[-1].startswith(until):
-                        return said
+                    texts += self._delta(answer.delta)
+                    if until and texts and texts[-1].startswith(until):
+                        return texts
                 elif kind == "script_finished" and answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-                    return said
+                    return texts
 
     def _delta(self, delta: Any) -> list[str]:
         element = delta.new_element
@@ -101,10 +101,10 @@ class Visitor:
     async def enter(self, sentence: str, answers: dict[tuple[str, str], str], run: str) -> None:
         """Type a sentence and read the answer."""
         begin = time.monotonic()
-        said = await self.run(WidgetState(id=self.ids["Sentence"], string_value=sentence), until="### ")
+        texts = await self.run(WidgetState(id=self.ids["Sentence"], string_value=sentence), until="### ")
         self.seen.seconds.append(time.monotonic() - begin)
         self.seen.did["answers"] += 1
-        answer = next((line for line in said if line.startswith("### ")), "none")
+        answer = next((line for line in texts if line.startswith("### ")), "none")
         if answer != answers[run, sentence]:
             self.seen.wrong.append(f"{sentence}: {answer} instead of {answers[run, sentence]}")
         await self.rest()
@@ -168,7 +168,7 @@ def spent(process: subprocess.Popen[bytes]) -> float:
 
 
 def expected() -> dict[tuple[str, str], str]:
-    """What each run answers to each sentence, asked without the app."""
+    """Return the answer of each run to each sentence, computed without the app."""
     from app.text import md
     from sentviz import load
     from sentviz.analysis.explain import answer, explained
@@ -285,5 +285,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=3)
     parser.add_argument("--visitors", type=int, default=20)
-    asked = parser.parse_args()
-    print(asyncio.run(soak(asked.minutes, asked.visitors)))  # noqa: T201 - a command
+    options = parser.parse_args()
+    print(asyncio.run(soak(options.minutes, options.visitors)))  # noqa: T201 - a command

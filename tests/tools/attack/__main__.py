@@ -21,7 +21,11 @@ CASES: tuple[Case, ...] = (*LIBRARY, *SERVER, *APP)
 
 def chosen(patterns: list[str]) -> list[Case]:
     """Cases by name or `against/name`, where * means any letters; all without a pattern."""
-    return [case for case in CASES if not patterns or any(fnmatchcase(name, one) for name in (case.name, full(case)) for one in patterns)]
+    return [
+        case
+        for case in CASES
+        if not patterns or any(fnmatchcase(name, pattern) for name in (case.name, full(case)) for pattern in patterns)
+    ]
 
 
 def full(case: Case) -> str:
@@ -32,8 +36,8 @@ def full(case: Case) -> str:
 def tell(outcome: Outcome) -> None:
     """A line as soon as a case is over."""
     measured = f"{outcome.seconds:.1f} s, {outcome.peak:,.0f} MB, another {outcome.rest or 0:.1f} to {outcome.felt or 0:.1f} s"
-    said = f"{outcome.against}/{outcome.name}: {outcome.verdict} ({measured}) {sentence(outcome.said)}"
-    print(said, file=sys.stderr, flush=True)  # noqa: T201 - a command
+    line = f"{outcome.against}/{outcome.name}: {outcome.verdict} ({measured}) {sentence(outcome.output)}"
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - a command
 
 
 def main() -> int:
@@ -44,23 +48,24 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, metavar="CHECKOUT", help="whose code is attacked; this one by default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the outcomes are written, too")
     parser.add_argument("--fuzz", type=float, metavar="MINUTES", help="instead, inputs drawn by Hypothesis for so long in all")
-    asked = parser.parse_args()
-    if asked.fuzz is not None:
+    options = parser.parse_args()
+    if options.fuzz is not None:
         from tests.tools.attack.fuzz import fuzzed
 
-        print(found := fuzzed(asked.root.resolve(), asked.fuzz))  # noqa: T201 - a command
-        return int("falls" in found)
-    cases = chosen(asked.only)
-    if asked.list or not cases:
+        print(faults := fuzzed(options.root.resolve(), options.fuzz))  # noqa: T201 - a command
+        return int("falls" in faults)
+    cases = chosen(options.only)
+    if options.list or not cases:
         print("\n".join(map(full, cases)) or "There is no such case; --list names them.")  # noqa: T201 - a command
         return int(not cases)
-    outcomes = attacked(cases, asked.root.resolve(), tell)
+    outcomes = attacked(cases, options.root.resolve(), tell)
     print(table(outcomes))  # noqa: T201 - a command
-    if asked.json:
-        asked.json.write_text(
-            json.dumps([asdict(one) | {"said": one.said[:2000], "verdict": one.verdict} for one in outcomes], indent=1), encoding="utf-8"
+    if options.json:
+        options.json.write_text(
+            json.dumps([asdict(outcome) | {"output": outcome.output[:2000], "verdict": outcome.verdict} for outcome in outcomes], indent=1),
+            encoding="utf-8",
         )
-    return int(any(one.falls for one in outcomes))
+    return int(any(outcome.falls for outcome in outcomes))
 
 
 if __name__ == "__main__":

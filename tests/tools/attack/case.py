@@ -59,13 +59,13 @@ def nothing(folder: Path, root: Path) -> Made:
 
 @dataclass
 class Outcome:
-    """What came of a case. Times are in seconds, memory in megabytes beyond that at rest."""
+    """Result of a case. Times are in seconds, memory in megabytes above that at rest."""
 
     name: str
     against: str
     seconds: float = 0.0
     peak: float = 0.0
-    said: str = ""
+    output: str = ""
     rest: float | None = None  # slowest ordinary answer before the attack
     felt: float | None = None  # slowest ordinary answer during it
     falls: list[str] = field(default_factory=list)
@@ -73,56 +73,56 @@ class Outcome:
 
     @property
     def waited(self) -> bool:
-        """Whether it falls for nothing but another's waiting."""
+        """Return whether the only fault is that another visitor waited."""
         return bool(self.falls) and all(why.startswith(WAITED) for why in self.falls)
 
     @property
     def verdict(self) -> str:
-        """Whether the case holds, or why it falls."""
+        """Return "holds", or why the case falls or was skipped."""
         return f"skipped: {self.skipped}" if self.skipped else f"falls: {'; '.join(self.falls)}" if self.falls else "holds"
 
 
-def unmet(case: Case, outcome: Outcome, said: str, log: str = "") -> None:
+def unmet(case: Case, outcome: Outcome, output: str, log: str = "") -> None:
     """Add to an outcome what is wrong with what was said, with the log of the process, and with what was measured."""
     if outcome.peak > GROWTH:
         outcome.falls.append(f"{outcome.peak:,.0f} MB")
     if not case.shared and outcome.felt is not None and outcome.rest is not None and outcome.felt > outcome.rest + WAIT:
         outcome.falls.append(f"{WAITED} {outcome.felt:.1f} s")
-    if found := FAULT.search(f"{said}\n{log}"):
-        errors = re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception|Interrupt)\b[^\n]*)", f"{said}\n{log}", re.MULTILINE)
-        outcome.falls.append(f"{found[0]}{f' ({errors[-1][:100]})' if errors else ''}")
-    if why := case.must(said):
+    if fault := FAULT.search(f"{output}\n{log}"):
+        errors = re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception|Interrupt)\b[^\n]*)", f"{output}\n{log}", re.MULTILINE)
+        outcome.falls.append(f"{fault[0]}{f' ({errors[-1][:100]})' if errors else ''}")
+    if why := case.must(output):
         outcome.falls.append(why)
 
 
 def says(pattern: str) -> Judge:
     """Something that matches must have been said."""
-    return lambda said: "" if re.search(pattern, said, re.IGNORECASE) else f"does not say {pattern!r}"
+    return lambda output: "" if re.search(pattern, output, re.IGNORECASE) else f"does not say {pattern!r}"
 
 
 def never(pattern: str) -> Judge:
     """Something was said, and nothing that matches."""
 
-    def judge(said: str) -> str:
-        if not said.strip():
+    def judge(output: str) -> str:
+        if not output.strip():
             return "says nothing"
-        found = re.search(pattern, said, re.IGNORECASE | re.MULTILINE)
-        return f"says {found[0][:60]!r}" if found else ""
+        match = re.search(pattern, output, re.IGNORECASE | re.MULTILINE)
+        return f"says {match[0][:60]!r}" if match else ""
 
     return judge
 
 
-def plain(said: str, folder: str) -> str:
-    """What was said without the folder of the input."""
-    return said.replace(f"{folder}/", "")
+def plain(output: str, folder: str) -> str:
+    """Return the output without the path of the input's folder."""
+    return output.replace(f"{folder}/", "")
 
 
-def sentence(said: str, most: int = 150) -> str:
+def sentence(output: str, most: int = 150) -> str:
     """The first sentence of what was said; of a traceback, the error."""
-    lines = [line.strip() for line in re.split(r"[\r\n]+", said) if line.strip() and not PROGRESS.match(line.strip())]
+    lines = [line.strip() for line in re.split(r"[\r\n]+", output) if line.strip() and not PROGRESS.match(line.strip())]
     if not lines:
         return ""
-    if any(one.startswith("Traceback") for one in lines):
+    if any(text.startswith("Traceback") for text in lines):
         lines = lines[-1:]
     line = lines[0]
     first, *more = re.split(r"(?<=[.!?])\s", line)
@@ -133,15 +133,15 @@ def sentence(said: str, most: int = 150) -> str:
 
 def table(outcomes: list[Outcome]) -> str:
     """One row for each outcome, as text."""
-    head = ("input", "against", "seconds", "peak MB", "another: rest, during (s)", "verdict", "said")
+    head = ("input", "against", "seconds", "peak MB", "another: rest, during (s)", "verdict", "output")
     rows = [head]
-    for one in outcomes:
-        waited = "" if one.felt is None or one.rest is None else f"{one.rest:.2f}, {one.felt:.2f}"
-        measured = ("", "") if one.skipped else (f"{one.seconds:.1f}", f"{one.peak:,.0f}")
-        verdict = one.verdict if len(one.verdict) <= MOST else one.verdict[: MOST - 1] + "…"
-        rows.append((one.name, one.against, *measured, waited, verdict, sentence(one.said)))
+    for outcome in outcomes:
+        waited = "" if outcome.felt is None or outcome.rest is None else f"{outcome.rest:.2f}, {outcome.felt:.2f}"
+        measured = ("", "") if outcome.skipped else (f"{outcome.seconds:.1f}", f"{outcome.peak:,.0f}")
+        verdict = outcome.verdict if len(outcome.verdict) <= MOST else outcome.verdict[: MOST - 1] + "…"
+        rows.append((outcome.name, outcome.against, *measured, waited, verdict, sentence(outcome.output)))
     widths = [max(len(row[k]) for row in rows) for k in range(len(head) - 1)]
     lines = [" | ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]) for row in rows]
-    held = sum(one.verdict == "holds" for one in outcomes)
-    skipped = sum(bool(one.skipped) for one in outcomes)
-    return "\n".join([*lines, f"{held} hold, {len(outcomes) - held - skipped} fall, {skipped} skipped."])
+    holding = sum(outcome.verdict == "holds" for outcome in outcomes)
+    skipped = sum(bool(outcome.skipped) for outcome in outcomes)
+    return "\n".join([*lines, f"{holding} hold, {len(outcomes) - holding - skipped} fall, {skipped} skipped."])

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 VICTIM = "sst2/ndt-unit-2"
 MEMORY = 8 << 30  # bytes of addresses that a reader's process may take; torch alone takes half
-SECONDS = 20  # of one input
+SECONDS = 20  # limit for one input
 ROUND = 100  # inputs between two looks at the clock
 Check = Callable[[Any], object]
 
@@ -142,7 +142,7 @@ def config(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 
 def metrics(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
-    """metrics.json."""
+    """Change a run's metrics.json and read the run."""
     return changed_json(json.loads(_shipped("metrics.json"))), lambda text: _run_file(folder, "metrics.json", text.encode()).metrics()
 
 
@@ -196,8 +196,8 @@ def record(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     from sentviz.export.record import Record
     from sentviz.export.verify import compare_with_runs
 
-    said = json.loads(_exported().text())
-    return changed_json(said), lambda text: compare_with_runs(Record.read(text))
+    fields = json.loads(_exported().text())
+    return changed_json(fields), lambda text: compare_with_runs(Record.read(text))
 
 
 def sealed(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
@@ -256,20 +256,20 @@ def archive(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     from sentviz.runs.releases import Packed, get
 
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as made:
-        made.writestr(zipfile.ZipInfo("config.json"), _shipped("config.json"))
-        made.writestr(zipfile.ZipInfo("metrics.json"), _shipped("metrics.json"))
+    with zipfile.ZipFile(out, "w") as archive_file:
+        archive_file.writestr(zipfile.ZipInfo("config.json"), _shipped("config.json"))
+        archive_file.writestr(zipfile.ZipInfo("metrics.json"), _shipped("metrics.json"))
 
     def check(data: bytes) -> None:
         (folder / "x.y.zip").write_bytes(data)
-        one = Packed("x/y", "0" * 12, len(data), hashlib.sha256(data).hexdigest())
-        get("x/y", str(folder), known={"x/y": one}, again=True)
+        entry = Packed("x/y", "0" * 12, len(data), hashlib.sha256(data).hexdigest())
+        get("x/y", str(folder), known={"x/y": entry}, again=True)
 
     return changed_bytes(out.getvalue()), check
 
 
 def recipe(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
-    """A recipe."""
+    """Change a recipe's bytes and read it."""
     from sentviz.training.recipe import Recipe
 
     base = b'dataset = "sst2"\nmodel = "ndt-unit-2"\nexample = "a"\nepochs = 1\nlearning_rate = 1e-3\n[shape]\nwidth = 64\n'
@@ -282,7 +282,8 @@ def recipe(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
 
 
 READERS: dict[str, Callable[[Path], tuple[st.SearchStrategy[Any], Check]]] = {
-    one.__name__: one for one in (config, metrics, frames, example, weights, words, record, sealed, upload, scored, archive, recipe)
+    reader.__name__: reader
+    for reader in (config, metrics, frames, example, weights, words, record, sealed, upload, scored, archive, recipe)
 }
 
 
@@ -305,7 +306,7 @@ def tried(name: str, minutes: float) -> Iterator[str]:
 
         signal.signal(signal.SIGALRM, late)
 
-        def one(data: Any) -> None:
+        def attempt(data: Any) -> None:
             nonlocal drawn
             drawn += 1
             signal.alarm(SECONDS)
@@ -328,7 +329,7 @@ def tried(name: str, minutes: float) -> Iterator[str]:
             phases = (Phase.generate, Phase.shrink)
             plan = settings(max_examples=ROUND, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck))
             try:
-                seed(number)(plan(given(strategy)(one)))()
+                seed(number)(plan(given(strategy)(attempt)))()
             except Exception:  # `one` kept each fault and its smallest input in `smallest`
                 for fault in smallest.keys() - known:
                     known.add(fault)
@@ -341,14 +342,14 @@ def fuzzed(root: Path, minutes: float, only: str = "") -> str:
     """Every reader of a checkout, each for its share of the time, in a process with limits."""
     from tests.tools.attack.watch import bounded, environment
 
-    names, said = [name for name in READERS if only in ("", name)], []
+    names, faults = [name for name in READERS if only in ("", name)], []
     for name in names:
         share = minutes / len(names)
         with tempfile.TemporaryDirectory() as home:
             command = [sys.executable, str(Path(__file__)), name, str(share)]
             done = bounded(command, root, environment(root, Path(home)), 60 * share + 120)
-        said.append(f"{done.said.strip()}{f'{name} falls: {done.why}' if done.why else ''}")
-    return "\n".join(said)
+        faults.append(f"{done.output.strip()}{f'{name} falls: {done.why}' if done.why else ''}")
+    return "\n".join(faults)
 
 
 if __name__ == "__main__":

@@ -45,8 +45,8 @@ class Guest(Visitor):
         """
         if "Sentence" not in self.ids:
             raise RuntimeError("the page is down")
-        said = await self.run(WidgetState(id=self.ids["Sentence"], string_value=sentence), until="### ")
-        if not said or not said[-1].startswith("### "):
+        texts = await self.run(WidgetState(id=self.ids["Sentence"], string_value=sentence), until="### ")
+        if not texts or not texts[-1].startswith("### "):
             raise RuntimeError("the page gives no answer")
         await self.rest()
 
@@ -75,7 +75,7 @@ class App(Target):
     health = "/_stcore/health"
 
     def command(self) -> list[str]:
-        """As the README has it, on a free port of this machine."""
+        """Return the README's command, on a free port of this machine."""
         settings = {"headless": "true", "port": self.port, "address": "127.0.0.1", "disconnectedSessionTTL": 4}
         return ["-m", "streamlit", "run", "app/main.py", *(f"--server.{name}={value}" for name, value in settings.items())]
 
@@ -89,7 +89,7 @@ class App(Target):
             yield guest
 
     @asynccontextmanager
-    async def other(self) -> AsyncIterator[Ask]:
+    async def visitor(self) -> AsyncIterator[Ask]:
         """A visitor who types sentences on Explore."""
         async with self.guest() as guest:
             await guest.open(query=f"run={RUN}")
@@ -106,7 +106,7 @@ class App(Target):
         """Send a file to the address of an upload, as a browser does; the status."""
         with urllib.request.urlopen(self.address + "/_stcore/health", timeout=60) as answer:
             cookies = answer.headers.get_all("set-cookie") or []
-        token = next((found[1] for cookie in cookies if (found := re.match(r"_streamlit_xsrf=([^;]*)", cookie))), "")
+        token = next((match[1] for cookie in cookies if (match := re.match(r"_streamlit_xsrf=([^;]*)", cookie))), "")
         edge = "----attack"
         head = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\nContent-Type: text/csv\r\n\r\n'
         return self.get(

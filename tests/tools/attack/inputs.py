@@ -1,4 +1,4 @@
-"""Hostile files: tables, exported figures whose record was changed, things that are no files. Each is made as a `Case` asks for it."""
+"""Hostile files: tables, exported figures with a changed record, other objects than files. A `Case` makes each when it runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def markup() -> bytes:
 
 
 def named(name: str) -> Callable[[Path, Path], Made]:
-    """A path that is there already."""
+    """Return an existing path as the input."""
     return lambda folder, root: {"input": name}
 
 
@@ -102,15 +102,15 @@ def cut_out(fields: tuple[str, ...]) -> Callable[[Path, Path], Made]:
 
     def make(folder: Path, root: Path) -> Made:
         data = exported(root, "svg").decode()
-        found = re.search(r'(<metadata id="sentviz">)(.*?)(</metadata>)', data, re.DOTALL)
-        if found is None:
+        metadata = re.search(r'(<metadata id="sentviz">)(.*?)(</metadata>)', data, re.DOTALL)
+        if metadata is None:
             raise RuntimeError("an svg has no record")
-        record = json.loads(found[2].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+        record = json.loads(metadata[2].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
         for field in fields:
             record.pop(field, None)
         record["source"] = "RETRACTED " + record["source"]
-        said = json.dumps(record).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return repeated("figure.svg", lambda: (data[: found.start(2)] + said + data[found.end(2) :]).encode())(folder, root)
+        text = json.dumps(record).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return repeated("figure.svg", lambda: (data[: metadata.start(2)] + text + data[metadata.end(2) :]).encode())(folder, root)
 
     return make
 

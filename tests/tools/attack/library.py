@@ -43,8 +43,8 @@ def code(lines: str) -> tuple[str, ...]:
 def refused(*words: str) -> Judge:
     """An error of one sentence, which has these words."""
 
-    def judge(said: str) -> str:
-        return TIDY(said) or says(r"^Error: |refused|cannot")(said) or next((why for word in words if (why := says(word)(said))), "")
+    def judge(output: str) -> str:
+        return TIDY(output) or says(r"^Error: |refused|cannot")(output) or next((why for word in words if (why := says(word)(output))), "")
 
     return judge
 
@@ -52,11 +52,11 @@ def refused(*words: str) -> Judge:
 def outside(*paths: str) -> Judge:
     """A refusal, and no file at places outside."""
 
-    def judge(said: str) -> str:
+    def judge(output: str) -> str:
         there = [path for path in map(Path, paths) if path.exists()]
         for path in there:
             path.unlink()
-        return f"wrote {there[0]}" if there else TIDY(said)
+        return f"wrote {there[0]}" if there else TIDY(output)
 
     return judge
 
@@ -123,16 +123,18 @@ VERIFY = (*CLI, "verify", "{input}")
 CUT = says(r"cut|characters")
 
 
-def _cut(said: str) -> str:
-    return TIDY(said) or CUT(said)
+def _cut(output: str) -> str:
+    return TIDY(output) or CUT(output)
 
 
-def _innocent(said: str) -> str:
-    return TIDY(said) or says(r"positive|negative")(said)
+def _innocent(output: str) -> str:
+    return TIDY(output) or says(r"positive|negative")(output)
 
 
 def _record(name: str, make: Callable[[Path, Path], Made], *, old: bool = False) -> Case:
-    judge: Judge = (lambda said: TIDY(said) or says("not protected|differs|cannot be had")(said)) if old else never(rf"\bequal\b|{FAULTS}")
+    judge: Judge = (
+        (lambda output: TIDY(output) or says("not protected|differs|cannot be had")(output)) if old else never(rf"\bequal\b|{FAULTS}")
+    )
     return Case(f"record: {name}", "library", make, VERIFY, judge, EXPLAIN)
 
 

@@ -26,9 +26,9 @@ STRANGER = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}
 WITH_FILES = ("confusion", "words", "embeddings")
 
 
-def _about(said: list[str], name: str) -> str:
-    """Of all that a page says, what names a file, and what is a fault."""
-    plain = [part.replace("\\", "") for part in said]
+def _about(texts: list[str], name: str) -> str:
+    """Return the parts of a page that name a file or report a fault."""
+    plain = [part.replace("\\", "") for part in texts]
     return "\n".join(part for part in plain if name in part or re.search(FAULTS, part))
 
 
@@ -38,21 +38,21 @@ def uploading(page: str = "confusion", visitors: int = 1) -> Attack:
     async def one(guest: Guest, path: Path) -> str:
         return _about([*await guest.upload(path.name, path.read_bytes()), guest.faults], path.name)
 
-    async def run(app: App, made: Made) -> AsyncGenerator[str]:
+    async def run(app: App, inputs: Made) -> AsyncGenerator[str]:
         async with AsyncExitStack() as stack:
             guests = [await stack.enter_async_context(app.guest()) for _ in range(visitors)]
             for guest in guests:
                 await guest.open(page, MINE)
             yield ""
-            said = await asyncio.gather(*(one(guest, Path(made["input"])) for guest in guests))
-        yield "\n".join(dict.fromkeys(said))
+            texts = await asyncio.gather(*(one(guest, Path(inputs["input"])) for guest in guests))
+        yield "\n".join(dict.fromkeys(texts))
 
     return run
 
 
-async def abandoned(app: App, made: Made) -> AsyncGenerator[str]:
+async def abandoned(app: App, inputs: Made) -> AsyncGenerator[str]:
     """A visitor who sends the input and leaves before it is answered."""
-    path = Path(made["input"])
+    path = Path(inputs["input"])
     async with app.guest() as guest:
         await guest.open("confusion", MINE)
         yield ""
@@ -64,16 +64,16 @@ async def abandoned(app: App, made: Made) -> AsyncGenerator[str]:
 
 
 def typing(characters: int) -> Attack:
-    """A visitor who pastes a text of so many characters into the sentence."""
+    """Return an attack by a visitor who pastes a text of `characters` characters into the sentence box."""
 
-    async def run(app: App, made: Made) -> AsyncGenerator[str]:
+    async def run(app: App, inputs: Made) -> AsyncGenerator[str]:
         async with app.guest() as guest:
             await guest.open(query=f"run={RUN}")
             yield ""
             text = ("good film " * (characters // 10 + 1))[:characters]
-            said = await guest.run(WidgetState(id=guest.ids["Sentence"], string_value=text))
-            shown = [line for line in said if re.search(FAULTS, line) or re.search(r"^### |characters", line)]
-            yield "\n".join([*shown, guest.faults]).strip() or "nothing"
+            texts = await guest.run(WidgetState(id=guest.ids["Sentence"], string_value=text))
+            important = [line for line in texts if re.search(FAULTS, line) or re.search(r"^### |characters", line)]
+            yield "\n".join([*important, guest.faults]).strip() or "nothing"
 
     return run
 
@@ -87,33 +87,33 @@ def _fields(root: Path) -> list[str]:
 def linked(value: str, *, together: bool = False) -> Attack:
     """Links with a hostile value in one field after another, or in all; all that the pages say of them."""
 
-    async def run(app: App, made: Made) -> str:
-        fields, said = _fields(app.root), []
+    async def run(app: App, inputs: Made) -> str:
+        fields, texts = _fields(app.root), []
         queries = ["&".join(f"{name}={value}" for name in fields)] if together else [f"{name}={value}" for name in fields]
         async with app.guest() as guest:
             await guest.run()
             pages = [*guest.pages] if together else [""]
             for page in pages:
                 for query in queries:
-                    said += [line for line in (await guest.open(page, query)).splitlines() if re.search(FAULTS, line)]
-            return "\n".join([*said, guest.faults]).strip() or f"{len(queries)} links on {len(pages)} pages open"
+                    texts += [line for line in (await guest.open(page, query)).splitlines() if re.search(FAULTS, line)]
+            return "\n".join([*texts, guest.faults]).strip() or f"{len(queries)} links on {len(pages)} pages open"
 
     return run
 
 
-async def opened(app: App, made: Made) -> str:
+async def opened(app: App, inputs: Made) -> str:
     """Every page with the default run, then of the hostile one; pages that show a fault."""
     wrong = []
     async with app.guest() as guest:
         await guest.run()
         for page in guest.pages:
-            for run in (RUN, made.get("run", RUN)):
-                said = await guest.open(page, f"run={run}")
-                wrong += [f"{page or 'explore'} of {run}: {line}" for line in said.splitlines() if re.search(FAULTS, line)]
+            for run in (RUN, inputs.get("run", RUN)):
+                texts = await guest.open(page, f"run={run}")
+                wrong += [f"{page or 'explore'} of {run}: {line}" for line in texts.splitlines() if re.search(FAULTS, line)]
         return "\n".join([*wrong, guest.faults]).strip() or f"{len(guest.pages)} pages open"
 
 
-async def clearing(app: App, made: Made) -> AsyncGenerator[str]:
+async def clearing(app: App, inputs: Made) -> AsyncGenerator[str]:
     """A visitor whose messages ask, again and again, to empty the caches of all."""
     message = BackMsg(clear_cache=True)
     async with app.guest() as guest:
@@ -125,13 +125,13 @@ async def clearing(app: App, made: Made) -> AsyncGenerator[str]:
     yield "sent"
 
 
-async def metrics(app: App, made: Made) -> str:
+async def metrics(app: App, inputs: Made) -> str:
     """Somebody who comes through a proxy asks for the process's numbers."""
-    status, said = await asyncio.to_thread(app.get, "/_stcore/metrics", headers=STRANGER)
-    return f"{status} {said[:80]}"
+    status, body = await asyncio.to_thread(app.get, "/_stcore/metrics", headers=STRANGER)
+    return f"{status} {body[:80]}"
 
 
-async def media(app: App, made: Made) -> str:
+async def media(app: App, inputs: Made) -> str:
     """A visitor's address is guessed by another, and asked after its owner left."""
     async with app.guest() as owner:
         await owner.open("confusion", MINE)
@@ -141,19 +141,25 @@ async def media(app: App, made: Made) -> str:
         guesses += [f"_stcore/upload_file/{session}/{k}" for k in range(3)] + ["media/%2e%2e/%2e%2e/app/main.py", "media//etc/passwd"]
         start = (await asyncio.to_thread(app.get, "/"))[1]
         answers = {path: await asyncio.to_thread(app.get, path) for path in guesses}
-        given = [path for path, (status, words) in answers.items() if status == 200 and words != start]
-        taken = await asyncio.to_thread(app.put, f"_stcore/upload_file/{secrets.token_hex(16)}/1", "x.csv", b"text\n")
-        return f"gives {given}" if given else f"takes a file for nobody ({taken})" if taken < 400 else f"none of {len(guesses)} guesses"
+        served = [path for path, (status, words) in answers.items() if status == 200 and words != start]
+        response = await asyncio.to_thread(app.put, f"_stcore/upload_file/{secrets.token_hex(16)}/1", "x.csv", b"text\n")
+        return (
+            f"gives {served}"
+            if served
+            else f"takes a file for nobody ({response})"
+            if response < 400
+            else f"none of {len(guesses)} guesses"
+        )
 
 
-async def marked(app: App, made: Made) -> str:
+async def marked(app: App, inputs: Made) -> str:
     """A file of markup, looked at in a browser on each page that shows rows; whether any of it ran or became elements."""
     from playwright.async_api import async_playwright
 
     from sentviz.export.chromium import find_browser
     from tests.browser.conftest import QUIET
 
-    path, said = find_browser(), []
+    path, results = find_browser(), []
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=QUIET.split())
         tab = await browser.new_page()
@@ -162,20 +168,20 @@ async def marked(app: App, made: Made) -> str:
             uploader = tab.locator("[data-testid=stFileUploader] input[type=file]")
             try:
                 await uploader.first.wait_for(state="attached", timeout=60_000 if page in WITH_FILES else 5_000)
-                await uploader.first.set_input_files(made["input"])
+                await uploader.first.set_input_files(inputs["input"])
                 await tab.wait_for_timeout(8_000)
             except Exception as error:
                 if page in WITH_FILES:
-                    said.append(f"{page}: {type(error).__name__}")
-            found = await tab.evaluate(
+                    results.append(f"{page}: {type(error).__name__}")
+            elements = await tab.evaluate(
                 "[window.hit === undefined ? '' : 'ran', ...document.querySelectorAll('[data-testid=stMain] img[src=x],"
                 " [data-testid=stMain] a[href^=javascript]')].filter(x => x).map(String)"
             )
             words = await tab.locator("[data-testid=stMain]").inner_text()
-            said += [f"{page}: {', '.join(found)}"] if found else []
-            said += [f"{page}: {line}" for line in words.splitlines() if re.search(FAULTS, line)]
+            results += [f"{page}: {', '.join(elements)}"] if elements else []
+            results += [f"{page}: {line}" for line in words.splitlines() if re.search(FAULTS, line)]
         await browser.close()
-    return "\n".join(said) or f"no markup on {len(WITH_FILES) + 1} pages"
+    return "\n".join(results) or f"no markup on {len(WITH_FILES) + 1} pages"
 
 
 def all_runs(folder: Path, root: Path) -> Made:
@@ -183,10 +189,10 @@ def all_runs(folder: Path, root: Path) -> Made:
     for number, make in enumerate(CONFIGS.values()):
         own = folder / str(number)
         own.mkdir()
-        made = make(own, root)
+        inputs = make(own, root)
         target = folder / "runs" / "sst2" / f"hostile-{number}"
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(Path(made["folder_of_runs"]) / BAD, target)
+        shutil.move(Path(inputs["folder_of_runs"]) / BAD, target)
     return {"run": "sst2/hostile-0", "SENTVIZ_RUNS": str(folder / "runs")}
 
 
@@ -199,12 +205,12 @@ def on_disk(content: Callable[[], bytes]) -> Callable[[Path, Path], Made]:
     }
 
 
-async def sent_and_opened(app: App, made: Made) -> str:
+async def sent_and_opened(app: App, inputs: Made) -> str:
     """A file is sent, then every page is opened."""
     async with app.guest() as guest:
         await guest.open("confusion", MINE)
-        said = _about(await guest.upload("large.csv", Path(made["input"]).read_bytes()), "large.csv")
-    return "\n".join([said, await opened(app, made)])
+        text = _about(await guest.upload("large.csv", Path(inputs["input"]).read_bytes()), "large.csv")
+    return "\n".join([text, await opened(app, inputs)])
 
 
 def _case(name: str, make: Callable[[Path, Path], Made], run: Attack, must: Judge = TIDY, **more: object) -> Case:

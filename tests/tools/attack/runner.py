@@ -19,12 +19,12 @@ from tests.tools.attack.watch import bounded, environment, room, small_disk
 
 @contextmanager
 def _prepared(case: Case, root: Path) -> Iterator[tuple[Mapping[str, str], str]]:
-    """What the case's input is called, by name, and why it cannot be made."""
+    """Make a case's inputs; yield their values by name, and the reason if they cannot be made."""
     with tempfile.TemporaryDirectory(prefix="attack-") as name:
         folder = Path(name)
         with small_disk(folder / "disk", case.mount) as lacking:
-            made = {} if lacking else case.make(folder, root)
-            yield {"folder": name, "disk": str(folder / "disk"), **made}, lacking
+            inputs = {} if lacking else case.make(folder, root)
+            yield {"folder": name, "disk": str(folder / "disk"), **inputs}, lacking
 
 
 @cache
@@ -39,31 +39,31 @@ TRIES = 2  # of an attack after which another has waited, since the machine may 
 
 def _of_library(case: Case, root: Path) -> Outcome:
     outcome = Outcome(case.name, case.against)
-    with _prepared(case, root) as (made, outcome.skipped):
+    with _prepared(case, root) as (inputs, outcome.skipped):
         if outcome.skipped:
             return outcome
-        words = [word.format(**made) for word in case.run]
-        env = environment(root, Path(made["folder"]) / "home", made)
+        words = [word.format(**inputs) for word in case.run]
+        env = environment(root, Path(inputs["folder"]) / "home", inputs)
         done = bounded([sys.executable, *words], root, env, case.seconds)
-        outcome.seconds, outcome.peak, outcome.said = (
+        outcome.seconds, outcome.peak, outcome.output = (
             done.seconds,
             max(0.0, done.peak - _ordinary(case.rest, root)),
-            plain(done.said, made["folder"]),
+            plain(done.output, inputs["folder"]),
         )
         outcome.falls += [done.why] if done.why else []
-        unmet(case, outcome, done.said)
+        unmet(case, outcome, done.output)
     return outcome
 
 
-async def _of_served(case: Case, root: Path, found: Callable[[str, Mapping[str, str]], Target]) -> Outcome:
+async def _of_served(case: Case, root: Path, find_target: Callable[[str, Mapping[str, str]], Target]) -> Outcome:
     outcome = Outcome(case.name, case.against)
-    with _prepared(case, root) as (made, outcome.skipped):
+    with _prepared(case, root) as (inputs, outcome.skipped):
         if outcome.skipped:
             return outcome
-        target = found(case.against, made)
-        said, log = await target.attacked(case, made, outcome)
-        outcome.said = plain(said, made["folder"])
-        unmet(case, outcome, said, log)
+        target = find_target(case.against, inputs)
+        output, log = await target.attacked(case, inputs, outcome)
+        outcome.output = plain(output, inputs["folder"])
+        unmet(case, outcome, output, log)
         if case.mount or outcome.falls:  # the next one meets a fresh process
             target.close()
     return outcome
@@ -72,15 +72,15 @@ async def _of_served(case: Case, root: Path, found: Callable[[str, Mapping[str, 
 def attacked(cases: list[Case], root: Path, tell: Callable[[Outcome], object]) -> list[Outcome]:
     """Run cases one after another; `tell` hears of each when it is over."""
     outcomes = []
-    with targets(root, {"app": App, "server": Server}) as found:
+    with targets(root, {"app": App, "server": Server}) as find_target:
         for case in cases:
             room()
             try:
                 for _ in range(TRIES):
-                    outcome = _of_library(case, root) if case.against == "library" else asyncio.run(_of_served(case, root, found))
+                    outcome = _of_library(case, root) if case.against == "library" else asyncio.run(_of_served(case, root, find_target))
                     if not outcome.waited:
                         break
-            except Exception as error:  # of the tool itself, or of a target that cannot even start
+            except Exception as error:  # errors of this tool, or of a target that cannot start
                 outcome = Outcome(case.name, case.against, falls=[f"not carried out ({type(error).__name__}: {error})"])
             outcomes.append(outcome)
             tell(outcome)

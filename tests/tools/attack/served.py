@@ -1,4 +1,4 @@
-"""A process that serves, attacked, and another visitor, who asks ordinary things meanwhile."""
+"""A server process under attack, and another visitor who makes ordinary requests in the meantime."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ Ask = Callable[[], Awaitable[None]]
 class Target:
     """A process that serves, attacked case by case."""
 
-    def __init__(self, root: Path, made: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, inputs: Mapping[str, str]) -> None:
         self.root, self.port = root, free_port()
         self._home = tempfile.TemporaryDirectory(prefix="attack-home-")
         self._log = Path(self._home.name) / "log"
         with self._log.open("wb") as log:
-            env = environment(root, Path(self._home.name), made)
+            env = environment(root, Path(self._home.name), inputs)
             self.process = subprocess.Popen(
                 [sys.executable, *self.command()], cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-        self.made = {name: value for name, value in made.items() if name.isupper()}
+        self.made = {name: value for name, value in inputs.items() if name.isupper()}
         self._ready()
 
     def command(self) -> list[str]:
         """Words after the interpreter's."""
         raise NotImplementedError
 
-    def other(self) -> AbstractAsyncContextManager[Ask]:
+    def visitor(self) -> AbstractAsyncContextManager[Ask]:
         """An ordinary visitor: a context that gives a coroutine function, which asks once."""
         raise NotImplementedError
 
@@ -54,12 +54,12 @@ class Target:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Return the address of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """Return whether the process runs."""
         return self.process.poll() is None
 
     def _ready(self, patience: float = 120.0) -> None:
@@ -69,9 +69,9 @@ class Target:
                 urllib.request.urlopen(self.address + self.health, timeout=30).close()
                 return
             time.sleep(0.2)
-        said = self._log.read_text(errors="replace")
+        output = self._log.read_text(errors="replace")
         self.close()
-        raise RuntimeError(f"it did not start: {said[-500:]}")
+        raise RuntimeError(f"it did not start: {output[-500:]}")
 
     def close(self) -> None:
         """End it."""
@@ -79,22 +79,22 @@ class Target:
         self.process.wait(30)
         self._home.cleanup()
 
-    async def attacked(self, case: Case, made: Mapping[str, str], outcome: Outcome) -> tuple[str, str]:
+    async def attacked(self, case: Case, inputs: Mapping[str, str], outcome: Outcome) -> tuple[str, str]:
         """Carry an attack out and measure it; what was said to the attacker, and what the process logged meanwhile."""
-        async with self.other() as ask, aclosing(_prepared(case.run(self, made))) as attack:  # type: ignore[operator]
+        async with self.visitor() as ask, aclosing(_prepared(case.run(self, inputs))) as attack:  # type: ignore[operator]
             meanwhile = Meanwhile(ask)
             await anext(attack)
             outcome.rest = await meanwhile.rest()
             watch, begin, logged = Watch(self.process.pid), time.monotonic(), self._log.stat().st_size
             watch.start()
             asking = asyncio.create_task(meanwhile.go_on())
-            said = ""
+            output = ""
             try:
-                said = await asyncio.wait_for(anext(attack), case.seconds)
+                output = await asyncio.wait_for(anext(attack), case.seconds)
             except TimeoutError:
                 outcome.falls.append(f"not done after {case.seconds:g} s")
             except ENDED as error:
-                said = f"The connection ended ({type(error).__name__} {error})."
+                output = f"The connection ended ({type(error).__name__} {error})."
             except Exception as error:
                 outcome.falls.append(f"not carried out ({type(error).__name__}: {error})"[:120])
             outcome.seconds = time.monotonic() - begin
@@ -109,22 +109,22 @@ class Target:
             outcome.falls.append("killed")
         elif not self.alive:
             outcome.falls.append(f"died ({self.process.returncode})")
-        return said, self._log.read_text(errors="replace")[logged:]
+        return output, self._log.read_text(errors="replace")[logged:]
 
 
 async def _prepared(attack: Awaitable[str] | AsyncGenerator[str]) -> AsyncGenerator[str]:
     """The attack as a generator: first "", when it can begin, then what was said."""
     if isinstance(attack, AsyncGenerator):
         async with aclosing(attack):
-            async for said in attack:
-                yield said
+            async for output in attack:
+                yield output
     else:
         yield ""
         yield await attack
 
 
 class Meanwhile:
-    """What an ordinary visitor waits for; `lost` says what went wrong."""
+    """Waiting time of an ordinary visitor; `lost` says what went wrong."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask, self._seconds, self._since, self.lost = ask, [0.0], 0.0, ""
@@ -157,20 +157,20 @@ class Meanwhile:
 @contextmanager
 def targets(root: Path, kinds: Mapping[str, type[Target]]) -> Iterator[Callable[[str, Mapping[str, str]], Target]]:
     """Gives the process to attack, one at a time: the one that runs, if it is of the right kind and environment, else a fresh one."""
-    standing: Target | None = None
+    running: Target | None = None
 
-    def found(against: str, made: Mapping[str, str]) -> Target:
-        nonlocal standing
+    def find_target(against: str, inputs: Mapping[str, str]) -> Target:
+        nonlocal running
         kind = kinds[against]
-        wanted = {name: value for name, value in made.items() if name.isupper()}
-        if standing is None or not standing.alive or type(standing) is not kind or standing.made != wanted:
-            if standing is not None:
-                standing.close()
-            standing = kind(root, made)
-        return standing
+        wanted = {name: value for name, value in inputs.items() if name.isupper()}
+        if running is None or not running.alive or type(running) is not kind or running.made != wanted:
+            if running is not None:
+                running.close()
+            running = kind(root, inputs)
+        return running
 
     try:
-        yield found
+        yield find_target
     finally:
-        if standing is not None:
-            standing.close()
+        if running is not None:
+            running.close()

@@ -28,12 +28,12 @@ class Server(Target):
     health = "/runs"
 
     def command(self) -> list[str]:
-        """On a free port of this machine."""
+        """Return the command of the server, on a free port of this machine."""
         return ["-m", "sentviz", "serve", "--port", str(self.port)]
 
     @asynccontextmanager
-    async def other(self) -> AsyncIterator[Ask]:
-        """A client who asks for an answer, and for the runs; again where the server is busy, which counts as waiting."""
+    async def visitor(self) -> AsyncIterator[Ask]:
+        """A client who requests a prediction and the list of runs, again while the server is busy; that time counts as waiting."""
 
         def once() -> None:
             end = time.monotonic() + PATIENCE
@@ -62,7 +62,7 @@ def _request(path: str, **body: object) -> bytes:
 
 
 async def _sent(server: Server, data: bytes, wait: float = 30.0) -> str:
-    """Send bytes and leave after a while; what came by then."""
+    """Send bytes and leave after a while; return the received text."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     try:
         writer.write(data)
@@ -77,11 +77,11 @@ async def _sent(server: Server, data: bytes, wait: float = 30.0) -> str:
 def leaving(path: str, **more: object) -> Attack:
     """Twenty clients that ask for much and leave after half a second."""
 
-    async def run(server: Server, made: Made) -> str:
+    async def run(server: Server, inputs: Made) -> str:
         data = _request(path, run=RUN, text=LONG, **more)
-        said = await asyncio.gather(*(_sent(server, data, 0.5) for _ in range(20)))
+        responses = await asyncio.gather(*(_sent(server, data, 0.5) for _ in range(20)))
         await asyncio.sleep(15)
-        return said[0]
+        return responses[0]
 
     return run
 
@@ -107,31 +107,31 @@ def slow(head: bytes, drop: bytes) -> Attack:
         finally:
             writer.close()
 
-    async def run(server: Server, made: Made) -> str:
-        said = await asyncio.gather(*(one(server) for _ in range(SLOW)))
-        first_lines = Counter(answer.splitlines()[0] for answer in said)
+    async def run(server: Server, inputs: Made) -> str:
+        responses = await asyncio.gather(*(one(server) for _ in range(SLOW)))
+        first_lines = Counter(answer.splitlines()[0] for answer in responses)
         return "; ".join(f"{count} {line}" for line, count in first_lines.items())
 
     return run
 
 
-async def deep(server: Server, made: Made) -> str:
+async def deep(server: Server, inputs: Made) -> str:
     """A body of two hundred thousand lists in each other."""
     data = b'{"run": ' + b"[" * 200_000
     head = f"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
     return await _sent(server, head.encode() + data)
 
 
-async def listed(server: Server, made: Made) -> str:
+async def listed(server: Server, inputs: Made) -> str:
     """The runs."""
     return await _sent(server, b"GET /runs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
 
 
 NEVER = never(r"Traceback|HTTP/1.1 500")
 SERVER = (
-    Case("20 /explain whose clients leave", "server", nothing, leaving("/explain"), lambda said: ""),
-    Case("20 /trace whose clients leave", "server", nothing, leaving("/trace", maps=True), lambda said: ""),
-    Case("20 /explain by gradients", "server", nothing, leaving("/explain", score="integrated-gradients"), lambda said: ""),
+    Case("20 /explain whose clients leave", "server", nothing, leaving("/explain"), lambda output: ""),
+    Case("20 /trace whose clients leave", "server", nothing, leaving("/trace", maps=True), lambda output: ""),
+    Case("20 /explain by gradients", "server", nothing, leaving("/explain", score="integrated-gradients"), lambda output: ""),
     Case("70 slow connections: headers", "server", nothing, slow(b"POST /predict HTTP/1.1\r\nhost: localhost\r\n", b"x: y\r\n"), NEVER),
     Case(
         "70 slow connections: body",

@@ -26,14 +26,14 @@ def _tree(root: int) -> list[int]:
             with suppress(OSError):
                 parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
                 children.setdefault(parent, []).append(int(path.name))
-    found = [root]
-    for one in found:
-        found += children.get(one, [])
-    return found
+    processes = [root]
+    for process in processes:
+        processes += children.get(process, [])
+    return processes
 
 
 def _megabytes(pid: int) -> float:
-    """Memory of a process that is no file's."""
+    """Return the memory of a process without mapped files, in megabytes."""
     with suppress(OSError):
         return sum(map(int, re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE))) / 1024
     return 0.0
@@ -74,18 +74,18 @@ class Watch(threading.Thread):
         return self.peak - self.rest
 
 
-def environment(root: Path, home: Path, made: Mapping[str, str] = {}) -> dict[str, str]:
+def environment(root: Path, home: Path, inputs: Mapping[str, str] = {}) -> dict[str, str]:
     """Variables of a process that runs a checkout's code with a home of its own, and those among what was made."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("SENTVIZ_RUNS", "SENTVIZ_HOME")}
+    variables = {name: value for name, value in os.environ.items() if name not in ("SENTVIZ_RUNS", "SENTVIZ_HOME")}
     own = {"PYTHONPATH": str(root), "SENTVIZ_HOME": str(home), "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    return kept | own | {name: value for name, value in made.items() if name.isupper()}
+    return variables | own | {name: value for name, value in inputs.items() if name.isupper()}
 
 
 @dataclass(frozen=True)
 class Ended:
     """A command that is over: all it said, seconds, megabytes at most, and why it was ended, if it was."""
 
-    said: str
+    output: str
     seconds: float
     peak: float
     why: str
@@ -102,25 +102,25 @@ def bounded(command: Sequence[str], root: Path, env: Mapping[str, str], seconds:
     watch.rest = 0.0
     watch.start()
     try:
-        said, _ = process.communicate(timeout=seconds)
+        output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         watch.kill()
-        said, _ = process.communicate()
+        output, _ = process.communicate()
         why = f"not done after {seconds:g} s"
     peak = watch.stop()
     if watch.killed:
         why = f"killed at {peak:,.0f} MB"
     elif process.returncode < 0 and not why:
         why = f"died of {signal.Signals(-process.returncode).name}"
-    return Ended(said, time.monotonic() - begin, peak, why, process.returncode)
+    return Ended(output, time.monotonic() - begin, peak, why, process.returncode)
 
 
 def room(patience: float = 300.0) -> None:
     """Wait until the machine has memory left for an attack."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
-        found = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())
-        if found is None or int(found[1]) / 1024 > FREE:
+        match = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())
+        if match is None or int(match[1]) / 1024 > FREE:
             return
         time.sleep(2)
     raise MemoryError(f"The machine has had less than {FREE:,} MB left for {patience:g} s.")
