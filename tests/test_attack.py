@@ -64,7 +64,7 @@ def test_a_command_is_ended_when_it_takes_too_much(tmp_path: Path, monkeypatch: 
     assert "not done" in bounded([sys.executable, "-c", "while True: pass"], tmp_path, os.environ, 1).why
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of processes is read from /proc")
 def test_some_attacks_hold() -> None:
     outcomes = attacked([case for case in CASES if full(case) in QUICK], ROOT, lambda outcome: None)

@@ -404,7 +404,7 @@ def test_the_card_names_the_base(trained: Run, monkeypatch: pytest.MonkeyPatch) 
     assert f"tiny (digest {find_base('tiny').digest}, from nobody/tiny, MIT)" in text and "base_model: nobody/tiny" in text
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_on_a_base_is_written_as_onnx_with_its_table_expanded(trained: Run, tmp_path: Path) -> None:
     """The exported folder holds the tokenizer and answers as the run does, to 1e-4."""
     pytest.importorskip("onnxscript", reason="the extra onnx is not installed")

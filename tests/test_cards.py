@@ -27,7 +27,7 @@ ships = pytest.mark.skipif(not (ROOT / "sst2" / "ndt-unit-2").is_dir(), reason="
 
 
 @pytest.mark.slow
-@of_each([*ASKABLE, *{run.config["data"]["name"]: run for run in SHIPPED if not run.has_weights}.values()])
+@of_each([*ASKABLE, *{run.config["data"]["name"]: run for run in SHIPPED if not run.has_weights}.values()], few=True)
 def test_every_run_has_a_card(run: Run) -> None:
     """The hub's reader takes its head, whose figures are those of metrics.json; all sections, whole tables, licence, digest.
 

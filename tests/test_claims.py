@@ -127,6 +127,7 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
     assert len(everything.get("plotly_chart")) == ledger["name"].nunique()
 
 
+@pytest.mark.exhaustive
 def test_stored_verdicts_are_those_of_the_tests() -> None:
     """What is stored of the runs that ship against every test run anew; other runs are judged, and a damaged store is none."""
     here = study_runs([SHIPPED]).runs

@@ -30,6 +30,7 @@ from sentviz.data.datasets import (
     verify,
 )
 from sentviz.errors import DataMissingError, InputError, SentvizError
+from tests.shipped import often
 
 needs_data = pytest.mark.skipif(not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no folder with the data sets")
 REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
@@ -231,7 +232,7 @@ def test_rows_of_which_cleaning_leaves_nothing_are_in_no_split(root: Path, monke
 
 @pytest.mark.slow
 @needs_data
-@pytest.mark.parametrize("item", REGISTRY, ids=lambda item: item.name)
+@pytest.mark.parametrize("item", often(REGISTRY, info("sst2"), info("twitter_financial")), ids=lambda item: item.name)
 def test_checksums_and_rows(item: DatasetInfo) -> None:
     assert item.available
     verify(item.name)
@@ -241,7 +242,9 @@ def test_checksums_and_rows(item: DatasetInfo) -> None:
 
 @pytest.mark.slow
 @needs_data
-@pytest.mark.parametrize("item", [item for item in REGISTRY if item.cuts], ids=lambda item: item.name)
+@pytest.mark.parametrize(
+    "item", often([item for item in REGISTRY if item.cuts], info("sst2"), info("twitter_financial")), ids=lambda item: item.name
+)
 def test_splits(item: DatasetInfo) -> None:
     splits = {split: load_split(item.name, split) for split in item.splits}
     assert {name: len(split) for name, split in splits.items()} == item.splits
@@ -274,7 +277,7 @@ def mixed(item: DatasetInfo, split: str) -> bool:
 
 
 @needs_data
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_sizes_of_the_papers() -> None:
     assert info("sst2").splits == {"train": 47754, "validation": 10233, "test": 10234, "official_test": 1821}
     assert info("imdb").splits == {"train": 20000, "validation": 5000, "test": 25000}
@@ -282,7 +285,7 @@ def test_sizes_of_the_papers() -> None:
     assert [load_split("nsmc", split).dropped for split in ("train", "validation", "test")] == [5, 5, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_data
 @pytest.mark.parametrize(
     ("name", "split", "expected"),
@@ -315,7 +318,7 @@ def test_lexicons_and_side_tables_keep_their_columns() -> None:
     assert {"id", "rating", "movie_id"} <= set(load_file("nsmc", "meta"))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_data
 def test_a_data_set_made_of_others_has_their_rows() -> None:
     """Two classes of SST-5: the rows of the five in their order, neutral ones left out, the rest by the sign of their label."""
@@ -337,7 +340,7 @@ def test_a_data_set_made_of_others_asks_for_their_files(root: Path) -> None:
 
 
 @needs_data
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_balanced_mixture_has_as_many_of_each_label() -> None:
     """The evenly drawn sources have the same number of rows per label; rows of the split "" and the test half of the templates are in no
     split.

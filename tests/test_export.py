@@ -204,6 +204,7 @@ def test_a_browser_that_does_not_start_is_one_sentence(monkeypatch: pytest.Monke
 
 
 @needs_browser
+@pytest.mark.exhaustive
 def test_many_threads_and_a_running_loop() -> None:
     figures = [probability_bars([f"left{i}", "right"], [0.5, 0.5]) for i in range(6)]
     with ThreadPoolExecutor(3) as pool:
@@ -218,6 +219,7 @@ def test_many_threads_and_a_running_loop() -> None:
 
 @needs_browser
 @pytest.mark.skipif(os.name == "nt", reason="kills a process group")
+@pytest.mark.exhaustive
 def test_a_crashed_browser_is_replaced() -> None:
     figure = probability_bars(["a", "b"], [0.5, 0.5])
     render(figure, "svg")

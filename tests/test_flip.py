@@ -17,6 +17,7 @@ from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.evidence import Edit
 from tests.makers import gated_model, planted_model, small_model, toy_splits
+from tests.shipped import often
 
 TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I say, tender lighthouse"]
 
@@ -82,7 +83,7 @@ def test_planted_reasons_are_found() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", [None, "so it was a tender song, " * 90])
+@pytest.mark.parametrize("pair", often([None, "so it was a tender song, " * 90], None))
 def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Edits of a cut text equal those of a text that is encoded anew for each edit; the reported text is the complete one."""
     model = small_model(3, segments=2) if pair else planted_model(lambda there: 2 * there("warm") - 1)

@@ -114,7 +114,7 @@ class Largest(TorchDispatchMode):
         return out
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_long_document_makes_nothing_of_n_by_n() -> None:
     """6,000 tokens through predict, trace and map: no tensor takes a tenth of one map; without the window one does."""
     n = 6_000

@@ -203,7 +203,7 @@ def test_an_overview_is_the_mean_of_blocks(cells: int) -> None:
     np.testing.assert_allclose(overview, expected, rtol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_ten_thousand_tokens_never_stand_as_a_map() -> None:
     """A model without a length limit to speak of: overview and an exact tile of one head in a fraction of one n x n map."""
     model = small_model(positions="rotary", max_length=20_000, layers=1, width=4, heads=1)

@@ -74,7 +74,7 @@ def run_cell(source: str, scope: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), "cell", "eval"), scope)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, no_browser: None, capsys: pytest.CaptureFixture[str]) -> None:
     """Every cell in order; what it ends with shows itself. Stored without outputs; checks in it that should be true are."""

@@ -28,6 +28,7 @@ from sentviz.serving.onnx.graph import Graph, write
 from sentviz.serving.onnx.session import CARD, SMALL, WHOLE, Session
 from tests import docs
 from tests.makers import randomise, toy_splits, use_toy_data
+from tests.shipped import often
 
 pytestmark = pytest.mark.skipif(
     find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed"
@@ -89,7 +90,7 @@ def texts(of: Network, batch: int, n: int) -> Inputs:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", often(ARCHITECTURES, "mixed, rotary, QK-norm, factor"))
 def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
     """Logits, pooled vectors and maps, of one text and of several, of one token and of the most; without maps by the fast kernels."""
     built = network(name).requires_grad_(False)
@@ -200,7 +201,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(exported: Path, ti
         load(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_that_ships_answers_pairs_alike(tmp_path: Path) -> None:
     """A run of pairs with a lexicon, on pairs of our own, beside its own answers."""
     run = "question_pair/cls-last-scaled"

@@ -65,7 +65,7 @@ def test_tsne_keeps_the_clouds_apart_and_places_new_points_with_their_own(dims: 
     np.testing.assert_allclose(type(read)(**{**vars(read), "fitted": None}).place(x[:1]), first.place(x[:1]), atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_umap_keeps_the_clouds_apart_and_places_new_points_with_their_own() -> None:
     """UMAP from exact neighbours gives the same result twice, also if rows occur many times, and places new points with their own cloud."""
     x, labels = clouds()
@@ -79,7 +79,7 @@ def test_umap_keeps_the_clouds_apart_and_places_new_points_with_their_own() -> N
     assert (own < other_cloud).all()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:Tensorflow")  # said on its first import
 def test_only_one_umap_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fits of two threads never overlap, because umap's compiled parts end the process if two threads enter them."""

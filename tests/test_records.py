@@ -18,6 +18,7 @@ from sentviz.export.verify import verify
 from sentviz.gallery import draw
 from sentviz.papers.studies.export_paper import _write
 from sentviz.papers.studies.made import Table
+from tests.shipped import often
 
 RUN, TEXT = "sst2/ndt-unit-2", "A quiet delight."
 
@@ -72,7 +73,9 @@ def of_paper(folder: Path) -> None:
 BARE = {".csv", ".tex"}  # tables carry no record
 
 
-@pytest.mark.parametrize("write", [exported, styled, sheets, reported, of_notebook, of_paper], ids=lambda write: write.__name__)
+@pytest.mark.parametrize(
+    "write", often([exported, styled, sheets, reported, of_notebook, of_paper], exported, reported), ids=lambda write: write.__name__
+)
 def test_every_file_with_a_figure_is_sealed(write: Callable[[Path], None], tmp_path: Path) -> None:
     """Each holds a sealed record, and so does each of its panels; numbers that the runs here give are equal."""
     write(tmp_path)

@@ -49,7 +49,7 @@ def ways(shelf: Path) -> Iterator[Damage]:
     yield from (damage for damage in damages(shelf, "toy/ndt-unit-2", {}) if damage.sealed)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_field_of_another_type_is_found_where_the_file_is_read(shelf: Path, tiny_run: Path) -> None:
     """Every field of config.json and metrics.json, and every column: refused, or read as if nothing had happened."""
     folder, refused, accepted = shelf / "toy" / "ndt-unit-2", 0, set[str]()
@@ -108,7 +108,7 @@ def test_what_does_not_fit_is_named(tiny_run: Path) -> None:
         fits_metrics(metrics | {"test": metrics["test"] | {"confusion": [[1]]}}, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_no_page_meets_a_traceback_and_no_innocent_run_is_hurt() -> None:
     """A few cells of `python -m tests.tools.damage`, drawn anew by each version of what is tested here."""
     seen = visited(4, seed=len(BROKEN) + len(TABLES))

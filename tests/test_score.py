@@ -292,7 +292,7 @@ def children(pid: int) -> list[int]:
     return pids
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_processes_write_what_one_writes_though_one_is_killed(run: Run, files: Path, tmp_path: Path) -> None:
     """`kill -9` of a worker after the first part: another does its range again, every byte is as of one process."""
     whole = score(run, [files], tmp_path / "whole", text="review", wishes=ALL, rows=5).folder

@@ -40,7 +40,7 @@ def test_no_digest_has_changed() -> None:
 
 
 @pytest.mark.slow
-@of_each(ASKABLE)
+@of_each(ASKABLE, few=True)
 def test_a_model_says_what_is_stored(run: Run) -> None:
     """A shipped model gives its stored trace, its stored logits on our examples, and its predictions on test rows if they are available."""
     from sentviz.models.loading import load
@@ -126,7 +126,7 @@ def test_the_example_is_one_of_our_own_sentences(run: Run) -> None:
 
 
 @pytest.mark.slow
-@of_each(SHIPPED)
+@of_each(SHIPPED, few=True)
 def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
     """Accuracy recomputed from test.parquet equals metrics.json, inside its interval; it holds ids and numbers, and ids name no words."""
     frame, metrics = run.frame("test.parquet"), run.metrics()

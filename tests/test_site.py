@@ -23,7 +23,7 @@ from sentviz.figures.verdicts import VERDICTS
 from sentviz.gallery import FIGURES
 from tests.docs import DOCS, ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 SAMPLE = ("strip", "attention", "particles", "polarity", "confusion", "lambda", "head-grid", "gains")
 LOADING = {
     "script": "src",

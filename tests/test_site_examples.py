@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from sentviz.cli import main
 from tests.docs import DOCS, ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 PAGES = [ROOT / "README.md", *sorted((DOCS / "pages").rglob("*.md"))]
 
 

@@ -189,7 +189,7 @@ def test_words_of_another_language_are_unknown(english: Tagger) -> None:
     assert known(english, ENGLISH_TEXTS[4])[1] == 1 and known(english, "") == (0, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["sst5", "tweeteval_sentiment"])
 def test_english_is_hardly_ever_called_foreign(name: str, english: Tagger) -> None:
     """Fewer than 1 text in 800 of complete data sets is called foreign."""

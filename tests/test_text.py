@@ -374,7 +374,7 @@ def test_import_is_cheap() -> None:
 # ---- real data -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_data
 def test_vocabularies_have_the_published_sizes() -> None:
     from sentviz.data.datasets import load_split

@@ -66,7 +66,7 @@ def test_full_and_sparse_cross_between_the_lengths(times: list[float], wanted: f
     assert lengths == (None if wanted is None else pytest.approx(wanted))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_time_against_length_is_measured() -> None:
     """Every length with both kinds, ratios in their intervals, more rounds for short texts."""
     frame = throughput.growth((64, 400), rounds=1)

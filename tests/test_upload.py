@@ -178,7 +178,7 @@ def test_quotes_that_take_a_sniffer_for_ever_are_read_at_once() -> None:
     assert list(read_table(data, "quotes.csv", Limits(seconds=60))[0].columns) == ["text", "label", "more"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_takes_too_long_or_too_much_is_ended() -> None:
     data = TABLE.to_csv(index=False).encode()
     with pytest.raises(InputError, match=r"takes longer than 0\.01 seconds"):

@@ -123,7 +123,7 @@ def test_threads_share_two_arenas(variable: str, shared: bool) -> None:
     assert (done.stdout.count("<heap nr=") <= 2) == shared
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_visit_and_its_files_go_though_nobody_comes_after(tmp_path: Path) -> None:
     """Looked at from outside until the file is gone; a visit after that is alone."""
     with serving(tmp_path) as address:

@@ -27,6 +27,7 @@ from packaging.utils import canonicalize_name
 from tests.docs import ROOT
 from tests.fresh import leave
 
+pytestmark = pytest.mark.exhaustive
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 BASE = {canonicalize_name(Requirement(requirement).name) for requirement in PROJECT["dependencies"]}
 EXTRAS = {canonicalize_name(Requirement(requirement).name) for many in PROJECT["optional-dependencies"].values() for requirement in many}
@@ -74,7 +75,6 @@ def tops(name: str) -> set[str]:
     return {line.partition(",")[0].partition("/")[0] for line in record.splitlines()} - {"..", "__pycache__"}
 
 
-@pytest.mark.slow
 def test_what_is_imported_is_declared() -> None:
     """Every package that a module of the library or the app names, in a function too, is required as such, by an extra at least."""
     declared, undeclared = set[str](), set[str]()
@@ -102,7 +102,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(name)
 
 
-@pytest.mark.slow
 def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
     """Files of the library and the app, as they are tracked; the settings of the app; the runs that pyproject.toml names, whole."""
     with zipfile.ZipFile(wheel) as archive:
@@ -148,7 +147,6 @@ def environment(home: Path) -> dict[str, str]:
     return variables | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
 
 
-@pytest.mark.slow
 def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) -> None:
     """The first page in an environment of its own, without anything that is not required."""
     done = subprocess.run([installed, "-c", PAGE], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=300)
@@ -158,7 +156,6 @@ def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) ->
     assert str(installed.parents[1]) in messages[0] and str(installed.parents[1]) in messages[-1]
 
 
-@pytest.mark.exhaustive
 def test_every_page_opens_with_what_came_and_nothing_else(installed: Path, tmp_path: Path) -> None:
     """Without data, network and home, every page opens for each run in the wheel, without optional packages."""
     variables = environment(tmp_path)
@@ -189,7 +186,6 @@ def opened(installed: Path, tmp_path: Path) -> Iterator[int]:
         process.communicate(timeout=30)
 
 
-@pytest.mark.slow
 def test_the_command_opens_the_app(opened: int) -> None:
     """The app starts without asking for an e-mail address, with the checkout's settings: its headers, this machine only, no other host."""
     answers = {}

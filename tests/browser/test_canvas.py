@@ -116,6 +116,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str) -> None:
     """Five steps about this sentence; skipped, it stays away and comes back when asked for. Then words, heads and cells by keys."""
     greeted(page, server, seen=False)
@@ -175,6 +176,7 @@ def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str)
     assert "Arrow keys" in str(picture.locator("canvas.map").get_attribute("aria-label"))
 
 
+@pytest.mark.exhaustive
 def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The exported file shows the picture of the page, reacts to the pointer as the page does, and shows hostile words as text."""
     greeted(page, server)

@@ -66,6 +66,7 @@ def test_no_word_is_drawn_over_another(page: Any, server: str, width: int) -> No
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
+@pytest.mark.exhaustive
 def test_the_cloud_as_vectors(page: Any, server: str) -> None:
     """The SVG holds every word as text and no pixels, the PDF holds fonts and no image, the CSV has one line per word."""
     opened(page, server)
@@ -90,6 +91,7 @@ KOREAN = {
 
 
 @pytest.mark.skipif(font_file("sans-serif", "영화") is None, reason="no font of this machine has Hangul (fonts-noto-cjk)")
+@pytest.mark.exhaustive
 def test_korean_words_of_a_file_are_drawn_and_leave_with_their_font(page: Any, server: str, tmp_path: Path) -> None:
     """A visitor's own Korean sentences: Hangul in the cloud, no warning about fonts, and the SVG brings the letters along."""
     file = tmp_path / "mine.csv"

@@ -78,6 +78,7 @@ def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> 
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
     """A click on token 1, at (1, 0), draws its step; a click far from all of the first four points adds a fifth."""
     canvas = opened(page, server, "Playground")
@@ -100,6 +101,7 @@ def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
     page.get_by_text("5 points.").wait_for(timeout=60_000)
 
 
+@pytest.mark.exhaustive
 def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The HTML of the export menu, opened from disk with the network closed, plays to the last layer."""
     opened(page, server, "Playground")
@@ -117,6 +119,7 @@ def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: st
 
 
 @pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+@pytest.mark.exhaustive
 def test_a_typed_review_clusters_and_is_classified(page: Any, server: str) -> None:
     """Type a review, play it to the end, choose a word, remove it: another answer."""
     canvas = opened(page, server, "A review")

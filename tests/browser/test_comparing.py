@@ -43,6 +43,7 @@ def test_a_row_of_the_table_becomes_the_sentence(page: Any, server: str) -> None
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_a_dot_makes_its_phenomenon_the_slice(page: Any, server: str) -> None:
     opened(page, server)
     figure = page.locator(".st-key-figure-phenomena")
@@ -54,6 +55,7 @@ def test_a_dot_makes_its_phenomenon_the_slice(page: Any, server: str) -> None:
     page.get_by_text(re.compile(r"^30 rows: ")).wait_for(timeout=30_000)
 
 
+@pytest.mark.exhaustive
 def test_the_difference_leaves_as_a_file(page: Any, server: str) -> None:
     opened(page, server)
     page.locator(".st-key-figure-map-difference").get_by_role("button", name="Export").click()

@@ -65,6 +65,7 @@ def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_two_runs_and_a_threshold(page: Any, server: str) -> None:
     """A cell of the agreement is a part of the rows too; the slider moves matrix and URL together."""
     page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&versus=sst2%2Fdiff")

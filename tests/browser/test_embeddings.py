@@ -156,6 +156,7 @@ def test_a_click_on_a_point_shows_its_row(page: Any, server: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["pca", "tsne"])
+@pytest.mark.exhaustive
 def test_points_travel_from_layer_to_layer(page: Any, server: str, method: str) -> None:
     """Play: the middles of the two colours move in many small steps, and end where a fresh visit shows them; the link keeps the layer."""
     opened(page, server, f"?over=demo&method={method}&depth=0")
@@ -188,6 +189,7 @@ def test_points_travel_from_layer_to_layer(page: Any, server: str, method: str) 
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_the_slider_moves_points_under_the_hand_and_rests_at_a_layer(page: Any, server: str) -> None:
     """Half way between two layers the picture says so; let go, it goes to the nearer layer, its numbers follow, and so does the link."""
     opened(page, server, "?over=demo")
@@ -210,6 +212,7 @@ def test_the_slider_moves_points_under_the_hand_and_rests_at_a_layer(page: Any, 
     page.wait_for_url(re.compile("depth=0"), timeout=30_000)
 
 
+@pytest.mark.exhaustive
 def test_a_choice_travels_with_its_points(page: Any, server: str) -> None:
     """Points chosen in the last layer stay chosen below; the outline is drawn where it was drawn."""
     area = opened(page, server, "?over=demo")
@@ -222,6 +225,7 @@ def test_a_choice_travels_with_its_points(page: Any, server: str) -> None:
     assert legend(page) == n
 
 
+@pytest.mark.exhaustive
 def test_three_dimensions_turn(page: Any, server: str) -> None:
     area = opened(page, server, "?over=demo&dims=3")
     page.evaluate(FILM)
@@ -238,6 +242,7 @@ def test_three_dimensions_turn(page: Any, server: str) -> None:
     assert "slice" not in page.url
 
 
+@pytest.mark.exhaustive
 def test_the_picture_leaves_as_vectors(page: Any, server: str) -> None:
     """SVG and PDF hold the points as paths, the legend as text, and no image."""
     opened(page, server)
@@ -257,6 +262,7 @@ def test_the_picture_leaves_as_vectors(page: Any, server: str) -> None:
     assert b"/Subtype/Image" not in files["pdf"]
 
 
+@pytest.mark.exhaustive
 def test_a_page_of_its_own_plays_without_the_app(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     opened(page, server, "?over=demo")
     with page.expect_download(timeout=120_000) as download:

@@ -57,6 +57,7 @@ def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:
     assert page.get_by_text("as changed").count() == 0 and page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_a_gate_shut_by_the_list_changes_the_answer_on_explore(page: Any, server: str) -> None:
     opened(page, server, "")
     before = probabilities(page)

@@ -56,6 +56,7 @@ def test_a_click_on_a_word_starts_its_walk(page: Any, server: str) -> None:
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_the_slider_of_the_lexicon_moves_what_it_should(page: Any, server: str) -> None:
     """The slider, moved by keyboard, changes answer and map, and the chip resets them; the row of [CLS] says why it cannot change."""
     opened(page, server, token="1")

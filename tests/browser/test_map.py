@@ -106,6 +106,7 @@ def test_the_keyboard_is_enough(page: Any, server: str) -> None:
     assert "softmax over" in settled(page, "“song”")
 
 
+@pytest.mark.exhaustive
 def test_words_and_sentences(page: Any, server: str) -> None:
     """Fewer, larger units; the way they came about is said; a click asks for the strongest pair of tokens."""
     canvas = opened(page, server, "A song begins! The garden stays dull. Nobody knows why.", run="sst2/ndt-unit-3")
@@ -134,6 +135,7 @@ def test_token_text_is_only_ever_text(page: Any, server: str) -> None:
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_the_map_leaves_as_a_file(page: Any, server: str) -> None:
     """The menu below the map hands over the same map as a figure's numbers."""
     opened(page, server, SONG)

@@ -26,6 +26,7 @@ def menu(page: Any, button: str) -> None:
     settled(page)
 
 
+@pytest.mark.exhaustive
 def test_looks_and_sheets(page: Any, server: str, tmp_path: Path) -> None:
     """84 mm on the screen, the link says so afterwards; two panels as one PDF that proves itself."""
     page.goto(f"{server}/curves?run=sst2%2Fndt-unit-2&versus=sst2%2Fvanilla")

@@ -9,6 +9,7 @@ import pytest
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.exhaustive
 def test_proposition_2_is_learned_and_asked(page: Any, server: str) -> None:
     """Short sequences are learned; the transformer's answer to a typed sequence, which the link holds, and to a word that there is not."""
     page.goto(f"{server}/sentiformer?part=theory")

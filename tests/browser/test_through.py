@@ -93,6 +93,7 @@ def test_the_slider_drives_every_panel(page: Any, server: str) -> None:
     assert not page.outside
 
 
+@pytest.mark.exhaustive
 def test_the_keyboard_steps_by_epochs_and_plays(page: Any, server: str) -> None:
     """The keys Home, right and space move the film: to the first epoch, one epoch on, and through pictures in between to the last."""
     slider = opened(page, server)
@@ -112,6 +113,7 @@ def test_the_keyboard_steps_by_epochs_and_plays(page: Any, server: str) -> None:
     assert (np.diff(film[:, 1]) >= 0).all()
 
 
+@pytest.mark.exhaustive
 def test_without_motion_it_jumps_from_epoch_to_epoch(page: Any, server: str) -> None:
     """The film jumps from epoch to epoch for visitors whose system asks for reduced motion."""
     page.emulate_media(reduced_motion="reduce")
@@ -160,6 +162,7 @@ def test_rows_can_be_listed_by_what_became_of_them(page: Any, server: str) -> No
             assert colours[-1] == ("bad" if kind == "forgotten" else "good")
 
 
+@pytest.mark.exhaustive
 def test_files_hold_the_whole_film(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The GIF moves; the HTML, opened from disk without a network, has the slider at the same rows, and plays."""
     opened(page, server)
