@@ -54,7 +54,7 @@ class Field:
         chip: its words once it differs from the default: a pattern for the value, words by value, or a function of it.
         called, instead: in the note for what means nothing here; `{run}` is the run that is shown.
         options: what can be chosen, of choices; a function where a registry says so.
-        resets: other fields after whose change it goes back to its default, if the old value is one that goes.
+        resets: other fields; after a change of one of them this field goes back to its default.
         moved: whether a value, old and new, counts as a change for the fields that go back after it.
         fits: the value that a model of these capabilities can show.
         private: what a visitor typed; in a link only if asked for.
@@ -71,7 +71,7 @@ class Field:
     called: str = ""
     instead: str = "the default is shown"
     options: Options = ()
-    resets: Mapping[str, Callable[[Any], bool]] = dataclasses.field(default_factory=dict)
+    resets: frozenset[str] = frozenset()
     moved: Callable[[Any, Any], bool] = changed
     fits: Callable[[Any, Capabilities], Any] | None = None
     private: bool = False
@@ -84,11 +84,6 @@ class Field:
 def declared(of: Any) -> dict[str, Field]:
     """The fields of a focus by name."""
     return {item.name: item.metadata["field"] for item in dataclasses.fields(of)}
-
-
-def on(*names: str) -> dict[str, Callable[[Any], bool]]:
-    """Resets after any change of these fields."""
-    return dict.fromkeys(names, lambda old: True)
 
 
 def chip_text(name: str, field: Field, value: Any, classes: Sequence[str] = ()) -> str:
@@ -135,7 +130,7 @@ def choice(options: Options, default: str = "", **more: Any) -> Any:
 
 def whole(default: int, least: int = 1, **more: Any) -> Any:
     """A whole number from `least` to 999; the default may lie below."""
-    return _field(default, _one(lambda value: number if (number := _whole(value)) is not None and number >= least else None), **more)
+    return _field(default, _one(lambda value: number if (number := whole_number(value)) is not None and number >= least else None), **more)
 
 
 def real(default: float, low: float, high: float, **more: Any) -> Any:
@@ -146,16 +141,6 @@ def real(default: float, low: float, high: float, **more: Any) -> Any:
 def characters(default: str = "", most: int = TEXT_IN_URL, means: Callable[[str], bool] = lambda value: True, **more: Any) -> Any:
     """Any characters, or those that mean something; a longer text from a link is cut."""
     return _field(default, _one(lambda value: said if means(said := as_sent(value[:most])) else None), **more)
-
-
-def words_of(vocabulary: Callable[[], Collection[str]], least: int, most: int, **more: Any) -> Any:
-    """So many words of a small vocabulary, which is asked for at each reading, with one space between."""
-
-    def read(value: str) -> str | None:
-        words = value.split(" ")
-        return value if least <= len(words) <= most and set(words) <= set(vocabulary()) else None
-
-    return _field("", _one(read), **more)
 
 
 def one_of(default: str, there: Callable[[Known], Collection[str]], **more: Any) -> Any:
@@ -184,22 +169,12 @@ def place_or(words: Sequence[str], axis: str, default: str = "", **more: Any) ->
     return _field(default, _one(lambda value: value if value in words or _place(value) else None), fits=fits, **more)
 
 
-def coordinates_or(words: Sequence[str], **more: Any) -> Any:
-    """One of a few words, the first by default, or two different coordinates as in 1.3."""
-
-    def read(value: str) -> str | None:
-        pair = _pair(value)
-        return value if value in words or (pair and pair[0] != pair[1]) else None
-
-    return _field(words[0], _one(read), **more)
-
-
 def places(**more: Any) -> Any:
     """Pairs of places as in `1.4~2.1`; those that mean something are kept."""
 
     def read(value: str, known: Known) -> Reading:
         parts = value.split("~")
-        found = [pair for part in parts[:LISTED] if (pair := _pair(part))]
+        found = [pair for part in parts[:LISTED] if (pair := two_places(part))]
         return tuple(found), () if len(found) == len(parts) else (value,)
 
     return _field((), read, write=lambda value: "~".join(f"{first}.{second}" for first, second in value), **more)
@@ -212,7 +187,7 @@ def lambdas(**more: Any) -> Any:
         found: list[tuple[int, int, float]] = []
         for part in value.split("~"):
             place, _, number = part.partition(":")
-            pair, weight = _pair(place), _real(number)
+            pair, weight = two_places(place), _real(number)
             if pair is None or weight is None or not abs(weight) <= STRONGEST or len(found) == LISTED:
                 return tuple(found), (part,)
             found.append((*pair, float(f"{weight:.4g}")))
@@ -265,18 +240,18 @@ def as_sent(value: str) -> str:
     return value[:LONGEST].encode("utf-8", "replace").decode()
 
 
-def _whole(value: str) -> int | None:
-    """A whole number of at most 999 in at most nine digits."""
+def whole_number(value: str) -> int | None:
+    """Return the whole number from 0 to 999 that a text is; None for any other text."""
     return number if len(value) < 10 and value.isascii() and value.isdecimal() and (number := int(value)) <= LARGEST else None
 
 
 def _place(value: str) -> int | None:
     """A place, counted from 1; None for anything else."""
-    return _whole(value) or None
+    return whole_number(value) or None
 
 
-def _pair(value: str) -> tuple[int, int] | None:
-    """Two places as in 1.3."""
+def two_places(value: str) -> tuple[int, int] | None:
+    """Return the two places, counted from 1, that a text such as 1.3 names; None for any other text."""
     first, _, second = value.partition(".")
     one, other = _place(first), _place(second)
     return (one, other) if one and other else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,13 +13,11 @@ from app.fields import (
     characters,
     chip_text,
     choice,
-    coordinates_or,
     declared,
     given,
     hidden,
     lambdas,
     named,
-    on,
     one_of,
     place_or,
     places,
@@ -29,7 +26,6 @@ from app.fields import (
     strengths,
     switches,
     whole,
-    words_of,
 )
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.testset.rows import OVER
@@ -42,7 +38,6 @@ from sentviz.runs.registry import FIRST, papers, studies
 
 DEFAULT_RUN = "english/ndt-unit-2"
 READERS = {"en": DEFAULT_RUN, "ko": "nsmc/cls-last-scaled"}  # who is offered for a text of a language
-SEQUENCE = 128  # words that can be asked about
 NOTES = 3  # that a visitor reads of one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
 LOOKS |= {"lexicon": "lexicon", "gates": "gates and positions"}
@@ -122,10 +117,6 @@ def _looks(value: str) -> str:
     return "looks of files: " + ", ".join(part.removeprefix("size=").removeprefix("palette=") for part in value.split("~"))
 
 
-def _plane(value: str) -> str:
-    return "across the decision" if value == "decision" else f"coordinates {value.replace('.', ' and ')}"
-
-
 def _depth(value: int) -> str:
     return f"states of layer {value}" if value else "embedding"
 
@@ -155,16 +146,6 @@ def _parts() -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for paper in papers().values() for part in paper.page.parts))
 
 
-def _keyed(value: str) -> bool:
-    """Whether a text may be a claim's key; which claims there are is known to the page that shows them."""
-    return re.fullmatch(r"[a-z0-9-]+-[0-9a-f]{6}", value) is not None
-
-
-def _vocabulary() -> frozenset[str]:
-    """Every word of the sequences that papers' pages ask about."""
-    return frozenset(word for paper in papers().values() for word in paper.page.vocabulary)
-
-
 def _turned(value: tuple[tuple[str, float], ...], has: Capabilities) -> tuple[tuple[str, float], ...]:
     there = {dial.term for dial in (*has.dials, *has.switches)}
     return tuple((term, factor) for term, factor in value if term in there)
@@ -174,7 +155,7 @@ def _gated(value: tuple[tuple[int, str], ...], has: Capabilities) -> tuple[tuple
     return value if has.gate else ()
 
 
-RUN, TEXT = on("run"), on("run", "text", "row")
+RUN, TEXT = frozenset({"run"}), frozenset({"run", "text", "row"})
 
 
 @dataclass(frozen=True)
@@ -185,11 +166,14 @@ class Focus:
     versus: tuple[str, ...] = several_of(  # further runs, overlaid where a page can
         lambda known: known.runs, chip=_beside, called="the run", instead="it is left out"
     )
-    text: str = characters(most=LONGEST, private=True, chip=_quoted, resets=on("row"), moved=named)  # "" = the run's example sentence
+    # "" = the example sentence of the run
+    text: str = characters(
+        most=LONGEST, private=True, chip=_quoted, resets=frozenset({"row"}), moved=named
+    )  # "" = the run's example sentence
     # the second text, of runs that read pairs
-    pair: str = characters(most=LONGEST, private=True, of_pairs=True, chip=_quoted, resets=on("row"))
+    pair: str = characters(most=LONGEST, private=True, of_pairs=True, chip=_quoted, resets=frozenset({"row"}))
     # a row of the run's data set by id, instead of a text
-    row: str = characters(resets=on("run", "over", "text"), moved=given)
+    row: str = characters(resets=frozenset({"run", "over", "text"}), moved=given)
     layer: int = whole(1, resets=RUN, fits=lambda value, has: _inside(value, has, 1))
     head: str = place_or(("mean", "max"), "heads", resets=RUN, chip=_head)
     component: str = place_or(("effective",), "components", resets=RUN, chip=_component)
@@ -223,75 +207,32 @@ class Focus:
         means=_sliced,
         called="the part",
         instead="all rows are shown",
-        resets=on("run", "over") | {"sample": lambda old: old.startswith("lasso=")},
+        resets=frozenset({"run", "over"}),
         chip=_slice,
         of_classes=True,
     )
-    find: str = characters(resets=on("over"), chip="having “{:.28}”")  # words or a regular expression that the drawer's rows must have
-    least: int = whole(0, resets=on("over"), chip="at least {} words")  # that the drawer's rows have; 0 = any number
-    most: int = whole(0, resets=on("over"), chip="at most {} words")
-    order: str = choice(("surest", "doubtful", "loss", "length", "id"), chip="sorted by {}")  # of the drawer's rows: wrong and sure first
-    view: str = choice(("matrix", "curves", "calibration"))  # part of the Confusion page
     threshold: float = real(-1.0, 0, 1, resets=RUN)  # probability from which the second of two classes is said; -1 = the more probable one
     words: str = choice(("keyness", "count"), chip="words by frequency")  # what makes a word large
-    stops: str = choice(("drop", "keep"), chip="with words like “the”")  # or keep: words like "the"
-    method: str = choice(("pca", "tsne", "umap"), chip={"tsne": "t-SNE", "umap": "UMAP"})  # of the picture of the embeddings
-    dims: str = choice(("2", "3"), chip="{}-D")
-    colour: str = choice(("label", "predicted", "right", "confidence", "length"), chip="coloured by {}")
-    sample: str = choice(("stored", "all"), resets=RUN, moved=named, chip="{} points")  # points of that picture
-    lab: str = choice(("review", "playground", "leaders"), chip=_spaced)  # part of the Hardmax page
-    heat: str = choice(("10", "3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0"), "0", chip="temperature {}")  # of its attention
-    plane: str = coordinates_or(("spread", "decision"), resets=RUN, chip=_plane)  # of its picture
-    play: str = characters(chip="playground as set")  # settings of its playground, as in n:50~alpha:0.5
     study: str = choice(_studied, "sst2", chip="study of {}")  # data set of a paper's page
     part: str = choice(_parts, FIRST, chip=_spaced)  # of that page
-    # a claim of the boards by its key; "" = none
-    claim: str = characters(most=80, means=_keyed, chip="one claim", called="the claim", instead="none is opened")
-    metric: str = choice(
-        ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette", "precision_macro", "f1_macro"), chip=_spaced
-    )
-    base: str = choice(("vanilla-matched", "vanilla", "diff"), chip="against {}")  # what every configuration is compared with
-    paper: str = choice(lambda: ("all", *papers()), "all")  # whose claims
-    verdict: str = choice(("any", "holds", "fails", "open", "unjudged"))
-    data: str = one_of(  # data set whose runs are listed
-        "all", lambda known: {run.partition("/")[0] for run in known.runs}
-    )
-    shelf: str = choice(("sets", "phenomena", "errors"), chip={"phenomena": "shelf by phenomenon", "errors": "shelf by calibration"})
     depth: int = whole(  # layer of the embeddings: 0 = the input, -1 = the last
         -1, 0, resets=RUN, fits=lambda value, has: _inside(value, has, -1), chip=_depth
     )
     look: str = choice(tuple(LOOKS), chip=LOOKS)  # part of the Attention page
-    specials: str = choice(("show", "hide"), chip="specials hidden")  # or hide: [CLS], [SEP] in maps
-    reach: str = choice(  # how far a text is read that is longer than those that the model was trained on
-        ("trained", "whole"),
-        resets=TEXT,
-        of_text=True,
-        fits=lambda value, has: value if has.extends else "trained",
-        chip="read beyond the trained length",
-    )
-    top: int = whole(0, chip="top {} tokens")  # tokens shown of a long text; 0 = as many as are readable
-    # Proposition 2: positions of the transformer, words of the longest training sequence, seed of all models, and what they are asked
-    positions: str = choice(("aware", "learned", "sinusoid", "rotary"), chip="{} positions")
-    longest: str = choice(("8", "16", "24", "32"), "24", called="the longest sequence", chip="learned from {} words at most")
-    seed: int = whole(0, 0)
-    sequence: str = words_of(_vocabulary, 2, SEQUENCE, chip=_quoted)  # "" = the page's example
     scale: str = choice(("value", "change"), chip="change from the start")  # of lambda curves; or change, from the start
-    axis: str = choice(("epoch", "step"), chip="by {}")  # of training curves; or step
-    travel: str = choice(("joint", "aligned"), chip="each epoch on its own axes")  # how rows become points after each epoch
-    seeds: str = choice(("lines", "bands"), chip="seeds as bands")  # of training curves
     # looks of exported figures, as in size=column~palette=grey; own words are in no link
     style: str = characters(most=400, means=_stylish, called="the looks", instead="figures look as usual", chip=_looks)
-    shared: bool = hidden(False, resets=on("text", "row"))  # the text came in by a link, so the URL may keep it
+    shared: bool = hidden(False, resets=frozenset({"text", "row"}))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:
         """A changed focus; what belonged to the old run, text or row does not outlive it."""
-        moved = {name for name, value in changes.items() if FIELDS[name].moved(getattr(self, name), value)}
-        gone = {
-            name: field.default
-            for name, field in FIELDS.items()
-            if any(after in moved and goes(getattr(self, name)) for after, goes in field.resets.items())
-        }
+        moved = self.moved(changes)
+        gone = {name: field.default for name, field in FIELDS.items() if not field.resets.isdisjoint(moved)}
         return replace(self, **(gone | {name: as_sent(value) if isinstance(value, str) else value for name, value in changes.items()}))
+
+    def moved(self, changes: Mapping[str, Any]) -> set[str]:
+        """Return the names of the fields that these changes move; a text moves whenever it is set, even to the same words."""
+        return {name for name, value in changes.items() if FIELDS[name].moved(getattr(self, name), value)}
 
     def as_trained(self) -> Focus:
         """The same view of the model as it was trained: nothing changed by hand."""

@@ -9,7 +9,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks import sheet
 from app.fields import TEXT_IN_URL
-from app.focus import PRIVATE, WITH_TEXT, Focus
+from app.focus import FIELDS, PRIVATE, WITH_TEXT, Focus
 from app.server import queue as turns
 from app.text import md, name_runs
 from sentviz.analysis.explain import SCORES
@@ -40,16 +40,22 @@ def begin(page: str, title: str, section: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, before, state["page"] = state.pop("touched", False), state.get("page"), page
+    settings = visit.settings()
+    if page != before:
+        settings.drop_link()
     if "focus" not in state:
         state["focus"], state["notes"] = Focus.parse(query, list(cache.runs()), SCORES)
+        settings.follow(page, query)
     elif (query or page == before) and query != state["query"] and not touched:
         # the visitor went back or forward; a switch to another page drops the query, and a fast hand sends the one before the last
         linked, state["notes"] = Focus.parse(query, list(cache.runs()), SCORES)
-        state["focus"] = linked if linked.text or linked.row else linked.beside(visit.focus())
+        old, state["focus"] = visit.focus(), linked if linked.text or linked.row else linked.beside(visit.focus())
+        settings.forget({name for name in FIELDS if getattr(old, name) != getattr(visit.focus(), name)})
+        settings.follow(page, query)
     if (has := cache.shape(visit.focus().run)) is not None:
         state["focus"], notes = visit.focus().fit(has)
         state["notes"] = [*state.get("notes", []), *notes]
-    state["query"] = visit.focus().query()
+    state["query"] = visit.query()
     if query != state["query"]:
         st.query_params.from_dict(state["query"])
     st.html(STYLE)
@@ -90,7 +96,7 @@ def _chips(title: str, section: str) -> None:
 
 
 def _link() -> None:
-    with_text = visit.focus().query(with_text=True)
+    with_text = visit.query(with_text=True)
     base = (st.context.url or "").split("?")[0]
     st.caption("This view, for someone else. The link holds the sentence you typed, in the clear.")
     if sum(len(with_text.get(name, "")) for name in PRIVATE) > TEXT_IN_URL:

@@ -1,50 +1,157 @@
-"""The focus of a visitor: what the page looks at, and widgets that change it."""
+"""What one visitor looks at: the focus that all pages share, the settings of single pages, and the widgets that change both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from app.focus import Focus
+from app.fields import TEXT_IN_URL, as_sent
+from app.focus import FIELDS, Focus
+
+T = TypeVar("T")
+
+
+@dataclass
+class Settings:
+    """What a visitor chose on single pages. A link carries the settings of the page that it opens.
+
+    Attributes:
+        values: the chosen values by name, written as in a link; a missing name stands for its default.
+        pages: for each page that was drawn, its settings: the default as in a link, and the fields whose change deletes the value.
+        linked: names in the latest link that its page has not read yet.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    pages: dict[str, dict[str, tuple[str, frozenset[str]]]] = field(default_factory=dict)
+    linked: set[str] = field(default_factory=set)
+
+    def follow(self, page: str, query: Mapping[str, str]) -> None:
+        """Replace the settings of a page by those in a link; settings that the link does not name go back to their defaults."""
+        self.drop_link()
+        known = self.pages.get(page, {})
+        for name in known:
+            self.values.pop(name, None)
+        own = {name: as_sent(value[:TEXT_IN_URL]) for name, value in query.items() if name not in FIELDS}
+        self.values |= own
+        self.linked = own.keys() - known.keys()
+
+    def drop_link(self) -> None:
+        """Delete the values of the latest link that no page has read."""
+        for name in self.linked:
+            self.values.pop(name, None)
+        self.linked = set()
+
+    def forget(self, moved: Collection[str]) -> None:
+        """Delete every value that does not outlive a change of these fields of the focus."""
+        for known in self.pages.values():
+            for name, (_, resets) in known.items():
+                if not resets.isdisjoint(moved):
+                    self.values.pop(name, None)
+
+    def read(self, page: str, name: str, default: T, meaning: Callable[[str], T | None], resets: Collection[str]) -> T:
+        """Return a setting of a page; a value without meaning is deleted, and the default is returned."""
+        self.pages.setdefault(page, {})[name] = str(default), frozenset(resets)
+        self.linked.discard(name)
+        value = meaning(self.values[name]) if name in self.values else None
+        if value is None:
+            self.values.pop(name, None)
+            return default
+        return value
+
+    def query(self, page: str) -> dict[str, str]:
+        """Return the settings of a page as URL parameters, without those at their default; unread names of the link stay."""
+        known = self.pages.get(page, {})
+        return {name: value for name, value in self.values.items() if name in self.linked or (name in known and value != known[name][0])}
 
 
 def focus() -> Focus:
-    """What this visitor looks at."""
+    """Return the focus of this visitor."""
     focused: Focus = st.session_state["focus"]
     return focused
 
 
+def settings() -> Settings:
+    """Return what this visitor chose on single pages."""
+    chosen: Settings = st.session_state.setdefault("settings", Settings())
+    return chosen
+
+
+def query(*, with_text: bool = False) -> dict[str, str]:
+    """Return focus and settings of this page as URL parameters; a private text only on request."""
+    return focus().query(with_text=with_text) | settings().query(st.session_state.get("page", ""))
+
+
 def go(**changes: Any) -> None:
-    """Change the focus (from a callback)."""
-    st.session_state["focus"], st.session_state["touched"] = focus().with_(**changes), True
+    """Change fields of the focus and settings of pages (from a callback)."""
+    shared = {name: value for name, value in changes.items() if name in FIELDS}
+    settings().forget(focus().moved(shared))
+    settings().values |= {name: as_sent(str(value)) for name, value in changes.items() if name not in FIELDS}
+    st.session_state["focus"], st.session_state["touched"] = focus().with_(**shared), True
 
 
 def settle() -> None:
-    """At the start of a fragment: where one of its widgets changed the focus, the chips and the URL follow."""
+    """Run the page again if a widget of the fragment that begins here changed the view, so that chips and URL follow."""
     if st.session_state.get("touched"):
         st.rerun()
 
 
+# ---- widgets
+
+
 def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> None:
-    """A widget that shows one field of the focus and writes it."""
+    """Draw a widget that shows one field of the focus and writes it."""
     shown = str(getattr(focus(), field))
     widget(label, options, **bound(field, shown if shown in options or not options else options[0]), **options_of_widget)
 
 
-def bound(field: str, shown: Any, *, part: str = "", put: Callable[[Any], Any] | None = None) -> dict[str, Any]:
-    """Key and callback of a widget that shows a value now and writes a field of the focus when it is moved.
+def setting(
+    widget: Callable[..., Any],
+    label: str,
+    name: str,
+    options: Sequence[str],
+    *,
+    default: str = "",
+    resets: Collection[str] = (),
+    **options_of_widget: Any,
+) -> str:
+    """Draw a widget for a setting of this page, which stands in the URL under its own name, and return the chosen option.
 
     Args:
-        part: what the widget shows of the field, where several widgets share it.
-        put: the field's new value with what was chosen in it; the chosen itself without.
+        default: what is chosen at first; the first option unless given.
+        resets: fields of the focus after whose change the setting goes back to its default.
     """
-    key, put = "-".join(filter(None, ("focus", field, part))), put or type(getattr(focus(), field))
+    chosen = page_value(name, default or options[0], lambda value: value if value in options else None, resets=resets)
+    widget(label, options, **bound(name, chosen), **options_of_widget)
+    return chosen
+
+
+def page_value(name: str, default: T, meaning: Callable[[str], T | None], *, resets: Collection[str] = ()) -> T:
+    """Return a setting of this page whose widget is drawn elsewhere, with `bound`.
+
+    Args:
+        meaning: returns the value for its text in the URL, None for a text without meaning, which is deleted without a note.
+        resets: as in `setting`.
+    """
+    return settings().read(st.session_state.get("page", ""), name, default, meaning, resets)
+
+
+def bound(name: str, shown: Any, *, part: str = "", put: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    """Return key and callback of a widget that shows a value now and writes a field or setting when the visitor changes it.
+
+    Args:
+        name: a field of the focus, or a setting of this page.
+        part: what the widget shows of it, if several widgets share it.
+        put: returns the new value of the field for the widget's value; by default the widget's value in the field's type.
+    """
+    key = "-".join(filter(None, ("focus", name, part)))
+    put = put or (type(getattr(focus(), name)) if name in FIELDS else str)
     st.session_state[key] = shown
 
     def take() -> None:
         if (chosen := st.session_state[key]) is not None:
-            go(**{field: put(chosen)})
+            go(**{name: put(chosen)})
 
     return {"key": key, "on_change": take}

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.focus import choices
 from sentviz.analysis.testset.rows import stored
 from sentviz.analysis.testset.slices import Slice
+from sentviz.figures.scatter import COLOURS
 from sentviz.runs.store import find
 from tests.test_app import RUN, opened, words
 
@@ -87,8 +87,8 @@ def test_first_seen_is_pca_of_the_stored_sample(run: str) -> None:
     assert not any((button.key or "").startswith("stop-") for button in app.button)
 
 
-@pytest.mark.parametrize("colour", choices("colour"))
-@pytest.mark.parametrize("dims", choices("dims"))
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("dims", ["2", "3"])
 def test_every_colour_in_every_dimension(colour: str, dims: str) -> None:
     app = opened("embeddings", colour=colour, dims=dims)
     assert not app.exception

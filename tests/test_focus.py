@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from app.fields import LISTED, Known, choice, declared
 from app.focus import FIELDS, NOTES, PRIVATE, Focus, choices
 from sentviz.analysis.explain import SCORES as METHODS
-from sentviz.papers.sentiformer.separation import WORDS
 from sentviz.runs.configs import LEXICON, Capabilities
 
 RUNS = ("english/ndt-unit-2", "sst2/diff")
@@ -40,22 +39,8 @@ def test_a_focus_survives_its_url() -> None:
         look="lexicon",
         over="demo",
         slice="cell=1,0",
-        find="a|b",
-        least=3,
-        most=20,
         threshold=0.25,
-        method="tsne",
-        dims="3",
         depth=0,
-        data="sst2",
-        heat="0.3",
-        plane="1.3",
-        play="n:50~alpha:0.5",
-        reach="whole",
-        positions="rotary",
-        longest="8",
-        seed=7,
-        sequence="not very long good",
     )
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
 
@@ -95,21 +80,6 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"threshold": "2"}, "the threshold"),
         ({"threshold": "nan"}, "the threshold"),
         ({"depth": "-3"}, "the depth"),
-        ({"least": "many"}, "the least"),
-        ({"data": "sst"}, "the data"),
-        ({"heat": "0.2"}, "the heat"),
-        ({"plane": "1.1"}, "the plane"),
-        ({"plane": "1.x"}, "the plane"),
-        ({"plane": "1.2.2"}, "the plane"),
-        ({"reach": "far"}, "the reach"),
-        ({"positions": "absolute"}, "the positions"),
-        ({"longest": "9"}, "the longest sequence"),
-        ({"seed": "-1"}, "the seed"),
-        ({"seed": "1000"}, "the seed"),
-        ({"sequence": "not so good"}, "the sequence"),
-        ({"sequence": "good"}, "the sequence"),
-        ({"sequence": " ".join(["not"] * 129)}, "the sequence"),
-        ({"sequence": "not  good"}, "the sequence"),
     ],
 )
 def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], said: str) -> None:
@@ -182,7 +152,7 @@ def test_a_strength_needs_its_term() -> None:
 
 
 def test_other_rows_drop_the_part_of_the_old_ones() -> None:
-    assert Focus(slice="cell=1,0", find="x", least=2, order="loss").with_(over="demo") == Focus(over="demo", order="loss")
+    assert Focus(slice="cell=1,0", scale="change").with_(over="demo") == Focus(over="demo", scale="change")
 
 
 def test_fit_gives_way_to_the_model_and_says_so() -> None:
@@ -190,21 +160,6 @@ def test_fit_gives_way_to_the_model_and_says_so() -> None:
     focus, notes = wide.fit(Capabilities(2, 4, 2))
     assert focus == Focus(mix=((1, 2, 0.1),), off=((1, 4),))
     assert len(notes) == 6
-
-
-def test_how_far_a_text_is_read_goes_with_the_text() -> None:
-    """And where a model has a position for each place and no more."""
-    focus = Focus(text="one", shared=True, reach="whole")
-    assert focus.with_(layer=2).reach == "whole" and focus.with_(text="two").reach == "trained"
-    assert focus.fit(Capabilities(2, extends=True))[0].reach == "whole"
-    fitted, notes = focus.fit(Capabilities(2))
-    assert fitted.reach == "trained" and len(notes) == 1
-
-
-def test_a_part_of_the_picture_goes_with_its_points() -> None:
-    """A lasso was drawn around the points shown; a cell of the matrix holds for others as well."""
-    assert Focus(slice="lasso=1.2").with_(sample="all") == Focus(sample="all")
-    assert Focus(slice="cell=1,0").with_(sample="all") == Focus(sample="all", slice="cell=1,0")
 
 
 def test_a_row_put_back_keeps_the_text() -> None:
@@ -217,9 +172,8 @@ def test_a_row_put_back_keeps_the_text() -> None:
 # ---- robust against any link
 
 places = st.integers(1, 999)
-WHOLE = {"layer": places, "token": places, "least": places, "most": places, "top": places, "depth": st.integers(0, 999)}
-WHOLE["seed"] = st.integers(0, 999)
-TEXTS = {name: st.text(max_size=40) for name in ("find", "play", "row")}
+WHOLE = {"layer": places, "token": places, "depth": st.integers(0, 999)}
+TEXTS = {"row": st.text(max_size=40)}
 weights = st.floats(-10, 10).map(lambda value: float(f"{value:.4g}"))
 halves = st.integers(-20, 20).filter(lambda k: k != 2).map(lambda k: k / 2)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -233,11 +187,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "strength": st.dictionaries(st.sampled_from(["lexicon", "gate"]), halves, max_size=2).map(lambda chosen: tuple(chosen.items())),
     "gates": st.dictionaries(places, st.sampled_from(["open", "shut"]), max_size=8).map(lambda chosen: tuple(sorted(chosen.items()))),
     "threshold": st.just(-1.0) | st.floats(0, 1),
-    "plane": st.sampled_from(("spread", "decision")) | st.lists(places, min_size=2, max_size=2, unique=True).map("{0[0]}.{0[1]}".format),
-    "data": st.sampled_from(("all", "sst2")),
     "slice": st.just("") | st.tuples(st.integers(0, 9), st.integers(0, 9)).map("cell={0[0]},{0[1]}".format),
-    "claim": st.just("") | st.tuples(st.sampled_from(("ndt", "made-up")), st.from_regex("[0-9a-f]{6}", fullmatch=True)).map("-".join),
-    "sequence": st.lists(st.sampled_from(WORDS), min_size=2, max_size=9).map(" ".join),
     "style": st.just("") | st.sampled_from(("size=column", "palette=grey~x=0..1", "width=90~title=no")),
     **WHOLE,
     **TEXTS,
@@ -348,21 +298,12 @@ def test_choices_may_come_from_a_registry() -> None:
         ({"over": "demo"}, "demo set"),
         ({"slice": "cell=1,0"}, "positive, taken for negative"),
         ({"slice": "<b>"}, "an unreadable part of the rows"),
-        ({"least": 3}, "at least 3 words"),
         ({"threshold": 0.25}, "threshold 0.25"),
-        ({"method": "tsne"}, "t-SNE"),
         ({"depth": 0}, "embedding"),
         ({"depth": 2}, "states of layer 2"),
-        ({"plane": "1.3"}, "coordinates 1 and 3"),
-        ({"metric": "f1_macro"}, "f1 macro"),
         ({"look": "bertviz"}, "BertViz"),
         ({"look": "lexicon"}, "lexicon"),
         ({"row": "{test}-1"}, "row {test}-1"),
-        ({"reach": "whole"}, "read beyond the trained length"),
-        ({"positions": "learned"}, "learned positions"),
-        ({"longest": "8"}, "learned from 8 words at most"),
-        ({"seed": 3}, "seed 3"),
-        ({"sequence": "not very good"}, "“not very good”"),
     ],
 )
 def test_a_chip_says_what_is_not_as_by_default(changes: dict[str, Any], words: str) -> None:

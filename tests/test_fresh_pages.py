@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.focus import choices
+from sentviz.analysis.embeddings.projection import METHODS
 from sentviz.data.datasets import datasets, info
 from sentviz.runs.languages import language, reads_pairs
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
@@ -59,19 +60,21 @@ def views(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
     )
     over = choices("over")
     yield from parts("explore", text=(SENTENCE,), row=(row,), large=choices("large"))
-    yield from parts("attention", look=choices("look"), specials=choices("specials"), row=(row,))
+    yield from parts("attention", look=choices("look"), specials=("show", "hide"), row=(row,))
     yield from parts("compare", versus=(beside,), row=(row,), over=over)
-    yield from parts("hardmax", lab=choices("lab"))
-    yield from parts("confusion", view=choices("view"), over=over, versus=(beside,), slice=("cell=1,0", "lasso=nonsense"))
-    yield from parts("words", words=choices("words"), stops=choices("stops"), over=over)
-    yield from parts("embeddings", method=choices("method"), dims=choices("dims"), sample=choices("sample"), over=over, depth=("0",))
+    yield from parts("hardmax", lab=("review", "playground", "leaders"))
+    yield from parts(
+        "confusion", view=("matrix", "curves", "calibration"), over=over, versus=(beside,), slice=("cell=1,0", "lasso=nonsense")
+    )
+    yield from parts("words", words=choices("words"), stops=("drop", "keep"), over=over)
+    yield from parts("embeddings", method=tuple(METHODS), dims=("2", "3"), sample=("stored", "all"), over=over, depth=("0",))
     yield from parts("explanations")
     yield from parts("cls", text=(SENTENCE,))
     yield from parts("components")
     yield from parts("scalars", scale=choices("scale"))
-    yield from parts("curves", axis=choices("axis"), seeds=choices("seeds"))
-    yield from parts("training/through", travel=choices("travel"))
-    yield from parts("runs", shelf=choices("shelf"))
+    yield from parts("curves", axis=("epoch", "step"), seeds=("lines", "bands"))
+    yield from parts("training/through", travel=("joint", "aligned"))
+    yield from parts("runs", shelf=("sets", "phenomena", "errors"))
 
 
 @pytest.mark.parametrize("name", of_each_kind())
@@ -101,7 +104,7 @@ def test_every_part_of_a_papers_page(newcomer: Path, paper: str) -> None:
 def test_every_page_of_no_run(newcomer: Path) -> None:
     for paper in ("all", *papers()):
         sane(opened("claims", run="", paper=paper))
-    for verdict in choices("verdict"):
+    for verdict in ("any", "holds", "fails", "open", "unjudged"):
         sane(opened("claims", run="", verdict=verdict))
     for page in ("glossary", "colours"):
         sane(opened(page, run=""))

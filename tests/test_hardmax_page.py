@@ -240,7 +240,7 @@ def test_the_playground_travels_in_the_link(page: Any) -> None:
     assert app.query_params["play"] == "start:sphere~alpha:0.5~e2:3"
     app.number_input(key="focus-play-alpha").set_value(1.0).run()
     assert app.query_params["play"] == "start:sphere~e2:3"
-    app.session_state["focus"] = app.session_state["focus"].with_(play="dimension:3~n:20~seed:7~layers:4")
+    app.query_params["play"] = "dimension:3~n:20~seed:7~layers:4"
     app.run()
     assert not app.exception, app.exception
     assert (app.select_slider(key="focus-play-n").value, app.number_input(key="focus-play-layers").value) == (20, 4)

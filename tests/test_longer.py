@@ -96,7 +96,7 @@ def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
     assert "trained on 16 at most: what it makes of places beyond was never trained" in text
     assert "sees 3 tokens to each side and the global tokens 1, " in text and "Nothing else is seen" in text
     assert "16 tokens a side" not in text and "The strongest cell: “" in text
-    assert page.session_state["focus"].query(with_text=True)["reach"] == "whole"
+    assert page.session_state["settings"].query("")["reach"] == "whole"
 
 
 class Largest(TorchDispatchMode):

@@ -337,7 +337,6 @@ import json, sys
 from streamlit.testing.v1 import AppTest
 
 app = AppTest.from_file("app/navigation.py", default_timeout=120)
-app.query_params["paper"] = "made-up"
 app.run()
 assert not app.exception, app.exception
 pages = {}
@@ -348,6 +347,7 @@ for page, part in ((own, "claims"), (own, "items"), (own, "seen"), (own, "bars")
         app.query_params["part"] = part
     else:
         app.switch_page(page)
+        app.query_params["paper"] = "made-up"
     app.run()
     assert not app.exception, app.exception
     pages[part or page.split("/")[-1]] = {
@@ -357,7 +357,7 @@ for page, part in ((own, "claims"), (own, "items"), (own, "seen"), (own, "bars")
         "claims": [box.options for box in app.selectbox if box.key == "focus-claim"],
         "boards": len(app.get("plotly_chart")),
         "expanders": [e.label.replace("\\\\", "") for e in app.expander],
-        "focus": app.query_params.get("paper"),
+        "paper": app.query_params.get("paper"),
     }
 print(json.dumps(pages, default=str))
 """
@@ -387,7 +387,7 @@ def test_the_app_shows_a_foreign_paper(site: Path, made_up: Paper, trained: Run,
     assert pages["items"]["tables"][-1]["printed"] == ["Table 1", "Table 2", "Figure 1"]
     assert re.search(r"A section of its own sees \d+ runs", "\n".join(pages["seen"]["words"]))
     assert pages["bars"]["boards"] == 1 and not pages["bars"]["warnings"]
-    assert pages["claims.py"]["focus"] == "made-up" and pages["claims.py"]["claims"] == pages["claims"]["claims"]
+    assert pages["claims.py"]["paper"] == "made-up" and pages["claims.py"]["claims"] == pages["claims"]["claims"]
     assert any("broken" in warning for warning in pages["claims.py"]["warnings"])
     assert "A page of its own." in pages["page.py"]["words"]
 

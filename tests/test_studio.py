@@ -64,8 +64,7 @@ def test_figures_are_collected_ordered_and_dropped() -> None:
     app = opened("curves", **CURVES)
     assert not [button for button in app.button if button.key == "open-sheet"]
     app.button(key="add-curves").click().run()
-    app.session_state["focus"] = app.session_state["focus"].with_(axis="step")
-    app.run()
+    app.button_group(key="focus-axis").set_value("step").run()
     app.button(key="add-curves").click().run()
     first, second = app.session_state["sheet"]
     assert [figure.call.options.get("x") for figure in (first, second)] == [None, "step"]

@@ -139,9 +139,9 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     assert (markov["answer"] == markov["first word exchanged"]).all()
     app.text_input(key="prop2-text").set_value("not a clue").run()
     assert "is none of the 8 words" in words(app).replace("\\", "") and not app.exception
-    assert app.session_state["focus"].sequence == "" and app.text_input(key="prop2-text").value == "not a clue"
+    assert "sequence" not in app.query_params and app.text_input(key="prop2-text").value == "not a clue"
     app.text_input(key="prop2-text").set_value("not  LONG good").run()
-    assert app.session_state["focus"].query()["sequence"] == "not long good"
+    assert app.query_params["sequence"] == "not long good"
 
 
 def test_other_settings_say_what_is_shown(page: Any) -> None:

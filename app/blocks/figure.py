@@ -105,7 +105,7 @@ def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: C
 def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Call | None) -> None:
     """Files are made when asked for, always on a light ground."""
     pictures = find_browser() is not None
-    named = partial(_named, make, code, f"?{urlencode(visit.focus().query(with_text=_holds_text(code)))}")
+    named = partial(_named, make, code, f"?{urlencode(visit.query(with_text=_holds_text(code)))}")
     size = st.segmented_control(
         "Size",
         ["screen", *PRINT_SIZES],

@@ -30,6 +30,7 @@ from sentviz.serving.jobs import Job, Jobs
 
 MOST = 25_000  # points; of more rows, a seeded sample
 SEED = 0
+SAMPLES = {"stored": "stored sample", "all": "all rows"}
 
 
 @st.cache_resource(show_spinner=False)
@@ -83,6 +84,11 @@ def _key_of(digest_of_run: str, over: str, n: int, _rows: Rows) -> str:
     return digest(digest_of_run, over, *_rows.frame["id"], *(_rows.frame["text"] if private else ()))
 
 
+def sample() -> str:
+    """Return which rows of the test split are drawn: "stored", those whose vectors the run has, or "all"."""
+    return visit.page_value("sample", "stored", lambda value: value if value in SAMPLES else None, resets=("run",))
+
+
 def source(rows: Rows) -> Source:
     """The rows that are drawn: the sample whose vectors ship with the run, or all, at most 25,000.
 
@@ -90,7 +96,7 @@ def source(rows: Rows) -> Source:
         RunError: the sample is damaged.
     """
     run, n = cache.run(rows.run), len(rows)
-    if rows.over == "test" and visit.focus().sample == "stored":
+    if rows.over == "test" and sample() == "stored":
         places, pooled = _sample(run.name, run.digest, n)
         part = replace(rows, frame=rows.frame.iloc[places])
         about = f"a stored sample of {len(places):,} of {n:,} rows"

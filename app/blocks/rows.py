@@ -14,7 +14,7 @@ from app import answers, cache, visit
 from app.blocks import my_file as myfile_part
 from app.blocks.files import csv_button
 from app.blocks.get_data import offer
-from app.focus import choices
+from app.fields import whole_number
 from app.text import md
 from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.analysis.testset.slices import Slice, matching
@@ -31,6 +31,7 @@ ORDERS = {
     "length": "longest first",
     "id": "as in the file",
 }
+OVER_ROWS = ("over",)  # other rows delete what was searched for
 OF_LABELS = ("surest", "loss")  # orders that need labels
 LOSS = "In nats. Stored probabilities have five decimals, so 12.2 stands for 12.2 or more."
 SHOWN = 200
@@ -143,7 +144,7 @@ def end(rows: Rows) -> None:
     st.divider()
     part, said = sliced(rows)
     head = st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head")
-    part = _filtered(part)
+    part, order = _filtered(part)
     with head:
         st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {md(said)}" if said else ""))
         if said:
@@ -151,7 +152,7 @@ def end(rows: Rows) -> None:
     if not len(part):
         st.caption("No row is left.")
         return
-    ordered = _ordered(part)
+    ordered = _ordered(part, order)
     table = _table(ordered)
     event = st.dataframe(
         table.head(SHOWN),
@@ -183,34 +184,34 @@ def end(rows: Rows) -> None:
         offer(data, rows.over)
 
 
-def _filtered(rows: Rows) -> Rows:
-    """The rows that match the search and the lengths in focus."""
-    focus = visit.focus()
+def _filtered(rows: Rows) -> tuple[Rows, str]:
+    """Draw search, lengths and order; return the matching rows and the order, a key of `ORDERS`."""
+    find = visit.page_value("find", "", str, resets=OVER_ROWS)
+    least, most = (visit.page_value(name, 0, whole_number, resets=OVER_ROWS) for name in ("least", "most"))
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="drawer-filters"):
         if rows.has_text:
-            st.text_input("Search", placeholder="words or a regular expression", **visit.bound("find", focus.find), width=260)
-            st.number_input("Words, at least", 0, 999, **visit.bound("least", focus.least), width=130)
-            st.number_input("at most (0: any)", 0, 999, **visit.bound("most", focus.most), width=130)
-        orders = [name for name in choices("order") if rows.labelled or name not in OF_LABELS]
-        visit.choose(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
+            st.text_input("Search", placeholder="words or a regular expression", **visit.bound("find", find), width=260)
+            st.number_input("Words, at least", 0, 999, **visit.bound("least", least), width=130)
+            st.number_input("at most (0: any)", 0, 999, **visit.bound("most", most), width=130)
+        orders = [name for name in ORDERS if rows.labelled or name not in OF_LABELS]
+        order = visit.setting(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
     if not rows.has_text:
-        return rows
+        return rows, order
     kept = np.ones(len(rows), dtype=bool)
-    if focus.find.strip():
+    if find.strip():
         try:
-            kept &= matching(rows, focus.find.strip())
+            kept &= matching(rows, find.strip())
         except SentvizError as error:
             st.warning(md(str(error)), icon=":material/search_off:")
-    if focus.least or focus.most:
+    if least or most:
         words = rows.texts.str.count(r"\S+").to_numpy()
-        kept &= (words >= focus.least) & (words <= (focus.most or np.inf))
-    return replace(rows, frame=rows.frame[kept])
+        kept &= (words >= least) & (words <= (most or np.inf))
+    return replace(rows, frame=rows.frame[kept]), order
 
 
-def _ordered(rows: Rows) -> Rows:
-    frame, order = rows.frame, visit.focus().order
-    if not rows.labelled and order in OF_LABELS:
-        order = "doubtful"
+def _ordered(rows: Rows, order: str) -> Rows:
+    """Return the rows in an order of `ORDERS`."""
+    frame = rows.frame
     match order:
         case "surest":
             order_by = frame.assign(known=frame["label"] >= 0)

@@ -67,7 +67,6 @@ class Page:
     script: Path | None = None  # a Streamlit page in another package
     cannot: str = "Nothing is here that the paper's package does not bring: numbers are as it copied them from the print."
     sections: tuple[Section, ...] = ()
-    vocabulary: tuple[str, ...] = ()  # words of the sequences that a visitor asks on it; a link carries no others
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -29,6 +29,11 @@ SUBVIEWS = {  # page -> the fields whose every choice is a view of its own
     "heads": (),
     "lambdas": ("scale",),
 }
+CHOICES = {  # of settings that belong to one page
+    "view": ("matrix", "curves", "calibration"),
+    "method": ("pca", "tsne", "umap"),
+    "lab": ("review", "playground", "leaders"),
+}
 RUNS = {"attention": {"look=lexicon": "sst2/cls-last-scaled", "look=gates": "sst5_trees/sentiformer"}}
 
 
@@ -44,7 +49,7 @@ def views() -> list[str]:
             found += [url, *(f"{url}?part={part}" for part in parts[url])]
             continue
         fields = SUBVIEWS.get(url, ())
-        for values in product(*(choices(field) for field in fields)):
+        for values in product(*(CHOICES.get(field) or choices(field) for field in fields)):
             query = urlencode(dict(zip(fields, values, strict=True)))
             run = RUNS.get(url, {}).get(query, "")
             found.append("?".join(filter(None, (url, query + (f"&run={run}" if run else "")))))

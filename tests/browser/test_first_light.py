@@ -144,24 +144,29 @@ def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
 
 
 def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> None:
-    """Opened without parameters, changed, back, forward; another page keeps what was chosen."""
+    """Opened without parameters, changed, back, forward; a setting of one page stays with it while the visitor goes to another."""
     page.goto(f"{server}/curves")
     page.get_by_role("radio", name="step").click(timeout=60_000)
     page.wait_for_url(re.compile("axis=step"))
-    chip = page.locator(".st-key-chip-axis")
-    chip.wait_for()
+    by_step = page.locator(".st-key-focus-axis").get_by_role("radio", name="step", checked=True)
+    by_step.wait_for()
     settled(page)
     page.go_back()
-    chip.wait_for(state="detached")
+    by_step.wait_for(state="detached")
     assert "axis" not in page.url
     settled(page)
     page.go_forward()
-    chip.wait_for()
+    by_step.wait_for()
     settled(page)
     page.goto(f"{server}/curves?axis=step")
-    chip.wait_for()
+    by_step.wait_for()
     settled(page)
     page.get_by_role("button", name="Library").click()
     page.get_by_role("menuitem", name="Glossary").click()
-    page.wait_for_url(re.compile("glossary.*axis=step"))
-    chip.wait_for()
+    page.wait_for_url(re.compile("glossary"))
+    settled(page)
+    assert "axis" not in page.url, "the axis belongs to the page of curves"
+    page.get_by_role("button", name="Training").click()
+    page.get_by_role("menuitem", name="Curves").click()
+    page.wait_for_url(re.compile("curves.*axis=step"))
+    by_step.wait_for()

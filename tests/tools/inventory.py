@@ -39,9 +39,8 @@ def link() -> Part:
     """Return the names that a link may carry: fields of the shared focus, and names that a widget of one page binds."""
     from app.focus import FIELDS
 
-    bound = {
-        name for path in (ROOT / "app").rglob("*.py") for name in re.findall(r'\bsetting\([^"]*"\w[^"]*", "(\w+)"', path.read_text("utf-8"))
-    }
+    setting = r'\b(?:setting\([^"]*"\w[^"]*",\s*|page_value\()"(\w+)"'
+    bound = {name for path in (ROOT / "app").rglob("*.py") for name in re.findall(setting, path.read_text("utf-8"))}
     return dict.fromkeys(sorted({name for name, field in FIELDS.items() if field.read} | bound))
 
 

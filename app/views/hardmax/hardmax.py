@@ -15,10 +15,10 @@ intro(
     "It shows how this small classifier decides, not how a large transformer does.",
 )
 PARTS = {"review": "A review", "playground": "Playground", "leaders": "Leaders in the data set"}
-visit.choose(
+part = visit.setting(
     st.segmented_control, "Part", "lab", list(PARTS), required=True, format_func=lambda name: PARTS[name], label_visibility="collapsed"
 )
-match visit.focus().lab:
+match part:
     case "playground":
         hardmax_playground.show()
     case "leaders":

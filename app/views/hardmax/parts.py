@@ -10,7 +10,6 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.figure import export_menu
-from app.focus import choices
 from app.text import md, name_runs
 from app.text import theme as page_theme
 from sentviz.browser.particles import animation_html, positions_frame
@@ -23,6 +22,7 @@ from sentviz.runs.store import Run
 
 T = TypeVar("T")
 DEFAULT = "imdb/hardmax-d2"
+HEATS = ("10", "3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0")  # temperatures of the attention; 0 is hardmax
 THEMES: tuple[Theme, ...] = ("light", "dark")
 COMMAND = "sentviz train imdb --model hardmax-d2"
 
@@ -76,15 +76,16 @@ def kept(name: str, key: Any, make: Callable[[], T]) -> T:
 
 def temperature() -> float:
     """From soft attention to hardmax."""
-    visit.choose(
+    heat = visit.setting(
         st.select_slider,
         "Temperature of the attention",
         "heat",
-        choices("heat"),
+        HEATS,
+        default="0",
         format_func=lambda value: "hardmax" if value == "0" else f"softmax, {value}",
         help="Softmax spreads a token's attention over all; as its temperature falls it becomes hardmax, all on the furthest.",
     )
-    return float(visit.focus().heat)
+    return float(heat)
 
 
 def exports(

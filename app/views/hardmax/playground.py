@@ -81,7 +81,7 @@ def linked(chosen: Mapping[str, Any]) -> str:
 
 def _bound(name: str, key: str = "") -> dict[str, Any]:
     """Key and callback of a widget that shows one setting and puts it into the link."""
-    now = settings(visit.focus().play)
+    now = settings(visit.page_value("play", "", str))
     return visit.bound("play", now[name], part=key or name, put=lambda value: linked(now | {name: type(DEFAULTS[name])(value)}))
 
 

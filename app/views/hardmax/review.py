@@ -13,7 +13,7 @@ import streamlit as st
 from app import visit
 from app.blocks.figure import show_drawn
 from app.components.particles import Picked, particles
-from app.fields import LONGEST
+from app.fields import LONGEST, two_places
 from app.text import halves, md
 from app.views.hardmax.parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
 from sentviz.browser.particles import LOOKS, scene_data, scene_of_review
@@ -155,9 +155,10 @@ def _look(run: Run) -> tuple[str, tuple[int, int]]:
     d = run.shape.width
     if d <= 2:
         return "spread", (0, 1)
-    wanted = [int(c) for c in visit.focus().plane.split(".") if c.isdecimal() and int(c) <= d]
-    first, second = wanted if len(wanted) == 2 else (1, 2)
-    shown = "axes" if len(wanted) == 2 else visit.focus().plane if visit.focus().plane in LOOKS else "spread"
+    plane = visit.page_value("plane", "spread", lambda value: value if value in LOOKS or _coordinates(value, d) else None, resets=("run",))
+    chosen = _coordinates(plane, d)
+    first, second = chosen or (1, 2)
+    shown = "axes" if chosen else plane
     state = st.session_state
     state["hardmax-look"] = shown
 
@@ -176,6 +177,12 @@ def _look(run: Run) -> tuple[str, tuple[int, int]]:
             st.selectbox("Right", range(1, d + 1), key="hardmax-right", on_change=turn, width=80)
             st.selectbox("Up", [c for c in range(1, d + 1) if c != first], key="hardmax-up", on_change=turn, width=80)
     return shown, (first - 1, second - 1)
+
+
+def _coordinates(value: str, d: int) -> tuple[int, int] | None:
+    """Return two different coordinates, counted from 1, that a text such as 1.3 names; None for any other text, or beyond `d`."""
+    pair = two_places(value)
+    return pair if pair and pair[0] != pair[1] and max(pair) <= d else None
 
 
 def _scene(run: Run, asked: Any, review: Any, index: list[int], edits: _Edits, text: str, look: str, axes: tuple[int, int]) -> Any:

@@ -39,9 +39,9 @@ if frame.empty:
     st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
     st.stop()
 names = sorted({run.partition("/")[0] for run in frame["run"]})
-visit.choose(st.pills, "Data set", "data", ["all", *names], label_visibility="collapsed")
-if visit.focus().data in names:
-    frame = frame[frame["run"].str.startswith(f"{visit.focus().data}/")]
+data_set = visit.setting(st.pills, "Data set", "data", ["all", *names], label_visibility="collapsed")
+if data_set != "all":
+    frame = frame[frame["run"].str.startswith(f"{data_set}/")]
 pairs = list(zip(frame["data"], frame["model"], strict=True))
 beside = {pair: said[said["name"] == "accuracy"]["value"].tolist() for pair in set(pairs) for said in [printed(*pair)]}
 frame = frame.assign(printed=pd.array([(*beside[pair], None)[0] for pair in pairs], dtype="Float64"))
@@ -49,7 +49,7 @@ first = ["run", "weights", "accuracy", "low", "high", "printed", "official_accur
 frame = frame[[name for name in (*first, *frame.columns.drop(first, errors="ignore")) if name in frame]]
 
 
-key = f"runs-table-{visit.focus().data}"
+key = f"runs-table-{data_set}"
 
 
 def take() -> None:

@@ -28,8 +28,7 @@ def part(runs: Mapping[str, Run]) -> None:
         st.warning(md(str(error)), icon=":material/folder_off:")
         return
     st.markdown("##### Who answers sentences of other kinds")
-    view = visit.focus().shelf
-    st.segmented_control("Columns", list(VIEWS), format_func=VIEWS.__getitem__, label_visibility="collapsed", **visit.bound("shelf", view))
+    view = visit.setting(st.segmented_control, "Columns", "shelf", list(VIEWS), format_func=VIEWS.__getitem__, label_visibility="collapsed")
     whole = table[table["tag"] == EVERY]
     titles = {texts.name: texts.title for texts in SETS}
     if view == "phenomena":

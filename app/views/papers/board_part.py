@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -72,13 +73,18 @@ def _figure(claims: pd.DataFrame, runs: Sequence[Run], theme: Theme, *, chosen: 
     return _drawn(said, chosen if chosen in set(claims["key"]) else "", bare, theme, digests(runs), claims, runs)
 
 
+def opened() -> str:
+    """Return the key of the claim that is open on this page; "" if none is."""
+    return visit.page_value("claim", "", lambda value: value if re.fullmatch(r"[a-z0-9-]+-[0-9a-f]{6}", value) else None)
+
+
 def _taken(key: str) -> Callable[[], None]:
     """A callback that opens the claim of the clicked cell, or closes it where it was open."""
 
     def take() -> None:
         points = st.session_state[f"plot-{key}"]["selection"]["points"]
         picked = str(points[0]["customdata"][0]) if points else ""
-        visit.go(claim="" if picked == visit.focus().claim else picked)
+        visit.go(claim="" if picked == opened() else picked)
 
     return take
 
@@ -87,7 +93,7 @@ def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     """The board of a paper with its caption and export menu."""
     key = f"board-{paper.name}"
     show_drawn(
-        lambda theme: _figure(claims, runs, theme, chosen=visit.focus().claim),
+        lambda theme: _figure(claims, runs, theme, chosen=opened()),
         key,
         code=code(paper.name, "claims-board"),
         on_select=_taken(key),
@@ -97,7 +103,7 @@ def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     """The boards of several papers, in two columns where there is room for them, with one export menu for all as one picture."""
-    theme, chosen = page_theme(), visit.focus().claim
+    theme, chosen = page_theme(), opened()
     boards = {str(name): _figure(group, runs, theme, chosen=chosen, bare=True) for name, group in claims.groupby("name", sort=False)}
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="figure-poster"):
         counted(claims)
@@ -136,7 +142,7 @@ def counted(claims: pd.DataFrame) -> None:
 def chooser(claims: pd.DataFrame) -> None:
     """Every claim by its words, for who would rather read or type than point."""
     words = {row["key"]: f"{LETTERS[row['verdict']]} {row['claim']}" for row in claims.to_dict("records")}
-    chosen = visit.focus().claim
+    chosen = opened()
     st.selectbox(
         "Claim",
         list(words),
@@ -152,7 +158,7 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) 
     """The claim in focus: its words, evidence, test, figure and runs, and the part of its paper's page that shows it."""
     colours = palette(page_theme())
     st.html(STYLE.format(paper=colours.paper, grid=colours.grid))
-    row = next((row for row in claims.to_dict("records") if row["key"] == visit.focus().claim), None)
+    row = next((row for row in claims.to_dict("records") if row["key"] == opened()), None)
     if row is None:
         st.caption("A cell opens what its verdict rests on: evidence, figure, runs and test.")
         return
@@ -184,8 +190,8 @@ def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
     with st.container(horizontal=True, gap="small"):
         if claim is not None and claim.shows in titles:
             go = {"part": claim.shows} | ({"study": claim.data[0]} if claim.data else {})
-            opened = st.button(f"Open {titles[claim.shows]}", icon=":material/arrow_forward:", type="tertiary", key="claim-open")
-            if opened:
+            leave = st.button(f"Open {titles[claim.shows]}", icon=":material/arrow_forward:", type="tertiary", key="claim-open")
+            if leave:
                 visit.go(**go)
                 st.switch_page(page_of(paper))
         st.button("Close", icon=":material/close:", type="tertiary", key="claim-close", on_click=visit.go, kwargs={"claim": ""})

@@ -6,7 +6,6 @@ import streamlit as st
 
 from app import visit
 from app.blocks.files import csv_button
-from app.focus import choices
 from app.text import intro, md
 from app.views.papers import board_part
 from app.views.papers.shared import studied
@@ -25,31 +24,30 @@ intro(
 )
 for problem in problems():
     st.warning(md(problem), icon=":material/extension_off:")
-focus = visit.focus()
 runs = studied()
-of_paper = board_part.judged(runs, [focus.paper] if focus.paper in PAPERS else ())
-counts = of_paper["verdict"].value_counts()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-    visit.choose(
+    paper = visit.setting(
         st.segmented_control,
         "Paper",
         "paper",
-        choices("paper"),
+        ["all", *PAPERS],
         format_func=lambda name: PAPERS.get(name, f"all {len(PAPERS)} papers"),
         label_visibility="collapsed",
     )
-    visit.choose(
+    of_paper = board_part.judged(runs, [paper] if paper in PAPERS else ())
+    counts = of_paper["verdict"].value_counts()
+    verdict = visit.setting(
         st.segmented_control,
         "Verdict",
         "verdict",
-        choices("verdict"),
+        ["any", *WORDS],
         format_func=lambda name: f"{WORDS.get(name, 'any')} ({counts.get(name, 0) if name in WORDS else len(of_paper)})",
         help=tip("verdict"),
         label_visibility="collapsed",
     )
-shown = of_paper[of_paper["verdict"] == focus.verdict] if focus.verdict in WORDS else of_paper
+shown = of_paper[of_paper["verdict"] == verdict] if verdict in WORDS else of_paper
 if shown.empty:
-    st.caption("No claim has this verdict." if len(of_paper) else f"No claim of {md(PAPERS.get(focus.paper, 'any paper'))} is tested yet.")
+    st.caption("No claim has this verdict." if len(of_paper) else f"No claim of {md(PAPERS.get(paper, 'any paper'))} is tested yet.")
 else:
     board_part.poster(shown, runs)
     board_part.chooser(shown)

@@ -28,6 +28,7 @@ from sentviz.runs.trace import Trace
 
 T = TypeVar("T")
 KEY = "long-map"
+REACHES = ("trained", "whole")  # how far a text is read that is longer than those that the model was trained on
 LONGEST = 10_000  # tokens that are read where a text is longer than those that the model was trained on
 
 
@@ -81,9 +82,10 @@ def show(trace: Trace, run: Run) -> None:
 
 def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
     """Offer to read what the model's own length cuts off; the trace and the run as they are then."""
+    reach = visit.page_value("reach", "trained", lambda value: value if value in REACHES else None, resets=("run", "text", "row"))
     trained, total = len(trace.tokens), len(trace.tokens) + trace.dropped
     help = "Its positions follow a formula that goes on, so that it can; it was never trained on such places."
-    switch = visit.bound("reach", visit.focus().reach == "whole", put=lambda on: "whole" if on else "trained")
+    switch = visit.bound("reach", reach == "whole", put=lambda on: "whole" if on else "trained")
     if not st.toggle(f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", help=help, **switch):
         return trace, run
     whole = answers.trace(visit.focus(), scored=False, longest=LONGEST)

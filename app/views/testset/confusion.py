@@ -36,8 +36,8 @@ if other is not None:
 runs = [rows] if other is None else [rows, other]
 
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="confusion-controls"):
-    visit.choose(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
-    if len(rows.classes) == 2 and focus.view != "calibration":
+    view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
+    if len(rows.classes) == 2 and view != "calibration":
         st.slider(
             f"Say “{md(rows.classes[1])}” from this probability on",
             0.0,
@@ -53,7 +53,7 @@ st.markdown(
     f"{md(rows.run)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
     f" {matrix_part.mistake(rows)}{left_out}"
 )
-match focus.view:
+match view:
     case "curves":
         operating_part.curves(runs)
     case "calibration":

@@ -31,13 +31,11 @@ rows = drawer.begin(beside=False)
 focus, run = visit.focus(), cache.run(rows.run)
 last = pictures.layers_of(run)
 layer = last if focus.depth < 0 else min(focus.depth, last)
-dims = int(focus.dims)
 LAYERS = layer_names(last)
 ASKS = {
     "trustworthiness": "Are the {} nearest points in the picture near in the vectors as well?",
     "continuity": "Are the {} nearest vectors still near in the picture?",
 }
-SAMPLES = {"stored": "stored sample", "all": "all rows"}
 KEY = "embedding-points"
 
 
@@ -49,6 +47,12 @@ def take_layer() -> None:
     chosen = asked_layer(KEY, last)
     if chosen is not None:
         visit.go(depth=-1 if chosen == last else chosen)
+
+
+def take_sample() -> None:
+    """Draw other points. An outline was drawn around the old ones, so that it is deleted."""
+    if (which := st.session_state["focus-sample"]) is not None:
+        visit.go(sample=which, slice="" if visit.focus().slice.startswith("lasso=") else visit.focus().slice)
 
 
 def take_outline() -> None:
@@ -63,11 +67,13 @@ def take_outline() -> None:
 
 left, right = halves("embedding", 2.4, 1.0)
 with right, st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls"):
-    visit.choose(st.segmented_control, "Picture", "method", list(METHODS), format_func=lambda method: METHODS[method])
-    visit.choose(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func=lambda dims: f"{dims}-D")
-    visit.choose(st.selectbox, "Colour", "colour", list(COLOURS), format_func=lambda colour: COLOURS[colour], width=170)
+    method = visit.setting(st.segmented_control, "Picture", "method", list(METHODS), format_func=METHODS.get)
+    dims = int(visit.setting(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func="{}-D".format))
+    colour = visit.setting(st.selectbox, "Colour", "colour", list(COLOURS), format_func=COLOURS.get, width=170)
     if rows.over == "test":
-        visit.choose(st.segmented_control, "Points", "sample", ["stored", "all"], format_func=lambda which: SAMPLES[which])
+        st.session_state["focus-sample"] = pictures.sample()
+        titles = pictures.SAMPLES
+        st.segmented_control("Points", list(titles), format_func=lambda which: titles[which], key="focus-sample", on_change=take_sample)
     st.session_state["placed-sentence"] = pictures.sentence_of(focus)[0]
     st.text_input("Place a sentence", placeholder="Type one and press Enter", key="placed-sentence", on_change=take_sentence)
 
@@ -97,14 +103,14 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
     """The pictures of the layers, one of them shown, with its numbers."""
     found = projections[at]
     frame = of.rows.frame
-    if of.rows.has_text and focus.colour == "length":
+    if of.rows.has_text and colour == "length":
         frame = frame.assign(length=of.rows.texts.str.count(r"\S+"))
-    colour = "predicted" if not rows.labelled and focus.colour in ("label", "right") else focus.colour
+    coloured_by = "predicted" if not rows.labelled and colour in ("label", "right") else colour
     of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
     axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(projections[last].shares)]
     settings = ", ".join(f"{name} {value:.3g}" for name, value in found.parameters.items())
     about = about_picture(found, of.about, at, last)
-    shipped = rows.over == "test" and focus.sample == "stored"
+    shipped = rows.over == "test" and pictures.sample() == "stored"
     options: dict[str, Any] = {"method": found.method, "dims": dims, "layer": None if at == last else at}
     with left:
         sentence, second = pictures.sentence_of(focus)
@@ -112,8 +118,8 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
         chosen, part = part_of(of)
         drawn_here = part is not None and part.kind == "lasso" and part.picture[0] == found.method and dims == 2
         outline = part.outline if part is not None and drawn_here else None
-        caption = said_of(frame, colour, chosen=chosen, star_name=sentence if at in stars else "", about=about)
-        common: dict[str, Any] = {"classes": rows.classes, "colour": colour, "chosen": chosen}
+        caption = said_of(frame, coloured_by, chosen=chosen, star_name=sentence if at in stars else "", about=about)
+        common: dict[str, Any] = {"classes": rows.classes, "colour": coloured_by, "chosen": chosen}
 
         def still(theme: Theme) -> Figure:
             placed = frame.assign(**dict(zip("xyz", found.points.T, strict=False)))
@@ -169,7 +175,7 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
                         help="The picture with all its layers, for any browser and without a network.",
                     )
                 plain = shipped and chosen is None and not sentence
-                lines = drawer.notebook([rows], "embeddings", colour=colour, **options) if plain else None
+                lines = drawer.notebook([rows], "embeddings", colour=coloured_by, **options) if plain else None
                 export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding", code=lines)
     with right:
         numbers = pictures.measured_of(of, found, at)
@@ -196,12 +202,12 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
 
 def every(of: pictures.Source) -> str:
     """What the wish for every layer is kept under."""
-    return f"every {of.key} {focus.method} {dims}"
+    return f"every {of.key} {method} {dims}"
 
 
 def compute(of: pictures.Source) -> None:
     """A button for what the points need to travel through all layers."""
-    if pictures.missing(of, focus.method, dims) and not st.session_state.get(every(of)):
+    if pictures.missing(of, method, dims) and not st.session_state.get(every(of)):
         st.button(
             "Compute every layer, so that the points can travel",
             key="every-layer",
@@ -214,10 +220,10 @@ def compute(of: pictures.Source) -> None:
 
 try:
     of = pictures.source(rows)
-    found = pictures.at_hand(of, focus.method, dims)
+    found = pictures.at_hand(of, method, dims)
     wished = 0 if st.session_state.get(every(of)) else layer
     if any(k not in found for k in range(wished, last + 1)):
-        pictures.begun(of, focus.method, dims, wished)
+        pictures.begun(of, method, dims, wished)
     shown = found or pictures.at_hand(of, "pca", dims)
     if shown:
         at = max(layer, min(shown))

@@ -113,14 +113,15 @@ def take_word(key: str, cells: list[lib.Cell]) -> None:
     visit.go(slice="" if chosen == visit.focus().slice else chosen)
 
 
-def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> None:
-    """Clouds on the left, one cell's list on the right."""
+def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
+    """Draw the clouds on the left, the list of one cell on the right; `stops` is "drop" or "keep"."""
+    left_words = lib.stop_words() if stops == "drop" else frozenset()
     part, sizes = picked(), dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
     word = part.word if part is not None else ""
     found: dict[lib.Cell, pd.DataFrame] = {}
     for cell in cells:
         try:
-            found[cell] = lib.largest(lib.keyness(counts, cell, once=True), by, max(IN_CLOUD, IN_LIST), stops)
+            found[cell] = lib.largest(lib.keyness(counts, cell, once=True), by, max(IN_CLOUD, IN_LIST), left_words)
         except InputError:  # an empty cell, or the only one with words
             found[cell] = pd.DataFrame()
     first = max(cells, key=lambda cell: (not found[cell].empty, cell[0] not in (-1, cell[1]), sizes[cell]))
@@ -137,7 +138,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
     titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
     right = [cell[0] == cell[1] for cell in cells] if rows.labelled else []
     once = ONCE if by == "keyness" else ""
-    left_out = "Stop words are left out. " if stops else ""
+    left_out = "Stop words are left out. " if left_words else ""
     about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
     marked = (cells.index(chosen), word) if word and part is not None and (part.cell == chosen or not part.cell) else None
     selecting: dict[str, Any] = {"selection_mode": ("points",)} if rows.has_text else {}
@@ -152,7 +153,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
         show_drawn(
             lambda theme: sourced(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run, rows=rows),
             "cloud",
-            code=drawer.notebook([rows], "word-cloud", between=between, by=by, stops=focus.stops),
+            code=drawer.notebook([rows], "word-cloud", between=between, by=by, stops=stops),
             **on("cloud", cells),
         )
         if letter := unwritable(words["word"]):
@@ -189,7 +190,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: frozenset[str]) -> No
                 rows=rows,
             ),
             "word-list",
-            code=drawer.notebook([rows], "word-list", label=chosen[0], predicted=chosen[1], by=by, stops=focus.stops),
+            code=drawer.notebook([rows], "word-list", label=chosen[0], predicted=chosen[1], by=by, stops=stops),
             **on("word-list", cells),
         )
 
@@ -208,7 +209,7 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key
         ["keyness", "count"],
         format_func={"keyness": "what belongs here", "count": "what is frequent"}.get,
     )
-    visit.choose(
+    stops = visit.setting(
         st.segmented_control,
         "Words like “the”",
         "stops",
@@ -229,5 +230,5 @@ click = (
     else f"Drawn from the words stored with the run (in at least {counts.least} rows); the rows of a word need the data set."
 )
 st.caption(f"{meaning} {click}")
-show(counts, cells, lib.stop_words() if focus.stops == "drop" else frozenset())
+show(counts, cells, stops)
 drawer.end(rows)

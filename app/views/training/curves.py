@@ -7,7 +7,6 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import readable, several
-from app.focus import choices
 from app.text import intro
 from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
@@ -26,10 +25,9 @@ def seeds_of(runs: list[Run]) -> list[Run]:
 
 chosen = several(list(cache.runs().values()), "a history")
 with st.container(horizontal=True, gap="medium"):
-    visit.choose(st.segmented_control, "Axis", "axis", choices("axis"), label_visibility="collapsed")
+    axis = visit.setting(st.segmented_control, "Axis", "axis", ["epoch", "step"], label_visibility="collapsed")
     titles = {"lines": "One line a run", "bands": "Seeds as bands"}
-    visit.choose(st.segmented_control, "Seeds", "seeds", choices("seeds"), format_func=titles.get, label_visibility="collapsed")
-bands = visit.focus().seeds == "bands"
-axis = "step" if visit.focus().axis == "step" else "epoch"
+    seeds = visit.setting(st.segmented_control, "Seeds", "seeds", list(titles), format_func=titles.get, label_visibility="collapsed")
+bands = seeds == "bands"
 shown = readable(seeds_of(chosen), "history.parquet") if bands else chosen
 show_figure("curves", Runs.of(*shown), x=axis, bands=bands)

@@ -10,7 +10,6 @@ import streamlit as st
 from app import visit
 from app.blocks.sentence import head_title, place, sentence_box
 from app.components.through import asked_row, through
-from app.focus import choices
 from app.text import intro, md
 from app.views.training.through_part import at_hand, chosen_run, figures, film_of, sentence, texts_of
 from sentviz.analysis.epochs.course import PICTURES
@@ -54,9 +53,9 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
             names: dict[str, Any] = {"format_func": lambda name: component_name(place(name)), "width": 130}
             visit.choose(st.selectbox, "Component", "component", parts, **names, help=tip("component"))
     titles = {"joint": "one projection", "aligned": "each epoch's own"}
-    visit.choose(st.selectbox, "Points", "travel", choices("travel"), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
+    travel = visit.setting(st.selectbox, "Points", "travel", list(titles), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
 
-film = film_of(run, seen, traces, focus)
+film = film_of(run, seen, traces, focus, travel)
 texts = texts_of(run, seen.first.split)
 
 

@@ -125,7 +125,7 @@ def _model(name: str, digest: str, epoch: int) -> Any:
     return load(cache.runs()[name], epoch=epoch)
 
 
-def film_of(run: Run, seen: Course, traces: Mapping[int, Trace], focus: Focus) -> Film:
+def film_of(run: Run, seen: Course, traces: Mapping[int, Trace], focus: Focus, travel: str) -> Film:
     """Everything that the slider drives; traces of epochs that were measured."""
     return Film(
         title=f"{run.name} through training",
@@ -136,7 +136,7 @@ def film_of(run: Run, seen: Course, traces: Mapping[int, Trace], focus: Focus) -
         layer=focus.layer - 1,
         head=place(focus.head),
         component=place(focus.component),
-        how=focus.travel,
+        how=travel,
     )
 
 

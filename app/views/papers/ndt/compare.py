@@ -34,7 +34,7 @@ def show(runs: Sequence[Run]) -> None:
     if not bases:
         st.info(f"No baseline of {DATASETS[dataset]} is here, so nothing can be compared with one.", icon=":material/inventory_2:")
         return
-    visit.choose(
+    base = visit.setting(
         st.segmented_control,
         "Against",
         "base",
@@ -43,7 +43,6 @@ def show(runs: Sequence[Run]) -> None:
         format_func=lambda one: f"against {bases[one]}",
         label_visibility="collapsed",
     )
-    base = visit.focus().base if visit.focus().base in bases else next(iter(bases))
     table = _compared(dataset, base, "test", digests(runs, dataset), runs)
     if table.frame.empty:
         st.info("There is no other configuration here to compare with it.", icon=":material/inventory_2:")

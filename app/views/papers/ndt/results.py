@@ -56,7 +56,7 @@ def show(runs: Sequence[Run]) -> None:
         )
     split = "test"
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        visit.choose(
+        metric = visit.setting(
             st.selectbox, "Metric", "metric", list(METRICS), format_func=lambda name: TITLES[name], label_visibility="collapsed", width=220
         )
         if any("official_test" in run.metrics() for run in here):
@@ -70,7 +70,6 @@ def show(runs: Sequence[Run]) -> None:
                 format_func=lambda name: SPLITS[name],
                 label_visibility="collapsed",
             )
-    metric = visit.focus().metric
     measured = _summarised(dataset, split, digests(here), runs)
     rows = ", official test" if split != "test" else ""
     left, right = halves("ndt-results")

@@ -9,8 +9,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_drawn
-from app.fields import LARGEST
-from app.focus import choices
+from app.fields import LARGEST, whole_number
 from app.server.progress import wait
 from app.server.queue import here
 from app.text import halves, md
@@ -26,6 +25,7 @@ from sentviz.serving.jobs import Jobs
 if TYPE_CHECKING:
     from sentviz.papers.sentiformer.solvers import Separation
 
+LENGTHS = ("8", "16", "24", "32")  # words of the longest training sequence
 POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinusoid", "rotary": "rotary"}
 
 
@@ -75,20 +75,20 @@ def _separate(setting: Any, tick: Any) -> Any:
 def _setting() -> Any:
     """What this visitor asked for, a `solvers.Setting`; None before anything was."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        visit.choose(
+        positions = visit.setting(
             st.segmented_control,
             "Positions of the transformer",
             "positions",
-            choices("positions"),
+            list(POSITIONS),
             format_func=lambda name: POSITIONS[name],
             required=True,
             help="The proof takes learned ones. SentiFormer's tell how far the end is.",
         )
-        visit.choose(st.segmented_control, "Longest training sequence", "longest", choices("longest"), required=True)
-        st.number_input("Seed", 0, LARGEST, width=110, **visit.bound("seed", visit.focus().seed))
+        longest = visit.setting(st.segmented_control, "Longest training sequence", "longest", LENGTHS, default="24", required=True)
+        seed = visit.page_value("seed", 0, whole_number)
+        st.number_input("Seed", 0, LARGEST, width=110, **visit.bound("seed", seed))
         clicked = st.button("Train all models", type="primary", icon=":material/play_arrow:", key="prop2-train")
-    focus = visit.focus()
-    chosen = (focus.positions, int(focus.longest), focus.seed)
+    chosen = (positions, int(longest), seed)
     if clicked:
         st.session_state["separation"] = chosen
     if (asked := st.session_state.get("separation")) is None:
@@ -144,9 +144,18 @@ def _span(shares: pd.Series[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _sequence(value: str) -> str | None:
+    """Return a sequence from a link if the models can answer it; None for any other text."""
+    try:
+        places_of(value)
+    except SentvizError:
+        return None
+    return value
+
+
 def _typed() -> str:
     """The sequence as typed. The focus gets it once it is one of the eight words: what else is typed reaches no link."""
-    state, linked = st.session_state, visit.focus().sequence or EXAMPLE
+    state, linked = st.session_state, visit.page_value("sequence", EXAMPLE, _sequence)
     if "prop2-text" not in state or state.get("prop2-linked") != linked:
         state["prop2-text"] = state["prop2-linked"] = linked
 
