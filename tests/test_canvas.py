@@ -105,7 +105,7 @@ def test_scores_units_and_the_answer_before() -> None:
     ],
 )
 def test_what_does_not_fit_the_text_is_named(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"needs \w+ of shape|once at most|no token"):
+    with pytest.raises(InputError, match=r"needs \w+ of shape|in one unit at most|no token"):
         scene(**wrong)
 
 

@@ -114,9 +114,7 @@ def points() -> pd.DataFrame:
 @pytest.mark.parametrize("theme", THEMES)
 def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     """ "positive" has the same colour in probabilities, layers, epochs, embeddings (page and file), t-SNE panels and browser views."""
-    from sentviz.browser.canvas import _colours as canvas
-    from sentviz.browser.film import _colours as through
-    from sentviz.browser.particles import palettes
+    from sentviz.browser.packing import palettes
 
     negative, positive = class_colours(TWO, theme)
     shares = [[0.5, 0.5], [0.1, 0.9]]
@@ -136,8 +134,9 @@ def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     for plot in plots:
         assert {negative, positive} <= set(fills(plot))
     assert [part.colour for part in groups(points(), "predicted", TWO, theme)] == [negative, positive]
-    assert canvas(theme, TWO)["classes"] == through(theme, TWO)["classes"] == [negative, positive]
-    ramp = palettes()[theme]["probability"]
+    colours = palettes("probability", classes=TWO)[theme]
+    assert colours["classes"] == [negative, positive]
+    ramp = colours["probability"]
     assert apart(ramp[0], negative) < 12 and apart(ramp[-1], positive) < 25
 
 

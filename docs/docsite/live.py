@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sentviz.analysis.maps.silenced import silenced
 from sentviz.browser import canvas
-from sentviz.browser.canvas import canvas_html, scenes
+from sentviz.browser.canvas import canvas_html, scene_of
 from sentviz.browser.particles import animation_html, scene_of_review
 from sentviz.figures.colours import THEMES
 from sentviz.figures.particles import Scene
@@ -31,7 +31,7 @@ def sentence() -> canvas.Scene:
     """The example of a run with its linked words, heads, maps and answer."""
     run = find(RUN)
     trace = run.example()
-    return scenes.scene_of(trace, run.capabilities, heads=silenced(load(run), trace))
+    return scene_of(trace, run.capabilities, heads=silenced(load(run), trace))
 
 
 def hardmax() -> Scene:

@@ -1,4 +1,4 @@
-"""BertViz's own head view and model view of a trace, as one page that works without a network.
+"""BertViz's head view and model view of a trace, as one page that works without a network.
 
 The scripts are those of the installed packages, unchanged: BertViz, d3 from mpld3, jQuery from XStatic-jQuery. Their files are read and
 nothing is imported, since `import bertviz` loads torch. BertViz's template marker is a variable here; a few lines stand in for require.js.
@@ -74,7 +74,7 @@ def bertviz_html(
     heads: Sequence[int] | None = None,
     theme: Theme = "light",
 ) -> str:
-    """BertViz's view of a trace as a page in one file; layers and heads are shown counted from 1.
+    """Return BertViz's view of a trace as a page in one file; its labels of layers and heads count from 1.
 
     BertViz draws a weight as the opacity of a line, which ends at 0 and 1. Maps with a larger entry are divided by their largest one,
     negative entries are left out; a note above the view states both.
@@ -83,10 +83,10 @@ def bertviz_html(
         trace: with attention maps.
         view: all heads of one layer with their tokens, or every head of every layer.
         component: ``"effective"``, or a component counted from 0.
-        layers, heads: which, counted from 0; all that the trace holds unless told.
+        layers, heads: layers and heads to show, counted from 0; by default all of the trace.
     Raises:
-        KeyError: the trace does not hold those maps.
-        InputError: nothing to show, or more than `LINES` and `WEIGHTS` allow.
+        KeyError: the trace does not have those maps.
+        InputError: there is no layer or head, or there are more lines or weights than `LINES` and `WEIGHTS` allow.
         SentvizError: the packages are not installed.
     """
     if view not in _HELP:
@@ -130,7 +130,7 @@ def bertviz_html(
 
 
 def bertviz_height(trace: Trace, view: View, layers: int, heads: int) -> int:
-    """Pixels that the page needs for so many layers and heads, BertViz's own arithmetic with room for the note."""
+    """Return the height in pixels that the page needs, from BertViz's own formula and the space of the note."""
     tokens = max(len(trace.query_ids), len(trace.tokens))
     if view == "head":
         return 140 + int(22.5 * tokens)
@@ -141,17 +141,17 @@ def bertviz_height(trace: Trace, view: View, layers: int, heads: int) -> int:
 def _check(trace: Trace, view: View, layers: int, heads: int) -> None:
     weights = layers * heads * len(trace.query_ids) * len(trace.tokens)
     lines = weights if view == "model" else weights // layers
-    held = weights * (1 if trace.text_pair is None else 2)
+    stored = weights * (1 if trace.text_pair is None else 2)
     what = f"BertViz's {view} view of {len(trace.tokens):,} tokens, {layers} layers and {heads} heads"
     choice = "choose fewer tokens, layers or heads, or the heatmap, which has no such limit"
     if lines > LINES[view]:
         raise InputError(f"{what} is {lines:,} lines, more than the {LINES[view]:,} that stay fluid: {choice}.")
-    if held > WEIGHTS:
-        raise InputError(f"{what} holds {held:,} weights, more than the {WEIGHTS:,} that stay fluid: {choice}.")
+    if stored > WEIGHTS:
+        raise InputError(f"{what} holds {stored:,} weights, more than the {WEIGHTS:,} that stay fluid: {choice}.")
 
 
 def _parts(trace: Trace, maps: npt.NDArray[np.float64], width: int) -> list[dict[str, Any]]:
-    """What BertViz's filter chooses from: everything, and for a pair of texts each text to each text."""
+    """Return the choices of BertViz's filter: all tokens, and for a pair of texts each text to each text."""
     tokens = [html.unescape(as_text(token, width)) for token in trace.tokens]
     queries, sides = np.array(trace.query_ids, dtype=np.int64), trace.segments
     everything = (np.arange(len(queries)), np.arange(len(tokens)))
@@ -172,7 +172,8 @@ def _parts(trace: Trace, maps: npt.NDArray[np.float64], width: int) -> list[dict
 
 
 def _columns(tokens: int, layers: int, heads: int) -> int:
-    """How many heads the model view is laid out for: more than there are make smaller cells, so that a tall view comes nearer to a screen.
+    """Return the number of heads for which the model view is laid out. More than the model has make cells smaller, so that a tall view
+    fits a screen better.
 
     BertViz gives a token 84 pixels divided by this number, and places the opened cell outside the picture when it is 1.
     """
@@ -180,7 +181,7 @@ def _columns(tokens: int, layers: int, heads: int) -> int:
 
 
 def _drawn(view: View, maps: npt.NDArray[np.float64], largest: float) -> str:
-    """What a line's opacity says, and what it cannot say."""
+    """Describe what the opacity of a line means, and which weights it cannot show."""
     words = "The opacity of a line is its weight"
     if largest > 1:
         words += f" divided by {largest:.2f}, the largest of these maps"

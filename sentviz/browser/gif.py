@@ -1,4 +1,4 @@
-"""Pictures that move, as GIF files drawn with Pillow alone: the same bytes for the same pictures."""
+"""Animations as GIF files, drawn with Pillow alone: the same bytes for the same pictures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from PIL import ImageFont
 
-MILLISECONDS = 60  # a picture is shown
-SCALE = 2  # pictures are drawn so many times larger, then averaged: smooth edges
+MILLISECONDS = 60  # time that a picture is shown
+SCALE = 2  # factor by which pictures are drawn larger; averaging then gives smooth edges
 TWEENS = 8  # pictures on the way from one state to the next
 
 

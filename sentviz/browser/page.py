@@ -1,4 +1,4 @@
-"""A page that is one file: its policy forbids every request, and every script but its own, whatever the text in it says."""
+"""A page in one file. Its policy forbids all requests and all scripts except its own, whatever text the page has."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from sentviz.browser.kit import front
 from sentviz.figures.colours import Palette, Theme, palette
+from sentviz.figures.text import visible
 
 _OPENING = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 _MARKUP = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
@@ -36,16 +37,16 @@ def page(
     data: Mapping[str, Any] | None = None,
     asks: bool = False,
 ) -> str:
-    """An HTML document.
+    """Return an HTML document.
 
     Args:
         title: plain text.
-        body: markup; what users typed must be escaped in it.
-        colours: of paper and ink.
+        body: markup, with escaped texts of users.
+        colours: colours of the theme.
         style: CSS.
-        scripts: JavaScript, run after the body in this order. The policy names their digests, and no other script runs.
-        asks: whether its scripts may ask the server that it came from.
-        data: id -> what a script reads with ``JSON.parse(document.getElementById(id).textContent)``.
+        scripts: JavaScript, run after the body in this order. The policy names their digests, so no other script runs.
+        asks: True if its scripts may send requests to the server of the page.
+        data: id -> data that a script reads with ``JSON.parse(document.getElementById(id).textContent)``.
     """
     codes = [_script(code) for code in scripts]
     policy = "; ".join(
@@ -81,31 +82,40 @@ body {{ background: var(--paper); color: var(--ink); font: 14px/1.5 "Source Sans
 
 
 def standalone(
-    folder: Path, name: str, data: Mapping[str, Any], *, data_id: str, title: str, heading: str, about: str, width: int, theme: Theme
+    folder: Path,
+    name: str,
+    data: Mapping[str, Any],
+    *,
+    data_id: str,
+    title: str,
+    about: str,
+    width: int,
+    theme: Theme,
+    heading: bool = True,
 ) -> str:
     """Return a view of the browser as one page that needs no network; the same bytes for the same data.
 
     Args:
         folder, name: where the view's files are, as `sentviz.browser.kit.front` takes them.
         data, data_id: what the view draws, and the id of the element that its script reads.
-        title: of the document. heading: above the view, none if empty. about: a line below the view. All three are plain text.
-        width: of the page in pixels, at most.
+        title: title of the document, also above the view unless `heading` is False. about: a line below the view. Both are plain text.
+        width: largest width of the page in pixels.
     """
     colours = palette(theme)
     markup, style, script = front(folder, name, page=data_id)
-    above = f'<h1 dir="auto">{html.escape(heading)}</h1>\n' if heading else ""
+    above = f'<h1 dir="auto">{html.escape(visible(title))}</h1>\n' if heading else ""
     look = f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_AROUND.replace('WIDTH', str(width))}"
     body = f'<main>\n{above}{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>'
     return page(title, body, colours=colours, style=look, scripts=(script,), data={data_id: data})
 
 
 def inert_json(value: Any) -> str:
-    """JSON in ASCII that cannot end a script element, open a comment or be markup anywhere."""
+    """Return JSON in ASCII that cannot end a script element, open a comment or be markup anywhere."""
     return json.dumps(value, separators=(",", ":")).translate(_MARKUP)
 
 
 def _script(code: str) -> str:
-    """The code as a browser reads it from a script element: one kind of line end, and nothing that ends the element."""
+    """Return code as a browser reads it from a script element: with one kind of line end, and without anything that ends the element."""
     return _OPENING.sub(r"<\\", re.sub(r"\r\n?", "\n", _utf8(code)))
 
 

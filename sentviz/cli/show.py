@@ -240,8 +240,7 @@ def report(run: str, sentence: str, pair: str | None, out: Path, picture: bool) 
     from sentviz.analysis.explain.headline import chance_of
     from sentviz.analysis.maps.arithmetic import cell
     from sentviz.analysis.maps.silenced import silenced
-    from sentviz.browser.canvas import canvas_html
-    from sentviz.browser.canvas.scenes import scene_of
+    from sentviz.browser.canvas import canvas_html, scene_of
     from sentviz.export.report import report_html
     from sentviz.figures import probability_bars
     from sentviz.gallery import sourced

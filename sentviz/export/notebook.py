@@ -8,8 +8,7 @@ from base64 import b64encode
 from typing import Any
 
 from sentviz.analysis.explain import answer
-from sentviz.browser.canvas import Scene, canvas_html
-from sentviz.browser.canvas.scenes import scene_of
+from sentviz.browser.canvas import Scene, canvas_html, scene_of
 from sentviz.errors import RunError, SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import captioned, render

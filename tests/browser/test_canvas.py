@@ -101,7 +101,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     picture.locator(".silence").click()
     page.wait_for_url(re.compile("off="))
     settled(page)
-    assert tile.inner_text() == "off" and picture.locator(".silence").inner_text() == "Let it speak"
+    assert tile.inner_text() == "off" and picture.locator(".silence").inner_text() == "Switch this head on"
     page.locator(".st-key-as-trained").get_by_role("button").click()
     page.wait_for_url(lambda url: "mix=" not in url and "off=" not in url)
     picture.locator(".before").first.wait_for(state="hidden")

@@ -73,10 +73,10 @@ test("the answer without a word or a head is what its log-odds fall to", () => {
 test("what is said of a word, a head and a cell", () => {
   const data = sentence(), scene = read(data), pick = { layer: 0, head: 1, part: 0 }
   assert.match(ofWord(scene, pick, 3), /^“b ad” takes most from “.*; most is taken from it by .*Without it: positive 82%\.$/)
-  assert.equal(ofWord(scene, pick, 0), "“[CLS]” is not among the tokens whose maps are here.")
+  assert.equal(ofWord(scene, pick, 0), "“[CLS]” is not among the tokens of the maps.")
   assert.equal(ofWord(read(sentence({ maps: null })), null, 1), "“not” Without it: positive 27%.")
-  assert.equal(ofHead(scene, { ...pick, head: 0 }), "Layer 1, head 1 supports the answer: positive 73% with it, 62% without.")
-  assert.equal(ofHead(scene, pick), "Layer 1, head 2 speaks against the answer: positive 73% with it, 98% without.")
+  assert.equal(ofHead(scene, { ...pick, head: 0 }), "Layer 1, head 1 supports the prediction: positive 73% with it, 62% without.")
+  assert.equal(ofHead(scene, pick), "Layer 1, head 2 opposes the prediction: positive 73% with it, 98% without.")
   assert.equal(ofHead(read(sentence({ off: [[0, 1]] })), pick), "Layer 1, head 2 is silenced: it adds nothing.")
   assert.equal(ofHead(read(sentence({ heads: null })), pick), "Layer 1, head 2.")
   assert.equal(mapName(scene, pick), "Effective attention, layer 1, head 2")

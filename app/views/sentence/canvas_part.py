@@ -13,8 +13,7 @@ from app.blocks.sentence import notebook, place
 from app.components.canvas import canvas, chosen
 from app.focus import Focus
 from sentviz.analysis.explain import SCORES
-from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html
-from sentviz.browser.canvas.scenes import scene_of
+from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, scene_of
 from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.figures.source import Call

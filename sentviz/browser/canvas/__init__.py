@@ -1,4 +1,4 @@
-"""A sentence as one linked picture: its words, its heads, their maps and the answer, as data for the browser and as one HTML file.
+"""A sentence as one linked picture of its words, heads, maps and prediction: data for the browser, and one HTML file.
 
 canvas.js and the modules that it imports draw it, in the app and in a file of its own alike. Point at a word and its row, its column, its
 heads and its part of the answer light up: all of it is in the data, nothing is asked for again.
@@ -6,7 +6,6 @@ heads and its part of the answer light up: all of it is in the data, nothing is 
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 from base64 import b64encode
 from collections.abc import Sequence
@@ -18,23 +17,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain import log_odds
+from sentviz.analysis.explain import SCORES, deviation, log_odds
+from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.maps.longmap import Packed, pack
-from sentviz.browser.packing import short
+from sentviz.browser.packing import digest, marked, palettes, short
 from sentviz.browser.page import standalone
 from sentviz.errors import InputError
-from sentviz.figures.colours import THEMES, Theme, class_colours, palette
+from sentviz.figures.colours import Theme
 from sentviz.figures.maps import component_name
+from sentviz.figures.strip import anchored
 from sentviz.figures.text import visible
 from sentviz.io.glossary import glossary
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.trace import Trace
 
-__all__ = ["HERE", "Pick", "Scale", "Scene", "Step", "canvas_data", "canvas_html", "tour"]
+__all__ = ["HERE", "Pick", "Scale", "Scene", "Step", "canvas_data", "canvas_html", "scene_of", "tour"]
 
 HERE = Path(__file__).parent
-WORDS, LETTERS = 400, 40  # of a text that are written, and of a word
-SIDE, WEIGHTS = 64, 1 << 18  # tokens of a map, and weights of all maps together, at most
+WORDS, LETTERS = 400, 40  # largest number of words that are drawn, and of letters per word
+SIDE, WEIGHTS = 64, 1 << 18  # largest number of tokens of a map, and of weights of all maps together
+TITLE = 120  # letters
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -44,36 +46,36 @@ Pick = tuple[int, int | str, int | str]
 
 @dataclass(frozen=True)
 class Scale:
-    """What the colours of the words mean."""
+    """The meaning of the words' colours."""
 
     title: str
-    low: str  # of the words below 0
-    high: str
+    low: str  # meaning of values below 0
+    high: str  # meaning of values above 0
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is shown of a sentence."""
+    """The data of a canvas: a trace, its scores, and the map to show."""
 
     trace: Trace
     has: Capabilities
-    scores: Floats | None = None  # (m,) of the words
-    tones: Floats | None = None  # (m,) their places on the colour scale, -1 to 1
-    scale: Scale | None = None  # of these
-    units: Sequence[Sequence[int]] = ()  # tokens that light up together, such as the pieces of a word; the others stand alone
-    falls: Floats | None = None  # (units) fall of the answer's log-odds when a unit is left out
-    heads: Floats | None = None  # (L, H) fall of the answer's log-odds when a head is silenced
-    before: Floats | None = None  # (K,) probabilities before something was changed by hand
-    chosen: Pick | None = None  # the map to show large
-    pinned: int | None = None  # the token that is lit until another is
+    scores: Floats | None = None  # (m,) scores of the tokens
+    tones: Floats | None = None  # (m,) positions of the scores on the colour scale, -1 to 1
+    scale: Scale | None = None  # meaning of the scores
+    units: Sequence[Sequence[int]] = ()  # tokens that are highlighted together, for example the pieces of a word; other tokens are alone
+    falls: Floats | None = None  # (units,) fall of the prediction's log-odds if a unit is left out
+    heads: Floats | None = None  # (L, H) fall of the prediction's log-odds if a head is silenced
+    before: Floats | None = None  # (K,) probabilities without manual changes
+    chosen: Pick | None = None  # map to show large
+    pinned: int | None = None  # token that stays highlighted
     title: str = ""
-    steps: Sequence[Step] = field(default_factory=tuple)  # of the tour
+    steps: Sequence[Step] = field(default_factory=tuple)  # steps of the tour
 
     def __post_init__(self) -> None:
         tokens, (layers, heads) = len(self.trace.tokens), (len(self.trace.layer_ids), len(self.trace.head_ids))
         places = [place for unit in self.units for place in unit]
         if len(set(places)) < len(places) or not set(places) <= set(range(tokens)):
-            raise InputError(f"Units are of each of the {tokens} tokens once at most.")
+            raise InputError(f"Each of the {tokens} tokens may be in one unit at most, and units may have no other tokens.")
         if self.pinned is not None and not 0 <= self.pinned < tokens:
             raise InputError(f"A canvas of {tokens} tokens has no token {self.pinned + 1} to pin.")
         for name, values, shape in (
@@ -88,7 +90,9 @@ class Scene:
 
     @property
     def pick(self) -> Pick:
-        """The map that is shown large: the one chosen, else the head whose silencing moves the answer most, else the last layer's mean."""
+        """The map that is shown large: the chosen one, else the head whose silencing changes the prediction most, else the mean of the last
+        layer.
+        """
         if self.chosen is not None:
             return self.chosen
         if self.heads is None:
@@ -97,18 +101,59 @@ class Scene:
         return int(layer), int(head), "effective"
 
 
+def scene_of(
+    trace: Trace,
+    has: Capabilities,
+    score: str = "removal",
+    *,
+    heads: Floats | None = None,
+    before: Trace | None = None,
+    chosen: Pick | None = None,
+    pinned: int | None = None,
+) -> Scene:
+    """Return the scene of a trace.
+
+    Args:
+        has: capabilities of the model.
+        score: score that colours the words, a name of `SCORES` that the trace has; the trace must also have "removal".
+        heads: (L, H) fall of the prediction's log-odds if a head is silenced, from `sentviz.analysis.maps.silenced`.
+        before: trace of the same text without manual changes, if there are some.
+        chosen: map to show large. pinned: token that stays highlighted.
+    """
+    how, coloured = SCORES[score], deviation(trace, score)
+    units, removal = [word.indices for word in words(trace)], trace.token_scores["removal"]
+    if (places := trace.units.get(score)) is not None:  # the score is of units of several words
+        members = (np.flatnonzero(places == unit) for unit in np.unique(places))
+        units, removal = [tuple(unit.tolist()) for unit in members if not trace.specials[unit].any()], coloured
+    return Scene(
+        trace,
+        has,
+        scores=coloured,
+        tones=np.asarray(anchored(np.nan_to_num(coloured), how.full, how.knee), dtype=np.float32),
+        scale=Scale(how.title, how.low, how.high),
+        units=units,
+        falls=removal[[unit[0] for unit in units]],
+        heads=heads,
+        before=None if before is None else before.probabilities,
+        chosen=chosen,
+        pinned=pinned,
+        title=f"“{trace.text if len(trace.text) <= TITLE else trace.text[: TITLE - 1] + '…'}”",
+        steps=tour(has),
+    )
+
+
 # ---- the tour
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the tour: the part of the picture that it is about, plain words, then a formula; its term is in the glossary."""
+    """A step of the tour: a part of the picture, an explanation in plain words, a formula, and a term of the glossary."""
 
-    slot: str  # steps of a slot stand in for each other: the first whose need is met is taken
+    slot: str  # steps of one slot are alternatives: the first one that the model allows is used
     part: str
-    needs: str  # a capability; "" = none
+    needs: str  # required capability; "" = none
     title: str
-    text: str  # {word} and the like are of the sentence on the page
+    text: str  # {word} and similar names are filled in from the sentence
     formula: str
     term: str
 
@@ -119,7 +164,7 @@ def _steps() -> tuple[Step, ...]:
 
 
 def tour(has: Capabilities) -> tuple[Step, ...]:
-    """The steps that a model's capabilities allow, in order."""
+    """Return the steps that a model's capabilities allow, in order."""
     able = [step for step in _steps() if not step.needs or getattr(has, step.needs)]
     return tuple({step.slot: step for step in reversed(able)}[slot] for slot in dict.fromkeys(step.slot for step in able))
 
@@ -128,16 +173,16 @@ def tour(has: Capabilities) -> tuple[Step, ...]:
 
 
 def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> dict[str, Any]:
-    """A scene as plain JSON for the scripts; words are data that is only ever drawn or set as text.
+    """Return a scene as plain JSON for the scripts, which only draw words or set them as text.
 
     Args:
-        acts: whether heads can be silenced from the picture, which Python hears.
-        greets: whether the tour starts by itself for whoever has not seen it.
+        acts: True if heads can be silenced from the picture.
+        greets: True if the tour starts automatically for visitors who have not seen it.
     """
     trace = scene.trace
     count, best = min(len(trace.tokens) - trace.padding, WORDS), int(trace.probabilities.argmax())
     data: dict[str, Any] = {
-        "text": hashlib.blake2b(repr((trace.run, trace.text, trace.text_pair)).encode("utf-8", "replace"), digest_size=8).hexdigest(),
+        "text": digest(repr((trace.run, trace.text, trace.text_pair))),
         "title": visible(scene.title),
         "tokens": [visible(token)[:LETTERS] for token in trace.tokens[:count]],
         "more": len(trace.tokens) - trace.padding - count,
@@ -162,70 +207,63 @@ def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> di
         "acts": acts and scene.has.silence,
         "greets": greets,
         "tour": [asdict(step) | {"term": glossary()[step.term].title} for step in scene.steps],
-        "palettes": {name: _colours(name, trace.labels) for name in THEMES},
+        "palettes": palettes("sequential", "signed", "neutral", "muted", classes=trace.labels),
     }
-    data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode("utf-8", "replace"), digest_size=8).hexdigest()
     pinned = scene.pinned if scene.pinned is not None and scene.pinned < count else None
-    return data | {"pinned": pinned}  # behind the mark: the same picture, whatever is pinned
+    return marked(data) | {"pinned": pinned}  # outside the mark, because the picture is the same
 
 
 def _places(pick: Pick) -> dict[str, int]:
-    """Along the axes of the data: head -1 is the mean over heads, part 0 the effective map."""
+    """Return the indices of a map in the data: head -1 is the mean over heads, part 0 the effective map."""
     layer, head, component = pick
     return {"layer": layer, "head": -1 if isinstance(head, str) else head, "part": 0 if isinstance(component, str) else component + 1}
 
 
 def _maps(trace: Trace, has: Capabilities) -> dict[str, Any]:
-    """Every map in 8 bits a weight, of all tokens, or of those that receive most where there are too many, and what stays hidden."""
+    """Return all maps with 8 bits per weight. If there are too many tokens, only those that receive most attention are kept, with the
+    share of attention on the others.
+    """
     parts: list[int | str] = ["effective", *(range(has.components) if has.components > 1 else ())]
     n, each = len(trace.tokens), len(trace.layer_ids) * len(trace.head_ids) * len(parts)
     most = min(SIDE, max(int((WEIGHTS / each) ** 0.5), 2))
     received = np.zeros(n)
     for _, _, maps, keys in trace.bands() if n > most else ():
         received[keys] += np.abs(maps).sum(axis=(0, 1), dtype=np.float64)
-    shown = np.arange(n) if n <= most else np.sort(np.argsort(-received, kind="stable")[:most])
-    packed = [pack(_cut(trace, part, shown)) for part in parts]
+    selected = np.arange(n) if n <= most else np.sort(np.argsort(-received, kind="stable")[:most])
+    packed = [pack(_cut(trace, part, selected)) for part in parts]
     return {
         "layers": [layer + 1 for layer in trace.layer_ids],
         "heads": [head + 1 for head in trace.head_ids],
         "parts": [component_name(part) for part in parts],
-        "shown": shown.tolist(),
-        "names": [visible(trace.tokens[place])[:LETTERS] for place in shown],
-        "hidden": float(f"{1 - received[shown].sum() / received.sum():.4g}") if n > most and received.sum() else 0.0,
-        "codes": [_coded(one) for one in packed],
+        "shown": selected.tolist(),
+        "names": [visible(trace.tokens[place])[:LETTERS] for place in selected],
+        "hidden": float(f"{1 - received[selected].sum() / received.sum():.4g}") if n > most and received.sum() else 0.0,
+        "codes": [_coded(part) for part in packed],
         "lambdas": [short(row) for row in trace.lambdas],
     }
 
 
-def _cut(trace: Trace, part: int | str, shown: Ints) -> Floats:
-    """(L, H, s, s) the maps on some tokens, read a band at a time."""
-    if len(shown) == len(trace.tokens):
+def _cut(trace: Trace, part: int | str, tokens: Ints) -> Floats:
+    """Return the maps on some tokens, (L, H, s, s), read one band at a time."""
+    if len(tokens) == len(trace.tokens):
         return trace.stack(part)
-    made = np.zeros((len(trace.layer_ids), len(trace.head_ids), len(shown), len(shown)), dtype=np.float32)
+    cut = np.zeros((len(trace.layer_ids), len(trace.head_ids), len(tokens), len(tokens)), dtype=np.float32)
     for at, start, maps, keys in trace.bands(part):
-        rows = np.flatnonzero((shown >= start) & (shown < start + maps.shape[1]))
-        columns = np.flatnonzero(np.isin(shown, keys))
-        made[at][:, rows[:, None], columns] = maps[:, shown[rows] - start][..., np.searchsorted(keys, shown[columns])]
-    return made
+        rows = np.flatnonzero((tokens >= start) & (tokens < start + maps.shape[1]))
+        columns = np.flatnonzero(np.isin(tokens, keys))
+        cut[at][:, rows[:, None], columns] = maps[:, tokens[rows] - start][..., np.searchsorted(keys, tokens[columns])]
+    return cut
 
 
 def _coded(packed: Packed) -> dict[str, Any]:
     return {"codes": b64encode(packed.codes.tobytes()).decode(), "scale": packed.scale, "signed": packed.signed}
 
 
-def _colours(theme: Theme, labels: Sequence[str]) -> dict[str, Any]:
-    look = palette(theme)
-    return {name: getattr(look, name) for name in ("sequential", "signed", "neutral", "muted")} | {"classes": class_colours(labels, theme)}
-
-
 def canvas_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> str:
-    """The picture as one page that needs no network; the same bytes for the same scene.
+    """Return the picture as one page that needs no network; the same bytes for the same scene.
 
     Args:
-        about: where it comes from; plain text below the picture.
-        theme: of the page.
+        about: origin of the sentence, plain text below the picture.
+        theme: that of the page.
     """
-    title = visible(scene.title)
-    return standalone(
-        HERE, "canvas", canvas_data(scene), data_id="scene", title=scene.title, heading=title, about=about, width=900, theme=theme
-    )
+    return standalone(HERE, "canvas", canvas_data(scene), data_id="scene", title=scene.title, about=about, width=900, theme=theme)

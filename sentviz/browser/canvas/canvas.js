@@ -1,4 +1,4 @@
-// mount: a sentence, what of it is lit, and the hands that light it.
+// mount: a sentence, its highlighted parts, and the pointers and keys that highlight them.
 
 import { live } from "../kit/canvas.js"
 import { theme } from "../kit/colour.js"
@@ -12,8 +12,8 @@ import { leading, map, read, span, together } from "./scene.js"
 import { Tour, remembered } from "./tour.js"
 import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
 
-const ROOM = [216, 420] // pixels that the large map takes downwards, least and most
-const PATIENCE = 2000 // milliseconds for Python to answer
+const ROOM = [216, 420] // smallest and largest height of the large map in pixels
+const PATIENCE = 2000 // milliseconds to wait for Python's reply
 const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads", "heads-note", "large", "map-title", "low", "bar", "high", "parts",
   "components", "silence", "map", "map-note", "card", "count", "card-title", "card-text", "formula", "skip", "back", "on"]
 
@@ -21,13 +21,13 @@ export function mount(root) {
   const view = {
     host: root.querySelector(".linked"),
     parts: parts(root, PARTS),
-    room: null, // for the large map
-    lit: null, // the token pointed at or focused
-    pinned: null, // the token that stays lit
-    told: null, // what Python was told of it and has not answered yet
-    pick: null, // the map that stays large
-    peek: null, // the one pointed at
-    cell: null, // of the large map
+    room: null, // height for the large map in pixels
+    lit: null, // token under the pointer or with the focus
+    pinned: null, // token that stays highlighted
+    told: null, // last message to Python about the pinned token, until Python replies
+    pick: null, // map that stays large
+    peek: null, // map under the pointer
+    cell: null, // cell of the large map under the pointer
     tour: new Tour(remembered()),
     show: data => show(view, data),
   }
@@ -45,7 +45,7 @@ function show(view, data) {
   update(view)
 }
 
-/** Another scene. */
+/** Load a new scene. */
 function load(view, data) {
   const same = view.scene?.text === data.text, scene = read(data)
   Object.assign(view, { scene, mark: data.mark, pick: scene.maps && scene.pick, peek: null, images: new Map(), cell: same ? view.cell : null })
@@ -56,13 +56,13 @@ function load(view, data) {
   if (scene.maps) heads(view, act(view))
 }
 
-/** The token that Python says is pinned; until it answers what it was told just now, the hand's last word counts. */
+/** Take over the pinned token from Python. While Python has not replied to the last change here, that change counts. */
 export function settle(view, pinned, now = performance.now()) {
   if (view.told && view.told.pinned !== pinned && now < view.told.until) return
   Object.assign(view, { pinned, told: null })
 }
 
-/** Colours and letters of the page, light or dark. */
+/** Set colours and fonts from the page, light or dark. */
 function dress(view) {
   const look = theme(view.host), own = view.scene.palettes[look.dark ? "dark" : "light"]
   if (view.look?.dark !== look.dark) view.images = new Map()
@@ -75,29 +75,29 @@ function dress(view) {
   }
 }
 
-/** What is lit and shown now: what is pointed at, else what the tour is about, else what is pinned. */
-export function now(view) {
+/** Return the current selection: the word under the pointer, else the tour's word, else the pinned word. */
+export function currentSelection(view) {
   const { scene, tour } = view, i = view.lit ?? (tour.step ? leading(scene) : view.pinned)
   return { i, lit: i === null ? [] : together(scene, i), pick: view.peek || view.pick, cell: view.cell }
 }
 
-/** After every change of what is lit or shown. */
+/** Redraw after the selected word, cell or map changes. */
 function update(view) {
-  const { scene, parts } = view, state = now(view)
+  const { scene, parts } = view, state = currentSelection(view)
   light(view, state)
-  say(view, state)
-  if (scene.maps) large(view, state)
+  updateReadout(view, state)
+  if (scene.maps) drawLargeMap(view, state)
   card(view)
   view.frames.ask()
 }
 
-function say({ scene, parts, peek }, { i, pick, cell }) {
+function updateReadout({ scene, parts, peek }, { i, pick, cell }) {
   parts["words-key"].hidden = i !== null || peek !== null
   const rest = `Point at a word${scene.maps ? ", a head or a cell" : ""}; a click keeps it.`
   parts.readout.textContent = cell ? ofCell(scene, pick, cell) : peek ? ofHead(scene, peek) : i !== null ? ofWord(scene, pick, i) : rest
 }
 
-function large(view, { pick }) {
+function drawLargeMap(view, { pick }) {
   const { scene, parts, tables } = view, key = Object.values(pick).join(), { peak, signed } = span(map(scene, pick))
   if (!view.images.has(key)) view.images.set(key, picture(scene, pick, tables))
   view.image = view.images.get(key)
@@ -106,22 +106,22 @@ function large(view, { pick }) {
   parts.high.textContent = weight(peak)
   parts.bar.style.background = `linear-gradient(90deg, ${(signed ? view.look.signed : view.look.sequential).join(", ")})`
   parts["map-note"].textContent = [
-    "Rows take, columns are taken from.",
-    scene.side < scene.tokens.length + scene.more ? `The ${scene.side} tokens of ${scene.tokens.length + scene.more} that receive most; ${(100 * scene.maps.hidden).toFixed(0)}% of attention lies on the others.` : "",
-    signed ? "Orange is taken away." : "",
+    "Each row shows where that word looks.",
+    scene.side < scene.tokens.length + scene.more ? `The ${scene.side} of ${scene.tokens.length + scene.more} tokens that receive most attention; ${(100 * scene.maps.hidden).toFixed(0)}% of the attention is on the others.` : "",
+    signed ? "Purple is negative." : "",
   ].filter(Boolean).join(" ")
-  labelled(parts.map, `${mapName(scene, pick)}. ${ofHead(scene, pick)} Arrow keys move over its cells, Enter pins a row, Escape lets go.`)
+  labelled(parts.map, `${mapName(scene, pick)}. ${ofHead(scene, pick)} Arrow keys move over its cells, Enter pins a row, Escape releases it.`)
   const off = pick.head >= 0 && silent(scene, pick.layer, pick.head)
   parts.silence.hidden = !scene.acts || pick.head < 0
-  parts.silence.textContent = off ? "Let it speak" : "Silence this head"
-  view.room ??= clamp(innerHeight - parts.map.getBoundingClientRect().top - 6, ...ROOM) // it ends with the window as the page opens
+  parts.silence.textContent = off ? "Switch this head on" : "Silence this head"
+  view.room ??= clamp(innerHeight - parts.map.getBoundingClientRect().top - 6, ...ROOM) // when the page opens, the map ends at the lower edge of the window
   for (const [c, button] of [...parts.components.children].entries()) button.setAttribute("aria-pressed", String(c === pick.part))
 }
 
 function paint(view) {
   const { scene, parts, look, tables } = view
   if (!scene?.maps || !look) return
-  const state = now(view)
+  const state = currentSelection(view)
   paintMap(view, state)
   for (const tile of parts.heads.querySelectorAll(".tile")) {
     const pick = { layer: Number(tile.dataset.layer), head: Number(tile.dataset.head), part: 0 }, key = Object.values(pick).join()
@@ -130,7 +130,7 @@ function paint(view) {
   }
 }
 
-/** The tour's card beside the part that it is about. */
+/** Place the tour's card next to the part that it explains. */
 function card(view) {
   const { tour, parts, scene, host } = view, { step } = tour
   host.classList.toggle("touring", step !== null)
@@ -151,9 +151,9 @@ function card(view) {
     : { left: `${beside}px`, top: `${clamp(top, 0, Math.max(whole.height - high, 0))}px` })
 }
 
-// ---- hands
+// ---- pointers and keys
 
-/** What words and heads do when they are pointed at, focused or clicked. */
+/** Return the actions of words and heads under the pointer, with the focus, or clicked. */
 function act(view) {
   const set = change => {
     Object.assign(view, change)
@@ -169,7 +169,7 @@ function act(view) {
     if (moved) view.tell("pin", { text: view.scene.text, at: [pinned ?? -1] })
   }
   return {
-    word: i => set(i === null ? { lit: null } : { lit: i, cell: null, peek: null }), // the last thing pointed at or focused counts
+    word: i => set(i === null ? { lit: null } : { lit: i, cell: null, peek: null }), // the newest selection counts
     pin: i => keep(view.pinned === i ? null : i, view.pinned === i ? { lit: null } : {}),
     free: () => keep(null, { lit: null, cell: null }),
     head: pick => set(pick ? { peek: { ...pick, part: view.pick.part }, lit: null, cell: null } : { peek: null }),

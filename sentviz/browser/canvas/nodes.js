@@ -1,4 +1,4 @@
-// The nodes of the picture: answers (a bar a class), words, heads (a tile each), kept while the text stays; light (what of them is lit).
+// The nodes of the picture: answers (a bar per class), words, heads (a tile each), reused while the text is the same; light (highlights them).
 
 import { css, dark } from "../kit/colour.js"
 import { html, labelled } from "../kit/dom.js"
@@ -9,16 +9,16 @@ import { toned } from "./paint.js"
 import { fallen, given, row, together, without } from "./scene.js"
 import { ofHead, share, silent } from "./words.js"
 
-const HIGH = 320, UNDER = 27 // pixels that all heads take downwards, and what stands below the map of each
+const HIGH = 320, UNDER = 27 // height of all heads, and height below the map of each head, in pixels
 
-/** Fill a node with children, anew only where what they stand for is something else, so that focus stays. */
+/** Fill a node with children, but only if their content changed, so that the focus stays. */
 function kept(node, key, make) {
   if (node.dataset.key === key) return
   node.dataset.key = key
   node.replaceChildren(...make())
 }
 
-/** One tab stop for many: arrows move among them. @param {() => HTMLElement[]} all @param {number} wide how far up and down go */
+/** Make one tab stop of many nodes; arrow keys move among them. @param {() => HTMLElement[]} all @param {number} wide step of up and down */
 function rove(node, all, wide, more) {
   const go = by => event => {
     const nodes = all(), at = nodes.indexOf(event.target), next = nodes[clamp(at + by, 0, nodes.length - 1)]
@@ -30,7 +30,7 @@ function rove(node, all, wide, more) {
   })
 }
 
-// ---- the answer
+// ---- the prediction
 
 export function answers({ scene, parts }) {
   kept(parts.answer, scene.labels.join("\n"), () => scene.labels.flatMap(name => {
@@ -137,7 +137,7 @@ export function heads({ scene, parts, pick }, act) {
   for (const button of parts.components.children) button.onclick = () => act.part(Number(button.dataset.part))
 }
 
-// ---- what is lit
+// ---- highlighting
 
 export function light({ scene, parts, pick: own, pinned, look, tables, cell }, { i, lit, pick }) {
   const taken = lit.length && pick ? row(scene, pick, lit) : null, most = taken ? Math.max(...taken.map(Math.abs)) || 1 : 1

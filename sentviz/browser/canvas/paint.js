@@ -1,4 +1,4 @@
-// The maps on their canvases: picture (a map's cells as dots), paintTile (a head, small), paintMap (one, large), cellAt. Labels are drawn as text.
+// The maps on their canvases: picture (a map's cells as pixels), paintTile (a head, small), paintMap (one map, large), cellAt. Labels are drawn as text.
 
 import { pixelRatio, sized } from "../kit/canvas.js"
 import { gradient } from "../kit/colour.js"
@@ -7,15 +7,15 @@ import { clamp } from "../kit/maths.js"
 import { ink, say } from "../kit/pen.js"
 import { map, places, span } from "./scene.js"
 
-const LEAST = 11 // pixels of a cell from which its words are written
+const LEAST = 11 // smallest size of a cell, in pixels, at which words are written
 
-/** Colours of a scale at 256 places. @returns {number[][]} */
+/** Return 256 colours of a scale. @returns {number[][]} */
 export const table = stops => Array.from({ length: 256 }, (_, k) => gradient(stops)(k / 255))
 
-/** Where a weight stands on its colour scale, 0..255. */
+/** Return the position of a weight on its colour scale, 0..255. */
 export const toned = (value, { peak, signed }) => Math.round(255 * clamp(signed ? (value / peak + 1) / 2 : value / peak, 0, 1))
 
-/** A map with a dot for each weight. */
+/** Draw a map with a pixel for each weight. */
 export function picture(scene, pick, tables) {
   const values = map(scene, pick), range = span(values), colours = range.signed ? tables.signed : tables.sequential
   const canvas = Object.assign(document.createElement("canvas"), { width: scene.side, height: scene.side })
@@ -25,7 +25,7 @@ export function picture(scene, pick, tables) {
   return canvas
 }
 
-/** A head in its tile, and the columns of what is lit. @param {number[]} lit tokens */
+/** Draw a head in its tile, and the columns of highlighted tokens. @param {number[]} lit tokens */
 export function paintTile(canvas, scene, image, look, lit) {
   const wide = canvas.clientWidth
   if (!wide) return
@@ -43,7 +43,7 @@ export function paintTile(canvas, scene, image, look, lit) {
   }
 }
 
-/** Where the large map stands on its canvas. */
+/** Return the position of the large map on its canvas. */
 function frame(view, width) {
   const { scene, look } = view, pen = view.parts.map.getContext("2d"), n = scene.side
   pen.font = look.font
@@ -53,7 +53,7 @@ function frame(view, width) {
   return { left, top, side, unit: side / n }
 }
 
-/** The large map with its words, rows and columns of what is lit in front. @param {{lit: number[], cell: [number, number]|null}} state */
+/** Draw the large map with its words, and the rows and columns of highlighted tokens on top. @param {{lit: number[], cell: [number, number]|null}} state */
 export function paintMap(view, { lit, cell }) {
   const { scene, look, parts } = view, canvas = parts.map, width = canvas.clientWidth
   if (!width) return
@@ -99,7 +99,7 @@ function grid(pen, { left, top, side, unit }, n, look) {
   ink(pen, { line: look.ground })
 }
 
-/** What is neither in a row nor in a column of what is lit steps back. */
+/** Fade the cells outside the rows and columns of highlighted tokens. */
 function veil(pen, { left, top, unit }, on, n, look) {
   pen.fillStyle = look.ground
   pen.globalAlpha = 0.55
@@ -116,7 +116,7 @@ function box(pen, x, y, wide, high, colour) {
   ink(pen, { line: colour, width: 1.5 })
 }
 
-/** Query and key at a point of the large map; a label is its row or its column alone. @returns {{cell: [number, number]|null, place: number|null}} */
+/** Return query and key at a point of the large map; at a label, only its row or column. @returns {{cell: [number, number]|null, place: number|null}} */
 export function cellAt({ at, scene }, [x, y]) {
   if (!at) return { cell: null, place: null }
   const { left, top, unit } = at, [key, query] = [Math.floor((x - left) / unit), Math.floor((y - top) / unit)]

@@ -1,10 +1,10 @@
-// A sentence as data: read (decode), map, rows and columns of what is lit, what heads give a word, and what the answer would be without it.
+// A sentence as data: read (decode), map, rows and columns of highlighted words, attention of heads to a word, prediction without a word.
 
 import { numbers } from "../kit/maths.js"
 
-/** @typedef {{layer: number, head: number, part: number}} Pick which map: places along the axes; head -1 is the mean over heads, part 0 effective */
+/** @typedef {{layer: number, head: number, part: number}} Pick indices of a map; head -1 is the mean over heads, part 0 the effective map */
 
-/** Decoded once; what the browser asks again and again is looked up. */
+/** Decode the data once, and prepare frequent look-ups. */
 export function read(data) {
   const scene = { ...data, unitOf: data.tokens.map(() => null), placeOf: new Map(), held: new Map() }
   for (const [u, unit] of data.units.entries()) for (const i of unit) scene.unitOf[i] = u
@@ -17,10 +17,10 @@ export function read(data) {
   return scene
 }
 
-/** Tokens that light up with one. @returns {number[]} */
+/** Return the tokens that are highlighted together with a token. @returns {number[]} */
 export const together = (scene, i) => (scene.unitOf[i] ?? null) === null ? [i] : scene.units[scene.unitOf[i]]
 
-/** The weights of a map, row by row. @param {Pick} pick @returns {Float32Array} */
+/** Return the weights of a map, row by row. @param {Pick} pick @returns {Float32Array} */
 export function map(scene, { layer, head, part }) {
   const key = [layer, head, part].join()
   if (!scene.held.has(key)) {
@@ -35,7 +35,7 @@ export function map(scene, { layer, head, part }) {
   return scene.held.get(key)
 }
 
-/** Largest weight by size, and whether any is below 0. */
+/** Return the largest absolute weight, and whether any weight is negative. */
 export function span(values) {
   let peak = 0, signed = false
   for (const value of values) {
@@ -45,24 +45,24 @@ export function span(values) {
   return { peak: peak || 1, signed }
 }
 
-/** Places of tokens on the sides of the maps; those that are not shown are left out. @param {number[]} tokens */
+/** Return the indices of tokens in the maps; tokens that the maps leave out are skipped. @param {number[]} tokens */
 export const places = (scene, tokens) => tokens.flatMap(i => scene.placeOf.get(i) ?? [])
 
-/** What tokens take from every token, the mean of their rows; null where none of them is shown. @returns {Float32Array|null} */
+/** Return the attention of tokens to every token, the mean of their rows; null if the maps have none of them. @returns {Float32Array|null} */
 export function row(scene, pick, tokens) {
   const at = places(scene, tokens), values = scene.maps && map(scene, pick), { side } = scene
   if (!values || !at.length) return null
   return Float32Array.from({ length: side }, (_, c) => at.reduce((sum, r) => sum + values[r * side + c], 0) / at.length)
 }
 
-/** What every token takes from some, the sum of their columns. @returns {Float32Array|null} */
+/** Return the attention of every token to some tokens, the sum of their columns. @returns {Float32Array|null} */
 export function column(scene, pick, tokens) {
   const at = places(scene, tokens), values = scene.maps && map(scene, pick), { side } = scene
   if (!values || !at.length) return null
   return Float32Array.from({ length: side }, (_, r) => at.reduce((sum, c) => sum + values[r * side + c], 0))
 }
 
-/** How much attention, by size, each head gives some tokens, in multiples of an even share; layers by heads. @returns {number[][]|null} */
+/** Return the absolute attention of each head to some tokens, in multiples of an even share; layers by heads. @returns {number[][]|null} */
 export function given(scene, tokens) {
   const at = places(scene, tokens), { side, maps } = scene
   if (!maps || !at.length) return null
@@ -75,20 +75,20 @@ export function given(scene, tokens) {
   }))
 }
 
-/** Probability of the answer whose log-odds fall by so much. */
+/** Return the probability of the prediction after a fall of its log-odds. */
 export const fallen = (scene, fall) => 1 / (1 + Math.exp(fall - scene.odds))
 
-/** Probability of the answer without a token and those that go with it; null where that was not asked. */
+/** Return the probability of the prediction without a token's unit; null if it was not computed. */
 export function without(scene, i) {
   const u = scene.unitOf[i] ?? null
   return u === null || !scene.falls || scene.falls[u] === null ? null : fallen(scene, scene.falls[u])
 }
 
-/** The unit that supports the answer most, by its first token; the first token where nothing was asked. */
+/** Return the first token of the unit that supports the prediction most; the first token if nothing was computed. */
 export function leading({ falls, units }) {
   if (!falls || !units.length) return 0
   return units[falls.reduce((best, fall, u) => (fall > falls[best] ? u : best), 0)][0]
 }
 
-/** Places of the largest values, by size, largest first. @param {ArrayLike<number>} values */
+/** Return the indices of the largest absolute values, largest first. @param {ArrayLike<number>} values */
 export const largest = (values, count) => [...values.keys()].sort((a, b) => Math.abs(values[b]) - Math.abs(values[a])).slice(0, count)

@@ -1,10 +1,10 @@
-// The tour: Tour (which step, whether it was seen), seen by this browser and nobody else.
+// The tour: Tour (its step, and whether this browser has shown it).
 
 const SEEN = "sentviz-tour"
 
-/** Where the tour stands. @param {{getItem: Function, setItem: Function}|null} memory of this browser; without one, the tour never starts by itself */
+/** State of the tour. @param {{getItem: Function, setItem: Function}|null} memory storage of the browser; without it, the tour never starts automatically */
 export class Tour {
-  at = -1 // -1: not shown
+  at = -1 // index of the step, -1: no tour
   steps = []
 
   constructor(memory) {
@@ -19,14 +19,14 @@ export class Tour {
     return this.at === this.steps.length - 1
   }
 
-  /** The steps of another scene; the same step stays where it is. */
+  /** Take over the steps of a new scene; the present step stays if the new scene has it. */
   fit(steps) {
     const slot = this.step?.slot
     this.steps = steps
     if (slot) this.at = steps.findIndex(step => step.slot === slot)
   }
 
-  /** Start by itself for whoever has not seen it. */
+  /** Start automatically if this browser has not shown the tour. */
   greet() {
     if (this.at < 0 && this.memory && !this.#known()) this.at = this.steps.length ? 0 : -1
   }
@@ -35,18 +35,18 @@ export class Tour {
     this.at = this.steps.length ? 0 : -1
   }
 
-  /** A step on, or back; beyond the last one it is over. */
+  /** Move by a step; after the last step the tour ends. */
   move(by) {
     this.at = Math.max(this.at + by, 0)
     if (this.at >= this.steps.length) this.end()
   }
 
-  /** Skipped or seen to its end: it does not start by itself again. */
+  /** End the tour, so that it does not start automatically again. */
   end() {
     this.at = -1
     try {
       this.memory?.setItem(SEEN, "1")
-    } catch {} // a browser that remembers nothing greets again
+    } catch {} // without storage, the tour starts again at the next visit
   }
 
   #known() {
@@ -58,7 +58,7 @@ export class Tour {
   }
 }
 
-/** What this browser remembers, or null where it is forbidden to. */
+/** Return the browser's storage, or null if it is blocked. */
 export function remembered() {
   try {
     return globalThis.localStorage || null

@@ -1,40 +1,40 @@
-// What is said of a sentence, in words: share, mapName, ofWord, ofHead, ofCell, filled (a step of the tour).
+// Texts about a sentence: share, mapName, ofWord, ofHead, ofCell, filled (a step of the tour).
 
 import { fixed, weight } from "../kit/format.js"
 import { column, fallen, largest, leading, map, row, together, without } from "./scene.js"
 
-/** A probability that never claims certainty: 0.9996 is ">99%". */
+/** Write a probability without claiming certainty: 0.9996 is ">99%". */
 export const share = p => (p > 0.995 ? ">99%" : p < 0.005 ? "<1%" : `${(100 * p).toFixed(0)}%`)
 
 const quoted = text => `“${text}”`
 const pieces = (scene, tokens) => quoted(tokens.map(i => scene.tokens[i] ?? "").join(" "))
 const headName = (scene, { layer, head }) => `layer ${scene.maps.layers[layer]}, ${head < 0 ? "mean of heads" : `head ${scene.maps.heads[head]}`}`
 
-/** "Effective attention, layer 2, head 3" */
+/** Return the name of a map: "Effective attention, layer 2, head 3". */
 export function mapName(scene, pick) {
   const what = scene.maps.parts.length < 2 ? "Attention" : pick.part ? scene.maps.parts[pick.part] : "Effective attention"
   return `${what}, ${headName(scene, pick)}`
 }
 
-/** Label and answer without a unit, as "Without it: positive 22%". */
+/** Return label and probability without a unit: "Without it: positive 22%". */
 function left(scene, i) {
   const p = without(scene, i)
   return p === null ? "" : `Without it: ${scene.labels[scene.best]} ${share(p)}.`
 }
 
-/** A word in the map that is shown: what it takes, who takes from it, the answer without it. */
+/** Describe a word in the map: the words that it reads, the words that read it, the prediction without it. */
 export function ofWord(scene, pick, i) {
   const tokens = together(scene, i), said = []
   if (pick) {
     const [taken, taking] = [row(scene, pick, tokens), column(scene, pick, tokens)]
     const named = (values, most) => largest(values, most).filter(k => values[k]).map(k => `${quoted(scene.maps.names[k])} ${weight(values[k])}`).join(", ") || "none"
     if (taken) said.push(`takes most from ${named(taken, 3)}; most is taken from it by ${named(taking, 2)}.`)
-    else said.push("is not among the tokens whose maps are here.")
+    else said.push("is not among the tokens of the maps.")
   } else said.push("")
   return [`${pieces(scene, tokens)} ${said[0]}`.trim(), left(scene, i)].filter(Boolean).join(" ")
 }
 
-/** A head: what the answer becomes without it. */
+/** Describe a head by the prediction without it. */
 export function ofHead(scene, pick) {
   const { layer, head } = pick
   if (head < 0) return `The mean over the heads of layer ${scene.maps.layers[layer]}.`
@@ -42,13 +42,13 @@ export function ofHead(scene, pick) {
   if (silent(scene, layer, head)) return `${name} is silenced: it adds nothing.`
   const fall = scene.heads?.[layer][head] ?? null
   if (fall === null) return `${name}.`
-  const does = Math.abs(fall) < 0.05 ? "hardly moves the answer" : fall > 0 ? "supports the answer" : "speaks against the answer"
+  const does = Math.abs(fall) < 0.05 ? "hardly changes the prediction" : fall > 0 ? "supports the prediction" : "opposes the prediction"
   return `${name} ${does}: ${scene.labels[scene.best]} ${share(fallen(scene, 0))} with it, ${share(fallen(scene, fall))} without.`
 }
 
 export const silent = (scene, layer, head) => scene.off.some(([l, h]) => l === scene.maps.layers[layer] - 1 && h === scene.maps.heads[head] - 1)
 
-/** A cell: its weight, and how components mix to it. @param {[number, number]} cell places of query and key */
+/** Describe a cell by its weight and the components that it is mixed from. @param {[number, number]} cell places of query and key */
 export function ofCell(scene, pick, [query, key]) {
   const { maps, side } = scene, at = query * side + key, value = map(scene, pick)[at]
   const said = `${quoted(maps.names[query])} takes ${weight(value)} from ${quoted(maps.names[key])}`
@@ -60,7 +60,7 @@ export function ofCell(scene, pick, [query, key]) {
   return `${said} ≈ ${parts.join(" ")}.`
 }
 
-/** A step of the tour about the sentence that is shown. */
+/** Fill in the text of a tour's step for the present sentence. */
 export function filled(scene, pick, step) {
   const i = leading(scene), tokens = together(scene, i), taken = pick && row(scene, pick, tokens), other = taken && largest(taken, 1)[0]
   const p = without(scene, i), lambdas = scene.maps?.lambdas[pick.layer] || []

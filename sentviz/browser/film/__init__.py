@@ -1,4 +1,4 @@
-"""A training run that can be scrubbed through: its epochs as data for the browser, and the whole of it as one HTML file.
+"""A training run with a time axis: its epochs as data for the browser, and as one HTML file.
 
 through.js and the modules that it imports draw it, in the app and in a file of its own; `sentviz.browser.film.gif` makes a film of it.
 Between two epochs, maps, answers and places are drawn on the straight way from one to the other; counts are those of the nearer epoch.
@@ -6,7 +6,6 @@ Between two epochs, maps, answers and places are drawn on the straight way from 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.epochs.course import KINDS, PICTURES, Course, events, pictures
-from sentviz.browser.packing import packed, short
+from sentviz.browser.packing import marked, packed, palettes, short
 from sentviz.browser.page import standalone
-from sentviz.figures.colours import THEMES, Theme, class_colours, palette
+from sentviz.figures.colours import Theme
 from sentviz.figures.heads import MEASURE_TITLES
-from sentviz.figures.maps import component_name
+from sentviz.figures.maps import map_title
 from sentviz.figures.scalars import scalar_label
 from sentviz.figures.text import visible
 
@@ -33,7 +32,7 @@ __all__ = ["HERE", "Film", "line_groups", "through_data", "through_html"]
 
 HERE = Path(__file__).parent
 TEXT, NAME = 240, 40  # characters
-TOKENS = 128  # of a map: more would be smaller than a pixel's worth
+TOKENS = 128  # largest number of tokens of a map: cells of more would be smaller than a pixel
 CURVES = {
     "Loss": {"train_loss": "training", "validation_loss": "validation"},
     "On all of validation": {"validation_accuracy": "accuracy", "validation_f1_macro": "macro F1"},
@@ -46,43 +45,41 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """What is shown of a run: its course, a sentence after some of the epochs, and lines over the whole training."""
+    """The data of a training film: the measurements of a run, a sentence after some of the epochs, and lines over the complete training."""
 
     title: str
     seen: Course
-    traces: Mapping[int, Trace]  # of the sentence by epoch, of those whose weights are at hand
+    traces: Mapping[int, Trace]  # traces of the sentence by epoch, for epochs with stored weights
     history: pd.DataFrame  # step, epoch, name, layer, component, value
-    scalars: Sequence[str] = ()  # names of the learned scalars in it
-    layer: int = 0  # of the map, with head and component as in `Trace.map`
+    scalars: Sequence[str] = ()  # names of the learned scalars in `history`
+    layer: int = 0  # layer of the map; layer, head and component are as in `Trace.map`
     head: int | str = "mean"
     component: int | str = "effective"
-    how: str = "joint"  # of `sentviz.analysis.epochs.course.PICTURES`
+    how: str = "joint"  # kind of projection, a key of `PICTURES`
 
     @property
     def first(self) -> Trace | None:
-        """The sentence at the first epoch at hand."""
+        """The trace of the sentence at the first available epoch; None if there is none."""
         return next(iter(self.traces.values()), None)
 
     @property
     def mapped(self) -> bool:
-        """Whether there are maps, of no more tokens than can be seen."""
+        """True if the sentence has maps and at most TOKENS tokens."""
         return self.first is not None and self.first.has_maps and len(self.first.tokens) <= TOKENS
 
     def maps(self) -> Doubles:
-        """(E', n, n) the map that is shown, by epoch of `traces`."""
+        """Return the map of each epoch of `traces`, (E', n, n)."""
         return np.stack([trace.map(self.layer, self.head, self.component) for trace in self.traces.values()]).astype(np.float64)
 
     @property
     def map_title(self) -> str:
-        """Which map it is."""
-        what = "Effective attention" if self.component == "effective" else component_name(self.component)
-        whose = f"{self.head} of heads" if isinstance(self.head, str) else f"head {self.head + 1}"
-        return f"{what}, layer {self.layer + 1}, {whose}"
+        """Name, layer and head of the map."""
+        return map_title(self.component, self.layer, self.head).replace(" · ", ", ")
 
     def places(self) -> Doubles:
-        """(E, m, 2) of the rows as points, the largest coordinate 1."""
-        found = pictures(self.seen.vectors, self.how)
-        centred = found - found.reshape(-1, 2).mean(axis=0)
+        """Return the rows as points, (E, m, 2); the largest coordinate is 1."""
+        projected = pictures(self.seen.vectors, self.how)
+        centred = projected - projected.reshape(-1, 2).mean(axis=0)
         return np.asarray(centred / max(float(np.abs(centred).max()), 1e-12))
 
 
@@ -90,19 +87,19 @@ class Film:
 
 
 def through_data(film: Film, *, texts: Mapping[str, str] | None = None, asks: bool = False) -> dict[str, Any]:
-    """A film as plain JSON for the scripts; texts are in it as data that is only ever set as text.
+    """Return a film as plain JSON for the scripts, which only set texts as text.
 
     Args:
-        texts: of rows by id, where the data set is at hand.
-        asks: whether a click on a row asks for its text in the place of the sentence.
+        texts: texts of rows by id, if the data set is available.
+        asks: True if a click on a row requests its text as the sentence.
     Raises:
-        InputError: another kind of picture. KeyError: the traces do not hold that map.
+        InputError: the kind of projection is unknown. KeyError: the traces do not have that map.
     """
     seen = film.seen
-    found, m = events(seen.right), seen.vectors.shape[1]
+    row_events, m = events(seen.right), seen.vectors.shape[1]
     rows = [
         {"id": row[:NAME], "text": visible(texts[row])[:TEXT] if texts and row in texts else "", "kind": kind, "times": int(times)}
-        for row, kind, times in zip(seen.first.ids, found.kinds, found.forgotten, strict=True)
+        for row, kind, times in zip(seen.first.ids, row_events.kinds, row_events.forgotten, strict=True)
     ]
     data: dict[str, Any] = {
         "title": visible(film.title),
@@ -121,10 +118,9 @@ def through_data(film: Film, *, texts: Mapping[str, str] | None = None, asks: bo
         "counts": seen.counts.tolist(),
         "sentence": _sentence(film),
         "groups": line_groups(film),
-        "palettes": {name: _colours(name, seen.first.classes) for name in THEMES},
+        "palettes": palettes("sequential", "signed", "judged", "lines", classes=seen.first.classes),
     }
-    data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return data
+    return marked(data)
 
 
 def _sentence(film: Film) -> dict[str, Any] | None:
@@ -148,7 +144,9 @@ def _sentence(film: Film) -> dict[str, Any] | None:
 
 
 def line_groups(film: Film) -> list[dict[str, Any]]:
-    """Lines over the epochs, by panel: name, title, and lines of name, x (epochs), y and, where there is an interval, low and high."""
+    """Return lines over the epochs, by panel: name, title, and lines with name, x (epochs), y and, if there is an interval, low and
+    high.
+    """
     heads = film.seen.heads
     groups: list[dict[str, Any]] = []
     for measure in dict.fromkeys(heads["measure"]):
@@ -161,33 +159,24 @@ def line_groups(film: Film) -> list[dict[str, Any]]:
         groups.append({"panel": "heads", "title": MEASURE_TITLES.get(measure, measure), "lines": lines})
     history = film.history
     for title, names in CURVES.items():
-        found = {name: history[history["name"] == name] for name in names if (history["name"] == name).any()}
-        lines = [{"name": names[name], "x": short(part["epoch"]), "y": short(part["value"])} for name, part in found.items()]
+        curves = {name: history[history["name"] == name] for name in names if (history["name"] == name).any()}
+        lines = [{"name": names[name], "x": short(part["epoch"]), "y": short(part["value"])} for name, part in curves.items()]
         groups.append({"panel": "curves", "title": title, "lines": lines})
     scalars = history[history["name"].isin(film.scalars) & ~((history["name"] == "lambda") & (history["component"] == 0))]
     lines = []
     for _, part in scalars.groupby(["name", "layer", "component"], sort=True):
         name, layer, component = (part[column].iloc[0] for column in ("name", "layer", "component"))
-        said = scalar_label(str(name), int(component)) + (f", layer {layer + 1}" if layer >= 0 else "")
-        lines.append({"name": said, "x": short(part["epoch"]), "y": short(part["value"])})
+        label = scalar_label(str(name), int(component)) + (f", layer {layer + 1}" if layer >= 0 else "")
+        lines.append({"name": label, "x": short(part["epoch"]), "y": short(part["value"])})
     groups.append({"panel": "scalars", "title": "Learned scalars", "lines": lines})
     return [group for group in groups if group["lines"]]
 
 
-def _colours(theme: Theme, classes: Sequence[str]) -> dict[str, Any]:
-    look = palette(theme)
-    scales = {name: list(getattr(look, name)) for name in ("sequential", "signed", "judged", "lines")}
-    return scales | {"classes": class_colours(classes, theme)}
-
-
 def through_html(film: Film, *, about: str = "", theme: Theme = "light") -> str:
-    """The whole of it as one page that needs no network and holds no text of a data set; the same bytes for the same film.
+    """Return the film as one page that needs no network and has no text of a data set; the same bytes for the same film.
 
     Args:
-        about: where it comes from; plain text below the picture.
-        theme: of the page.
+        about: origin of the film, plain text below the picture.
+        theme: that of the page.
     """
-    title = visible(film.title)
-    return standalone(
-        HERE, "through", through_data(film), data_id="film", title=film.title, heading=title, about=about, width=1280, theme=theme
-    )
+    return standalone(HERE, "through", through_data(film), data_id="film", title=film.title, about=about, width=1280, theme=theme)

@@ -37,7 +37,7 @@ def film_gif(film: Film, *, width: int = 960, height: int = 420, theme: Theme = 
 
 
 class _Stage:
-    """Where the parts of the picture stand, and what of them never changes."""
+    """The positions of the parts of the picture, and everything that is the same in all pictures."""
 
     def __init__(self, film: Film, width: int, height: int, theme: Theme) -> None:
         self.film, self.look, self.size = film, palette(theme), (width, height)
@@ -46,23 +46,23 @@ class _Stage:
         self.places, self.right, self.counts = film.places(), film.seen.right, film.seen.counts
         self.losses: list[dict[str, Any]] = next((group["lines"] for group in line_groups(film) if group["title"] == "Loss"), [])
         top, gap = 34 * SCALE, 16 * SCALE
-        shown = 3 if film.first is not None else 2
-        wide, high = (width - gap * (shown + 1)) / shown, height - top - gap
-        boxes = [(gap + i * (wide + gap), float(top), wide, high) for i in range(shown)]
+        columns = 3 if film.first is not None else 2
+        wide, high = (width - gap * (columns + 1)) / columns, height - top - gap
+        boxes = [(gap + i * (wide + gap), float(top), wide, high) for i in range(columns)]
         self.words = boxes[0] if film.first is not None else None
         self.dots = boxes[-2]
         left, up, wide, high = boxes[-1]
         self.cells, self.lines = (left, up, wide, 0.56 * high), (left, up + 0.62 * high, wide, 0.38 * high)
 
     def picture(self, time: float) -> Any:
-        """The picture at a time, 0 to the number of epochs less one."""
+        """Return the picture at a time, from 0 to the number of epochs less one."""
         from PIL import Image, ImageDraw
 
         image = Image.new("RGB", self.size, rgb(self.look.paper))
         pen = ImageDraw.Draw(image)
         stop, seen = round(time), self.film.seen
-        said = f"{visible(self.film.title)}  ·  epoch {seen.epochs[stop]}  ·  {self.right[stop].mean():.1%} right"
-        pen.text((16 * SCALE, 8 * SCALE), said, fill=rgb(self.look.ink), font=font(14 * SCALE))
+        heading = f"{visible(self.film.title)}  ·  epoch {seen.epochs[stop]}  ·  {self.right[stop].mean():.1%} right"
+        pen.text((16 * SCALE, 8 * SCALE), heading, fill=rgb(self.look.ink), font=font(14 * SCALE))
         if self.words is not None:
             self._sentence(image, pen, time)
         self._points(pen, time)
@@ -70,13 +70,13 @@ class _Stage:
         self._lines(pen, time)
         return image
 
-    def _kept(self, time: float) -> tuple[int, int, float]:
-        """Frames of the sentence around a time, as held in through.js."""
-        kept, epochs = list(self.film.traces), self.film.seen.epochs
+    def _around(self, time: float) -> tuple[int, int, float]:
+        """Return the indices of the sentence's traces before and after a time, and the share of the second one, as in through.js."""
+        with_traces, epochs = list(self.film.traces), self.film.seen.epochs
         a, b = int(time), min(int(np.ceil(time)), len(epochs) - 1)
-        if epochs[a] in kept and epochs[b] in kept:
-            return kept.index(epochs[a]), kept.index(epochs[b]), time - a
-        before = max(sum(epoch <= epochs[round(time)] for epoch in kept) - 1, 0)
+        if epochs[a] in with_traces and epochs[b] in with_traces:
+            return with_traces.index(epochs[a]), with_traces.index(epochs[b]), time - a
+        before = max(sum(epoch <= epochs[round(time)] for epoch in with_traces) - 1, 0)
         return before, before, 0.0
 
     def _sentence(self, image: Any, pen: Any, time: float) -> None:
@@ -84,7 +84,7 @@ class _Stage:
 
         assert self.words is not None and self.film.first is not None
         left, top, wide, high = self.words
-        a, b, part = self._kept(time)
+        a, b, part = self._around(time)
         traces, labels = list(self.film.traces.values()), self.film.first.labels
         shares = traces[a].probabilities * (1 - part) + traces[b].probabilities * part
         bars = 20 * SCALE * min(len(labels), 6)
@@ -163,15 +163,15 @@ class _Stage:
         left, top, wide, high = self.lines
         epochs = self.film.seen.epochs
         points = [np.array([line["x"], line["y"]], dtype=float) for line in self.losses]
-        low, high_value = (float(side([one[1].min() if side is min else one[1].max() for one in points])) for side in (min, max))
-        start, end = min(one[0].min() for one in points), max(max(one[0].max() for one in points), epochs[-1])
+        xs, ys = (np.concatenate([line[axis] for line in points]) for axis in (0, 1))
+        low, high_value, start, end = ys.min(), ys.max(), xs.min(), max(xs.max(), epochs[-1])
         a = int(time)
         now = epochs[a] + (epochs[min(a + 1, len(epochs) - 1)] - epochs[a]) * (time - a)
         room = high - 24 * SCALE
-        for k, (line, one) in enumerate(zip(self.losses, points, strict=True)):
+        for k, (line, (at_epochs, losses)) in enumerate(zip(self.losses, points, strict=True)):
             colour = self.look.lines[k % len(self.look.lines)]
-            x = left + wide * (one[0] - start) / max(end - start, 1e-9)
-            y = top + 20 * SCALE + room * (1 - (one[1] - low) / max(high_value - low, 1e-9))
+            x = left + wide * (at_epochs - start) / max(end - start, 1e-9)
+            y = top + 20 * SCALE + room * (1 - (losses - low) / max(high_value - low, 1e-9))
             pen.line(list(map(tuple, np.stack([x, y], axis=1))), fill=colour, width=2 * SCALE)
             pen.text((left + 110 * SCALE * k, top), f"loss, {line['name']}", fill=colour, font=font(11 * SCALE))
         at = left + wide * (now - start) / max(end - start, 1e-9)

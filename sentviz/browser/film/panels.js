@@ -1,4 +1,4 @@
-// The panels that are drawn on canvases: map, points, counts, lines. Each takes the view and gives its canvas a height and a picture.
+// The panels on canvases: map, points, counts, lines. Each sets the height of its canvas and draws on it.
 
 import { sized } from "../kit/canvas.js"
 import { dark, gradient } from "../kit/colour.js"
@@ -7,10 +7,10 @@ import { clamp, mix } from "../kit/maths.js"
 import { disc, ink, path, say } from "../kit/pen.js"
 import { held, placesAt, right } from "./scene.js"
 
-const NAMED = 40 // tokens that have their names beside a map
-const TABLE = 256 // colours of a map
+const NAMED = 40 // tokens up to which a map shows their names
+const TABLE = 256 // number of colours of a map
 
-/** A canvas of a height, cleared, with a pen in CSS pixels; null while it has no width. */
+/** Clear a canvas of a given height and return its pen, in CSS pixels; null while it has no width. */
 function sheet(canvas, height) {
   const width = canvas.parentElement.clientWidth - (canvas.parentElement.classList.contains("panel") ? 24 : 0)
   if (width < 40) return null
@@ -21,13 +21,13 @@ function sheet(canvas, height) {
   return { pen, width, height: canvas.height / ratio }
 }
 
-/** Red, green, blue of a scale, `TABLE` of them. */
+/** Return `TABLE` colours of a scale as red, green, blue. */
 export function table(stops) {
   const at = gradient(stops)
   return Uint8ClampedArray.from({ length: 3 * TABLE }, (_, k) => at(Math.floor(k / 3) / (TABLE - 1))[k % 3])
 }
 
-/** The sentence's map, a pixel a cell, then enlarged. */
+/** Draw the sentence's map with one pixel per cell, then enlarge it. */
 export function paintMap(view) {
   const { film: { sentence }, look, parts } = view, n = sentence.tokens.length, side = room => Math.min(room, 440)
   const named = n <= NAMED, on = sheet(parts.map, width => side(width))
@@ -63,7 +63,7 @@ export function paintMap(view) {
 
 const SIDES = [0, 4, 4, 12, 8]
 
-/** Every row at its place; wrong ones have a ring, the one pointed at its way through all epochs. */
+/** Draw all rows as points: wrong ones with a ring, the row under the pointer with its path through all epochs. */
 export function paintPoints(view) {
   const { film, look, parts } = view, on = sheet(parts.points, width => Math.min(width, 430))
   if (!on) return
@@ -96,7 +96,7 @@ export function paintPoints(view) {
   pen.globalAlpha = 1
 }
 
-/** A sign for each class, so that colours are not all. */
+/** Draw the sign of a class, so that classes differ in more than colour. */
 function shape(pen, [x, y], kind, size) {
   const corners = SIDES[kind % SIDES.length]
   if (!corners) return disc(pen, [x, y], size)
@@ -108,7 +108,7 @@ function shape(pen, [x, y], kind, size) {
   path(pen, points, true)
 }
 
-/** The confusion matrix: counts of the nearer epoch, colours on the way. */
+/** Draw the confusion matrix: counts of the nearer epoch, interpolated colours. */
 export function paintCounts(view) {
   const { film, look, parts } = view, k = film.classes.length, on = sheet(parts.counts, width => Math.min(width, 430))
   if (!on) return
@@ -134,7 +134,7 @@ export function paintCounts(view) {
   }
 }
 
-/** Lines over the epochs, with a cursor; bands where there are intervals. */
+/** Draw lines over the epochs with a cursor, and bands if there are intervals. */
 export function paintLines(view, canvas, lines, epoch) {
   const { film, look } = view, on = sheet(canvas, width => Math.min(width * 0.55, 210))
   if (!on) return
@@ -168,7 +168,7 @@ export function paintLines(view, canvas, lines, epoch) {
   view.spans.set(canvas, { left, room, start, end })
 }
 
-/** Digits that tell the values of lines apart. */
+/** Return the number of decimals that distinguishes the values of lines. */
 export const told = (value, lines) => {
   const all = lines.flatMap(one => one.y), span = Math.max(...all) - Math.min(...all)
   return fixed(value, clamp(2 - Math.floor(Math.log10(span || 1)), 2, 4))

@@ -1,12 +1,12 @@
-// The list of rows: a cell an epoch, what became of the row, its text where it is at hand.
+// The list of rows: a cell for each epoch, the course of the row, its text if it is available.
 
 import { html } from "../kit/dom.js"
 import { some } from "../kit/format.js"
 import { chosen, right } from "./scene.js"
 
-const MOST = 200 // rows listed at once
+const MOST = 200 // largest number of listed rows
 
-/** The choice of kinds, each with its number of rows. */
+/** Fill the choice of kinds, each with its number of rows. */
 export function kinds({ film, parts }) {
   const options = ["changed", ...film.kinds].map(kind => html("option", `${kind} (${chosen(film, kind).length})`, { value: kind }))
   const now = parts.kind.value
@@ -14,7 +14,7 @@ export function kinds({ film, parts }) {
   parts.kind.value = film.kinds.includes(now) ? now : "changed"
 }
 
-/** The rows of the kind that is chosen. @param {(i: number|null) => void} point @param {(i: number) => void} pick */
+/** List the rows of the chosen kind. @param {(i: number|null) => void} point @param {(i: number) => void} pick */
 export function list(view, point, pick) {
   const { film, parts } = view, found = chosen(film, parts.kind.value)
   parts.list.replaceChildren(...found.slice(0, MOST).map(i => row(view, i, point, pick)))
@@ -41,13 +41,13 @@ function row({ film }, i, point, pick) {
   return node
 }
 
-/** The cells of the epoch that is shown. */
+/** Mark the cells of the present epoch. */
 export function mark({ parts }, stop) {
   for (const cell of parts.list.querySelectorAll("i.now")) cell.classList.remove("now")
   for (const cell of parts.list.querySelectorAll(`i.c${stop}`)) cell.classList.add("now")
 }
 
-/** The row that is pointed at. */
+/** Mark the row under the pointer. */
 export function lit({ parts }, i) {
   for (const node of parts.list.querySelectorAll(".lit")) node.classList.remove("lit")
   if (i !== null) parts.list.querySelector(`[data-row="${i}"]`)?.classList.add("lit")

@@ -1,11 +1,11 @@
-// The film as it came (sentviz.browser.film.through_data): read, epochAt and timeOf, held (frames of the sentence), line (a value at an epoch), right,
-// tally and turned (of rows at a stop), chosen (rows of a kind), placesAt, advanced (the clock).
+// The film's data (sentviz.browser.film.through_data): read, epochAt and timeOf, held (frames of the sentence), line (a value at an epoch), right,
+// tally and turned (rows at an epoch), chosen (rows of a kind), placesAt, advanced (the clock).
 
 import { mix, moment, numbers } from "../kit/maths.js"
 
 const PACKED = { labels: Uint8Array, said: Uint8Array, places: Float32Array }
 
-/** The film with its packed numbers. Times run from 0, the first epoch at hand, to `last`. */
+/** Unpack the film's numbers. Times run from 0, the first epoch, to `last`. */
 export function read(data) {
   const film = { ...data, last: data.epochs.length - 1 }
   for (const [name, Kind] of Object.entries(PACKED)) film[name] = numbers(data[name], Kind)
@@ -13,22 +13,22 @@ export function read(data) {
   return film
 }
 
-/** The epoch, with its part, at a time. */
+/** Return the epoch, with its fraction, at a time. */
 export function epochAt({ epochs }, time) {
   return mix(epochs[Math.floor(time)], epochs[Math.ceil(time)], time - Math.floor(time))
 }
 
-/** The time of an epoch, with its part: the way back. */
+/** Return the time of an epoch with its fraction, the inverse of `epochAt`. */
 export function timeOf({ epochs, last }, epoch) {
   const after = epochs.findIndex(at => at >= epoch)
   if (after <= 0) return after < 0 ? last : 0
   return after - 1 + (epoch - epochs[after - 1]) / (epochs[after] - epochs[after - 1])
 }
 
-/** The frames of the sentence around a time and the eased part of the way. Where the weights of an epoch are not at hand, the nearest before it (else the
- * first) stands, and `exact` is false: nothing is drawn between epochs that are not neighbours.
- * @param {number[]} kept epochs at which the sentence was asked, ascending
- * @returns {{from: number, to: number, part: number, exact: boolean}} places in `kept` */
+/** Return the frames of the sentence before and after a time, and the eased fraction between them. If an epoch has no frame, the one before it (else the
+ * first) is used and `exact` is false: nothing is interpolated between epochs that are not neighbours.
+ * @param {number[]} kept epochs with a trace of the sentence, ascending
+ * @returns {{from: number, to: number, part: number, exact: boolean}} indices in `kept` */
 export function held(film, kept, time) {
   const [a, b, part] = moment(time, film.last), ends = [film.epochs[a], film.epochs[b]].map(epoch => kept.indexOf(epoch))
   if (ends[0] >= 0 && ends[1] >= 0) return { from: ends[0], to: ends[1], part, exact: true }
@@ -38,7 +38,7 @@ export function held(film, kept, time) {
   return { from: before, to: before, part: 0, exact: false }
 }
 
-/** The value of a line at an epoch, straight between its points; at its ends the first and the last one. @param {{x: number[], y: number[]}} line */
+/** Interpolate a line at an epoch; outside its points, return the first or last value. @param {{x: number[], y: number[]}} line */
 export function line({ x, y }, epoch) {
   const after = x.findIndex(at => at >= epoch)
   if (after === 0) return y[0]
@@ -46,17 +46,17 @@ export function line({ x, y }, epoch) {
   return mix(y[after - 1], y[after], (epoch - x[after - 1]) / (x[after] - x[after - 1] || 1))
 }
 
-/** Whether row i is right at a stop. */
+/** Return whether the prediction of row i is right at an epoch. */
 export const right = ({ n, said, labels }, stop, i) => said[stop * n + i] === labels[i]
 
-/** How many rows are right at a stop. */
+/** Count the right predictions at an epoch. */
 export function tally(film, stop) {
   let count = 0
   for (let i = 0; i < film.n; i++) count += right(film, stop, i)
   return count
 }
 
-/** Rows that turned right or wrong on the way to a stop. @returns {[number, number]} */
+/** Count the rows that became right, and those that became wrong, at an epoch. @returns {[number, number]} */
 export function turned(film, stop) {
   if (!stop) return [0, 0]
   let learned = 0, lost = 0
@@ -68,20 +68,20 @@ export function turned(film, stop) {
   return [learned, lost]
 }
 
-/** Row numbers of a kind, those forgotten most often first; "changed" are all that were not the same throughout. */
+/** Return the rows of a kind, those forgotten most often first; "changed" means all rows whose prediction changed. */
 export function chosen({ rows }, kind) {
   const fits = row => (kind === "changed" ? !["right throughout", "never right"].includes(row.kind) : row.kind === kind)
   return rows.map((_, i) => i).filter(i => fits(rows[i])).sort((a, b) => rows[b].times - rows[a].times || a - b)
 }
 
-/** Where row i lies at a time, and so all rows, into (m, 2). */
+/** Compute the positions of all rows at a time, (m, 2). */
 export function placesAt({ places, m, last }, time, into) {
   const [from, to, part] = moment(time, last), [a, b] = [from * m * 2, to * m * 2]
   for (let k = 0; k < 2 * m; k++) into[k] = mix(places[a + k], places[b + k], part)
   return into
 }
 
-/** Time after so many milliseconds of playing, a stop a `beat`; with `still`, whole stops only. */
+/** Return the time after some milliseconds of playing, one epoch per `beat`; with `still`, only complete epochs. */
 export function advanced(time, passed, last, beat, still) {
   const next = Math.min(time + passed / beat, last)
   return still ? Math.floor(next + 1e-9) : next

@@ -1,4 +1,4 @@
-// mount: a training run, its clock and slider, and the panels that follow them.
+// mount: a training run with its clock and slider, and the panels that follow them.
 
 import { live } from "../kit/canvas.js"
 import { theme } from "../kit/colour.js"
@@ -11,10 +11,10 @@ import { paintCounts, paintLines, paintMap, paintPoints, table, told } from "./p
 import { kinds, list, lit, mark } from "./rows.js"
 import { advanced, epochAt, held, line, read, right, tally, timeOf, turned } from "./scene.js"
 
-const BEAT = 1200 // milliseconds from an epoch to the next
-const SNAP = 250 // milliseconds to the nearest epoch when the slider is let go
+const BEAT = 1200 // milliseconds from one epoch to the next
+const SNAP = 250 // milliseconds to the nearest epoch after the slider is released
 const NEAR = 12 // pixels within which the pointer finds a point
-const LINES = ["heads", "scalars", "curves"] // panels with lines; of several groups one is chosen
+const LINES = ["heads", "scalars", "curves"] // panels with lines; each shows one of its groups
 const PARTS = ["deck", "back", "play", "forward", "time", "marks", "where", "what", "readout", "map-title", "map", "answer", "map-note", "points", "points-key",
   "points-note", "tip", "counts", "kind", "rows-note", "list", "of-map", "of-points", "of-counts", ...LINES.flatMap(name => [name, `${name}-key`, `${name}-which`, `of-${name}`])]
 
@@ -24,10 +24,10 @@ export function mount(root) {
     parts: parts(root, PARTS),
     still: matchMedia("(prefers-reduced-motion: reduce)").matches,
     time: 0,
-    goal: null, // the stop to travel to
+    goal: null, // epoch to move to
     playing: false,
-    lit: null, // the row pointed at
-    spans: new Map(), // where epochs lie on the canvases with lines
+    lit: null, // row under the pointer
+    spans: new Map(), // positions of the epochs on the canvases with lines
     show: data => show(view, data),
   }
   live(view, view.host, passed => tick(view, passed), () => draw(view))
@@ -44,7 +44,7 @@ function show(view, data) {
   draw(view)
 }
 
-/** Another film. Of the same run, the slider stays where it is. */
+/** Load a new film. If it is of the same run, the slider stays. */
 function load(view, data) {
   const before = view.film, film = (view.film = read(data)), same = before && before.title === film.title && before.last === film.last
   Object.assign(view, { cells: null, at: null, lit: null, toldKey: null, goal: null })
@@ -80,7 +80,7 @@ const listed = view => {
   view.toldKey = null
 }
 
-/** Colours and letters of the page, light or dark. */
+/** Set colours and fonts from the page, light or dark. */
 function dress(view) {
   const look = theme(view.host), own = view.film.palettes[look.dark ? "dark" : "light"]
   const { lines, classes, signed, judged, sequential } = own
@@ -112,7 +112,7 @@ function key(node, items) {
 
 const draw = view => view.frames.ask()
 
-/** One frame; true while anything moves. */
+/** Draw a frame; return true while anything moves. */
 function tick(view, passed) {
   if (!view.film || !view.look) return false
   if (view.goal !== null) {
@@ -156,7 +156,7 @@ const groupsOf = (film, name) => film.groups.filter(group => group.panel === nam
 
 const linesOf = ({ film, parts }, name) => groupsOf(film, name)[Number(parts[`${name}-which`].value)]?.lines
 
-/** The probabilities of the sentence as bars. */
+/** Draw the probabilities of the sentence as bars. */
 function answer({ film, look, parts, time }) {
   const { sentence } = film, { from, to, part } = held(film, sentence.epochs, time)
   const shares = film.classes.map((_, k) => mix(sentence.probabilities[from][k], sentence.probabilities[to][k], part))
@@ -175,7 +175,7 @@ function answer({ film, look, parts, time }) {
   }
 }
 
-/** The slider and the line below it say where we are; so do the pictures, for those who hear them. */
+/** Update the slider, the line below it, and the pictures' descriptions for screen readers. */
 function tell(view) {
   const { film, parts, time } = view, stop = Math.round(time), n = film.n
   if (!view.sliding && Number(parts.time.value) !== time) parts.time.value = time
@@ -220,13 +220,13 @@ function play(view, on) {
   draw(view)
 }
 
-/** To a stop, from wherever we are. */
+/** Move to an epoch from any time. */
 function travel(view, stop) {
   play(view, false)
   view.goal = clamp(stop, 0, view.film.last)
 }
 
-/** A row is pointed at, in the list or among the points. */
+/** Highlight a row under the pointer, in the list or among the points. */
 function point(view, i) {
   if (view.lit === i) return
   view.lit = i

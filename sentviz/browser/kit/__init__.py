@@ -1,4 +1,5 @@
-"""What the views in the browser share: cameras, hands, colours, formats (ES modules, each says what it is), and the one way to bundle them.
+"""Shared code of the browser views (cameras, pointers, colours, formats, as ES modules), and the function that bundles a view and its
+imports.
 
 A view is a folder with markup, style and modules that import others by relative path; node runs the same files in the tests.
 """
@@ -19,7 +20,7 @@ _LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 @cache
 def front(folder: Path, name: str, page: str | None = None) -> tuple[str, str, str]:
-    """Markup, style and script of the view that `name`.js of a folder mounts, with what it takes from the kit.
+    """Return markup, style and script of the view that `name`.js of a folder mounts, with the modules of the kit that it imports.
 
     Args:
         page: id of the element that holds the data in a file of its own; without it the script exports what Streamlit calls.
@@ -30,7 +31,7 @@ def front(folder: Path, name: str, page: str | None = None) -> tuple[str, str, s
 
 
 def bundle(*entries: Path) -> str:
-    """Modules and all that they import as one script, each in a scope of its own; what `entries` export is at hand after it.
+    """Join modules and all their imports to one script, each in a separate scope; the exports of `entries` are available after it.
 
     Imports are ``import { a, b } from "./x.js"``; functions, classes and single constants are exported where they are declared.
 
@@ -41,11 +42,11 @@ def bundle(*entries: Path) -> str:
     code: list[str] = []
 
     def scope(path: Path, above: tuple[Path, ...]) -> tuple[str, list[str]]:
-        """The name of a module's scope and what it exports; its code is there after that of what it imports."""
+        """Return the name of a module's scope and its exports, after adding its code behind that of its imports."""
         if path in above:
             raise ValueError(f"{above[-1].name} and {path.name} import each other")
         if path not in scopes:
-            text = _IMPORT.sub(lambda found: taken(found[1], _meant(path.parent, found[2]), (*above, path)), _text(path))
+            text = _IMPORT.sub(lambda match: names_from(match[1], _meant(path.parent, match[2]), (*above, path)), _text(path))
             exported, text = sorted(_EXPORT.findall(text)), _EXPORT.sub("", text)
             if left := _LEFT.search(text):
                 raise ValueError(f"{path.name} cannot be bundled for this line: {left[0]}")
@@ -53,21 +54,23 @@ def bundle(*entries: Path) -> str:
             code.append(f"const {scopes[path][0]} = (() => {{\n{text}return {{ {', '.join(exported)} }}\n}})()\n")
         return scopes[path]
 
-    def taken(names: str, path: Path, above: tuple[Path, ...]) -> str:
+    def names_from(names: str, path: Path, above: tuple[Path, ...]) -> str:
         wanted = [name.strip() for name in names.split(",") if name.strip()]
         name, exported = scope(path.resolve(), above)
         if missing := sorted(set(wanted) - set(exported)):
             raise ValueError(f"{above[-1].name} imports what {path.name} does not export: {', '.join(missing)}")
         return f"const {{ {', '.join(wanted)} }} = {name}"
 
-    found = [scope(entry.resolve(), ()) for entry in entries]
-    return "".join(code) + "".join(f"const {{ {', '.join(exported)} }} = {name}\n" for name, exported in found)
+    scopes_of_entries = [scope(entry.resolve(), ()) for entry in entries]
+    return "".join(code) + "".join(f"const {{ {', '.join(exported)} }} = {name}\n" for name, exported in scopes_of_entries)
 
 
-def _meant(folder: Path, said: str) -> Path:
-    """The module that one in a folder imports; the kit is here wherever the view lies, which names it as a checkout has it, for node."""
-    _, kit, name = said.partition("sentviz/browser/kit/")
-    return KIT / name if kit else folder / said
+def _meant(folder: Path, imported: str) -> Path:
+    """Return the file that an import of a module in `folder` means. A view names the kit by its path in a checkout, which node needs;
+    the kit may be installed elsewhere.
+    """
+    _, kit, name = imported.partition("sentviz/browser/kit/")
+    return KIT / name if kit else folder / imported
 
 
 def _text(path: Path) -> str:

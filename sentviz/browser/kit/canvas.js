@@ -1,8 +1,8 @@
-// What a canvas needs: sized (device pixels), pixelRatio, Frames (one drawing a frame, more while anything moves), live (a view that draws and is resized).
+// Shared code of canvases: sized (device pixels), pixelRatio, Frames (one drawing per frame, repeated while anything moves), live (a view that draws and is resized).
 
 export const pixelRatio = () => globalThis.devicePixelRatio || 1
 
-/** Give a canvas a size in CSS pixels and one device pixel a dot; true where that is another one. */
+/** Set the size of a canvas in CSS pixels, with one dot per device pixel; return true if it changed. */
 export function sized(canvas, width, height, ratio = pixelRatio()) {
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)]
   if (canvas.width === wide && canvas.height === high) return false
@@ -11,14 +11,14 @@ export function sized(canvas, width, height, ratio = pixelRatio()) {
   return true
 }
 
-/** The clock of a view. `tick` gets the milliseconds since the frame before, and says whether anything still moves. */
+/** The clock of a view. `tick` gets the milliseconds since the last frame and returns whether anything still moves. */
 export class Frames {
   /** @param {(passed: number) => unknown} tick */
   constructor(tick, soon = f => requestAnimationFrame(f), never = id => cancelAnimationFrame(id)) {
     Object.assign(this, { tick, soon, never, id: 0, last: 0 })
   }
 
-  /** A frame soon. */
+  /** Request a frame. */
   ask() {
     this.id ||= this.soon(now => {
       this.id = 0
@@ -34,7 +34,7 @@ export class Frames {
   }
 }
 
-/** Give a view its clock and let it hear of a node's size, until its end.
+/** Give a view its clock, and call `resize` when a node's size changes, until the view ends.
  * @param {(passed: number) => unknown} tick @param {() => void} resize @param {() => void} [end] */
 export function live(view, node, tick, resize, end = () => {}) {
   const watch = new ResizeObserver(resize)

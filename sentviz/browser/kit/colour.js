@@ -1,13 +1,13 @@
-// Colours: rgb (of a hex text), gradient (positions 0..1 -> colours), ramp (a table of them), css, dark, theme (the page's own).
+// Colours: rgb (of a hex text), gradient (positions 0..1 to colours), ramp (a table of colours), css, dark, theme (colours of the page).
 
 import { clamp, mix } from "./maths.js"
 
-/** Red, green, blue, 0..255, of "#rrggbb". @returns {number[]} */
+/** Return red, green, blue, 0..255, of "#rrggbb". @returns {number[]} */
 export const rgb = colour => [1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16))
 
 export const css = channels => `rgb(${channels.map(Math.round).join(" ")})`
 
-/** Colours between evenly spaced stops; below 0 and above 1 the first and the last one.
+/** Return a function for the colours between evenly spaced stops; below 0 and above 1 it returns the first and the last stop.
  * @param {string[]} stops @returns {(at: number) => number[]} channels, not rounded */
 export function gradient(stops) {
   const found = stops.map(rgb), last = found.length - 1
@@ -17,18 +17,18 @@ export function gradient(stops) {
   }
 }
 
-/** Evenly spaced colours of a scale from end to end, as CSS. @returns {string[]} */
+/** Return evenly spaced colours of a scale, both ends included, as CSS. @returns {string[]} */
 export function ramp(stops, count) {
   const at = gradient(stops)
   return Array.from({ length: count }, (_, i) => css(at(count > 1 ? i / (count - 1) : 0)))
 }
 
-/** Whether light text belongs on this colour. */
+/** Return whether text on this colour should be light. */
 export function dark(colour) {
   return /^#[0-9a-f]{6}$/.test(colour) && rgb(colour).reduce((sum, part, c) => sum + part * [0.299, 0.587, 0.114][c], 0) < 110
 }
 
-/** The page's colours and letters around a node, as a canvas takes them (kit.css names them). */
+/** Return the page's colours and fonts at a node, in the form that a canvas takes (kit.css names them). */
 export function theme(host) {
   const style = getComputedStyle(host), pen = document.createElement("canvas").getContext("2d")
   const solid = (name, other) => {

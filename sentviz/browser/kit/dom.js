@@ -1,16 +1,16 @@
-// Nodes: html, parts (by class), labelled (an accessible name), and a slider with a button a layer: layMarks, markLayer.
+// Nodes: html, parts (by class), labelled (an accessible name), and a slider with a button per layer: layMarks, markLayer.
 
-/** @param {string} text only ever set as text */
+/** @param {string} text set as text, never as markup */
 export function html(name, text = "", more = {}) {
   const node = Object.assign(document.createElement(name), more)
   node.textContent = text
   return node
 }
 
-/** Nodes below a root by their classes. @param {string[]} names */
+/** Return the nodes below a root by their classes. @param {string[]} names */
 export const parts = (root, names) => Object.fromEntries(names.map(name => [name, root.querySelector(`.${name}`)]))
 
-/** What a screen reader calls a node. */
+/** Set the accessible name of a node. */
 export const labelled = (node, text) => node.setAttribute("aria-label", text)
 
 /** Put a button below each layer of a slider, which runs from the middle of the first one to the middle of the last one. */
@@ -22,7 +22,7 @@ export function layMarks({ time, marks }, buttons, layers = buttons.length) {
   marks.replaceChildren(...buttons)
 }
 
-/** The button of the layer that is shown. */
+/** Mark the button of the present layer. */
 export function markLayer({ marks }, layer) {
   for (const [i, button] of [...marks.children].entries()) {
     if (i === layer) button.setAttribute("aria-current", "step")

@@ -1,11 +1,11 @@
-// Numbers and words for people: fixed, weight, percent, some, ticks, shorten, fitText. Minus signs are true ones.
+// Numbers and words as text: fixed, weight, percent, some, ticks, shorten, fitText. Minus signs are typographic ones.
 
 const minus = text => text.replace("-", "−")
 
 /** @type {(value: number, digits?: number) => string} */
 export const fixed = (value, digits = 2) => minus(value.toFixed(digits))
 
-/** A weight of a map, small or large. */
+/** Write a weight of a map, small or large. */
 export function weight(value) {
   const size = Math.abs(value)
   const text = size === 0 ? "0" : size >= 0.01 ? size.toFixed(3) : size >= 1e-5 ? String(Number(size.toPrecision(2))) : minus(size.toExponential(1))
@@ -15,21 +15,21 @@ export function weight(value) {
 /** @type {(part: number) => string} */
 export const percent = part => `${(100 * part).toFixed(0)}%`
 
-/** "1 token", "2,000 tokens" */
+/** Write a number with its noun: "1 token", "2,000 tokens". */
 export const some = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`
 
-/** Round numbers at least 70 pixels apart, of those in view, with their texts.
- * @param {[number, number]} span lowest and highest value @param {number} scale pixels a unit @returns {[number, string][]} */
+/** Return the visible round numbers that are at least 70 pixels apart, with their texts.
+ * @param {[number, number]} span lowest and highest value @param {number} scale pixels per unit @returns {[number, string][]} */
 export function ticks([low, high], scale) {
   const step = [1, 2, 5, 10].map(k => k * 10 ** Math.floor(Math.log10(90 / scale))).find(k => k * scale >= 70)
   const first = Math.ceil(low / step), digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9))
   return Array.from({ length: Math.max(Math.floor(high / step) - first + 1, 0) }, (_, k) => [(first + k) * step, fixed((first + k) * step, digits)])
 }
 
-/** At most so many letters. */
+/** Cut a text to a number of letters. */
 export const shorten = (text, most) => (text.length <= most ? text : `${Array.from(text).slice(0, most - 1).join("")}…`)
 
-/** As many letters as there is room for. @param {(text: string) => number} measure pixels of a text */
+/** Cut a text to the room in pixels. @param {(text: string) => number} measure pixels of a text */
 export function fitText(text, room, measure) {
   if (text.length < 40 && measure(text) <= room) return text
   const letters = Array.from(text.slice(0, 80))

@@ -1,6 +1,6 @@
 // Plane geometry: inside (a point in an outline), hull, nearest (of many points), meets (two boxes).
 
-/** Whether x, y lies inside a closed outline, by the even-odd rule. @param {number[][]} corners */
+/** Return whether x, y is inside a closed outline, by the even-odd rule. @param {number[][]} corners */
 export function inside(x, y, corners) {
   let odd = false
   for (let i = 0, before = corners.at(-1); i < corners.length; before = corners[i++]) {
@@ -10,7 +10,7 @@ export function inside(x, y, corners) {
   return odd
 }
 
-/** Indices of the convex hull of points (x0, y0, x1, y1, ...), counter-clockwise on paper; Andrew's monotone chain. */
+/** Return the indices of the convex hull of points (x0, y0, x1, y1, ...), counter-clockwise with y up (Andrew's monotone chain). */
 export function hull(points, count) {
   const order = [...Array(count).keys()].sort((a, b) => points[2 * a] - points[2 * b] || points[2 * a + 1] - points[2 * b + 1])
   const turn = (o, a, b) =>
@@ -26,7 +26,7 @@ export function hull(points, count) {
   return count < 3 ? order : [...chain(order), ...chain(order.reverse())]
 }
 
-/** The point nearest to x, y within a distance; null where none is. `handicap(i)` pixels are added to a point's distance, Infinity leaves it out.
+/** Return the point nearest to x, y within a distance, or null. `handicap(i)` is added to a point's distance in pixels; Infinity leaves the point out.
  * @returns {number|null} */
 export function nearest(points, count, x, y, within, handicap = () => 0) {
   let best = null, least = within
@@ -37,5 +37,5 @@ export function nearest(points, count, x, y, within, handicap = () => 0) {
   return best
 }
 
-/** Whether two boxes [x, y, width, height] share any room. */
+/** Return whether two boxes [x, y, width, height] overlap. */
 export const meets = (a, b) => a[0] < b[0] + b[2] && b[0] < a[0] + a[2] && a[1] < b[1] + b[3] && b[1] < a[1] + a[3]

@@ -1,13 +1,13 @@
-// Pointers, wheel and keys: Touches (fingers -> hover, drag, pinch, tap), steer (a canvas -> its camera), wheelFactor, pressed.
+// Pointers, wheel and keys: Touches (fingers to hover, drag, pinch, tap), steer (moves the camera of a canvas), wheelFactor, pressed.
 
-const FAR = 4 // pixels from which a press is a drag
+const FAR = 4 // pixels; a longer move makes a press a drag
 
 const apart = ([x, y], [u, v]) => Math.hypot(x - u, y - v) || 1
 
 /** @typedef {[number, number]} At
  * @typedef {{kind: "hover"|"drag"|"pinch"|"tap"|"drop", at: At, from?: At, by?: At, factor?: number}} Gesture */
 
-/** The fingers (or the mouse) on a surface, and what their moves mean. */
+/** The fingers (or the mouse) on a surface, and the gestures that they make. */
 export class Touches {
   fingers = new Map()
   drag = null
@@ -46,12 +46,12 @@ export class Touches {
   }
 }
 
-/** How much a turn of the wheel, or a pinch on a touchpad, zooms. */
+/** Return the zoom factor of a wheel event or of a pinch on a touchpad. */
 export function wheelFactor({ deltaY, deltaMode, ctrlKey }) {
   return Math.exp(-deltaY * (deltaMode === 1 ? 16 : 1) * (ctrlKey ? 0.01 : 0.002))
 }
 
-/** Do what a key stands for; true where that was something, else nothing: a handler that returned false would keep Tab from leaving. @param {Object<string, (event: KeyboardEvent) => void>} acts */
+/** Run the action of a key; return true if there is one, else nothing: a handler that returns false would block the Tab key. @param {Object<string, (event: KeyboardEvent) => void>} acts */
 export function pressed(event, acts) {
   const act = !event.ctrlKey && !event.metaKey && !event.altKey && acts[event.key]
   if (!act) return undefined
@@ -60,13 +60,13 @@ export function pressed(event, acts) {
   return true
 }
 
-/** Let hands move what a canvas shows; places are pixels of it. A drag, a pinch, the wheel, plus and minus go to the camera, 0 and two clicks show all.
- * The wheel zooms after a click on the canvas or with Ctrl, else the page scrolls past.
+/** Let pointers and keys move the view of a canvas; places are its pixels. A drag, a pinch, the wheel, plus and minus move the camera; 0 and a double click
+ * show everything. The wheel zooms after a click on the canvas or with Ctrl, otherwise the page scrolls.
  * @param {{camera: () => Camera, moved: () => void, whole: () => void, hover: (at: At|null) => void, tap: (at: At) => void,
  *   keys: Object<string, (event: KeyboardEvent) => void>, press?: (at: At) => void, drag?: (gesture: Gesture) => void, drop?: (gesture: Gesture) => void,
- *   release?: () => void, twice?: (at: At) => void, cursor?: () => At|null, wheels?: (event: WheelEvent) => boolean}} acts `drag` in the camera's place;
- *   `cursor`: about which keys zoom; `wheels`: whether a wheel is meant for the canvas
- * @returns {(factor: number, at?: At|null) => void} what zooms */
+ *   release?: () => void, twice?: (at: At) => void, cursor?: () => At|null, wheels?: (event: WheelEvent) => boolean}} acts `drag` replaces the
+ *   camera's drag; `cursor`: the place about which keys zoom; `wheels`: whether a wheel event is for the canvas
+ * @returns {(factor: number, at?: At|null) => void} function that zooms */
 export function steer(canvas, acts) {
   const touches = new Touches()
   const go = change => {

@@ -1,7 +1,7 @@
-// Where a view lives: inApp (Streamlit calls it with new data or another theme), inPage (a file of its own).
+// The host of a view: inApp (Streamlit calls it with new data or a new theme), inPage (a separate file).
 
 /** @typedef {{show: (data: any) => void, end: () => void, tell: (name: string, value: any) => void, lasting?: string[]}} View
- * `tell` is what Python hears: `lasting` names are kept as state, others are said once. */
+ * `tell` sends a value to Python: `lasting` names are stored as state, others are sent once. */
 
 /** @param {(root: ParentNode) => View} mount */
 export function inApp(mount) {
@@ -18,7 +18,7 @@ export function inApp(mount) {
   }
 }
 
-/** @param {(root: ParentNode) => View} mount @param {string} id of the element that holds the data */
+/** @param {(root: ParentNode) => View} mount @param {string} id of the element with the data */
 export function inPage(mount, id) {
   const view = mount(document.body)
   view.tell = () => {}

@@ -1,13 +1,13 @@
-// Drawing on a canvas: path, disc, ink (fill and stroke what was laid out), say (a text). `how` names only what differs from the plain pen.
+// Drawing on a canvas: path, disc, ink (fills and strokes a path), say (writes a text). `how` names the differences from the default pen.
 
-/** Lay out a line through points. @param {ArrayLike<number>[]} points */
+/** Add a line through points to the path. @param {ArrayLike<number>[]} points */
 export function path(pen, points, closed = false) {
   pen.beginPath()
   for (const at of points) pen.lineTo(at[0], at[1])
   if (closed) pen.closePath()
 }
 
-/** Lay out several lines, each from a point to another. @param {[ArrayLike<number>, ArrayLike<number>][]} pairs */
+/** Add several lines to the path, each between two points. @param {[ArrayLike<number>, ArrayLike<number>][]} pairs */
 export function lines(pen, pairs) {
   pen.beginPath()
   for (const [from, to] of pairs) {
@@ -36,10 +36,10 @@ export function ink(pen, { fill, line, width = 1, alpha = 1, dash }) {
   if (dash) pen.setLineDash([])
 }
 
-/** @param {{colour: string, font?: string, align?: CanvasTextAlign, base?: CanvasTextBaseline, alpha?: number, edge?: string}} how `edge`: what the
- * letters stand out from */
+/** @param {{colour: string, font?: string, align?: CanvasTextAlign, base?: CanvasTextBaseline, alpha?: number, edge?: string}} how `edge`: colour
+ * of the rim of the letters */
 export function say(pen, text, x, y, { colour, font, align = "left", base = "middle", alpha = 1, edge }) {
-  if (font) pen.font = font // slow, even to the font that it has
+  if (font) pen.font = font // setting the font is slow, even to the present one
   pen.textAlign = align
   pen.textBaseline = base
   pen.globalAlpha = alpha

@@ -1,4 +1,4 @@
-// svg: a node of a drawing.
+// svg: creates a node of a drawing.
 
 /** @param {string} [text] only ever set as text */
 export function svg(name, attributes, text) {

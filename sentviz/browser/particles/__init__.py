@@ -1,11 +1,10 @@
-"""The animation of a hardmax transformer: the scene, its data for the canvas, and the whole of it as one HTML file.
+"""The animation of a hardmax transformer: its scene, the data for the browser, and one HTML file.
 
 particles.js and the modules that it imports draw it, in the app and in a file of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.browser.packing import packed, short
+from sentviz.browser.packing import digest, marked, packed, palettes, short
 from sentviz.browser.page import standalone
-from sentviz.figures.colours import THEMES, Theme, palette
+from sentviz.figures.colours import Theme
 from sentviz.figures.particles import NEAR, Scene, hull
-from sentviz.figures.text import visible
+from sentviz.figures.text import subscript, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +46,7 @@ def look_at(
     w: npt.ArrayLike | None = None,
     axes: tuple[int, int] = (0, 1),
 ) -> tuple[Doubles, tuple[str, str]]:
-    """Two orthonormal directions (2, d) to look along, and their names.
+    """Return two orthonormal directions of view, (2, d), and their names.
 
     Args:
         positions: (K + 1, n, d).
@@ -63,7 +62,7 @@ def look_at(
         return np.array([[1.0], [0.0]]), ("z₁", "")
     if d == 2 or look == "axes":
         first, second = (0, 1) if d == 2 else axes
-        return np.eye(d)[[first, second]], (f"z{_sub(first + 1)}", f"z{_sub(second + 1)}")
+        return np.eye(d)[[first, second]], (f"z{subscript(first + 1)}", f"z{subscript(second + 1)}")
     centred = points - points.mean(axis=0)
     if look == "decision" and w is not None and np.any(np.asarray(w)):
         across = np.asarray(w, dtype=float) / np.linalg.norm(w)
@@ -74,24 +73,20 @@ def look_at(
 
 
 def _principal(centred: Doubles, count: int) -> Doubles:
-    """The first right singular vectors, each with its largest entry positive."""
+    """Return the first right singular vectors, each with its largest entry positive."""
     _, _, axes = np.linalg.svd(centred.T @ centred)
     axes = axes[:count]
     return np.asarray(axes * np.sign(axes[np.arange(count), np.abs(axes).argmax(axis=1)])[:, None])
 
 
-def _sub(index: int) -> str:
-    return str(index).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
 def limits(clustering: Clustering, layers: int = LIMIT_LAYERS, still: float = 1e-9) -> tuple[Doubles, int, bool]:
-    """Where the rule takes the tokens: places (n, d), the layers until each is within `still` of the largest norm of what draws it, and
-    whether that came within `layers`.
+    """Return the limits of the tokens, (n, d), the number of layers until each token is within `still` of its limit, relative to the
+    largest norm, and whether `layers` were enough.
     """
     from sentviz.models.clustering import simulate
 
     z = clustering.positions
-    pace = clustering.alpha / (1 + clustering.alpha)  # a step is that part of the way
+    pace = clustering.alpha / (1 + clustering.alpha)  # share of the distance that a step covers
     room = pace * still * max(float(np.linalg.norm(z[0], axis=1).max()), np.finfo(float).tiny)
     for k in range(len(z) - 1):
         if np.linalg.norm(z[k + 1] - z[k], axis=1).max() <= room:
@@ -122,17 +117,17 @@ def scene_of(
     pinned: Sequence[int] = (),
     story: str = "",
 ) -> Scene:
-    """What is drawn of a clustering: its tokens in the plane, or in space where there are three dimensions and no decoder.
+    """Return the scene of a clustering: its tokens in the plane, or in space if there are three dimensions and no decoder.
 
     Args:
         clustering: K layers of n tokens.
         words: n names.
         look, axes: as in `look_at`, for more than two dimensions.
         decision: w (d,) and b of the decoder. In a plane other than "decision", the line and the shade are those of the parallel plane
-            through the last mean: exact for d = 2 and where the mean ends.
+            through the last mean, which are exact for d = 2 and at the last mean.
         means: (K + 1, d) mean tokens. probabilities: (K + 1,) of the second label.
 
-    The polytope is that of the leaders: with hardmax, a token that is the only one in its C_i never moves again, so it stands at its limit.
+    The polytope is that of the leaders. With hardmax, a token that is alone in its C_i never moves again, so it has reached its limit.
     """
     z = np.asarray(clustering.positions, dtype=float)
     d = z.shape[-1]
@@ -148,8 +143,8 @@ def scene_of(
     corners, edges = (None, ()) if clustering.temperature else _polytope(flat[-1, clustering.leaders])
     note = ""
     if d > 2 and not solid:
-        kept = 1 - ((z - flat @ basis) ** 2).sum() / max((z**2).sum(), np.finfo(float).tiny)
-        note = f"{d} dimensions, of which the picture keeps {kept:.0%} of the squared length."
+        share = 1 - ((z - flat @ basis) ** 2).sum() / max((z**2).sum(), np.finfo(float).tiny)
+        note = f"{d} dimensions, of which the picture keeps {share:.0%} of the squared length."
         if line is not None and look != "decision":
             note += " Line and shade: the cut through the last mean."
     return Scene(
@@ -174,7 +169,7 @@ def scene_of(
 
 
 def scene_of_review(run: Run, model: HardmaxModel, review: Review, **how: Any) -> Scene:
-    """What is drawn of a text on its way through a run's layers; `how` goes to `scene_of`."""
+    """Return the scene of a text on its path through a run's layers; `how` goes to `scene_of`."""
     return scene_of(
         review.clustering,
         review.words,
@@ -188,22 +183,22 @@ def scene_of_review(run: Run, model: HardmaxModel, review: Review, **how: Any) -
 
 
 def _toward(clustering: Clustering) -> npt.NDArray[np.int64]:
-    """(K, n) a member of each C_i: another token where there is one."""
+    """Return a member of each C_i, (K, n), if possible another token than i."""
     from sentviz.models.clustering import attended
 
     z = clustering.positions
-    found = np.empty((len(z) - 1, z.shape[1]), dtype=np.int64)
+    members = np.empty((len(z) - 1, z.shape[1]), dtype=np.int64)
     for k in range(len(z) - 1):
         indptr, indices = attended(z[k], clustering.A, clustering.tolerance)
-        found[k] = indices[indptr[:-1]]
+        members[k] = indices[indptr[:-1]]
         second = np.minimum(indptr[:-1] + 1, len(indices) - 1)
-        several = (found[k] == np.arange(z.shape[1])) & (np.diff(indptr) > 1)
-        found[k][several] = indices[second[several]]
-    return found
+        several = (members[k] == np.arange(z.shape[1])) & (np.diff(indptr) > 1)
+        members[k][several] = indices[second[several]]
+    return members
 
 
 def _polytope(points: Doubles) -> tuple[Doubles, tuple[tuple[int, int], ...]]:
-    """Corners (v, p) and edges of the convex hull of the leaders' limits."""
+    """Return corners (v, p) and edges of the convex hull of the leaders' limits."""
     if len(points) < 2:
         return points, ()
     if points.shape[1] == 2:
@@ -227,14 +222,15 @@ def _polytope(points: Doubles) -> tuple[Doubles, tuple[tuple[int, int], ...]]:
 
 
 def scene_data(scene: Scene, *, chosen: int | None = None, adding: bool = False, named: bool = True) -> dict[str, Any]:
-    """The scene as plain JSON for the scripts; words are data that is only ever drawn or set as text.
+    """Return the scene as plain JSON for the scripts, which only draw words or set them as text.
 
-    `chosen` is selected from the start; with `adding`, a click where no token is asks for another one; unless
-    `named`, only leaders and what is pointed at have labels.
+    Args:
+        chosen: token that is selected from the start.
+        adding: True if a click on an empty place requests a new token.
+        named: True to label all tokens, False to label leaders and tokens under the pointer only.
     """
-    tokens = hashlib.blake2b("\0".join(scene.words).encode("utf-8", "replace"), digest_size=8)
     data: dict[str, Any] = {
-        "id": tokens.hexdigest(),
+        "id": digest("\0".join(scene.words)),
         "story": scene.story,
         "title": visible(scene.title),
         "layers": scene.layers,
@@ -258,33 +254,27 @@ def scene_data(scene: Scene, *, chosen: int | None = None, adding: bool = False,
         "decision": None if scene.decision is None else {"w": short(scene.decision[0], 7), "b": float(f"{scene.decision[1]:.7g}")},
         "exact": scene.exact,
         "labels": [visible(label) for label in scene.labels],
-        "palettes": palettes(),
+        "palettes": palettes("probability", "lines"),
     }
     if chosen is not None:
         data["chosen"] = chosen
-    data["mark"] = hashlib.blake2b(repr(sorted(data.items())).encode(), digest_size=8).hexdigest()
-    return data
-
-
-def palettes() -> dict[Theme, dict[str, tuple[str, ...]]]:
-    """What the browser draws with: from negative to positive by probability, and a colour for each place where points end."""
-    return {theme: {"probability": palette(theme).probability, "lines": palette(theme).lines} for theme in THEMES}
+    return marked(data)
 
 
 def animation_html(scene: Scene, *, about: str = "", theme: Theme = "light") -> str:
-    """The whole animation as one page that needs no network; the same bytes for the same scene.
+    """Return the animation as one page that needs no network; the same bytes for the same scene.
 
     Args:
-        scene: what is shown.
-        about: where it comes from; plain text below the picture.
-        theme: of the page.
+        scene: tokens to draw.
+        about: origin of the tokens, plain text below the picture.
+        theme: that of the page.
     """
-    data, title, foot = scene_data(scene), visible(scene.title), " ".join(filter(None, (scene.note, about)))
-    return standalone(HERE, "particles", data, data_id="scene", title=scene.title, heading=title, about=foot, width=1060, theme=theme)
+    foot = " ".join(filter(None, (scene.note, about)))
+    return standalone(HERE, "particles", scene_data(scene), data_id="scene", title=scene.title, about=foot, width=1060, theme=theme)
 
 
 def positions_frame(clustering: Clustering, words: Sequence[str]) -> pd.DataFrame:
-    """Every position: layer (0 = start), token, word, leader, z1 .. zd."""
+    """Return all positions as a table: layer (0 = start), token, word, leader, z1 .. zd."""
     import pandas as pd
 
     z = np.asarray(clustering.positions, dtype=float)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sentviz.browser.gif import SCALE, font, gif, moments, rgb
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.particles import Scene, hull, label_places, seen, together
+from sentviz.figures.particles import Scene, hull, label_places, leaders_by_size, seen
 from sentviz.figures.text import visible
 
 Doubles = npt.NDArray[np.float64]
@@ -21,7 +21,7 @@ MOST_WAYS = 400  # tokens whose ways are drawn
 
 
 def animation_gif(scene: Scene, *, width: int = 720, height: int = 500, theme: Theme = "light") -> bytes:
-    """Every layer with the way to the next one; leaders are named, other words are not.
+    """Draw every layer and the path to the next one; leaders have names, other words do not.
 
     Args:
         scene: what is shown; of more than 24 layers the first 24.
@@ -38,7 +38,7 @@ def animation_gif(scene: Scene, *, width: int = 720, height: int = 500, theme: T
 
 
 class _Camera:
-    """From the plane to pixels of the large picture."""
+    """The mapping from the plane to pixels of the large picture."""
 
     def __init__(self, scene: Scene, width: int, height: int) -> None:
         self.width, self.height = width * SCALE, height * SCALE
@@ -54,7 +54,7 @@ class _Camera:
         return np.asarray(np.stack([self.width / 2 + offset[..., 0], self.height / 2 + 10 * SCALE - offset[..., 1]], axis=-1))
 
     def plane(self) -> Doubles:
-        """(height, width, 2) the point of the plane under each pixel of the large picture."""
+        """Return the point of the plane under each pixel of the large picture, (height, width, 2)."""
         x, y = np.meshgrid(np.arange(self.width) + 0.5, np.arange(self.height) + 0.5)
         return np.stack(
             [(x - self.width / 2) / self.scale + self.middle[0], (self.height / 2 + 10 * SCALE - y) / self.scale + self.middle[1]], axis=-1
@@ -62,7 +62,7 @@ class _Camera:
 
 
 def _backdrop(scene: Scene, camera: _Camera, theme: Theme) -> Any:
-    """Paper, shade, decision line and limit polytope."""
+    """Draw paper, shade, decision line and limit polytope."""
     from PIL import Image, ImageDraw
 
     colours = palette(theme)
@@ -119,7 +119,9 @@ def _picture(scene: Scene, moment: float, camera: _Camera, base: Any, theme: The
     for i in scene.leaders:
         (x, y), size = at[i], 8 * SCALE
         pen.polygon([(x, y - size), (x + size, y), (x, y + size), (x - size, y)], fill=fills[i], outline=ink, width=2 * SCALE)
-    texts, points = _leader_labels(scene, round(moment), at)
+    counted = leaders_by_size(scene, round(moment))
+    texts = [visible(scene.words[i])[:24] + (f" ×{size}" if size > 1 else "") for i, size in counted]
+    points = [at[i] for i, _ in counted]
     if scene.means is not None and scene.probabilities is not None:
         way = camera(np.concatenate([scene.means[: layer + 1], [scene.means[layer] + (scene.means[after] - scene.means[layer]) * part]]))
         pen.line([tuple(point) for point in way], fill=ink, width=2 * SCALE)
@@ -131,17 +133,9 @@ def _picture(scene: Scene, moment: float, camera: _Camera, base: Any, theme: The
         texts.insert(0, f"mean: {visible(scene.labels[int(p >= 0.5)])} {max(p, 1 - p):.0%}")
         points.insert(0, way[-1])
     _write(pen, texts, points, camera, ink, paper)
-    shown = int(moment + 1e-9)
-    pen.text((12 * SCALE, 8 * SCALE), f"layer {shown} of {scene.layers}" if shown else "start", fill=ink, font=font(15 * SCALE))
+    passed = int(moment + 1e-9)
+    pen.text((12 * SCALE, 8 * SCALE), f"layer {passed} of {scene.layers}" if passed else "start", fill=ink, font=font(15 * SCALE))
     return picture.reduce(SCALE)
-
-
-def _leader_labels(scene: Scene, layer: int, at: Doubles) -> tuple[list[str], list[Doubles]]:
-    groups = together(scene.positions[layer])
-    sizes = np.bincount(groups)
-    order = sorted(scene.leaders, key=lambda i: -int(sizes[groups[i]]))
-    texts = [visible(scene.words[i])[:24] + (f" ×{sizes[groups[i]]}" if sizes[groups[i]] > 1 else "") for i in order]
-    return texts, [at[i] for i in order]
 
 
 def _write(pen: Any, texts: list[str], points: list[Doubles], camera: _Camera, ink: tuple[int, ...], paper: tuple[int, ...]) -> None:
@@ -149,9 +143,9 @@ def _write(pen: Any, texts: list[str], points: list[Doubles], camera: _Camera, i
         return
     letters = font(14 * SCALE)
     sizes = [(float(pen.textlength(text, font=letters)) + 4, 18.0 * SCALE) for text in texts]
-    taken = [(x - 8 * SCALE, y - 8 * SCALE, 16 * SCALE, 16 * SCALE) for x, y in points]
+    occupied = [(x - 8 * SCALE, y - 8 * SCALE, 16 * SCALE, 16 * SCALE) for x, y in points]
     frame = (float(camera.width), float(camera.height))
-    for i, (left, top) in label_places(np.array(points), sizes, [11.0 * SCALE] * len(texts), frame, taken).items():
+    for i, (left, top) in label_places(np.array(points), sizes, [11.0 * SCALE] * len(texts), frame, occupied).items():
         pen.text((left, top), texts[i], fill=ink, font=letters, stroke_width=2 * SCALE, stroke_fill=paper)
 
 

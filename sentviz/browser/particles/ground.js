@@ -1,4 +1,4 @@
-// What stands still while a layer lasts: backdrop (paper, shade, grid, the limit, ways already gone, the decision line), walk, stand.
+// Everything that stays still during a layer: backdrop (paper, shade, grid, limit, past paths, decision line), walk, stand.
 
 import { ticks } from "../kit/format.js"
 import { ink, lines, say } from "../kit/pen.js"
@@ -6,7 +6,7 @@ import { now } from "./scene.js"
 
 export const SHADES = 24
 
-/** All that stands still within a layer, drawn once. */
+/** Draw everything that stays still during a layer, once. */
 export function backdrop(view, ratio) {
   const { scene, camera, shows } = view, [layer] = now(view)
   const walked = shows.trails && !view.before
@@ -28,14 +28,14 @@ export function backdrop(view, ratio) {
   return kept
 }
 
-/** A point of the decision line in pixels, the direction across it, and how steep the logits are. */
+/** Return a point of the decision line in pixels, the direction across it, and the slope of the logits. */
 function decided({ scene: { decision: { w, b } }, camera }) {
   const size = Math.hypot(...w) || 1e-9
   const [x, y] = camera.toScreen(w.map(part => (-b * part) / size ** 2))
   return { x, y, across: [w[0] / size, -w[1] / size], size }
 }
 
-/** Paper, and the decoder's probability as a shade. */
+/** Draw paper, and the decoder's probability as a shade. */
 function ground(pen, view) {
   const { camera, look, width, height } = view
   pen.globalAlpha = 1
@@ -50,7 +50,7 @@ function ground(pen, view) {
   pen.fillRect(0, 0, width, height)
 }
 
-/** A grid, its numbers, the origin, and the names of the axes. */
+/** Draw a grid with numbers, the origin, and the names of the axes. */
 function grid(pen, { scene, camera, look, width, height }) {
   const how = { colour: look.ink, font: look.small }
   for (const side of [0, 1]) {
@@ -77,7 +77,7 @@ function axes(pen, { camera, look, scene }) {
   }
 }
 
-/** The polytope that the leaders end on, dotted. */
+/** Draw the polytope of the leaders' limits with dots. */
 function limit(pen, { scene, camera, look }) {
   const corners = scene.corners.map(at => camera.toScreen(at))
   lines(pen, scene.edges.map(([a, b]) => [corners[a], corners[b]]))
@@ -86,12 +86,12 @@ function limit(pen, { scene, camera, look }) {
   pen.lineCap = "butt"
 }
 
-/** Where tokens stand after a layer, in pixels (count, 2). */
+/** Return the positions of tokens after a layer in pixels, (count, 2). */
 export function stand({ scene: { positions, count, dimension }, camera }, layer) {
   return camera.project(positions.subarray(layer * count * dimension), count, new Float32Array(2 * count))
 }
 
-/** A line a token between pixels (count, 2), those that are lit above the others. */
+/** Draw a line for each token between pixels (count, 2), highlighted ones on top. */
 export function walk(pen, { scene, look, lit }, from, to, alpha) {
   const few = scene.count > 400 ? 0.45 : 1
   for (const bright of lit.size ? [false, true] : [true]) {

@@ -1,4 +1,4 @@
-// What moves on the canvas: paint draws tokens, leaders, the mean and their names over the backdrop. Words are drawn as text, never as markup.
+// Everything that moves on the canvas: paint draws tokens, leaders, the mean and names over the backdrop. Words are drawn as text, never as markup.
 
 import { pixelRatio } from "../kit/canvas.js"
 import { shorten } from "../kit/format.js"
@@ -28,7 +28,7 @@ export function paint(view) {
   names(pen, view)
 }
 
-/** Where every token is now, in pixels; while another scene takes this one's place, on its way there. */
+/** Return the present position of every token in pixels, also while a new scene replaces the old one. */
 function locate(view) {
   const { scene, camera, places, flat, near, before } = view
   between(view, places)
@@ -37,10 +37,10 @@ function locate(view) {
   camera.project(places, scene.count, flat, near)
 }
 
-/** Pixels of a token. */
+/** Return the size of a token in pixels. */
 const spot = ({ flat }, i) => [flat[2 * i], flat[2 * i + 1]]
 
-/** The convex hull of the tokens as they are now. */
+/** Draw the convex hull of the present tokens. */
 function outline(pen, view) {
   const { scene, flat, look } = view
   path(pen, hull(flat, scene.count).map(i => spot(view, i)), true)
@@ -48,7 +48,7 @@ function outline(pen, view) {
   ink(pen, { line: look.accent, alpha: 0.5 })
 }
 
-/** From the token pointed at to a member of its C_i. */
+/** Draw an arrow from the token under the pointer to a member of its C_i. */
 function pull(pen, view) {
   const { scene, look } = view
   if (!scene.toward || !scene.layers) return
@@ -67,7 +67,7 @@ function pull(pen, view) {
   }
 }
 
-/** One picture that holds a token in each of the colours, side by side; its cells are whole pixels wide. */
+/** Return a picture with a token in each of the colours, side by side, in cells of integer width. */
 function atlas(view, radius) {
   const { look, scene } = view
   const colours = scene.decision ? look.shades : look.lines
@@ -86,7 +86,7 @@ function atlas(view, radius) {
   return view.atlas
 }
 
-/** A token's colour: the decoder's probability where it stands, or the place where it ends. */
+/** Return a token's colour: the decoder's probability at its position, or its final cluster. */
 function colourOf({ scene, look, places }, i) {
   if (!scene.decision) return scene.groups[i] % look.lines.length
   return Math.round(probability(scene, places[2 * i], places[2 * i + 1]) * SHADES)
@@ -101,7 +101,7 @@ function tokens(pen, view) {
   if (view.hovered !== null && view.hovered !== view.chosen) ring(pen, view, view.hovered, 10)
 }
 
-/** Very many tokens: two bars of whole pixels each, grouped by colour. */
+/** Draw very many tokens as two bars of integer pixels each, grouped by colour. */
 function specks(pen, view) {
   const { scene, flat, lit, look } = view
   const colours = scene.decision ? look.specks : look.lines
@@ -125,14 +125,14 @@ function specks(pen, view) {
   pen.setTransform(ratio, 0, 0, ratio, 0, 0)
 }
 
-/** Tokens as discs out of the atlas; in space the near ones last, larger and stronger. */
+/** Draw tokens as discs from the atlas; in space, near ones last, larger and stronger. */
 function discs(pen, view) {
   const { scene, flat, lit, near } = view
   const radius = scene.count <= 200 ? 4.5 : scene.count <= 700 ? 3.4 : 2.4
   const faint = scene.count <= 200 ? 0.85 : 0.75
   const order = scene.deep ? [...Array(scene.count).keys()].sort((a, b) => near[a] - near[b]) : null
   const { canvas, side, ratio } = atlas(view, radius)
-  pen.setTransform(1, 0, 0, 1, 0, 0) // whole pixels: much faster to put
+  pen.setTransform(1, 0, 0, 1, 0, 0) // integer pixels are much faster to draw
   pen.imageSmoothingEnabled = scene.deep
   const front = scene.deep ? near.reduce((most, z) => Math.max(most, Math.abs(z)), 1e-9) : 1
   for (let n = 0; n < scene.count; n++) {
@@ -148,7 +148,7 @@ function discs(pen, view) {
   pen.imageSmoothingEnabled = true
 }
 
-/** A leader: a diamond, hollow until the layer at which it becomes one. */
+/** Draw a leader as a diamond, hollow until the layer from which it leads. */
 function diamond(pen, view, i, leads) {
   const { look, lit, scene } = view, [x, y] = spot(view, i)
   const size = scene.count <= 200 ? 8.1 : 7, alpha = lit.size && !lit.has(i) ? 0.25 : 1
@@ -163,7 +163,7 @@ function ring(pen, view, i, radius, dash) {
   ink(pen, { line: view.look.ink, width: 1.6, dash })
 }
 
-/** The mean token: its way so far, a dot a layer, and a cross in a disc where it is. */
+/** Draw the mean token: its path up to now with a dot per layer, and a cross in a disc at its position. */
 function mean(pen, view) {
   const { scene, camera, look } = view, [layer] = now(view)
   view.mean = meanAt(view)
@@ -185,7 +185,7 @@ function meanAt(view) {
   return [0, 1].map(c => mix(means[from][c], means[to][c], part))
 }
 
-/** Labels that do not touch: the mean, what is pointed at, leaders, then as many words as find room; those shown stay. */
+/** Write labels that do not overlap: the mean, the token under the pointer, leaders, then as many words as have room. Labels that were drawn before stay. */
 function names(pen, view) {
   const { scene, flat, look, lit } = view
   const boxes = []

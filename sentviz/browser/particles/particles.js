@@ -1,4 +1,4 @@
-// mount: one scene, its clock, its hands, and what it says below.
+// mount: a scene with its clock, pointers and keys, and the line below.
 
 import { Camera } from "../kit/camera.js"
 import { live, sized } from "../kit/canvas.js"
@@ -12,9 +12,9 @@ import { SHADES } from "./ground.js"
 import { paint } from "./paint.js"
 import { fit, probability, read, verdict } from "./scene.js"
 
-const BEAT = 1100 // milliseconds of a layer at speed 1
-const ARRIVAL = 450 // milliseconds for another scene of the same tokens to take its place
-const MARKS = 16 // layers that have a button each
+const BEAT = 1100 // milliseconds per layer at speed 1
+const ARRIVAL = 450 // milliseconds in which a new scene of the same tokens replaces the old one
+const MARKS = 16 // largest number of layers with a button each
 const NEAR = 14 // pixels within which the pointer finds a token
 const PARTS = ["time", "marks", "first", "back", "play", "forward", "last", "speed", "whole", "where", "what", "readout"]
 const SHOWS = ["names", "trails", "hull", "limit"]
@@ -54,7 +54,7 @@ function show(view, data) {
   dress(view)
 }
 
-/** Another scene. The same tokens glide to their new places; a new story starts to play. */
+/** Load a new scene. The same tokens move to their new places; a new story starts to play. */
 function load(view, data) {
   const old = view.scene, scene = (view.scene = read(data))
   const same = old && old.id === scene.id && old.dimension === scene.dimension && old.count === scene.count
@@ -98,7 +98,7 @@ function marks(view) {
   }), layers)
 }
 
-/** Colours and letters of the page, light or dark. */
+/** Set colours and fonts from the page, light or dark. */
 function dress(view) {
   const look = theme(view.host), { probability: stops, lines } = view.scene.palettes[look.dark ? "dark" : "light"]
   view.font = `13px ${look.family}`
@@ -106,7 +106,7 @@ function dress(view) {
     ...look,
     lines,
     shades: ramp(stops, SHADES + 1),
-    specks: ramp(stops.with(2, "#8a90a0"), SHADES + 1), // without an edge: seen on paper
+    specks: ramp(stops.with(2, "#8a90a0"), SHADES + 1), // without an edge, so they must be visible on paper
     small: `11px ${look.family}`,
     strong: `600 14px ${look.family}`,
   }
@@ -130,7 +130,7 @@ function draw(view) {
   view.frames.ask()
 }
 
-/** One frame; true while anything moves. */
+/** Draw a frame; return true while anything moves. */
 function tick(view, passed) {
   if (!view.width) return false
   const { scene } = view
@@ -178,7 +178,7 @@ function step(view, by) {
   pause(view, from + by)
 }
 
-/** The slider and the line below say where we are. */
+/** Update the slider and the line below. */
 function told(view) {
   const { scene, parts } = view
   const layer = Math.floor(view.time + 1e-6)
@@ -216,7 +216,7 @@ function about({ scene, lit }, i, layer) {
   return `${said.join("; ")}.`
 }
 
-/** Those that end where the token pointed at ends. */
+/** Return the tokens that end in the same cluster as the token under the pointer. */
 function light(view) {
   const { scene } = view
   const i = view.hovered ?? view.chosen
@@ -237,7 +237,7 @@ function choose(view, i) {
   view.tell("token", i === null ? null : { id: view.scene.id, index: i, layer: Math.floor(view.time + 1e-6) })
 }
 
-/** A click: on a token it chooses it; where none is, it takes the choice away, or asks Python for another token. */
+/** Handle a click: on a token, choose it; elsewhere, clear the choice or request a new token from Python. */
 function clicked(view, at) {
   const i = tokenAt(view, at)
   if (i !== null || (view.chosen !== null && !view.scene.adding)) return choose(view, i)
@@ -246,7 +246,7 @@ function clicked(view, at) {
   view.tell("point", view.camera.toWorld(...at))
 }
 
-/** The token at a point of the canvas, leaders first; null where none is near. */
+/** Return the token at a point of the canvas, leaders first; null if none is near. */
 function tokenAt({ scene, flat }, [x, y]) {
   return nearest(flat, scene.count, x, y, NEAR, i => (scene.since.has(i) ? -1 : 0))
 }

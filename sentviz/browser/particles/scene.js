@@ -1,14 +1,14 @@
-// The scene as it came (sentviz.browser.particles.scene_data): read, now, between, probability, verdict, fit (the camera that shows everything).
+// The scene's data (sentviz.browser.particles.scene_data): read, now, between, probability, verdict, fit (the camera that shows everything).
 
 import { percent } from "../kit/format.js"
 import { mix, moment, numbers } from "../kit/maths.js"
 
-const MARGIN = [75, 42] // pixels beside and above all tokens
+const MARGIN = [75, 42] // margin in pixels at the sides, and above and below
 
 export function read(data) {
   const scene = { ...data, count: data.words.length }
   scene.positions = numbers(data.positions, Float32Array) // (layers + 1, count, dimension)
-  scene.groups = numbers(data.groups, Int32Array) // (count): where it ends
+  scene.groups = numbers(data.groups, Int32Array) // (count): cluster after the last layer
   scene.toward = data.toward && numbers(data.toward, Int32Array) // (layers, count): a member of C_i
   scene.since = new Map(data.leaders.map((token, i) => [token, data.since[i]]))
   scene.deep = data.dimension === 3
@@ -17,14 +17,14 @@ export function read(data) {
   return scene
 }
 
-/** Distance of a token's start from the origin: far words are named first. */
+/** Return the distance of a token's start from the origin; far words get their names first. */
 function spread({ positions, dimension }, i) {
   let sum = 0
   for (let c = 0; c < dimension; c++) sum += positions[i * dimension + c] ** 2
   return sum
 }
 
-/** How many tokens stand where each leader stands, after a layer. */
+/** Count the tokens at each leader after a layer. */
 function crowd({ positions, dimension, count, leaders, near }, layer) {
   const at = (i, c) => positions[(layer * count + i) * dimension + c]
   const apart = (i, j) => Math.hypot(...[0, 1, 2].slice(0, dimension).map(c => at(i, c) - (j === null ? 0 : at(j, c))))
@@ -37,17 +37,17 @@ function crowd({ positions, dimension, count, leaders, near }, layer) {
   }))
 }
 
-/** The layers around the time of a view, and the eased part of the way. */
+/** Return the layers before and after the time of a view, and the eased fraction between them. */
 export const now = ({ scene, time }) => moment(time, scene.layers)
 
-/** Positions (count, dimension) now. */
+/** Return the present positions, (count, dimension). */
 export function between(view, into) {
   const { scene: { count, dimension, positions } } = view, [from, to, part] = now(view), size = count * dimension
   for (let i = 0; i < size; i++) into[i] = positions[from * size + i] + (positions[to * size + i] - positions[from * size + i]) * part
   return into
 }
 
-/** The camera that shows every layer, the mean and the origin. */
+/** Return the camera that shows every layer, the mean and the origin. */
 export function fit(scene, camera) {
   const { positions, means, count, deep } = scene
   const low = [0, 0], high = [0, 0]
@@ -70,17 +70,17 @@ export function fit(scene, camera) {
   return camera.fit(low, high, MARGIN)
 }
 
-/** The decoder's probability of the second class at a point of the plane. */
+/** Return the decoder's probability of the second class at a point of the plane. */
 export function probability({ decision: { w, b } }, x, y) {
   return 1 / (1 + Math.exp(-(w[0] * x + w[1] * y + b)))
 }
 
-/** The probability of the second class at the mean, under way too: exact at every layer. */
+/** Return the probability of the second class at the mean, interpolated between layers and exact at each of them. */
 export function meanProbability(view) {
   const { scene: { probabilities } } = view, [from, to, part] = now(view)
   const logit = p => Math.log(Math.max(p, 1e-9) / Math.max(1 - p, 1e-9))
   return 1 / (1 + Math.exp(-mix(logit(probabilities[from]), logit(probabilities[to]), part)))
 }
 
-/** "positive 93%" */
+/** Return the prediction at a probability as text, for example "positive 93%". */
 export const verdict = ({ labels }, p) => `${labels[p >= 0.5 ? 1 : 0]} ${percent(Math.max(p, 1 - p))}`

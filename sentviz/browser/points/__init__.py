@@ -1,4 +1,4 @@
-"""Rows as points that travel from layer to layer: the picture's data for the browser, and the whole of it as one HTML file.
+"""Rows as points that move from layer to layer: data for the browser, and one HTML file.
 
 points.js and the modules that it imports draw it, in the app and in a file of its own.
 `sentviz.figures.scatter` draws one layer for print.
@@ -6,7 +6,6 @@ points.js and the modules that it imports draw it, in the app and in a file of i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sentviz.browser.packing import packed
+from sentviz.browser.packing import digest, marked, packed
 from sentviz.browser.page import standalone
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.scale import SCALES, scaled
+from sentviz.figures.colours import SCALES, Theme, palette, scaled
 from sentviz.figures.scatter import COLOURS, HOVER, groups, point_size, ring, strength
 from sentviz.figures.scatter import FADED as FAINT
 from sentviz.figures.text import visible
@@ -48,20 +46,20 @@ def points_data(
     more: bool = False,
     theme: Theme = "light",
 ) -> dict[str, Any]:
-    """The points as plain JSON for the scripts; what users typed is in it as data that is only ever set as text.
+    """Return the points as plain JSON for the scripts, which only set texts of users as text.
 
     Args:
-        frame: n rows: id, label, predicted (class, -1 = unlabelled), right, confidence; length if it is the colour; text where rows may be
-            read on hovering.
-        places: (n, 2 or 3) for each layer at hand, the last of which is the last of `layers`, in scales that fit each other.
+        frame: n rows: id, label, predicted (class, -1 = unlabelled), right, confidence; length if it is the colour; text if the pointer may
+            show it.
+        places: (n, 2 or 3) coordinates for each available layer, with comparable scales; the last one is that of the last layer.
         layers: names of all layers; 0 = the embedding.
-        layer: the one that is shown.
-        picture: what tells this picture of these rows from others of the same ones, as method and dimensions.
-        axes: their names by layer; a layer without has no ticks.
+        layer: the layer to show.
+        picture: identifies the projection among others of the same rows, for example by method and dimensions.
+        axes: names of the axes by layer; a layer without names has no ticks.
         chosen: (n,) bool; the other rows fade.
-        outline: a layer and the corners (v, 2) of what was drawn in it.
-        star: the name of one more text, and its place by layer.
-        more: whether layers that are not at hand may be asked for.
+        outline: a layer and the corners (v, 2) of the outline that was drawn in it.
+        star: name of another text, and its coordinates by layer.
+        more: True if further layers can be requested.
     Raises:
         InputError: as for `sentviz.figures.scatter.groups`.
     """
@@ -80,9 +78,9 @@ def points_data(
     scale = None
     if colour in SCALES:
         scale = scaled(frame[colour], colour, look)
-    told = n <= HOVER
+    has_texts = n <= HOVER
     data: dict[str, Any] = {
-        "rows": _digest("\0".join(frame["id"].astype(str))),
+        "rows": digest("\0".join(frame["id"].astype(str))),
         "picture": picture,
         "title": visible(title) if title else "",
         "n": n,
@@ -102,7 +100,7 @@ def points_data(
         "labels": packed(frame["label"].to_numpy(), "i1"),
         "said": packed(frame["predicted"].to_numpy(), "i1"),
         "sure": packed(np.rint(100 * frame["confidence"].to_numpy()), "u1"),
-        "words": [[str(row)[:NAME], text] for row, text in zip(frame["id"], _texts(frame), strict=True)] if told else None,
+        "words": [[str(row)[:NAME], text] for row, text in zip(frame["id"], _texts(frame), strict=True)] if has_texts else None,
         "axes": {str(k): list(names) for k, names in (axes or {}).items() if any(names)},
         "outline": None if outline is None else {"layer": outline[0], "corners": np.asarray(outline[1], dtype=float).round(6).tolist()},
         "star": None
@@ -114,8 +112,7 @@ def points_data(
         "faint": FAINT,
         "look": {"ink": look.ink, "muted": look.muted},
     }
-    data["mark"] = _digest(repr(sorted(data.items())))
-    return data
+    return marked(data)
 
 
 def _texts(frame: pd.DataFrame) -> list[str]:
@@ -124,17 +121,13 @@ def _texts(frame: pd.DataFrame) -> list[str]:
     return [text if len(text) <= TEXT else f"{text[: TEXT - 1]}…" for text in frame["text"].astype(str)]
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
 def points_html(data: Mapping[str, Any], *, about: str = "", theme: Theme = "light") -> str:
-    """The travelling points as one page that needs no network; the same bytes for the same points.
+    """Return the moving points as one page that needs no network; the same bytes for the same points.
 
     Args:
-        data: as `points_data` gives it, for the same theme.
-        about: where they come from; plain text below the picture.
-        theme: of the page.
+        data: the result of `points_data` for the same theme.
+        about: origin of the points, plain text below the picture.
+        theme: that of the page.
     """
-    shown, title = {**data, "more": False}, str(data["title"])
-    return standalone(HERE, "points", shown, data_id="points", title=title, heading="", about=about, width=900, theme=theme)
+    static, title = {**data, "more": False}, str(data["title"])
+    return standalone(HERE, "points", static, data_id="points", title=title, heading=False, about=about, width=900, theme=theme)

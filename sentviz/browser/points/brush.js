@@ -1,4 +1,4 @@
-// brush: points on a canvas by the graphics card, or by stamps where there is none.
+// brush: draws points on a canvas with the graphics card, or with stamps if there is none.
 
 import { ease } from "../kit/maths.js"
 import { now } from "./places.js"
@@ -45,12 +45,12 @@ void main() {
   ink = vec4(mix(colour, ring.rgb, ring.a) * cover, cover);
 }`
 
-/** What draws: `points` takes all positions, `leave` where points come from, `look` colours and symbols, `draw` passes of places. */
+/** Return a brush: `points` takes all positions, `leave` the start positions of a move, `look` colours and symbols, `draw` draws passes. */
 export function brush(canvas) {
   return carded() ? card(canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: true })) : stamps(canvas)
 }
 
-/** Whether there is a graphics card; one that is only emulated is several times slower than stamps. */
+/** Return whether there is a graphics card; an emulated one is several times slower than stamps. */
 function carded() {
   const gl = document.createElement("canvas").getContext("webgl2")
   if (!gl) return false

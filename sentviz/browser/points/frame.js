@@ -1,4 +1,4 @@
-// Around the points: frame (grid, names of the axes, outline, star), legend, tip (what a point says), resting. Text is only ever set as text.
+// Everything around the points: frame (grid, names of the axes, outline, star), legend, tip (text of a point), resting. Texts are set as text, never as markup.
 
 import { html } from "../kit/dom.js"
 import { ticks } from "../kit/format.js"
@@ -7,7 +7,7 @@ import { svg } from "../kit/svg.js"
 import { now, place } from "./places.js"
 import { FADED, WRONG } from "./scene.js"
 
-/** The layer where the points rest; null while they travel. */
+/** Return the layer at which the points rest; null while they move. */
 export function resting({ time, arrived }) {
   return Number.isInteger(time) && arrived >= 1 ? time : null
 }
@@ -42,7 +42,7 @@ function plane(view) {
   return [under, over]
 }
 
-/** The edges of the box around all points, and the names of its sides. */
+/** Draw the edges of the box around all points, and the names of its sides. */
 function space(view) {
   const { scene, camera } = view
   const corner = bits => camera.toScreen([0, 1, 2].map(c => camera.box[(bits >> c) & 1][c]))
@@ -84,14 +84,14 @@ function star(view) {
   ]
 }
 
-/** Where the star is now; null where a layer beside does not have it. */
+/** Return the present position of the star; null if one of the two layers does not have it. */
 function starred(view) {
   const { scene } = view, [from, to, part] = now(view)
   const [a, b] = [part < 1 ? from : to, part ? to : from].map(layer => scene.star?.places[layer + scene.first])
   return a && b && view.arrived >= 1 ? a.map((value, c) => mix(value, b[c], part)) : null
 }
 
-/** What each colour and symbol means, with how many there are; a click hides those points, or shows them again. */
+/** Fill the legend: meaning and number of points of each colour and symbol; a click hides or shows these points. */
 export function legend(view, changed) {
   const { scene, hidden, parts } = view
   const counts = new Map()
@@ -136,7 +136,7 @@ const SIGNS = [
   "M4 1.5l4 4 4-4L14.5 4l-4 4 4 4-2.5 2.5-4-4-4 4L1.5 12l4-4-4-4z",
 ]
 
-/** A card beside the point under the pointer. */
+/** Show a card next to the point under the pointer. */
 export function tip(view) {
   const { scene, parts, hovered, camera, width } = view
   parts.tip.hidden = hovered === null

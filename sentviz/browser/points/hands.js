@@ -1,4 +1,4 @@
-// hands: what buttons, pointers, wheel and keys do to the points.
+// hands: the actions of buttons, pointers, wheel and keys.
 
 import { inside, nearest } from "../kit/geometry.js"
 import { pressed, steer } from "../kit/hands.js"
@@ -28,7 +28,7 @@ export function hands(view) {
     travel(view, Math.round(Number(parts.time.value)))
   }
   const step = by => () => travel(view, (view.goal ?? Math.round(view.time)) + by)
-  const steps = { ArrowLeft: step(-1), ArrowRight: step(1), ArrowDown: step(-1), ArrowUp: step(1) } // layers, wherever the keyboard is
+  const steps = { ArrowLeft: step(-1), ArrowRight: step(1), ArrowDown: step(-1), ArrowUp: step(1) } // layers, whatever has the focus
   parts.time.onkeydown = event => pressed(event, steps)
   const zoom = steer(canvas, {
     camera: () => view.camera,
@@ -64,7 +64,7 @@ function dragged(view, { at, from, by }) {
   draw(view)
 }
 
-/** The rows inside are marked at once; Python shows them below. */
+/** Mark the rows inside an outline at once; Python lists them below. */
 function enclosed(view, path) {
   const { scene, camera } = view
   if (path.length < 3 || resting(view) === null) return
@@ -84,7 +84,7 @@ function cleared(view) {
   view.tell("outline", { picture: scene.picture, layer: view.time, corners: [] })
 }
 
-/** A click on a point chooses it and what lies under it. */
+/** Choose the point at a click, and the points under it. */
 function clicked(view, at) {
   const i = pointAt(view, at)
   if (i === null || view.scene.dims !== 2) return
@@ -92,7 +92,7 @@ function clicked(view, at) {
   enclosed(view, [[u - 3, v - 3], [u + 3, v - 3], [u + 3, v + 3], [u - 3, v + 3]])
 }
 
-/** The point nearest to a place of the screen, sooner a chosen one; null where none is near. */
+/** Return the point nearest to a place of the screen, with preference for chosen points; null if none is near. */
 function pointAt(view, [x, y]) {
   const { scene, hidden } = view
   if (!scene || !view.width || view.goal !== null) return null

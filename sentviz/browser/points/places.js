@@ -1,14 +1,14 @@
-// Where points are: now (of a view), place of one, spots of all on the screen, fits (what shows each layer), follow (the camera goes with them).
+// Positions of points: now (of a view), place (of one point), spots (all points on the screen), fits (views of each layer), follow (moves the camera).
 
 import { ease, mix, moment } from "../kit/maths.js"
 import { fitting } from "../kit/camera.js"
 
-const EDGE = 26 // pixels around all points
+const EDGE = 26 // margin around all points in pixels
 
-/** The layers between which the points are, as places among those at hand, and the eased part of the way. */
+/** Return the layers before and after the present time, as indices of available layers, and the eased fraction between them. */
 export const now = ({ scene, time }) => moment(time - scene.first, scene.last - scene.first)
 
-/** Where point i is now. */
+/** Return the present position of point i. */
 export function place(view, i) {
   const { scene: { dims, n, places }, before, arrived } = view, [from, to, part] = now(view)
   return Array.from({ length: dims }, (_, c) => {
@@ -17,7 +17,7 @@ export function place(view, i) {
   })
 }
 
-/** Pixels of every point now, (n, 2), and in space how near the eye each is (view.near, -1..1); made anew only when something moved. */
+/** Return the present pixels of every point, (n, 2), and set its nearness to the viewer in space (view.near, -1..1); computed only after a move. */
 export function spots(view) {
   const { scene: { mark, n, dims, places }, camera, before, arrived, time } = view
   const key = [mark, time, arrived, camera.key].join()
@@ -34,8 +34,8 @@ export function spots(view) {
   return (view.spots = camera.project(at, n, sized(view.spots, 2 * n), view.near, camera.reach))
 }
 
-/** For each layer at hand, the box and the scale that show all its points and the star; turned as one likes, none leaves the picture.
- * @returns {{low: number[], high: number[], reach: number, scale: number}[]} `reach`: of the farthest point from the middle */
+/** Return, for each available layer, the box and the scale that show all its points and the star, from any angle.
+ * @returns {{low: number[], high: number[], reach: number, scale: number}[]} `reach`: distance of the farthest point from the middle */
 export function fits({ dims, places, n, star, first, last }, width, height) {
   return Array.from({ length: last - first + 1 }, (_, k) => {
     const low = Array(dims).fill(Infinity), high = Array(dims).fill(-Infinity), [start, end] = [k * n * dims, (k + 1) * n * dims]
@@ -55,7 +55,7 @@ export function fits({ dims, places, n, star, first, last }, width, height) {
   })
 }
 
-/** The camera follows the points from layer to layer until the visitor moves it. */
+/** Let the camera follow the points from layer to layer until the visitor moves it. */
 export function follow(view) {
   const { camera, fits } = view, [from, to, part] = now(view)
   const [low, high] = ["low", "high"].map(name => fits[from][name].map((value, c) => mix(value, fits[to][name][c], part)))

@@ -1,4 +1,4 @@
-// mount: one picture of points in the page, with its state.
+// mount: a picture of points with its state.
 
 import { live } from "../kit/canvas.js"
 import { parts } from "../kit/dom.js"
@@ -15,12 +15,12 @@ export function mount(root) {
     hidden: new Set(),
     mode: "lasso",
     time: 0,
-    goal: null, // the layer to travel to
+    goal: null, // layer to move to
     playing: false,
-    before: null, // where points come from when another picture arrives
+    before: null, // start positions of the points when a new picture arrives
     arrived: 1,
     hovered: null,
-    path: null, // the line that is being drawn, in pixels
+    path: null, // outline that is being drawn, in pixels
     show: data => show(view, data),
   }
   live(view, view.parts.stage, passed => tick(view, passed), () => resize(view))

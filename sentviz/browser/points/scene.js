@@ -1,4 +1,4 @@
-// The points as they came (sentviz.browser.points.points_data): read, looks (colours and symbols), passes (what is drawn over what), WRONG and FADED.
+// The points' data (sentviz.browser.points.points_data): read, looks (colours and symbols), passes (order of drawing), WRONG and FADED.
 
 import { gradient, rgb } from "../kit/colour.js"
 import { numbers } from "../kit/maths.js"
@@ -8,20 +8,20 @@ export const FADED = 2
 
 const PACKED = { places: Float32Array, of: Uint8Array, marks: Uint8Array, said: Int8Array, labels: Int8Array, sure: Uint8Array, values: Float32Array }
 
-/** The same text gives the numbers of the scene before. */
+/** Decode the data; equal texts reuse the numbers of the scene before. */
 export function read(data, old) {
   const scene = { ...data, texts: Object.fromEntries(Object.keys(PACKED).map(name => [name, data[name]])) }
   for (const [name, Kind] of Object.entries(PACKED)) {
     if (data[name] !== null) scene[name] = old?.texts[name] === data[name] ? old[name] : numbers(data[name], Kind)
   }
-  scene.marks = scene.marks.slice() // an outline changes them before Python does
+  scene.marks = scene.marks.slice() // an outline changes the copy before Python replies
   scene.last = data.layers.length - 1
-  scene.first = data.layers.length - scene.places.length / (data.n * data.dims) // layers at hand, down from the last one
+  scene.first = data.layers.length - scene.places.length / (data.n * data.dims) // first available layer; all later ones are available
   scene.shuffled = old && old.n === data.n ? old.shuffled : shuffled(data.n)
   return scene
 }
 
-/** Places in an order without meaning, always the same: no class covers another because it comes later in the file. */
+/** Return a fixed pseudo-random order, so that no class covers another because it comes later in the file. */
 function shuffled(n) {
   const order = Uint32Array.from({ length: n }, (_, i) => i)
   let seed = 1
@@ -33,7 +33,7 @@ function shuffled(n) {
   return order
 }
 
-/** Colour and symbol of every point. */
+/** Return colour and symbol of every point. */
 export function looks({ n, of, groups, scale, values }) {
   const tint = new Uint8Array(3 * n), symbol = new Uint8Array(n)
   const at = scale && gradient(scale.stops), own = groups.map(group => group.colour && rgb(group.colour))
@@ -44,7 +44,7 @@ export function looks({ n, of, groups, scale, values }) {
   return [tint, symbol]
 }
 
-/** The rows to draw, in passes: faded ones, the others, and a ring around wrong ones. */
+/** Return the rows to draw, in passes: faded ones, the others, and a ring around wrong ones. */
 export function passes({ scene, hidden }) {
   const { marks, of, look, size, shuffled } = scene
   const off = Uint8Array.from({ length: 256 }, (_, group) => hidden.has(group)), rings = !hidden.has("wrong")

@@ -1,4 +1,4 @@
-// What happens to the points: load, looked, resize, draw, travel, play, whole, hover; each frame follows from the view's state.
+// Actions on the points: load, looked, resize, draw, travel, play, whole, hover; each frame follows from the view's state.
 
 import { pixelRatio, sized } from "../kit/canvas.js"
 import { html, labelled, layMarks, markLayer } from "../kit/dom.js"
@@ -8,11 +8,11 @@ import { frame, legend, tip } from "./frame.js"
 import { fits, follow, spots } from "./places.js"
 import { looks, passes, read } from "./scene.js"
 
-const BEAT = 1000 // milliseconds from a layer to the next
-const ARRIVAL = 700 // milliseconds for another picture of the same rows to take this one's place
+const BEAT = 1000 // milliseconds from one layer to the next
+const ARRIVAL = 700 // milliseconds in which a new picture of the same rows replaces the old one
 const ZOOMS = [0.5, 400]
 
-/** Other data. The same rows glide to their new places. */
+/** Load new data. The same rows move to their new places. */
 export function load(view, data) {
   const old = view.scene
   const same = old && old.rows === data.rows
@@ -38,7 +38,7 @@ export function load(view, data) {
   if (placed && from) arrive(view, from)
 }
 
-/** Let the points come from pixels (n, 2) of a picture whose place this one takes; in space they lie on the screen at first. */
+/** Let the points start from pixels (n, 2) of the picture that this one replaces; in space, they start in the plane of the screen. */
 function arrive(view, from) {
   const { scene: { n, dims }, camera } = view, before = new Float32Array(n * dims)
   for (let i = 0; i < n; i++) before.set(camera.place(from[2 * i], from[2 * i + 1]), i * dims)
@@ -46,7 +46,7 @@ function arrive(view, from) {
   Object.assign(view, { before, arrived: 0 })
 }
 
-/** Colours, choice and what is hidden have changed. */
+/** Update after colours, choice or hidden points changed. */
 export function looked(view) {
   const [order, found] = passes(view)
   view.passes = found
@@ -73,7 +73,7 @@ function measure(view) {
   view.fits = fits(view.scene, view.width, view.height)
 }
 
-/** Everything again, as it was looked at first. */
+/** Show everything again, in the first view. */
 export function whole(view) {
   view.camera.look().own = false
   follow(view)
@@ -84,7 +84,7 @@ export function draw(view) {
   view.frames.ask()
 }
 
-/** One frame; true while anything moves. */
+/** Draw a frame; return true while anything moves. */
 export function tick(view, passed) {
   if (!view.scene || !view.width) return false
   if (view.arrived < 1) view.arrived = Math.min(view.arrived + passed / ARRIVAL, 1)
@@ -102,20 +102,20 @@ export function tick(view, passed) {
   return view.goal !== null || view.arrived < 1
 }
 
-/** At a layer: Python hears of it, for the numbers beside the picture are those of a layer. */
+/** Tell Python the present layer, because the numbers next to the picture depend on it. */
 function rested(view) {
   view.goal = null
   view.playing = false
   if (view.time !== view.heard) view.tell("layer", (view.heard = view.time))
 }
 
-/** Let the points travel to a layer; Python is asked for one that is not at hand. */
+/** Move the points to a layer; if the layer is not available, request it from Python. */
 export function travel(view, layer) {
   const { scene } = view
   const wanted = clamp(layer, 0, scene.last)
   view.goal = Math.max(wanted, scene.first)
   if (wanted < scene.first && scene.more) {
-    view.heard = view.goal // Python is to go to the layer that it is asked for
+    view.heard = view.goal // Python moves to the requested layer by itself
     view.tell("layer", wanted)
   }
   view.playing = false
@@ -138,7 +138,7 @@ export function hover(view, i) {
   draw(view)
 }
 
-/** A button for each layer, dim where its picture is not at hand. */
+/** Add a button for each layer, dim if its picture is not available. */
 function marks(view) {
   const { scene, parts } = view, cells = scene.layers.length
   parts.track.hidden = scene.first === scene.last && !scene.more
@@ -154,7 +154,7 @@ function marks(view) {
   view.shown = null
 }
 
-/** Title, slider and marks say where we are. */
+/** Update title, slider and marks. */
 function told(view) {
   const { scene, parts, time } = view
   const key = [time, view.playing, scene.mark].join()

@@ -1,10 +1,10 @@
-// stamps: points on a canvas without a graphics card, each stamped into the pixels, with the shapes that the card draws.
+// stamps: points on a canvas without a graphics card, each written into the pixels, with the same shapes.
 
 import { clamp } from "../kit/maths.js"
 import { spots } from "./places.js"
 
-const FINE = 4 // places of a stamp within a pixel, along each side
-const RING = 5 // after the symbols
+const FINE = 4 // positions of a stamp within a pixel, along each side
+const RING = 5 // index of the ring, after the symbols
 const DEPTHS = 64 // steps from far to near in three dimensions
 
 export function stamps(canvas) {
@@ -55,7 +55,7 @@ export function stamps(canvas) {
   }
 }
 
-/** A colour laid over a pixel, with a strength of 1..255; 32-bit numbers with a sign, which browsers calculate fastest. */
+/** Blend a colour over a pixel with a strength of 1..255, in signed 32-bit numbers, which browsers calculate fastest. */
 function over(under, colour, strength) {
   const there = under >>> 24
   if (there === 0) return (strength << 24) | colour
@@ -69,7 +69,7 @@ function over(under, colour, strength) {
   )
 }
 
-/** The pixels that a symbol of a size covers, around the pixel in which its middle lies at x, y (0..1), and how far, 1..255. */
+/** Return the pixels that a symbol covers, relative to the pixel that has its middle at x, y (0..1), and their coverage, 1..255. */
 function cut(shape, size, x, y) {
   const far = Math.ceil(size / 2) + 1, xs = [], ys = [], covers = []
   const plus = (p, q) => Math.min(Math.max(p - 0.9, q - 0.3), Math.max(p - 0.3, q - 0.9))
@@ -94,7 +94,7 @@ function cut(shape, size, x, y) {
   return { far, xs: Int16Array.from(xs), ys: Int16Array.from(ys), covers: Uint8Array.from(covers) }
 }
 
-/** Rows from far to near. */
+/** Sort rows from far to near. */
 function sorted(rows, near) {
   const step = i => clamp(Math.floor(((near[i] + 1) / 2) * DEPTHS), 0, DEPTHS - 1)
   const starts = new Uint32Array(DEPTHS + 1), found = new Uint32Array(rows.length)
