@@ -110,7 +110,7 @@ def _stylish(value: str) -> bool:
         style = Style.parse(value)
     except SentvizError:
         return False
-    return bool(style.given) and not style.note
+    return bool(style.changes) and not style.note
 
 
 def _looks(value: str) -> str:

@@ -62,7 +62,7 @@ def test_svg_is_vectors_and_holds_the_tokens_and_caption() -> None:
     root = ET.fromstring(svg)
     assert not list(root.iter(f"{SVG}image"))
     assert {"quiet", "delight", "query", "key"} <= set(words(svg).splitlines())
-    assert "each row is a query" in words(svg)
+    assert "Each row is a token" in words(svg)
     assert len([path for path in root.iter(f"{SVG}g") if path.get("class") == "point"]) >= 9
 
 

@@ -17,8 +17,8 @@ from app.focus import choices
 from sentviz.data import datasets
 from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import InputError
-from sentviz.figures.coverage import coverage_bars
 from sentviz.figures.gains import gain_dots
+from sentviz.figures.lexicon import coverage_bars
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
@@ -365,7 +365,7 @@ def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
     assert len(traces["printed, a pretrained encoder each"].x) == 25
     assert "n = 200" in figure.caption and "−0.75 to +1.06" in figure.caption
     alone = gains_figure([], "nsmc")
-    assert "No run here" in alone.caption and alone.source == ""
+    assert "No run is installed" in alone.caption and alone.source == ""
     with pytest.raises(InputError):
         gain_dots(fused.gains([], "nsmc").assign(row=""), order=[], title="x")
 

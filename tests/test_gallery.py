@@ -17,8 +17,8 @@ import sentviz
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError, SentvizError
-from sentviz.gallery import FIGURES, Sentence, Spec, code, draw, make
-from sentviz.gallery.registry import Need, figure, find_figure
+from sentviz.gallery import FIGURES, FigureSpec, Sentence, code, draw, make
+from sentviz.gallery.registry import RunRequirement, figure, find_figure
 from sentviz.gallery.subjects import SUBJECTS
 from sentviz.runs.store import find
 
@@ -134,7 +134,14 @@ def test_what_cannot_be_drawn_is_one_sentence(run: str, name: str, options: dict
 
 def test_a_need_is_asked_in_order() -> None:
     """The first that a run lacks is what is said: what its subject needs, then what the figure does."""
-    spec = Spec("x", "x", Sentence, "a:b", lambda of: None, (Need("one", lambda run: "first."), Need("two", lambda run: "second.")))
+    spec = FigureSpec(
+        "x",
+        "x",
+        Sentence,
+        "a:b",
+        lambda of: None,
+        (RunRequirement("one", lambda run: "first."), RunRequirement("two", lambda run: "second.")),
+    )
     assert spec.lacks(find("sst2/ndt-unit-2")) == "first."
     assert "not its weights" in spec.lacks(find("sst2/ndt-unit-2-s1"))
 

@@ -99,7 +99,7 @@ def test_cells_go_by_the_mean_and_show_both_ends() -> None:
     words_ = pd.DataFrame([(f"w{i}", layer, i / 40) for i in range(40) for layer in (-1, 0)], columns=["name", "layer", "value"])
     many = words_.assign(kind="word", low=0.0, high=1.0, shuffled_low=0.0, shuffled_high=1.0, tokens=9, n=5, tagger="t", lexicon="l")
     ends = gate_grid(many, kind="word", most=6)
-    assert list(ends.plot.data[0].y) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "most open of 40" in ends.caption
+    assert list(ends.plot.data[0].y) == ["w0", "w1", "w2", "w37", "w38", "w39"] and "with the highest gates of 40" in ends.caption
     with pytest.raises(InputError, match="not by 'shape'"):
         gate_grid(frame, kind="shape")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="No frequent word"):

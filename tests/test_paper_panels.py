@@ -46,7 +46,7 @@ def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> No
         np.testing.assert_array_equal(cells["count"], slow.ravel())
         np.testing.assert_allclose(cells["share"], (slow / slow.sum(axis=1, keepdims=True)).ravel())
     figure = confusion_panels(frame, missing=panels.missing(several))
-    assert "No run here: IMDB, Yelp." in figure.caption
+    assert "No run is installed for: IMDB, Yelp." in figure.caption
     texts = [note.text for note in figure.plot.layout.annotations]
     assert sum("%" in text for text in texts) == 4 + 9
     with pytest.raises(InputError):
@@ -92,7 +92,7 @@ def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
     low, high = figure.plot.layout.yaxis.range
     assert low < 0.2 and 0.8 < high < 1
     change = lambda_grid(frame, title="SST-2", change=True, printed=marks)
-    assert "change from the start" in change.caption
+    assert "changes from the start" in change.caption
     assert not any(trace.mode == "markers" and trace.marker.symbol == "diamond-open" for trace in change.plot.data)
     table = tables.lambdas(seeds, "sst2").frame.set_index(["model", "layer"])
     assert table.loc[("ndt-unit-2", 1), "difference"] == pytest.approx(0.2 + 0.2 - 0.1554)

@@ -105,7 +105,7 @@ def test_labels_never_touch() -> None:
     rng = np.random.default_rng(0)
     points = rng.uniform(0, 300, (120, 2))
     sizes = [(float(w), 16.0) for w in rng.uniform(20, 90, 120)]
-    placed = label_places(points, sizes, [8.0] * 120, (300.0, 300.0), taken=[(0.0, 0.0, 50.0, 50.0)])
+    placed = label_places(points, sizes, [8.0] * 120, (300.0, 300.0), occupied=[(0.0, 0.0, 50.0, 50.0)])
     boxes = [(x, y, *sizes[i]) for i, (x, y) in placed.items()] + [(0.0, 0.0, 50.0, 50.0)]
     assert 5 < len(placed) < 120
     for i, (a, b, w, h) in enumerate(boxes):

@@ -50,7 +50,7 @@ def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
     rows = {"toy/a": Rows("toy/a", "0" * 12, "demo", ("very negative", "negative", "neutral", "positive", "very positive"), frame)}
     assert accuracy_by_phenomenon(rows)["right"].tolist() == [1, 1]
     assert accuracy_by_phenomenon(rows, sided=True)["right"].tolist() == [3, 3]
-    assert "those on the side of the label are right" in phenomena(accuracy_by_phenomenon(rows, sided=True), sided=True).caption
+    assert "a prediction on the side of the label is right" in phenomena(accuracy_by_phenomenon(rows, sided=True), sided=True).caption
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 0), (3, 2), (-1, 4)])
@@ -112,7 +112,7 @@ def test_the_easiest_is_on_top_and_all_below(runs: int, theme: Any) -> None:
 
 def test_too_many_runs_and_none_are_refused() -> None:
     for count in (0, MOST + 1):
-        with pytest.raises(InputError, match="fit in this picture"):
+        with pytest.raises(InputError, match="has room for 1 to 6 runs"):
             phenomena(frame_of(count))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sentviz.figures.colours import palette
-from sentviz.figures.scale import scaled
+from sentviz.figures.colours import palette, scaled
 
 LOOK = palette("dark")
 

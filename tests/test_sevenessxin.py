@@ -233,7 +233,7 @@ def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> No
     importance = _importance(Asked)  # type: ignore[arg-type]
     share = Asked.trace.map(0).mean(axis=0)
     np.testing.assert_allclose(importance.frame["importance"], share[: -Asked.trace.padding])
-    assert f"{share[-Asked.trace.padding :].sum():.0%} goes to padding" in importance.caption
+    assert f"{share[-Asked.trace.padding :].sum():.0%} of the attention is on padding" in importance.caption
     drawn = strip(Asked.trace, "received")
     assert len(drawn.frame) == 12 - Asked.trace.padding and "tokens of padding follow" in drawn.caption
     assert "<s>@you</s>" in drawn.plot.data[0].text

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from sentviz.errors import InputError
-from sentviz.figures.importance import token_importance
+from sentviz.figures.attention import token_importance
 from sentviz.figures.learning import learning_curve
 from sentviz.papers.sevenessxin import PAPER, leak, measured, prints
 from sentviz.papers.sevenessxin.leak import costs, telling
@@ -241,14 +241,14 @@ def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
     assert lines == {"A": ([100, 1000], [0.6, 0.7]), "A, printed": ([5000], [0.8]), "&lt;B&gt;": ([1000], [0.65])}
     assert "A note." in figure.caption and "n = 50; seeds: 1 to 3." in figure.caption
     assert list(figure.plot.data[0].error_y.array) == pytest.approx([0.1, 0.05])
-    with pytest.raises(InputError, match="Nothing of this learning curve is measured"):
+    with pytest.raises(InputError, match="No point of this learning curve has been measured"):
         learning_curve(points().assign(value=np.nan), {"a": "A"}, title="none")
 
 
 def test_importance_is_drawn_beside_an_even_share() -> None:
     figure = token_importance(["so", "<b>"], [0.5, 0.1], title="Importance", rest=0.4)
     assert list(figure.plot.data[0].y) == [0.5, 0.1] and list(figure.plot.layout.xaxis.ticktext) == ["so", "&lt;b&gt;"]
-    assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40% goes to padding" in figure.caption
+    assert figure.plot.layout.shapes[0].y0 == pytest.approx(0.3) and "40% of the attention is on padding" in figure.caption
     for wrong in ([], [0.1]):
         with pytest.raises(InputError, match="a value for each"):
             token_importance(["so", "good"], wrong, title="none")

@@ -166,4 +166,4 @@ def test_curves_take_every_seed_into_their_bands() -> None:
     app = opened("curves", run="sst2/ndt-unit-2", seeds="bands")
     code = "\n".join(block.value for block in app.code)
     assert "bands=True" in code and "'sst2/ndt-unit-2-s1', 'sst2/ndt-unit-2-s2'" in code
-    assert "Bands go from the least to the most" in words(app)
+    assert "a band goes from the smallest to the largest" in words(app)

@@ -117,7 +117,7 @@ def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Not measured here yet; `python -m sentviz.papers.sentiformer.throughput` does." in table.caption
     steps = throughput.steps_table()
     assert steps.frame.empty and "--what steps" in steps.caption
-    with pytest.raises(InputError, match="was not measured"):
+    with pytest.raises(InputError, match="has not been measured"):
         growth_figure()
 
 

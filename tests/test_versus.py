@@ -12,7 +12,7 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.versus import aligned, disagreements
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.figures.difference import difference_map
+from sentviz.figures.attention import difference_map
 from sentviz.models.model import Model
 from tests.makers import small_model
 from tests.test_phenomena import some

@@ -265,7 +265,7 @@ def test_places_of_odd_words_and_sizes() -> None:
     latin = layout({"even": 1.0}, *PANEL)
     assert wide["width"][0] / wide["size"][0] > latin["width"][0] / latin["size"][0]  # Hangul is as wide as it is high
     for weights in ({"a": 0.0}, {"a": math.nan}, {"a": -1.0}):
-        with pytest.raises(InputError, match="numbers above 0"):
+        with pytest.raises(InputError, match="numbers greater than 0"):
             layout(weights, *PANEL)
     with pytest.raises(InputError, match="40 by 40"):
         layout({"a": 1.0}, 10, 300)

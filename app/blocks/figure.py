@@ -22,7 +22,7 @@ from sentviz.figures import Figure, Theme
 from sentviz.figures.source import Call
 from sentviz.figures.style import SIZES as PRINT_SIZES
 from sentviz.figures.style import Style
-from sentviz.gallery.registry import Subject
+from sentviz.gallery.registry import FigureSubject
 
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 
@@ -66,7 +66,7 @@ def show_drawn(
 
 def show_figure(
     name: str,
-    subject: Subject,
+    subject: FigureSubject,
     key: str = "",
     /,
     *,

@@ -58,7 +58,7 @@ def open_studio(make: Any, name: str, key: str, code: Any) -> None:
     with controls:
         _files(figure, name, style)
         if code is not None:
-            arguments = ", ".join(f"{field}={value!r}" for field, value in style.given.items())
+            arguments = ", ".join(f"{field}={value!r}" for field, value in style.changes.items())
             st.code(
                 f"{code}\n\nfrom sentviz.export.files import Style, save\n\nsave(figure, '{name}.pdf', style=Style({arguments}))",
                 wrap_lines=True,

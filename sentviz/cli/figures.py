@@ -10,7 +10,7 @@ from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
-    from sentviz.gallery import Spec
+    from sentviz.gallery import FigureSpec
     from sentviz.runs.store import Run
 
 ALL_OF_AXIS = {"layer": (), "head": ("mean", "max"), "component": ("effective",)}  # parts of a model; words that select all of them
@@ -56,7 +56,7 @@ def draw_panel(words: str) -> Figure:
     return draw(subject, figure, **parse_options(spec, {"versus": versus} if versus else {}, typed, run))
 
 
-def _lines(spec: Spec, run: Run | None) -> list[str]:
+def _lines(spec: FigureSpec, run: Run | None) -> list[str]:
     why = "" if run is None else spec.lacks(run)
     mark = "" if run is None else "✗ " if why else "✓ "
     needs = ", ".join(need.says for need in spec.needs)
@@ -74,7 +74,7 @@ def _default_text(value: Any) -> str:
     return "..." if value is None or value == "" else "/".join(value) or "..." if isinstance(value, tuple) else str(value)
 
 
-def parse_options(spec: Spec, named: Mapping[str, Any], more: Sequence[str], run: Run | None) -> dict[str, Any]:
+def parse_options(spec: FigureSpec, named: Mapping[str, Any], more: Sequence[str], run: Run | None) -> dict[str, Any]:
     """Return typed options in the form that `sentviz.gallery.draw` takes.
 
     Args:
@@ -108,7 +108,7 @@ def parse_options(spec: Spec, named: Mapping[str, Any], more: Sequence[str], run
     return options
 
 
-def _value(name: str, typed: str, spec: Spec) -> Any:
+def _value(name: str, typed: str, spec: FigureSpec) -> Any:
     """Return a typed value converted to the type of the option's default; `POSITIONS` become numbers from 0."""
     default, is_integer = spec.options[name], typed.removeprefix("-").isdecimal() and len(typed) < 10
     if isinstance(default, tuple):

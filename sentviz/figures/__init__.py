@@ -1,4 +1,4 @@
-"""One function per view: arrays in, a `Figure` out (a tidy frame, a Plotly picture, a caption).
+"""One function per figure: arrays in, a `Figure` out (a tidy frame, a Plotly figure, a caption).
 
 Functions are pure and import numpy, pandas and plotly only. A module is imported when one of its names is used. Frames count layers,
 heads, components and tokens from 0, like every array of the package; pictures and captions, which people read, count from 1.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +22,11 @@ from sentviz.figures.maps import (
     component_name,
     component_slug,
     digits,
+    head_name,
     head_slug,
+    map_name,
 )
-from sentviz.figures.text import as_text, text_columns
+from sentviz.figures.text import as_run, as_text, text_columns, token_label
 from sentviz.runs.trace import Trace
 
 _READABLE = 60  # tokens a side
@@ -40,20 +44,20 @@ def heatmap(
     least: float = 0.0,
     theme: Theme = "light",
 ) -> Figure:
-    """One map with its tokens on both sides: query rows from top to bottom, key columns, row sums at the right.
+    """Draw one map with its tokens on both sides: a row for each query, a column for each key, and the sum of each row at the right.
 
     Args:
         trace: with attention maps.
         layer, head, component: as in `Trace.map`, counted from 0.
-        hide_specials: leave out [CLS], [SEP] and the like.
-        least: the strongest colour stands for at least this much, so that two maps can share one scale.
-        top: show only so many keys and so many queries, those that receive most attention, in text order; above 60
-            tokens 48 unless told otherwise. The caption states the share of attention that lies on hidden keys.
+        hide_specials: leave out special tokens such as [CLS] and [SEP].
+        least: smallest value of the strongest colour, so that two maps can share one scale.
+        top: number of keys and queries to draw, those with the most attention, in text order. By default 48 of more than 60 tokens,
+            otherwise all. The caption states the share of attention on hidden keys.
     Frame:
         layer, head, component, query, query_token, key, key_token, attention: the cells shown.
     Raises:
-        KeyError: the trace does not hold that map.
-        InputError: nothing is left to show.
+        KeyError: the trace does not have that map.
+        InputError: no token is left to draw.
     """
     if top is not None and top < 1:
         raise InputError("At least one token must be shown.")
@@ -62,17 +66,17 @@ def heatmap(
     rows, cols = _chosen(np.abs(values), queries, trace.specials, hide_specials, top)
     if not len(rows) or not len(cols):
         raise InputError("No token is left to show.")
-    shown = values[np.ix_(rows, cols)]
+    cells = values[np.ix_(rows, cols)]
     sums = values[rows].sum(axis=1)
     tokens = [_label(trace, i, palette(theme)) for i in range(len(keys))]
-    names = [f"“{as_text(token, 80)}” ({i + 1})" for i, token in enumerate(trace.tokens)]
+    names = [token_label(token, i, 80) for i, token in enumerate(trace.tokens)]
     who = f"{head} over heads" if isinstance(head, str) else f"head {head + 1}"
-    what = f"{'effective attention' if component == 'effective' else component_name(component)}"
+    what = map_name(component)
 
-    plot = _map(shown, sums, [tokens[queries[i]] for i in rows], [tokens[j] for j in cols], side, least, theme)
+    plot = _map(cells, sums, [tokens[queries[i]] for i in rows], [tokens[j] for j in cols], side, least, theme)
     plot.update_layout(title_text=f"{what[0].upper()}{what[1:]} · layer {layer + 1} · {who}")
     plot.data[0].customdata = [[f"query {names[queries[i]]} → key {names[j]}" for j in cols] for i in rows]
-    plot.data[0].hovertemplate = f"%{{customdata}}: %{{z:.{digits(float(np.abs(shown).max())) + 1}f}}<extra></extra>"
+    plot.data[0].hovertemplate = f"%{{customdata}}: %{{z:.{digits(float(np.abs(cells).max())) + 1}f}}<extra></extra>"
 
     frame = pd.DataFrame(
         {
@@ -83,7 +87,7 @@ def heatmap(
             "query_token": np.repeat(np.array(trace.tokens, dtype=object)[queries[rows]], len(cols)),
             "key": np.tile(keys[cols], len(rows)),
             "key_token": np.tile(np.array(trace.tokens, dtype=object)[cols], len(rows)),
-            "attention": shown.ravel(),
+            "attention": cells.ravel(),
         }
     )
     mass = np.abs(values[rows])
@@ -91,13 +95,13 @@ def heatmap(
     partial = len(cols) < len(keys) or len(rows) < len(queries)
     caption = sentence(
         [
-            f"Run {trace.run}: {what} of layer {layer + 1}, {who}; each row is a query and shows where it looks.",
+            f"Run {trace.run}: {what} of layer {layer + 1}, {who}. Each row is a token; its cells show which tokens it reads.",
             _sums_in_words(trace, layer, component, sums),
             f"{len(cols)} of {len(keys)} keys and {len(rows)} of {len(queries)} queries are shown; "
             f"{hidden:.1%} of {'their absolute' if values.min() < 0 else 'their'} attention lies on hidden keys."
             if partial
             else "",
-            "Orange is negative: what the key holds is subtracted." if shown.min() < 0 else "",
+            "Purple is negative: the value of the key is subtracted." if cells.min() < 0 else "",
             "° marks tokens that are not in the vocabulary." if trace.unknown[np.union1d(queries[rows], cols)].any() else "",
         ]
     )
@@ -110,19 +114,56 @@ def heatmap(
     )
 
 
+def difference_map(
+    trace: Trace,
+    first: str,
+    layer: int,
+    head: int | str = "mean",
+    component: int | str = "effective",
+    *,
+    pieces: str = "tokens",
+    side: int = 460,
+    theme: Theme = "light",
+) -> Figure:
+    """Draw the difference of two maps: green if the second model attends more, purple if the first does.
+
+    Args:
+        trace: trace of the second run whose map is second minus first, from `sentviz.analysis.maps.compare.map_difference`.
+        first: name of the first run.
+        layer, head, component: which map, counted from 0.
+        pieces: unit of rows and columns: "tokens" or "words".
+    Frame:
+        That of `heatmap`; attention is the difference.
+    """
+    drawn = heatmap(trace, layer, head, component, side=side, theme=theme)
+    drawn.plot.update_layout(title_text=f"{as_run(trace.run, 26)} − {as_run(first, 26)}")
+    count = drawn.frame["key"].nunique()
+    caption = sentence(
+        [
+            f"{trace.run} minus {first}: {map_name(component)} of layer {layer + 1}, {head_name(head)},"
+            f" over the {len(trace.tokens)} {pieces} that both read.",
+            f"Green: {trace.run} attends more; purple: {first} does. Each row is a token; its cells show which tokens it reads.",
+            f"The {count} keys with the largest differences are shown." if count < len(trace.tokens) else "",
+            "° marks tokens that one of the vocabularies lacks." if trace.unknown.any() else "",
+        ]
+    )
+    name = file_safe("difference", trace.run, first, f"layer{layer + 1}", head_slug(head), component_slug(component))
+    return replace(drawn, name=name, caption=caption)
+
+
 def matrix(frame: pd.DataFrame, value: str) -> pd.DataFrame:
-    """A map as papers print it: a row for each query and a column for each key, each with its place counted from 1."""
+    """Return a map as a table for print: a row for each query and a column for each key, each with its position counted from 1."""
     keys = frame.drop_duplicates("key")
     table = frame.pivot(index="query", columns="key", values=value)
     queries = frame.drop_duplicates("query").set_index("query")["query_token"]
-    shown = table.set_axis([f"{token} ({place + 1})" for place, token in zip(keys["key"], keys["key_token"], strict=True)], axis=1)
-    return shown.set_axis([f"{queries[place]} ({place + 1})" for place in table.index]).rename_axis("token").reset_index()
+    named = table.set_axis([f"{token} ({place + 1})" for place, token in zip(keys["key"], keys["key_token"], strict=True)], axis=1)
+    return named.set_axis([f"{queries[place]} ({place + 1})" for place in table.index]).rename_axis("token").reset_index()
 
 
 def _chosen(
     mass: Floats, queries: Indices, specials: npt.NDArray[np.bool_], hide_specials: bool, top: int | None
 ) -> tuple[Indices, Indices]:
-    """Rows and columns of the map to show, in text order."""
+    """Return the rows and columns of the map to draw, in text order."""
     cols = np.flatnonzero(~specials) if hide_specials else np.arange(mass.shape[1])
     rows = np.flatnonzero(~specials[queries]) if hide_specials else np.arange(len(queries))
     limit = top if top is not None else 48 if max(len(rows), len(cols)) > _READABLE else None
@@ -134,8 +175,8 @@ def _chosen(
     return np.sort(best_rows), np.sort(best_cols)
 
 
-def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[str], side: int, least: float, theme: Theme) -> go.Figure:
-    n, m = shown.shape
+def _map(cells: Floats, sums: Floats, row_labels: list[str], col_labels: list[str], side: int, least: float, theme: Theme) -> go.Figure:
+    n, m = cells.shape
     colours = palette(theme)
     cell = int(np.clip(side / max(n, m), 13, 46))
     row = cell if 3 * n > m else max(cell, 26)
@@ -149,13 +190,13 @@ def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[st
     width, height = int((m + strip) * cell), n * row
     top = 88
     plot = go.Figure(
-        go.Heatmap(z=shown, coloraxis="coloraxis", xgap=1, ygap=1),
+        go.Heatmap(z=cells, coloraxis="coloraxis", xgap=1, ygap=1),
         layout=base_layout(
             theme,
             width=max(left + width + 16, 320),
             height=top + height + below,
             margin=(left, top, 16, below),
-            coloraxis=coloraxis(np.append(shown, least), colours, above=24 / height),
+            coloraxis=coloraxis(np.append(cells, least), colours, above=24 / height),
             title_pad_t=TITLE_PAD,
             showlegend=False,
             barmode="overlay",
@@ -178,8 +219,8 @@ def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[st
             x=np.tile(np.arange(m), n),
             y=np.repeat(np.arange(n), m),
             mode="text",
-            text=[number(value, digits(high)) for value in shown.ravel().tolist()],
-            textfont={"size": 11, "color": [ink_on(c) for c in blend(stops, (shown.ravel() - low) / (high - low))]},
+            text=[number(value, digits(high)) for value in cells.ravel().tolist()],
+            textfont={"size": 11, "color": [ink_on(c) for c in blend(stops, (cells.ravel() - low) / (high - low))]},
             hoverinfo="skip",
         )
     _add_sums(plot, sums, m, strip, row, colours)
@@ -187,7 +228,7 @@ def _map(shown: Floats, sums: Floats, row_labels: list[str], col_labels: list[st
 
 
 def _add_sums(plot: go.Figure, sums: Floats, m: int, strip: float, pixels: int, colours: Palette) -> None:
-    """A strip of bars right of the map, one a row of so many pixels, with the row's sum beside it."""
+    """Draw a bar for each row's sum, with its value, to the right of the map; `pixels` is the height of a row."""
     start, longest = m - 0.5 + 0.12 * strip, 0.34 * strip
     lengths = np.abs(sums) / max(np.abs(sums).max(), 1e-3) * longest
     plot.add_bar(
@@ -247,3 +288,42 @@ def _sums_in_words(trace: Trace, layer: int, component: int | str, sums: Floats)
     if component == "effective" and len(lambdas) > 1 and abs(float(lambdas.sum()) - mean) < 0.01:
         return f"Every row sums to {number(mean)}, the sum of this layer's λ."
     return f"Every row sums to {number(mean)}."
+
+
+def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str, rest: float = 0.0, theme: Theme = "light") -> Figure:
+    """Draw a bar for each token, and a line at the even share.
+
+    Args:
+        tokens: n tokens in text order.
+        values: (n,) mean attention that each receives, which with `rest` sum to 1.
+        rest: share of attention on tokens that are not drawn.
+    Frame:
+        position, token, importance.
+    Raises:
+        InputError: no token, or not a value for each.
+    """
+    heights = np.asarray(values, dtype=float)
+    if not len(tokens) or heights.shape != (len(tokens),):
+        raise InputError("Importance needs at least one token, and a value for each.")
+    colours, even = palette(theme), (1 - rest) / len(tokens)
+    plot = go.Figure(
+        go.Bar(
+            x=np.arange(len(tokens)),
+            y=heights,
+            marker={"color": colours.lines[0]},
+            hovertemplate="%{customdata}: %{y:.1%}<extra></extra>",
+            customdata=[as_text(token, 60) for token in tokens],
+        ),
+        layout=base_layout(theme, title=title, width=620, height=300, margin=(56, 44, 16, 84)),
+    )
+    plot.add_hline(y=even, line={"color": colours.muted, "dash": "dot", "width": 1.2})
+    plot.update_xaxes(tickvals=np.arange(len(tokens)), ticktext=[as_text(token, 16) for token in tokens], tickangle=-40)
+    plot.update_yaxes(tickformat=".0%", rangemode="tozero")
+    frame = pd.DataFrame({"position": np.arange(len(tokens)), "token": list(tokens), "importance": heights})
+    caption = sentence(
+        [
+            f"{title}: attention that each token receives, mean over the rows of the map. The dotted line is an even share, {even:.1%}.",
+            f"{rest:.0%} of the attention is on padding." if rest else "",
+        ]
+    )
+    return Figure("token-importance", plot, frame, caption)

@@ -1,4 +1,4 @@
-"""Rows with several numbers each, every number as a bar with its text: a table to be seen at a glance."""
+"""A table whose numbers are drawn as bars, each with its value as text."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, broken, label_width, text_columns
 
 _ROW, _TOP = 24, 66  # pixels
-_GAP = 0.03  # between columns, of all of them
+_GAP = 0.03  # space between two columns, as a share of the width
 
 
 @dataclass(frozen=True)
 class Column:
-    """One number of every row."""
+    """A number for each row of the table."""
 
     heading: str  # a Plotly label
     values: Floats  # (rows,)
-    said: Sequence[str]  # the number in words, beside its bar
+    texts: Sequence[str]  # text next to each bar
     colours: Sequence[str]
-    width: float = 1.0  # against the other columns
-    least: float = 0.0  # the longest bar stands for at least this much
+    width: float = 1.0  # relative to the other columns
+    least: float = 0.0  # smallest value of a bar of full length
 
 
 def bar_table(
     names: Sequence[str], columns: Sequence[Column], *, title: str, left: int, width: int = 640, faint: bool = False, theme: Theme = "light"
 ) -> go.Figure:
-    """Named rows from top to bottom, a column of bars for each number, each on an axis of its own that holds 0.
+    """Draw named rows from top to bottom with a column of bars for each number; each column has an axis that contains 0.
 
     Args:
         names: Plotly labels (escape the user's strings with ``as_text``).
         title: a Plotly label.
-        left: pixels for the names. width: of the whole.
-        faint: the last row stands for what is left over.
+        left: pixels for the names. width: pixels of the figure.
+        faint: draw the last row in pale colours, because it combines the remaining rows.
     """
     colours = palette(theme)
     inner, whole, start = width - left - 24, sum(column.width for column in columns), 0.0
@@ -69,19 +69,20 @@ def bar_table(
     return plot
 
 
-def row_names(tokens: Sequence[str], places: Sequence[int], marked: int, others: int = 0) -> tuple[list[str], int]:
-    """Labels of rows that are tokens, and the pixels that they need: the marked one bold, one that is there twice with its place.
+def row_names(tokens: Sequence[str], places: Sequence[int], marked: int, further: int = 0) -> tuple[list[str], int]:
+    """Return the labels of rows that are tokens, and the pixels that the labels need. The marked token is bold; repeated tokens show their
+    position.
 
     Args:
-        tokens, places: the tokens shown, and where they stand in the text, counted from 0.
-        others: so many more are put together in a last row.
+        tokens, places: tokens to draw, and their positions in the text, counted from 0. marked: position of the marked token.
+        further: number of further tokens, which a last row combines; 0 for no such row.
     """
     again = {token for token in tokens if tokens.count(token) > 1}
     names = [as_text(token, 18) + (f" ({place + 1})" if token in again else "") for token, place in zip(tokens, places, strict=True)]
     names = [f"<b>{name}</b>" if place == marked else name for name, place in zip(names, places, strict=True)]
-    if others:
-        names.append(f"{others:,} other keys" if others > 1 else "1 other key")
-    longest = max(*(min(text_columns(token), 18) for token in tokens), 14 if others else 1)
+    if further:
+        names.append(f"{further:,} other keys" if further > 1 else "1 other key")
+    longest = max(*(min(text_columns(token), 18) for token in tokens), 14 if further else 1)
     return names, 24 + int(7.4 * longest) + 28 * bool(again)
 
 
@@ -106,14 +107,14 @@ def _column(plot: go.Figure, i: int, column: Column, domain: tuple[float, float]
         y=place,
         xaxis=f"x{letter}",
         mode="text",
-        text=[f" {text}" for text in column.said],
+        text=[f" {text}" for text in column.texts],
         textposition="middle right",
         textfont={"size": 11.5, "color": colours.muted},
         hoverinfo="skip",
         cliponaxis=False,
     )
     ends = np.maximum(values, 0) - low
-    words = np.array([label_width(f" {text}", 11.5) for text in column.said])
+    words = np.array([label_width(f" {text}", 11.5) for text in column.texts])
     scale = float(np.min((room - words)[ends > 0] / ends[ends > 0], initial=np.inf))  # pixels of 1, with room for the words behind each bar
     scale = min(max(scale, room / 4 / (high - low or 1.0)), room / (high - low or 1.0))
     axis = {"domain": domain, "range": [low, low + room / scale], "showticklabels": False, "showgrid": False, "anchor": "y"}

@@ -1,7 +1,8 @@
-"""Claims with their verdicts as one picture: claims down, data sets across, a coloured cell with a sign and the effect, where it has one.
+"""Claims with their verdicts as one figure: a row for each claim, a column for each data set, and a coloured cell with a sign and the
+effect, if there is one.
 
-One paper is one panel; several papers make a poster, whose small form, for a printed column, is a tile for each claim. Verdicts have
-colours and signs of their own (`sentviz.figures.verdicts`).
+One paper is one panel; several papers make a poster. In a narrow figure, each claim of the poster is a tile. Colours and signs of verdicts
+are those of `sentviz.figures.verdicts`.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ GROUPS: dict[Reference, str] = {
     "data sets": "counted in data sets",
     "runs here": "against runs here",
 }
-NOWHERE = "overall"  # the column of claims that are of no data set, or of several
+NOWHERE = "overall"  # the column of claims about no single data set
 NARROW = 640  # pixels below which several papers are tiles
 HEADING = 84  # pixels of title and legend
-LEAST = 3  # columns that a panel has room for
-UPRIGHT = 56  # pixels of a column below which its name stands upright and its cells have signs alone
-FULL = 700  # pixels of a panel whose letters have their full size
+LEAST = 3  # columns that every panel has room for
+UPRIGHT = 56  # pixels; narrower columns have upright names, and cells with signs only
+FULL = 700  # pixels of a panel from which letters have their full size
 
 
 def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = False, width: int = 0, theme: Theme = "light") -> Figure:
-    """The board of one paper's claims, or of several papers' side by side.
+    """Draw the board of one paper's claims, or the boards of several papers side by side.
 
     Args:
         claims: as `sentviz.papers.studies.claims.judged` returns them.
-        title: words of ours.
-        chosen: the key of the claim that is marked.
-        bare: without title and legend, where the page has them.
-        width: in pixels; 860 of one paper and 1,440 of several unless given. Several papers below 640 pixels are tiles.
+        title: plain text.
+        chosen: key of the claim to mark.
+        bare: leave out title and legend, for a page that has both.
+        width: pixels, at least 200; by default 860 for one paper and 1,440 for several. Below 640 pixels, several papers are tiles.
     Frame:
-        paper, claim, on, against, verdict, value, low, high, unit, held_against; NaN where a verdict rests on no one number.
+        paper, claim, on, against, verdict, value, low, high, unit, held_against; NaN if a verdict has no effect.
     Raises:
-        InputError: there is no claim, or the width is none.
+        InputError: there is no claim, or the width is less than 200 pixels.
     """
     if claims.empty:
         raise InputError("There is no claim to show.")
@@ -67,20 +68,20 @@ def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = Fa
 
 
 def _frame(claims: pd.DataFrame) -> pd.DataFrame:
-    """What is drawn, without what a file cannot hold."""
-    found = claims[["paper", "claim", "on", "against", "verdict"]].reset_index(drop=True)
-    found["verdict"] = found["verdict"].map(VERDICT_WORDS)
+    """Return the claims that are drawn, without columns that a file cannot hold."""
+    frame = claims[["paper", "claim", "on", "against", "verdict"]].reset_index(drop=True)
+    frame["verdict"] = frame["verdict"].map(VERDICT_WORDS)
     for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
-        found[title] = [getattr(one, name, None) for one in claims["effect"]]
-    return found
+        frame[title] = [getattr(effect, name, None) for effect in claims["effect"]]
+    return frame
 
 
 def _words(claims: pd.DataFrame) -> str:
     counts = claims["verdict"].value_counts()
-    said = ", ".join(f"{VERDICT_WORDS[verdict]} {counts.get(verdict, 0)}" for verdict in VERDICTS)
+    numbers = ", ".join(f"{VERDICT_WORDS[verdict]} {counts.get(verdict, 0)}" for verdict in VERDICTS)
     return (
-        f"{len(claims)} claims in our words, each with its test: {said}. In a cell the dot is the effect, the line its 95% interval and the"
-        " tick what it is held against, on a scale of its row."
+        f"{len(claims)} claims in our words, each with its test: {numbers}. In a cell, the dot is the effect, the line its 95% interval,"
+        " and the tick the value that means no effect; each row has its own scale."
     )
 
 
@@ -89,7 +90,9 @@ def _words(claims: pd.DataFrame) -> str:
 
 @dataclass(eq=False)
 class _Panel:
-    """A paper's rows from top to bottom, in pixels below its top; `scale` is that of its letters."""
+    """The rows of one paper from top to bottom, in pixels below the panel's top; `scale` is the size of its letters relative to the full
+    size.
+    """
 
     claims: pd.DataFrame
     scale: float
@@ -98,11 +101,11 @@ class _Panel:
     heads: list[tuple[float, str]] = field(default_factory=list)
     rows: list[tuple[float, str, list[dict[Any, Any]]]] = field(default_factory=list)
     height: float = 0.0
-    top: float = 0.0  # where its columns' names end
+    top: float = 0.0  # lower end of the columns' names, in pixels
 
     def __post_init__(self) -> None:
-        step, here = 25 * self.scale, list(dict.fromkeys(self.claims["on"]))
-        self.columns = sorted(here, key=bool)  # stable: what is of no data set first, the others as they come
+        step, names = 25 * self.scale, list(dict.fromkeys(self.claims["on"]))
+        self.columns = sorted(names, key=bool)  # stable: claims of no data set first, the others in their order
         self.height = 16 * self.scale + max(30 * self.scale, *map(self._deep, self.columns))
         self.top = self.height
         for against, group in self.claims.groupby("against", sort=False):
@@ -115,11 +118,11 @@ class _Panel:
 
     @property
     def wide(self) -> float:
-        """Pixels of a column."""
+        """Width of a column in pixels."""
         return self.room / max(len(self.columns), LEAST)
 
     def heading(self, name: str) -> list[str]:
-        """A column's name in lines; they stand upright where columns are narrow."""
+        """Return a column's name in at most two lines; narrow columns have upright names."""
         return textwrap.wrap(name or NOWHERE, 12, break_long_words=False)[:2]
 
     def _deep(self, name: str) -> float:
@@ -127,56 +130,59 @@ class _Panel:
 
     @property
     def cells(self) -> list[_Cell]:
-        """Every claim at its place; claims of one row and column stand side by side."""
-        found = []
+        """All claims with their positions; claims of one row and column share the cell side by side."""
+        cells = []
         for at, _, row in self.rows:
-            reach = max((_reach(one["effect"]) for one in row if one["effect"] is not None), default=0.0) or 1.0
+            reach = max((_reach(claim["effect"]) for claim in row if claim["effect"] is not None), default=0.0) or 1.0
             for name in self.columns:
-                here = [one for one in row if one["on"] == name]
-                found += [_Cell(one, at, self.columns.index(name), i, len(here), reach, self.wide >= UPRIGHT) for i, one in enumerate(here)]
-        return found
+                claims = [claim for claim in row if claim["on"] == name]
+                cells += [
+                    _Cell(claim, at, self.columns.index(name), i, len(claims), reach, self.wide >= UPRIGHT)
+                    for i, claim in enumerate(claims)
+                ]
+        return cells
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """A claim's place: pixels below the panel's top, and the column or a part of it."""
+    """The position of a claim: pixels below the panel's top, and its column or a part of the column."""
 
     claim: dict[Any, Any]
     at: float
     column: int
     part: int
     parts: int
-    reach: float  # of the effects of its row
-    roomy: bool  # enough for the effect
+    reach: float  # largest distance from the null value among the effects of the row
+    roomy: bool  # True if the cell has room for the effect
 
     @property
     def middle(self) -> float:
-        """In columns."""
+        """Middle of the cell, in columns."""
         return self.column - 0.46 + 0.92 * (self.part + 0.5) / self.parts
 
     @property
     def half(self) -> float:
-        """Of its width, in columns."""
+        """Half of the cell's width, in columns."""
         return 0.46 / self.parts - 0.01 * (self.parts > 1)
 
     @property
     def sign(self) -> float:
-        """Where its sign stands, in columns."""
+        """Position of the sign, in columns."""
         return self.middle - 0.72 * self.half * self.marked
 
     @property
     def marked(self) -> bool:
-        """Whether its effect is drawn."""
+        """True if the effect is drawn."""
         return self.roomy and self.claim["effect"] is not None
 
     def to(self, value: float) -> float:
-        """Where a value of its effect stands, in columns; what it is held against stands right of the middle."""
+        """Return the position of a value of the effect, in columns; the null value is to the right of the middle."""
         effect: Effect = self.claim["effect"]
         return self.middle + self.half * (0.33 + 0.54 * (value - effect.null) / self.reach)
 
 
 def _panels(papers: Sequence[pd.DataFrame], width: int, top: int, chosen: str, theme: Theme) -> go.Figure:
-    """One panel, or two columns of panels of about the same height."""
+    """Draw one panel, or two columns of panels of about the same height."""
     beside = min(len(papers), 2)
     gap = 36 * (beside - 1)
     each = (width - 24 - gap) / beside
@@ -206,7 +212,9 @@ def _tall(stack: Sequence[_Panel], between: float) -> float:
 
 
 def _stacked(panels: Sequence[_Panel], beside: int, between: float) -> list[list[_Panel]]:
-    """The panels in one or two columns, as level as can be; the first is the first of the first, and all keep their order."""
+    """Distribute the panels over one or two columns of about equal height. Panels keep their order, and the first panel is at the top of
+    the first column.
+    """
     if beside == 1:
         return [list(panels)]
     ways = (
@@ -226,7 +234,7 @@ def _draw(
     chosen: str,
     theme: Theme,
 ) -> None:
-    """A panel on axes of its own: columns across, pixels down."""
+    """Draw a panel on separate axes: columns across, pixels down."""
     colours, suffix, scale = palette(theme), str(place + 1) if place else "", panel.scale
     x, y, size = f"x{suffix}", f"y{suffix}", 13 * panel.scale
     still = {"fixedrange": True, "showticklabels": False, "showline": False}
@@ -269,7 +277,7 @@ def _draw(
 
 
 def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tuple[str, str], scale: float, theme: Theme) -> None:
-    """The cells of one verdict, then their effects: what they are held against, intervals, dots."""
+    """Draw the cells of one verdict, then their effects: null values as ticks, intervals as lines, values as dots."""
     if not cells:
         return
     colour, on = verdict_colour(verdict, theme), {"xaxis": axes[0], "yaxis": axes[1]}
@@ -289,24 +297,24 @@ def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tu
         **on,
     )
     marked = [(cell, cell.claim["effect"]) for cell in cells if cell.marked]
-    spans = [(cell, one.low, one.high) for cell, one in marked if one.low is not None and one.high is not None]
-    ticks = _strokes([(cell.to(one.null), cell.at - 6 * scale, cell.to(one.null), cell.at + 6 * scale) for cell, one in marked])
+    spans = [(cell, effect.low, effect.high) for cell, effect in marked if effect.low is not None and effect.high is not None]
+    ticks = _strokes([(cell.to(effect.null), cell.at - 6 * scale, cell.to(effect.null), cell.at + 6 * scale) for cell, effect in marked])
     lines = _strokes([(cell.to(low), cell.at, cell.to(high), cell.at) for cell, low, high in spans])
     for (xs, ys), thick, opacity in ((ticks, 1.0, 0.55), (lines, 1.8, 1.0)):
         pen = {"color": ink, "width": thick * scale}
         plot.add_scatter(x=xs, y=ys, mode="lines", line=pen, opacity=opacity, hoverinfo="skip", **on)
     dots = {"color": ink, "size": 6.5 * scale}
-    xs, ys = [cell.to(one.value) for cell, one in marked], [cell.at for cell, _ in marked]
+    xs, ys = [cell.to(effect.value) for cell, effect in marked], [cell.at for cell, _ in marked]
     plot.add_scatter(x=xs, y=ys, mode="markers", marker=dots, hoverinfo="skip", **on)
 
 
 def _strokes(lines: Sequence[tuple[float, float, float, float]]) -> tuple[list[float | None], list[float | None]]:
-    """Lines from one point to another as one trace."""
+    """Return line segments as the coordinates of one trace."""
     return [x for a, _, b, _ in lines for x in (a, b, None)], [y for _, a, _, b in lines for y in (a, b, None)]
 
 
 def _reach(effect: Effect) -> float:
-    """How far from what it is held against an effect reaches."""
+    """Return the largest distance between the effect's null value and its value or interval."""
     return max(abs(side - effect.null) for side in (effect.value, effect.low, effect.high) if side is not None)
 
 
@@ -319,7 +327,7 @@ def _hover(claim: dict[Any, Any]) -> str:
 
 
 def _shares(panel: _Panel, x: str, y: str, theme: Theme) -> list[dict[str, Any]]:
-    """How many claims have which verdict, as one thin bar over the columns."""
+    """Return a thin bar over the columns whose parts are the shares of the verdicts."""
     counts, at, shapes = panel.claims["verdict"].value_counts(), 0.0, []
     for verdict in VERDICTS:
         share = counts.get(verdict, 0) / len(panel.claims)
@@ -335,7 +343,7 @@ def _shares(panel: _Panel, x: str, y: str, theme: Theme) -> list[dict[str, Any]]
 
 
 def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, theme: Theme) -> None:
-    """Title, and a legend that counts: a swatch with its sign, in words."""
+    """Draw the title, and a legend with a swatch, a sign and the number of claims for each verdict."""
     counts, left, small = claims["verdict"].value_counts(), 12 - plot.layout.margin.l, width < NARROW
     plot.update_layout(title={"text": as_text(title, None), "font": {"size": 14 if small else 19}})
     notes, shapes, at, up, size = list[dict[str, Any]](), list[dict[str, Any]](), left, HEADING - 50, 10 if small else 13
@@ -359,9 +367,9 @@ def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, them
 
 
 def _tiles(papers: Sequence[pd.DataFrame], width: int, theme: Theme) -> go.Figure:
-    """Each paper's claims as tiles in lines by what they are held against; signs, but neither words nor effects."""
+    """Draw the claims of each paper as tiles, a line for each kind of comparison; tiles have signs, but neither words nor effects."""
     label, top = 96, HEADING + 4
-    lines: list[tuple[float, str, str, list[Verdict]]] = []  # where, the paper's name or what its tiles are held against, its verdicts
+    lines: list[tuple[float, str, str, list[Verdict]]] = []  # vertical position, kind of comparison, paper's name, verdicts
     at = 0.0
     most = max(int(group["against"].value_counts().max()) for group in papers)
     side = min(15.0, (width - 24 - label) / most)
@@ -380,23 +388,23 @@ def _tiles(papers: Sequence[pd.DataFrame], width: int, theme: Theme) -> go.Figur
     plot.update_yaxes(visible=False, range=[at, 0])
     notes, shapes = list[dict[str, Any]](), list[dict[str, Any]]()
     for verdict in VERDICTS:
-        here = [(i, y) for y, _, _, said in lines for i, one in enumerate(said) if one == verdict]
+        tiles = [(i, y) for y, _, _, verdicts in lines for i, each in enumerate(verdicts) if each == verdict]
         plot.add_bar(
             orientation="h",
-            base=[i + 0.04 for i, _ in here],
-            x=[0.92] * len(here),
-            y=[y for _, y in here],
+            base=[i + 0.04 for i, _ in tiles],
+            x=[0.92] * len(tiles),
+            y=[y for _, y in tiles],
             width=0.92 * side,
             marker={"color": verdict_colour(verdict, theme), "line": {"width": 0}},
             hoverinfo="skip",
             name=VERDICT_WORDS[verdict],
         )
-    for y, against, paper, said in lines:
+    for y, against, paper, verdicts in lines:
         font = {"size": 10, "color": colours.muted} if against else {"size": 12}
         text = against if against else f"<b>{as_text(paper, 36)}</b>"
         at_left = {"xref": "paper", "yref": "y", "x": 0, "y": y, "xanchor": "left", "yanchor": "middle", "xshift": -label}
         notes.append({"text": text, "font": font} | at_left)
-        for i, one in enumerate(said):
-            draw_sign(shapes, notes, one, {"xref": "x", "yref": "y", "xanchor": i + 0.5, "yanchor": y}, 0.72 * side / 15, theme)
+        for i, each in enumerate(verdicts):
+            draw_sign(shapes, notes, each, {"xref": "x", "yref": "y", "xanchor": i + 0.5, "yanchor": y}, 0.72 * side / 15, theme)
     plot.layout.annotations, plot.layout.shapes = notes, shapes
     return plot

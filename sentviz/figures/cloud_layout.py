@@ -1,4 +1,4 @@
-"""Places of words in a cloud, and letters that no installed font can draw."""
+"""Layout of word clouds, and a search for letters that no installed font has."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sentviz.figures.text import text_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALLEST, TRIES = 9.0, 24  # pixels of the smallest letters; free places that a word chooses from
+SMALLEST, TRIES = 9.0, 24  # pixels of the smallest letters; number of free places that a word chooses from
 LONGEST = 20  # columns of a word in a cloud
 _WIDTHS = {"iljI'.": 0.26, "tfr": 0.37, "ckszvxyJ": 0.55, "mMWw": 0.94, "GOQCDNHRUKABEPSVXYZTL": 0.82}  # ems
 
 
 def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0) -> pd.DataFrame:
-    """Places for words whose letters cover areas in proportion to their weights, the largest near the middle, no two boxes over another.
+    """Place words so that their letters cover areas in proportion to their weights, the largest near the middle, and no two boxes overlap.
 
     Free places are found by the occupancy map of the package `wordcloud`; letters are as wide as in Helvetica and a tenth more, so that
     the picture is the same on every machine and holds in the fonts that figures use.
@@ -35,14 +35,14 @@ def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0)
         word, x, y (the middle, pixels from the lower left), size (of the letters), width, height (of the box); the heaviest first.
         Words that find no place at 9 pixels are left out.
     Raises:
-        InputError: an area under 40 x 40 pixels, or a weight that is no number above 0.
+        InputError: the area is smaller than 40 x 40 pixels, or a weight is not greater than 0.
     """
     import pandas as pd
 
     if min(width, height) < 40:
         raise InputError("A cloud needs at least 40 by 40 pixels.")
     if not all(np.isfinite(weight) and weight > 0 for weight in weights.values()):
-        raise InputError("The weights of a cloud are numbers above 0.")
+        raise InputError("The weights of a cloud must be numbers greater than 0.")
     order = sorted(weights, key=lambda word: (-weights[word], word))
     ems = np.array([_ems(word) for word in order])
     shares = np.sqrt([weights[word] / weights[order[0]] for word in order])
@@ -58,13 +58,13 @@ def layout(weights: Mapping[str, float], width: int, height: int, seed: int = 0)
 def _placed(
     sizes: npt.NDArray[np.float64], ems: npt.NDArray[np.float64], width: int, height: int, seed: int
 ) -> list[tuple[int, dict[str, float]]]:
-    """Which words found a place, and where; the area is searched in squares of two pixels."""
+    """Return the indices of words that found a place, with their boxes; the area is searched in squares of two pixels."""
     from random import Random
 
     from wordcloud.wordcloud import IntegralOccupancyMap
 
     rng, tall, wide = Random(seed), height // 2, width // 2
-    free, taken = IntegralOccupancyMap(tall, wide, None), np.zeros((tall, wide), dtype=np.uint8)
+    free, occupied = IntegralOccupancyMap(tall, wide, None), np.zeros((tall, wide), dtype=np.uint8)
     placed = []
     for i, (size, em) in enumerate(zip(sizes.tolist(), ems.tolist(), strict=True)):
         box_width, box_height = size * em + 6, size * 1.2
@@ -73,17 +73,17 @@ def _placed(
         spots = [spot for spot in tries if spot is not None]
         if not spots:
             continue
-        # a free place is free from its second row and column on
+        # The occupancy map leaves the first row and column of a free place taken.
         y, x = 1 + np.array(min(spots, key=lambda spot: np.hypot((spot[0] + down / 2) / tall - 0.5, (spot[1] + across / 2) / wide - 0.5)))
-        taken[y : y + down, x : x + across] = 255
-        free.update(taken, y, x)
+        occupied[y : y + down, x : x + across] = 255
+        free.update(occupied, y, x)
         middle = {"x": 2.0 * x + across, "y": height - 2.0 * y - down}
         placed.append((i, {**middle, "size": size, "width": box_width, "height": box_height}))
     return placed
 
 
 def _ems(word: str) -> float:
-    """The width of a word of at most LONGEST columns, in sizes of its letters; longer ones are drawn cut."""
+    """Return the width of a word of at most LONGEST columns, in sizes of its letters; longer words are cut."""
 
     def advance(letter: str) -> float:
         if unicodedata.category(letter) in {"Mn", "Me", "Cf"}:
@@ -96,16 +96,16 @@ def _ems(word: str) -> float:
 
 
 def unwritable(words: Iterable[str]) -> str:
-    """A letter that no font of this machine has; "" where there is none, or where nothing is known of its fonts."""
+    """Return a letter that no installed font has; "" if there is no such letter, or if the fonts are unknown."""
     letters = sorted({letter for word in words for letter in word if ord(letter) > 0x24F})
     program = shutil.which("fc-list")
     if not letters or program is None:
         return ""
     for letter in dict.fromkeys((letters[0], letters[len(letters) // 2], letters[-1])):
         try:
-            found = subprocess.run([program, f":charset={ord(letter):x}", "file"], capture_output=True, text=True, timeout=10, check=True)
+            fonts = subprocess.run([program, f":charset={ord(letter):x}", "file"], capture_output=True, text=True, timeout=10, check=True)
         except (OSError, subprocess.SubprocessError):
             return ""
-        if not found.stdout.strip():
+        if not fonts.stdout.strip():
             return letter
     return ""

@@ -1,4 +1,4 @@
-"""Clustering in numbers: per layer of one run, per layer over a data set, the most frequent leaders, the vocabulary they come from."""
+"""Figures of clustering: values by layer of one run, values by layer over a data set, the most frequent leaders, and the vocabulary."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, halo, palette
-from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
+from sentviz.figures.panels import band, name_ends, row_axis
 from sentviz.figures.particles import inner_size, label_places
 from sentviz.figures.text import as_text, text_columns, visible
 
@@ -24,26 +24,26 @@ _MARKS = ("circle", "diamond", "square")
 def layer_lines(
     values: Mapping[str, npt.ArrayLike], title: str, *, log: bool = False, axis: str = "", caption: str = "", theme: Theme = "light"
 ) -> Figure:
-    """Numbers per layer of one run, each line named at its end.
+    """Draw values by layer of one run, each line with its name at its end.
 
     Args:
-        values: name -> (K + 1,) from the start to the last layer; on a log axis zeros are left out.
-        axis: what is measured. log: on a log axis.
+        values: name -> (K + 1,) from the start to the last layer; zeros are left out on a log axis.
+        axis: title of the vertical axis. log: use a logarithmic axis.
     Frame:
         layer, measure, value.
     Raises:
-        InputError: nothing to draw.
+        InputError: `values` is empty.
     """
     if not values:
         raise InputError("There is nothing to draw.")
     colours = palette(theme)
     plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=320, margin=(62, 48, 118, 46), showlegend=False))
     rows, ends, last = [], [], 0
-    for n, (name, given) in enumerate(values.items()):
-        y = np.asarray(given, dtype=float)
+    for n, (name, by_layer) in enumerate(values.items()):
+        y = np.asarray(by_layer, dtype=float)
         x = np.arange(len(y))
         drawn = np.where(y > 0, y, np.nan) if log else y
-        colour = colours.lines[n % len(colours.lines)]
+        colour = colours.line(n)
         plot.add_scatter(
             x=x,
             y=drawn,
@@ -72,13 +72,13 @@ def layer_lines(
 
 
 def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = False, theme: Theme = "light") -> Figure:
-    """A measure per layer over the reviews of a split: median, and the bands that hold half and nine tenths of them.
+    """Draw a measure by layer over the reviews of a split: the median, and bands that contain half and nine tenths of the reviews.
 
     Args:
         frame: measure, layer, mean, q05, q25, q50, q75, q95, n; as `sentviz.analysis.testset.leaders.per_layer` gives it.
-        share: the measure is a share of 1.
+        share: True if the measure is a share, 0 to 1.
     Raises:
-        InputError: no such measure.
+        InputError: the measure was not measured.
     """
     rows = frame[frame["measure"] == measure].sort_values("layer")
     if rows.empty:
@@ -86,10 +86,7 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     colours, x = palette(theme), rows["layer"].to_numpy(int)
     plot = go.Figure(layout=base_layout(theme, title=title, width=460, height=300, margin=(56, 48, 60, 46), showlegend=False))
     for low, high, opacity in (("q05", "q95", 0.16), ("q25", "q75", 0.3)):
-        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
-        plot.add_scatter(x=x, y=rows[low], **band)
-        red, green, blue = (int(colours.lines[0][i : i + 2], 16) for i in (1, 3, 5))
-        plot.add_scatter(x=x, y=rows[high], fill="tonexty", fillcolor=f"rgba({red},{green},{blue},{opacity})", **band)
+        band(plot, x, rows[low], rows[high], colours.lines[0], opacity)
     form = ".1%" if share else ".3g"
     plot.add_scatter(
         x=x,
@@ -106,8 +103,8 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
         hovertemplate=f"layer %{{x}}: mean %{{y:{form}}}<extra></extra>",
     )
     last = rows.iloc[-1]
-    shown = f"{last['q50']:.0%}" if share else number(float(last["q50"]), 0)
-    plot.add_annotation(x=x[-1], y=last["q50"], text=shown, xanchor="left", xshift=8, font={"size": 13, "color": colours.lines[0]})
+    median = f"{last['q50']:.0%}" if share else number(float(last["q50"]), 0)
+    plot.add_annotation(x=x[-1], y=last["q50"], text=median, xanchor="left", xshift=8, font={"size": 13, "color": colours.lines[0]})
     plot.update_xaxes(title="after layer", tickvals=list(x), automargin=False)
     plot.update_yaxes(rangemode="tozero", tickformat=".0%" if share else None, automargin=False)
     caption = f"Median (line), mean (dashed), half and nine tenths of the reviews (bands); n = {int(last['n']):,}."
@@ -115,7 +112,7 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
 
 
 def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> Figure:
-    """The most frequent leaders of one class's reviews, with the decoder's score at each word.
+    """Draw the most frequent leaders of the reviews of one class, with the decoder's score at each word.
 
     Args:
         frame: label, word, count, share, score, distance, n; as `sentviz.analysis.testset.leaders.frequent` gives it.
@@ -142,7 +139,7 @@ def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> F
         hovertemplate="%{x:,} reviews<extra></extra>",
     )
     names = [as_text(word, 18) for word in rows["word"]]
-    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.6], showgrid=False, automargin=False)
+    plot.update_yaxes(row_axis(names, 0.6, 0.4))
     plot.update_xaxes(automargin=False, nticks=5)
     n = int(rows["n"].max())
     caption = (
@@ -161,14 +158,14 @@ def vocabulary_map(
     width: int = 920,
     theme: Theme = "light",
 ) -> Figure:
-    """Every word of a model with d = 2 where its embedding puts it; the area of a dot is the number of reviews it leads.
+    """Draw each word of a model with d = 2 at its embedding; the area of a dot is the number of reviews that the word leads.
 
     Args:
         frame: word, x0, x1, score, leads; as `sentviz.analysis.testset.leaders.leading` gives it.
         decision: w (2,) and b.
-        named: at most so many words that lead most are named. width: of the picture, in pixels.
+        named: largest number of words with names, those that lead most. width: pixels of the figure.
     Raises:
-        InputError: the embedding has not two dimensions.
+        InputError: the embedding does not have two dimensions.
     """
     if "x1" not in frame or "x2" in frame:
         raise InputError("The map needs a model with d = 2.")

@@ -1,16 +1,16 @@
-"""What colours mean, in every figure and every view: one language, for light and for dark pages.
+"""The colours of all figures and views, by role, for light and for dark pages.
 
 ==================  ========================================  ======================================
 role                what it says                              colours
 ==================  ========================================  ======================================
 classes             which class, by what its name says        orange negative, grey neutral, blue positive; stars and degrees in between
 signed              support and opposition, more and less     purple below 0, green above
-judged              mistakes and right answers; claims        magenta wrong and refuted, teal right and held, and a mark beside; sand open
+judged              mistakes and right predictions; claims    magenta wrong and refuted, teal right and held, with a mark; sand open
 lines               runs, layers, heads, components           indigo, ochre, pink, ...: with a symbol or a dash each
 sequential          an amount from 0                          light to dark blue
 ==================  ========================================  ======================================
 
-A colour never says it alone: a symbol, a sign, a word or a length does as well.
+Colour is never the only difference: a symbol, a sign, a word or a length differs as well.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+Floats = npt.NDArray[np.float64]
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 
@@ -35,35 +36,39 @@ class Palette:
     ink: str
     muted: str
     grid: str
-    neutral: str  # a cell that says nothing
-    accent: str  # what is chosen or pointed at, buttons
-    star: str  # the one text that is a visitor's
-    doubt: str  # what cannot be told
+    neutral: str  # cells without effect
+    accent: str  # chosen things, things under the pointer, buttons
+    star: str  # the visitor's text
+    doubt: str  # claims whose tests are inconclusive
     sequential: tuple[str, ...]  # 0 to the largest value
     signed: tuple[str, ...]  # smallest to largest, 0 in the middle
-    judged: tuple[str, ...]  # wrong to right, in the middle neither
-    classes: tuple[str, ...]  # very negative to very positive: marks, 3:1 or nearly against paper
-    probability: tuple[str, ...]  # of the positive class: fields, near paper where it is one half
-    lines: tuple[str, ...]  # 3:1 or better against paper
+    judged: tuple[str, ...]  # wrong to right, neither in the middle
+    classes: tuple[str, ...]  # very negative to very positive: marks, contrast to paper about 3:1 or better
+    probability: tuple[str, ...]  # areas, by the probability of the positive class; near paper at one half
+    lines: tuple[str, ...]  # contrast to paper 3:1 or better
+
+    def line(self, series: int) -> str:
+        """Return the colour of a series, counted from 0; colours repeat."""
+        return self.lines[series % len(self.lines)]
 
     @property
     def wrong(self) -> str:
-        """A mistake."""
+        """Mistakes."""
         return self.judged[1]
 
     @property
     def right(self) -> str:
-        """A right answer."""
+        """Right predictions."""
         return self.judged[-2]
 
     @property
     def minus(self) -> str:
-        """What speaks against, and what is less."""
+        """Opposition, and less."""
         return self.signed[1]
 
     @property
     def plus(self) -> str:
-        """What speaks for, and what is more."""
+        """Support, and more."""
         return self.signed[-2]
 
 
@@ -102,7 +107,7 @@ _DARK = Palette(
 
 
 def palette(theme: Theme) -> Palette:
-    """The colours of ``"light"`` or ``"dark"``; ValueError for any other name."""
+    """Return the colours of "light" or "dark"; any other name raises ValueError."""
     if theme == "light":
         return _LIGHT
     if theme == "dark":
@@ -114,11 +119,11 @@ _POLES = {"negative": 0.25, "bearish": 0.25, "neutral": 0.5, "between": 0.5, "mi
 
 
 def tone(label: str, stars: int = 5) -> float | None:
-    """Where a class stands by its name between very negative, 0, and very positive, 1; None where its name says neither.
+    """Return the sentiment of a class from its name, from 0, very negative, to 1, very positive; None if the name names no sentiment.
 
     Args:
-        label: as "negative", "very positive", "4 stars".
-        stars: the most there are.
+        label: for example "negative", "very positive", "4 stars".
+        stars: largest number of stars.
     """
     words = label.lower().split()
     counted = re.fullmatch(r"(\d+) stars?", label.lower())
@@ -131,7 +136,7 @@ def tone(label: str, stars: int = 5) -> float | None:
 
 
 def class_colours(labels: Sequence[str], theme: Theme) -> list[str]:
-    """A colour for each class of a model: by its name where the names are of sentiment, else as other series.
+    """Return a colour for each class of a model: by sentiment if the names tell it, else as for other series.
 
     Args:
         labels: names of all K classes, so that stars know how many there are.
@@ -144,26 +149,31 @@ def class_colours(labels: Sequence[str], theme: Theme) -> list[str]:
 
 
 def blend(stops: Sequence[str], at: npt.ArrayLike) -> list[str]:
-    """Colours ``#rrggbb`` of a scale with evenly spaced ``stops``, at positions (n,) in 0..1."""
+    """Return colours ``#rrggbb`` of a scale with evenly spaced ``stops``, at positions (n,) from 0 to 1."""
     channels = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops], dtype=float)
-    where = np.clip(np.asarray(at, dtype=float), 0, 1) * (len(stops) - 1)
-    mixed = np.stack([np.interp(where, np.arange(len(stops)), channels[:, i]) for i in range(3)], axis=-1)
+    positions = np.clip(np.asarray(at, dtype=float), 0, 1) * (len(stops) - 1)
+    mixed = np.stack([np.interp(positions, np.arange(len(stops)), channels[:, i]) for i in range(3)], axis=-1)
     return ["#" + "".join(f"{round(value):02x}" for value in rgb) for rgb in mixed]
 
 
-def _linear(colour: str) -> npt.NDArray[np.float64]:
-    """``#rrggbb`` as light, (3,) in 0..1."""
+def colour_scale(stops: Sequence[str]) -> list[list[Any]]:
+    """Return a Plotly colour scale with evenly spaced ``stops``."""
+    return [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)]
+
+
+def _linear(colour: str) -> Floats:
+    """Return ``#rrggbb`` as linear light, (3,) from 0 to 1."""
     parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
 def ink_on(background: str) -> str:
-    """Black or white, whichever reads better on ``#rrggbb`` (WCAG contrast)."""
+    """Return black or white, whichever reads better on ``#rrggbb`` (WCAG contrast)."""
     return "#000000" if float(_linear(background) @ (0.2126, 0.7152, 0.0722)) > 0.179 else "#ffffff"
 
 
 def halo(paper: str) -> dict[str, str]:
-    """For the font of letters that stand on points: a rim in the colour of the paper."""
+    """Return font settings for letters on top of points: a rim in the colour of the paper."""
     return {"shadow": ", ".join([f"0 0 3px {paper}"] * 3)}
 
 
@@ -175,10 +185,10 @@ DEFICIENCIES: dict[str, tuple[tuple[float, float, float], ...]] = {
 
 
 def simulated(colour: str, deficiency: str) -> str:
-    """``#rrggbb`` as eyes that lack one kind of cone see it: Machado, Oliveira and Fernandes 2009, severity 1, on linear light.
+    """Return ``#rrggbb`` as eyes without one kind of cones see it (Machado, Oliveira and Fernandes 2009, severity 1, on linear light).
 
     Args:
-        deficiency: of `DEFICIENCIES`; "greys" for a print without colour.
+        deficiency: a key of `DEFICIENCIES`, or "greys" for print without colour.
     """
     light = _linear(colour)
     if deficiency == "greys":
@@ -187,3 +197,53 @@ def simulated(colour: str, deficiency: str) -> str:
         seen = np.clip(np.array(DEFICIENCIES[deficiency]) @ light, 0, 1)
     parts = np.where(seen <= 0.0031308, seen * 12.92, 1.055 * seen ** (1 / 2.4) - 0.055)
     return "#" + "".join(f"{round(float(255 * part)):02x}" for part in parts)
+
+
+# ---- numbers as colours. On an even scale most rows would look alike: most confidences are near 1, and few texts are long.
+
+SCALES = ("confidence", "length")
+SUREST = 0.9999  # higher confidences share a colour
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """A number of every row as a position between two colours."""
+
+    places: Floats  # (n,) 0 = the least value, 1 = the largest
+    ticks: tuple[str, str, str]  # labels at 0, 1/2 and 1
+    stops: tuple[str, ...]  # colours from 0 to 1
+
+
+def scaled(values: npt.ArrayLike, kind: str, look: Palette) -> Scale:
+    """Scale confidences by their log-odds, or lengths in words by their logarithm.
+
+    Args:
+        values: (n,) at least one. kind: one of `SCALES`.
+    """
+    transform, invert, write = (_log_odds, _share, _percent) if kind == "confidence" else (_log, np.exp, _count)
+    at = transform(np.asarray(values, dtype=np.float64))
+    low, high = float(at.min()), float(at.max())
+    ticks = [write(float(invert(place))) for place in (low, (low + high) / 2, high)]
+    return Scale((at - low) / (high - low or 1.0), (ticks[0], ticks[1], ticks[2]), look.sequential[2:])
+
+
+def _log_odds(p: Floats) -> Floats:
+    p = np.clip(p, 1 - SUREST, SUREST)
+    return np.asarray(np.log(p / (1 - p)))
+
+
+def _share(odds: float) -> float:
+    return float(1 / (1 + np.exp(-odds)))
+
+
+def _log(n: Floats) -> Floats:
+    return np.log(np.maximum(n, 1))
+
+
+def _percent(value: float) -> str:
+    """Write a share with as few decimals as possible, but never 100% for less: 50%, 97%, 99.9%."""
+    return next(text for text in (f"{value:.{digits}%}" for digits in (0, 1, 2, 3)) if not text.startswith("100"))
+
+
+def _count(value: float) -> str:
+    return f"{round(value):,}"

@@ -1,4 +1,4 @@
-"""Which class is taken for which, of two runs which is right, and the numbers of each class."""
+"""The confusion matrix of one run, the agreement of two runs, and the scores of each class."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, ink_on, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
+from sentviz.figures.colours import Theme, blend, palette
+from sentviz.figures.figure import SYMBOLS, Figure, annotate, base_layout, file_safe, sentence
+from sentviz.figures.panels import UNSEEN, cell_texts, legend_above, panel_axes, panel_grid, stacked, with_interval
 from sentviz.figures.text import as_run, as_text, text_columns
 
 Cell = tuple[int, int]
@@ -22,21 +22,22 @@ _WRITTEN = 12  # classes whose cells have room for numbers
 def confusion_matrix(
     counts: npt.ArrayLike, classes: Sequence[str], *, run: str = "", selected: Cell | None = None, theme: Theme = "light"
 ) -> Figure:
-    """Counts as text, the share of the row's label as colour: teal on the diagonal, magenta beside it; a click anywhere picks a cell.
+    """Draw counts as text and the share of the label's rows as colour: teal on the diagonal, magenta elsewhere; a click anywhere picks a
+    cell.
 
     Args:
         counts: (K, K), rows = label, columns = prediction.
-        run: for the title.
+        run: name for the title.
         selected: the cell (label, prediction) that is outlined.
     Frame:
         label, predicted (names of classes), count, share (of the rows with the label; NaN without any).
     Raises:
-        InputError: counts that do not fit the classes, or none at all.
+        InputError: the counts do not fit the classes, or all are 0.
     """
     table = np.asarray(counts, dtype=np.int64)
     k = len(classes)
     if table.shape != (k, k) or not table.sum():
-        raise InputError("A matrix needs labelled rows, and a count for each pair of classes.")
+        raise InputError("A confusion matrix needs labelled rows, and a count for each pair of classes.")
     rows = table.sum(axis=1)
     with np.errstate(invalid="ignore"):
         share = table / rows[:, None]
@@ -60,41 +61,42 @@ def confusion_matrix(
         theme=theme,
     )
     places = np.indices((k, k)).reshape(2, -1)
-    label, said = ([classes[i] for i in place] for place in places)
-    frame = pd.DataFrame({"label": label, "predicted": said, "count": table.ravel(), "share": share.ravel()})
+    label, predicted = ([classes[i] for i in place] for place in places)
+    frame = pd.DataFrame({"label": label, "predicted": predicted, "count": table.ravel(), "share": share.ravel()})
     caption = sentence(
         [
-            f"Counts of {table.sum():,} rows and shares of each label's rows, which are the colours: teal is right, magenta mistaken.",
-            "The outlined cell is the part of the rows that is shown." if selected else "",
+            f"Labels down, predictions across: counts of {table.sum():,} rows, and shares of each label's rows. Teal is right, magenta is"
+            " wrong; the larger the share, the stronger the colour.",
+            "The outlined cell contains the rows that are listed." if selected else "",
         ]
     )
     return Figure(file_safe("confusion", run), plot, frame, caption)
 
 
 def agreement_matrix(cells: npt.ArrayLike, runs: tuple[str, str], *, selected: Cell | None = None, theme: Theme = "light") -> Figure:
-    """Of two runs on the same rows, how often which is right: counts as text, the share of all rows as colour.
+    """Draw how often two runs are right on the same rows: counts as text, the share of all rows as colour.
 
     Args:
         cells: (2, 2), rows: the first run right, wrong; columns: the second run right, wrong.
-        runs: their names.
+        runs: names of the two runs.
         selected: the cell that is outlined.
     Frame:
         first_right, second_right, count, share.
     Raises:
-        InputError: other than four counts, or none at all.
+        InputError: there are not four counts, or all are 0.
     """
     table = np.asarray(cells, dtype=np.int64)
     if table.shape != (2, 2) or not table.sum():
         raise InputError("Agreement needs rows, counted in two by two cells.")
     share = table / table.sum()
-    said = [["both right", f"only {as_run(runs[0], 22)} right"], [f"only {as_run(runs[1], 22)} right", "both wrong"]]
+    names = [["both right", f"only {as_run(runs[0], 22)} right"], [f"only {as_run(runs[1], 22)} right", "both wrong"]]
     plot = _cells(
         share,
         texts=[[f"{n:,}" for n in row] for row in table],
         below=[[f"{s:.1%}" for s in row] for row in share],
         rows=["right", "wrong"],
         columns=["right", "wrong"],
-        hover=[[f"{said[i][j]}<br>{table[i, j]:,} of {table.sum():,} rows" for j in (0, 1)] for i in (0, 1)],
+        hover=[[f"{names[i][j]}<br>{table[i, j]:,} of {table.sum():,} rows" for j in (0, 1)] for i in (0, 1)],
         titles=(as_run(runs[0], 30), as_run(runs[1], 30)),
         title="Which run is right",
         selected=selected,
@@ -102,7 +104,10 @@ def agreement_matrix(cells: npt.ArrayLike, runs: tuple[str, str], *, selected: C
     )
     right = [True, True, False, False], [True, False, True, False]
     frame = pd.DataFrame({"first_right": right[0], "second_right": right[1], "count": table.ravel(), "share": share.ravel()})
-    caption = f"{table.sum():,} rows by which run is right; first {runs[0]}, second {runs[1]}; the stronger the teal, the larger the share."
+    caption = (
+        f"Counts of {table.sum():,} rows by which run is right: {runs[0]} down, {runs[1]} across."
+        " The larger the share, the stronger the teal."
+    )
     return Figure(file_safe("agreement", *runs), plot, frame, caption)
 
 
@@ -119,7 +124,7 @@ def _cells(
     selected: Cell | None,
     theme: Theme,
 ) -> go.Figure:
-    """Cells (R, C) of values from -1 to 1 with two lines of text; invisible markers at their centres are what a click picks."""
+    """Draw cells (R, C) of values from -1 to 1 with two lines of text; invisible markers at their centres take clicks."""
     colours = palette(theme)
     high, wide = values.shape
     side = 104 if high <= 2 else 76 if high <= 3 else 64 if high <= 5 else 40
@@ -129,30 +134,22 @@ def _cells(
     )
     plot = go.Figure(layout=layout)
     fills = blend(colours.judged, (np.nan_to_num(values).ravel() + 1) / 2)
-    shapes: list[dict[str, object]] = []
-    notes: list[dict[str, object]] = []
-    for i in range(high):
-        for j in range(wide):
-            fill = fills[i * wide + j]
-            shapes.append(_box(i, j, 0.485, layer="below", fillcolor=fill, line={"width": 0}))
-            if high <= _WRITTEN:
-                small = f'<br><span style="font-size:12px">{below[i][j]}</span>' if below[i][j] and high <= 5 else ""
-                size = 18 if high <= 3 else 14 if high <= 5 else 11
-                notes.append(
-                    {"x": j, "y": i, "text": texts[i][j] + small, "showarrow": False, "font": {"size": size, "color": ink_on(fill)}}
-                )
+    shapes = [_box(i, j, 0.485, layer="below", fillcolor=fills[i * wide + j], line={"width": 0}) for i in range(high) for j in range(wide)]
+    if high <= _WRITTEN:
+        small = '<br><span style="font-size:12px">{}</span>'
+        shares = [[small.format(text) if text and high <= 5 else "" for text in row] for row in below]
+        words = [[text + share for text, share in zip(*pair, strict=True)] for pair in zip(texts, shares, strict=True)]
+        annotate(plot, cell_texts(words, fills, 18 if high <= 3 else 14 if high <= 5 else 11))
     if selected and selected[0] < high and selected[1] < wide:
         shapes.append(_box(*selected, 0.47, line={"color": colours.ink, "width": 4}))
-    plot.update_layout(shapes=shapes, annotations=notes)
+    plot.update_layout(shapes=shapes)
     spots = [(i, j) for i in range(high) for j in range(wide)]
-    unseen = {"marker": {"opacity": 0}}
     plot.add_scatter(
         x=[j for _, j in spots],
         y=[i for i, _ in spots],
         mode="markers",
         marker={"symbol": "square", "size": side * 0.8, "opacity": 0},
-        selected=unseen,
-        unselected=unseen,
+        **UNSEEN,
         customdata=[hover[i][j] for i, j in spots],
         hovertemplate="%{customdata}<extra></extra>",
         showlegend=False,
@@ -175,12 +172,12 @@ def _cells(
 
 
 def _box(i: int, j: int, half: float, **more: object) -> dict[str, object]:
-    """A rectangle about the centre of a cell."""
+    """Return a rectangle about the centre of a cell."""
     return {"type": "rect", "x0": j - half, "x1": j + half, "y0": i - half, "y1": i + half, **more}
 
 
 def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") -> Figure:
-    """Precision, recall and F1 of each class as dots with intervals, the number beside; one colour and shape per run.
+    """Draw precision, recall and F1 of each class as dots with intervals and numbers; one colour and symbol per run.
 
     Args:
         tables: run name to the frame of `sentviz.analysis.testset.operating.per_class`.
@@ -191,50 +188,39 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
     """
     if not tables:
         raise InputError("There is no run to draw.")
-    frame = pd.concat([table.assign(run=run) for run, table in tables.items()], ignore_index=True)
-    frame = frame[["run", *(name for name in frame if name != "run")]]
+    frame = stacked(tables, "run")
     colours = palette(theme)
     classes, metrics, runs = (list(frame[name].unique()) for name in ("class", "metric", "run"))
     tall = 16 + 34 * len(runs)
     names = [as_text(name, 18) for name in classes]
     left = 34 + 8 * max(text_columns(name) for name in names)
-    plot = make_subplots(rows=1, cols=len(metrics), shared_yaxes=True, horizontal_spacing=0.08, subplot_titles=metrics)
+    plot, places = panel_grid(metrics, len(metrics), theme, apart=0.08, shared_yaxes=True)
     lowest = float(np.nanmin([frame["low"].min(), frame["value"].min(), 1.0]))
     start = max(0.0, np.floor(10 * lowest - 0.5) / 10)
     notes: list[dict[str, object]] = []
-    for column, metric in enumerate(metrics, 1):
+    for panel, (metric, at_panel) in enumerate(zip(metrics, places, strict=True)):
         for r, run in enumerate(runs):
             part = frame[(frame["run"] == run) & (frame["metric"] == metric)]
             at = np.arange(len(part)) + (34 * (r - (len(runs) - 1) / 2) + 8) / tall
             values = part[["value", "low", "high"]].to_numpy(float)
-            colour = colours.lines[r % len(colours.lines)]
+            colour = colours.line(r)
             plot.add_scatter(
-                x=values[:, 0],
+                **with_interval("x", values, colour),
                 y=at,
                 mode="markers",
                 name=as_run(run, 32),
                 legendgroup=run,
-                showlegend=column == 1 and len(runs) > 1,
+                showlegend=panel == 0 and len(runs) > 1,
                 marker={"size": 9, "color": colour, "symbol": SYMBOLS[r % len(SYMBOLS)]},
-                error_x=interval_bars(values, colour),
                 customdata=np.column_stack([values[:, 1:], part[["n", "said"]].to_numpy(float)]),
                 hovertemplate=f"{as_run(run, 32)}<br>{metric} %{{x:.1%}} [%{{customdata[0]:.1%}}, %{{customdata[1]:.1%}}]<br>"
                 "%{customdata[2]:,.0f} rows, %{customdata[3]:,.0f} taken for it<extra></extra>",
                 cliponaxis=False,
-                row=1,
-                col=column,
+                **at_panel,
             )
             for y, (value, low, high) in zip(at, values, strict=True):
                 words = "none" if np.isnan(value) else f"{value:.1%} [{100 * low:.1f}, {100 * high:.1f}]"
-                place = {
-                    "x": start,
-                    "y": y,
-                    "xref": f"x{column}",
-                    "yref": f"y{column}",
-                    "xanchor": "left",
-                    "yanchor": "bottom",
-                    "yshift": 5,
-                }
+                place = {"x": start, "y": y, "xanchor": "left", "yanchor": "bottom", "yshift": 5, **panel_axes(panel)}
                 ink = {"size": 12, "color": colours.ink}
                 notes.append({**place, "text": words, "showarrow": False, "font": ink, "bgcolor": colours.paper})
     drawn, top = tall * len(classes) + 12, 96 if len(runs) > 1 else 72
@@ -242,23 +228,18 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
     plot.update_layout(
         base_layout(theme, title=title, width=620, height=top + drawn + 34, margin=(left, top, 24, 34), legend=legend_above(top, drawn))
     )
-    plot.update_annotations(font={"size": 13, "color": colours.muted})
-    plot.update_layout(annotations=[*plot.layout.annotations, *notes])
+    annotate(plot, notes)
     plot.update_xaxes(range=[start, 1.02], tickformat=".0%", nticks=4, automargin=False, fixedrange=True)
     plot.update_yaxes(range=[len(classes) - 0.5, -0.5], automargin=False, fixedrange=True, showgrid=False, ticklabelstandoff=8)
     plot.update_yaxes(tickvals=list(range(len(classes))), ticktext=names, col=1)
     undefined = frame["value"].isna().any()
     caption = sentence(
         [
-            "Precision: the share of what is taken for a class that is right. Recall: the share of its rows found.",
+            "Precision: the share of right ones among the predictions of a class.",
+            "Recall: the share of the class's rows that are predicted right.",
             "F1: their harmonic mean.",
             f"Bars are 95% bootstrap intervals over {int(frame.groupby(['run', 'metric'])['n'].sum().max()):,} rows.",
-            "None: never predicted, so without precision, or without rows, so without recall." if undefined else "",
+            "None: a class that is never predicted has no precision, and a class without rows has no recall." if undefined else "",
         ]
     )
     return Figure(file_safe("classes", *runs), plot, frame, caption)
-
-
-def legend_above(top: int, drawn: int) -> dict[str, object]:
-    """A legend in one line below the title, for a margin of `top` pixels above `drawn` pixels of axes."""
-    return {"orientation": "h", "x": 0, "y": 1 + (top - 36) / drawn, "yanchor": "top"}

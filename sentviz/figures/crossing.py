@@ -1,4 +1,4 @@
-"""Time against the length of a text, full attention beside a window, and where they cross."""
+"""Time against the length of a text for full attention and for a window, with the length at which the two are equal."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, sentence
+from sentviz.figures.panels import legend_below
 from sentviz.figures.text import as_text
 
 NAMES = {"attention": "one layer's attention", "model": "the whole model"}
 
 
 def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], *, about: str, theme: Theme = "light") -> Figure:
-    """Milliseconds of one text by its tokens on log scales: full dashed, sparse solid, crossings marked.
+    """Draw the milliseconds of one text over its number of tokens on log scales: full attention dashed, sparse attention solid, crossings
+    marked.
 
     Args:
         frame: of ("attention" | "model"), tokens, full, sparse (seconds).
-        crossings: by `of` the tokens from which full takes longer; None where it never does, 0 where it always does.
-        about: what was measured on what, for the caption.
+        crossings: number of tokens from which full attention takes longer, by `of`; None if it never does, 0 if it always does.
+        about: sentence for the caption: what was measured, and on which machine.
     Raises:
         InputError: nothing was measured.
     """
     if frame.empty:
-        raise InputError("Time against length was not measured.")
+        raise InputError("Time by length has not been measured.")
     colours = palette(theme)
     plot = go.Figure(
         layout=base_layout(
@@ -36,10 +38,10 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
             width=620,
             height=430,
             margin=(64, 44, 16, 96),
-            legend={"orientation": "h", "x": 0, "y": -0.17, "yanchor": "top"},
+            legend=legend_below(-0.17),
         )
     )
-    said = []
+    statements = []
     for (of, rows), colour in zip(frame.groupby("of", sort=True), colours.lines, strict=False):
         name, times = NAMES.get(str(of), str(of)), rows.sort_values("tokens")
         for way, dash in (("full", "dash"), ("sparse", "solid")):
@@ -54,7 +56,9 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
             )
         at = crossings.get(str(of))
         if at:
-            first = at == min(filter(None, crossings.values()))  # its label stands left of its line, so that no line runs through another's
+            first = at == min(
+                filter(None, crossings.values())
+            )  # The first label is to the left of its line, so that no line crosses a label.
             plot.add_vline(x=at, line={"color": colour, "width": 1, "dash": "dot"})
             plot.add_annotation(
                 x=math.log10(at),
@@ -67,9 +71,11 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
                 xshift=-4 if first else 4,
                 font={"size": 12, "color": colour},
             )
-        said.append(f"{name}: {'at no length measured' if at is None else f'from about {at:,.0f} tokens on' if at else 'at every length'}")
+        statements.append(
+            f"{name}: {'at no length measured' if at is None else f'from about {at:,.0f} tokens on' if at else 'at every length'}"
+        )
     ticks = sorted(frame["tokens"].unique())
     plot.update_xaxes(type="log", title_text="tokens", tickvals=ticks, ticktext=[f"{n:,}" for n in ticks], title_standoff=4)
     plot.update_yaxes(type="log", title_text="milliseconds", title_standoff=4, dtick=1, tickformat=",")
-    caption = sentence([f"Full attention takes longer for {'; for '.join(said)}.", about])
+    caption = sentence([f"Full attention takes longer for {'; for '.join(statements)}.", about])
     return Figure("time-by-length", plot, frame, caption)

@@ -1,4 +1,4 @@
-"""What a model said and looked at after each epoch of its training, side by side."""
+"""Predictions, attention, mistakes and vectors of a model after each epoch of its training, side by side."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
-from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, is_panel_title, sentence
+from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
 from sentviz.figures.heads import MEASURE_TITLES
-from sentviz.figures.maps import component_name, component_slug, head_slug
+from sentviz.figures.maps import component_slug, head_slug, map_title
+from sentviz.figures.panels import FRAMELESS, LEGEND_RIGHT, band, cell_texts, legend_entry, panel_axes, panel_grid
 from sentviz.figures.scatter import SYMBOLS
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_text, token_label
 from sentviz.runs.trace import Trace
 
-READABLE = 24  # tokens that have their names beside a small map
+READABLE = 24  # tokens up to which a small map shows their names
 ACROSS = 4  # panels side by side
-WRITTEN = 6  # classes whose cells have room for numbers
+WRITTEN = 6  # classes up to which cells have room for numbers
 
 
 def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
-    """The answer to one sentence after each epoch, a line a class.
+    """Draw the prediction for one sentence after each epoch, one line per class.
 
     Args:
         epochs: E numbers. labels: names of the K classes. probabilities: (E, K).
     Frame:
         epoch, label, probability.
     Raises:
-        InputError: shapes that do not fit.
+        InputError: the shapes do not fit.
     """
     shares = np.asarray(probabilities, dtype=float)
     if shares.shape != (len(epochs), len(labels)) or not shares.size:
@@ -56,13 +56,15 @@ def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: n
     plot.update_xaxes(tickvals=list(epochs), title_text="epoch", title_standoff=6, automargin=False)
     plot.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", automargin=False)
     frame = pd.DataFrame({"epoch": np.repeat(epochs, len(labels)), "label": list(labels) * len(epochs), "probability": shares.ravel()})
-    return Figure(file_safe("epochs", "answer"), plot, frame, "Probabilities of the classes with the weights after each epoch.")
+    return Figure(
+        file_safe("epochs", "answer"), plot, frame, "Probability of each class for this sentence, with the weights after each epoch."
+    )
 
 
 def epoch_maps(
     traces: Mapping[int, Trace], layer: int = 0, head: int | str = "mean", component: int | str = "effective", *, theme: Theme = "light"
 ) -> Figure:
-    """One map of one sentence after each epoch, on one scale of colours.
+    """Draw one map of one sentence after each epoch, on one colour scale.
 
     Args:
         traces: epoch -> trace of the same sentence, with maps.
@@ -70,18 +72,18 @@ def epoch_maps(
     Frame:
         epoch, query, query_token, key, key_token, attention.
     Raises:
-        InputError: no epoch. KeyError: a trace does not hold that map.
+        InputError: there is no epoch. KeyError: a trace does not have that map.
     """
     if not traces:
         raise InputError("There is no epoch whose map could be drawn.")
     maps = {epoch: trace.map(layer, head, component).astype(float) for epoch, trace in traces.items()}
     first, colours = next(iter(traces.values())), palette(theme)
-    peak, signed = max(float(np.abs(one).max()) for one in maps.values()) or 1.0, any(one.min() < 0 for one in maps.values())
+    peak, signed = max(float(np.abs(values).max()) for values in maps.values()) or 1.0, any(values.min() < 0 for values in maps.values())
     stops, n = colours.signed if signed else colours.sequential, len(first.tokens)
     named = n <= READABLE
-    plot, places, across = _panels([f"epoch {epoch}" for epoch in maps], gap=0.03)
+    plot, places, across = _epoch_grid([f"epoch {epoch}" for epoch in maps], 0.03, theme)
     names = [as_text(token, 12) for token in first.tokens]
-    long = [f"“{as_text(token, 40)}” ({i + 1})" for i, token in enumerate(first.tokens)]
+    long = [token_label(token, i, 40) for i, token in enumerate(first.tokens)]
     for (epoch, values), place in zip(maps.items(), places, strict=True):
         plot.add_heatmap(
             z=values,
@@ -100,13 +102,12 @@ def epoch_maps(
         )
         plot.update_xaxes(showticklabels=False, **place)
     rows = places[-1]["row"]
-    scale = [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)]
+    scale = colour_scale(stops)
     bar = {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 11}, "len": 0.7}
     plot.update_layout(
         base_layout(
             theme,
-            title=f"{'Effective attention' if component == 'effective' else component_name(component)} · layer {layer + 1} · "
-            + (f"{head} of heads" if isinstance(head, str) else f"head {head + 1}"),
+            title=map_title(component, layer, head),
             width=230 * across + (170 if named else 100),
             height=230 * rows + 96,
             margin=(96 if named else 24, 76, 76, 20),
@@ -115,7 +116,6 @@ def epoch_maps(
     )
     plot.update_xaxes(showgrid=False, ticks="", automargin=False)
     plot.update_yaxes(showgrid=False, ticks="", automargin=False)
-    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
     query, key = np.indices((n, n)).reshape(2, -1)
     words = np.array(first.tokens, dtype=object)
     frame = pd.concat(
@@ -136,22 +136,23 @@ def epoch_maps(
     )
     caption = sentence(
         [
-            f"Run {first.run}: layer {layer + 1} with the weights after each epoch; rows are queries, one scale of colours for all.",
-            "Orange is negative." if signed else "",
+            f"Run {first.run}: layer {layer + 1} with the weights after each epoch, on one colour scale.",
+            "Each row is a token; its cells show which tokens it reads.",
+            "Purple is negative." if signed else "",
         ]
     )
     return Figure(file_safe("epochs", "maps", f"layer{layer + 1}", head_slug(head), component_slug(component)), plot, frame, caption)
 
 
 def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequence[str], *, theme: Theme = "light") -> Figure:
-    """The confusion matrix of the same rows after each epoch; colours are shares of a label's rows.
+    """Draw the confusion matrix of the same rows after each epoch; colours are shares of a label's rows.
 
     Args:
         epochs: E numbers. counts: (E, K, K), rows = label, columns = prediction. classes: K names.
     Frame:
         epoch, label, predicted (names), count, share.
     Raises:
-        InputError: counts that do not fit.
+        InputError: the counts do not fit.
     """
     table, k = np.asarray(counts, dtype=np.int64), len(classes)
     if table.shape != (len(epochs), k, k) or not table.sum():
@@ -160,12 +161,13 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
         shares = table / table.sum(axis=2, keepdims=True)
     right = np.trace(table, axis1=1, axis2=2) / table.sum(axis=(1, 2))
     colours = palette(theme)
-    plot, places, across = _panels([f"epoch {epoch} · {part:.1%} right" for epoch, part in zip(epochs, right, strict=True)], gap=0.06)
+    plot, places, across = _epoch_grid(
+        [f"epoch {epoch} · {part:.1%} right" for epoch, part in zip(epochs, right, strict=True)], 0.06, theme
+    )
     names = [as_text(name, 12) for name in classes]
     signed = np.where(np.eye(k, dtype=bool), shares, -shares)
     notes: list[dict[str, Any]] = []
     for e, place in enumerate(places):
-        at = {"xref": f"x{e + 1 if e else ''}", "yref": f"y{e + 1 if e else ''}"}
         plot.add_heatmap(
             z=signed[e],
             coloraxis="coloraxis",
@@ -176,10 +178,9 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
             hovertemplate="%{customdata}<extra></extra>",
             **place,
         )
-        for (i, j), fill in zip(np.ndindex(k, k), blend(colours.judged, (np.nan_to_num(signed[e]).ravel() + 1) / 2), strict=True):
-            if k <= WRITTEN:
-                font = {"size": 13 if k < 4 else 10, "color": ink_on(fill)}
-                notes.append({"x": j, "y": i, "text": f"{table[e, i, j]:,}", "font": font, **at})
+        if k <= WRITTEN:
+            fills = blend(colours.judged, (np.nan_to_num(signed[e]).ravel() + 1) / 2)
+            notes += cell_texts([[f"{n:,}" for n in row] for row in table[e]], fills, 13 if k < 4 else 10, **panel_axes(e))
         plot.update_yaxes(
             autorange="reversed",
             tickvals=list(range(k)),
@@ -190,7 +191,7 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
             **place,
         )
         plot.update_xaxes(tickvals=list(range(k)), ticktext=names, showticklabels=place["row"] == places[-1]["row"], **place)
-    scale = [[i / (len(colours.judged) - 1), stop] for i, stop in enumerate(colours.judged)]
+    scale = colour_scale(colours.judged)
     plot.update_layout(
         base_layout(
             theme,
@@ -204,19 +205,19 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
     plot.update_xaxes(showgrid=False, ticks="", automargin=False)
     plot.update_yaxes(showgrid=False, ticks="", automargin=False)
     annotate(plot, notes)
-    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
-    of, label, said = np.indices(table.shape).reshape(3, -1)
+    of, label, predicted = np.indices(table.shape).reshape(3, -1)
     frame = pd.DataFrame(
         {
             "epoch": np.asarray(epochs)[of],
             "label": [classes[i] for i in label],
-            "predicted": [classes[i] for i in said],
+            "predicted": [classes[i] for i in predicted],
             "count": table.ravel(),
             "share": shares.ravel(),
         }
     )
     caption = (
-        f"Counts of {table[0].sum():,} rows, labels down and predictions across; teal is right, magenta mistaken, by share of the label."
+        f"Counts of {table[0].sum():,} rows, labels down and predictions across."
+        " Teal is right, magenta is wrong; the larger the share of the label, the stronger the colour."
     )
     return Figure(file_safe("epochs", "confusion"), plot, frame, caption)
 
@@ -231,20 +232,21 @@ def epoch_points(
     about: str = "",
     theme: Theme = "light",
 ) -> Figure:
-    """The vectors of the same rows after each epoch as points, on the same axes; classes by colour and symbol, wrong ones ringed.
+    """Draw the vectors of the same rows after each epoch as points, on the same axes; classes by colour and symbol, mistakes with an
+    outline.
 
     Args:
-        places: (E, m, 2). labels: (m,) class. right: (E, m). about: how the picture was made, for the caption.
+        places: (E, m, 2) coordinates. labels: (m,) class. right: (E, m) bool. about: method of projection, for the caption.
     Frame:
         epoch, row, label, right, x, y.
     Raises:
-        InputError: shapes that do not fit.
+        InputError: the shapes do not fit.
     """
     at, of, good = np.asarray(places, dtype=float), np.asarray(labels, dtype=np.int64), np.asarray(right, dtype=bool)
     if at.shape != (len(epochs), len(of), 2) or good.shape != at.shape[:2] or not at.size:
         raise InputError("Points by epoch need a place and an answer for each row and epoch.")
     colours, fills = palette(theme), class_colours(classes, theme)
-    plot, panels, across = _panels([f"epoch {epoch}" for epoch in epochs], gap=0.03)
+    plot, panels, across = _epoch_grid([f"epoch {epoch}" for epoch in epochs], 0.03, theme)
     low, high = at.min(axis=(0, 1)), at.max(axis=(0, 1))
     middle, half = (low + high) / 2, 0.54 * float((high - low).max()) or 1.0
     for e, place in enumerate(panels):
@@ -271,7 +273,7 @@ def epoch_points(
         plot.update_yaxes(range=[middle[1] - half, middle[1] + half], scaleanchor=anchor, **place)
     for k, name in enumerate(classes):
         sign = {"size": 8, "color": fills[k], "symbol": SYMBOLS[k % len(SYMBOLS)]}
-        plot.add_scatter(x=[None], y=[None], mode="markers", name=as_text(name, 16), marker=sign)
+        legend_entry(plot, as_text(name, 16), "markers", marker=sign)
     plot.update_layout(
         base_layout(
             theme,
@@ -279,13 +281,11 @@ def epoch_points(
             width=230 * across + 140,
             height=230 * panels[-1]["row"] + 84,
             margin=(16, 64, 124, 16),
-            legend={"x": 1, "xanchor": "left", "y": 1, "yanchor": "top", "itemsizing": "constant"},
+            legend=LEGEND_RIGHT | {"itemsizing": "constant"},
         )
     )
-    frameless: dict[str, Any] = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True, "automargin": False}
-    plot.update_xaxes(**frameless)
-    plot.update_yaxes(**frameless)
-    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
+    plot.update_xaxes(**FRAMELESS)
+    plot.update_yaxes(**FRAMELESS)
     at_epoch, row = np.indices(good.shape).reshape(2, -1)
     frame = pd.DataFrame(
         {
@@ -297,20 +297,25 @@ def epoch_points(
             "y": at[..., 1].ravel(),
         }
     )
-    caption = sentence([f"What the classifier reads of {len(of):,} rows; an outline marks rows that are wrong after that epoch.", about])
+    caption = sentence(
+        [
+            f"The vectors that the classifier reads, of {len(of):,} rows. An outline marks wrong predictions after that epoch.",
+            about,
+        ]
+    )
     printed = frame.groupby(["epoch", "label"], sort=False).agg(rows=("row", "size"), right=("right", "sum")).reset_index()
     return Figure(file_safe("epochs", "points"), plot, frame, caption, printed=printed)
 
 
 def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme = "light") -> Figure:
-    """One measure of the heads over the epochs, mean over heads, a line a layer with its band.
+    """Draw one measure over the epochs, mean over heads, one line per layer with its band.
 
     Args:
         frame: epoch, layer, head (-1 = mean over heads), measure, value, low, high, n.
     Frame:
-        the rows drawn, layer counted from 0.
+        The drawn rows, layer counted from 0.
     Raises:
-        InputError: the measure is not there.
+        InputError: the measure was not measured.
     """
     part = frame[(frame["measure"] == measure) & (frame["head"] < 0)].reset_index(drop=True)
     if part.empty:
@@ -319,17 +324,8 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
     plot = go.Figure(layout=base_layout(theme, title=MEASURE_TITLES.get(measure, measure), width=560, height=320, margin=(56, 52, 110, 52)))
     for layer in sorted(part["layer"].unique().tolist()):
         rows = part[part["layer"] == layer]
-        colour, x = colours.lines[layer % len(colours.lines)], rows["epoch"]
-        plot.add_scatter(
-            x=[*x, *x[::-1]],
-            y=[*rows["high"], *rows["low"][::-1]],
-            fill="toself",
-            fillcolor=colour,
-            opacity=0.18,
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        colour, x = colours.line(layer), rows["epoch"]
+        band(plot, x, rows["low"], rows["high"], colour, 0.18)
         plot.add_scatter(
             x=x,
             y=rows["value"],
@@ -346,9 +342,7 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
     return Figure(file_safe("epochs", "heads", measure), plot, part, caption)
 
 
-def _panels(titles: Sequence[str], gap: float) -> tuple[go.Figure, list[dict[str, int]], int]:
-    """A grid with a panel a title, rows alike, the place of each, and how many stand side by side."""
-    down = -(-len(titles) // ACROSS)
-    across = -(-len(titles) // down)
-    plot = make_subplots(rows=down, cols=across, subplot_titles=list(titles), horizontal_spacing=gap, vertical_spacing=0.24 / down)
-    return plot, [{"row": i // across + 1, "col": i % across + 1} for i in range(len(titles))], across
+def _epoch_grid(titles: Sequence[str], apart: float, theme: Theme) -> tuple[go.Figure, list[dict[str, int]], int]:
+    """Return a grid with a panel for each title in rows of about the same length, the place of each, and the number of columns."""
+    across = -(-len(titles) // -(-len(titles) // ACROSS))
+    return *panel_grid(titles, across, theme, apart=apart, below=0.24, size=12), across

@@ -1,4 +1,4 @@
-"""What every figure is, and how it looks: one look for light and one for dark pages."""
+"""The type of every figure, and the layout that all figures start from, for light and for dark pages."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -23,51 +21,50 @@ _MINUS = "−"
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture with its numbers and its words.
+    """A plot with its numbers and its caption.
 
-    ``name`` is a safe file name without suffix; ``frame`` holds every number drawn, one observation a row, with the
-    user's strings as they are and indices counted from 0; ``caption`` is plain text, to be shown below as no markup.
-    ``at_width`` draws the same figure for ``width=`` pixels, where its lines or columns of words have to be laid out anew. ``printed`` is
-    what a paper prints of the frame, where that is not its rows. ``from_zero`` names columns of places whose 0 is one of its own, as the
-    embedding before the first layer: files count the others from 1.
+    ``name`` is a safe file name without suffix. ``frame`` has every drawn number, one observation per row, with unchanged strings of users
+    and indices counted from 0. ``caption`` is plain text. ``at_width`` draws the same figure for ``width=`` pixels, if its layout depends
+    on the width. ``printed`` is a shorter table for print. ``from_zero`` names columns in which 0 has a meaning, for
+    example the embedding before the first layer; in files, all other indices count from 1.
     """
 
     name: str
     plot: go.Figure
     frame: pd.DataFrame
     caption: str
-    source: str = ""  # run, seed, n, digest; exports end with it, pages show it once
+    source: str = ""  # run, seed, n and digest in one sentence, the end of an exported caption
     at_width: Callable[..., Figure] | None = None
-    runs: tuple[Source, ...] = ()  # what the source says, one by one
-    call: Call | None = None  # how it is drawn again, by its name
-    view: str = ""  # the page that showed it, as a link without host
+    runs: tuple[Source, ...] = ()  # the runs of `source`
+    call: Call | None = None  # the call that draws the figure again
+    view: str = ""  # link to the page that showed the figure, without host
     printed: pd.DataFrame | None = None
     from_zero: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):
-            raise ValueError(f"{self.name!r} is no safe file name; build it with file_safe")
+            raise ValueError(f"{self.name!r} is not a safe file name; build it with file_safe")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """How a notebook shows it."""
+        """Return the figure in the forms that a notebook can show."""
         bundle: dict[str, Any] = late("figure in a notebook")(self)
         return bundle
 
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")  # one per series, beside its colour
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")  # one per series, in addition to its colour
 
 
 def base_layout(
     theme: Theme, *, width: int, height: int, margin: tuple[int, int, int, int], title: str = "", **more: Any
 ) -> dict[str, Any]:
-    """The layout every figure starts from, for Plotly to check once, when it takes it over.
+    """Return the layout that every figure starts from; Plotly checks it once, when the figure is built.
 
     Args:
-        theme: the page it stands on; exports are drawn in ``"light"``.
+        theme: that of the page; exports are drawn in ``"light"``.
         width, height: natural size in pixels; pages may stretch the width.
-        margin: left, top, right, bottom in pixels. They hold all labels: exports put the caption right below.
+        margin: left, top, right, bottom in pixels. All labels must fit in them, because exports add the caption directly below.
         title: a Plotly label (escape the user's strings with ``as_text``).
-        more: anything else of ``go.Layout``; ``title_pad_t`` and its like change what is set here.
+        more: further settings of ``go.Layout``; names such as ``title_pad_t`` change single settings of this layout.
     """
     colours = palette(theme)
     axis = {
@@ -75,7 +72,7 @@ def base_layout(
         "gridcolor": colours.grid,
         "linecolor": colours.grid,
         "zeroline": False,
-        "ticks": "",  # Plotly's own are marks below a heatmap and none below bars, which vectors draw instead
+        "ticks": "",  # Plotly's default draws marks below heatmaps but not below bars
         "tickfont": {"size": 12, "color": colours.ink},
         "title": {"font": {"size": 12, "color": colours.muted}, "standoff": 6},
     }
@@ -85,13 +82,13 @@ def base_layout(
             "plot_bgcolor": colours.paper,
             "font": {"family": _SANS, "size": 13, "color": colours.ink},
             "colorway": colours.lines,
-            "xaxis": axis | {"ticklabelstandoff": 3},  # off the lowest number of the other axis
+            "xaxis": axis | {"ticklabelstandoff": 3},  # keeps the labels away from the lowest number of the other axis
             "yaxis": axis,
             "hoverlabel": {"bgcolor": colours.neutral, "bordercolor": colours.grid, "font": {"color": colours.ink}},
             "legend": {"bgcolor": "rgba(0,0,0,0)", "font": {"size": 12}},
             "annotationdefaults": {"showarrow": False},
         },
-        "data": {"scatter": [{"cliponaxis": False}]},  # a point at the end of an axis is a whole one; one beyond it is hidden
+        "data": {"scatter": [{"cliponaxis": False}]},  # points at the end of an axis are drawn completely
     }
     left, top, right, bottom = margin
     heading = {"text": title, "x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top"}
@@ -112,34 +109,28 @@ def base_layout(
     return base
 
 
-def interval_bars(values: npt.NDArray[np.float64], colour: str) -> dict[str, Any]:
-    """Plotly's error bars for rows of (value, low, high), (n, 3)."""
-    above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
-    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour, "thickness": 1.6, "width": 0}
-
-
 def annotate(plot: go.Figure, notes: Iterable[dict[str, Any]]) -> None:
-    """Add annotations all at once: Plotly checks those that are there again with each that is added by itself."""
+    """Add all annotations at once. Plotly would check all earlier annotations again with each one that is added alone."""
     plot.layout.annotations = [*plot.layout.annotations, *notes]
 
 
-def is_panel_title(annotation: go.layout.Annotation) -> bool:
-    """Whether an annotation is the title of a panel, for `update_annotations`."""
-    return bool(annotation.yref == "paper")
-
-
 def number(value: float, digits: int = 2) -> str:
-    """A number for a label, with a true minus sign."""
+    """Write a number for a label, with a true minus sign."""
     text = f"{value:.{digits}f}"
     return _MINUS + text[1:] if text.startswith("-") and float(text) else text.lstrip("-")
 
 
 def file_safe(*parts: object) -> str:
-    """One file name out of words: lower-case ASCII letters, digits and ``._-``; never empty, 100 at most."""
+    """Return a file name made of words: lower-case ASCII letters, digits and ``._-``, 1 to 100 characters."""
     name = re.sub(r"[^a-z0-9._-]+", "-", "-".join(map(str, parts)).lower())
     return name.strip("-._")[:100].strip("-._") or "figure"
 
 
+def run_prefix(run: str) -> str:
+    """Return the beginning of a caption, "Run NAME: "; empty without a name."""
+    return f"Run {run}: " if run else ""
+
+
 def sentence(parts: Iterable[str]) -> str:
-    """The non-empty parts, joined to one caption."""
+    """Join the non-empty parts to one caption."""
     return " ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Fonts that travel inside an SVG, cut down to the letters that it uses, with outlines that a PDF can hold as text."""
+"""Fonts inside an SVG: reduced to the letters that it uses, with outlines that a PDF can store as text."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _FAMILY = re.compile(r"font-family:\s*([^;\"]+)")
 _BOLD = re.compile(r"font-weight:\s*(?:bold|[6-9]00)")
 _NAME = "sentviz-embedded"
-_ERROR = 0.001  # of the height of a letter: how far a curve of second degree may leave one of third
+_ERROR = 0.001  # largest distance between a quadratic outline and the cubic one, as a share of the letter's height
 _MOST = 6  # fonts for one list of families; a picture rarely has more than three scripts
 
 
 @dataclass(frozen=True)
 class Font:
-    """A font in a file, or in a collection of several, and the letters that it brings."""
+    """A font in a file, or in a collection of several fonts, and the letters that it has."""
 
     path: Path
     number: int
@@ -33,9 +33,9 @@ class Font:
 
 
 def font_file(families: str, letters: Iterable[str], *, bold: bool = False) -> Font | None:
-    """The font that this machine uses for a CSS list of families, with those of the letters that it has.
+    """Find the installed font for a CSS list of families, and those of the letters that it has.
 
-    Where the families' own font has none of them, the one that stands in for it with the first letter; None where there is none.
+    If the families' own font has none of the letters, its substitute for the first letter is returned; None if there is no font.
     """
     wanted = sorted(set(letters))
     program = shutil.which("fc-match")
@@ -44,12 +44,12 @@ def font_file(families: str, letters: Iterable[str], *, bold: bool = False) -> F
     names = ",".join(part.strip().strip("'\"") for part in families.split(",")) + (":bold" if bold else "")
     for pattern in (names, f"{names}:charset={ord(wanted[0]):x}"):
         try:
-            found = subprocess.run(
+            output = subprocess.run(
                 [program, "-f", "%{file}\n%{index}\n%{charset}", pattern], capture_output=True, text=True, timeout=10, check=True
             ).stdout
         except (OSError, subprocess.SubprocessError):
             return None
-        file, index, ranges = [*found.split("\n", 2), "", ""][:3]
+        file, index, ranges = [*output.split("\n", 2), "", ""][:3]
         has = [tuple(int(end, 16) for end in (part.split("-") * 2)[:2]) for part in ranges.split()]
         brought = frozenset(letter for letter in wanted if any(low <= ord(letter) <= high for low, high in has))
         if brought and Path(file).suffix.lower() in (".ttf", ".otf", ".ttc", ".otc"):
@@ -58,20 +58,20 @@ def font_file(families: str, letters: Iterable[str], *, bold: bool = False) -> F
 
 
 def fonts_for(families: str, letters: Iterable[str], *, bold: bool = False) -> list[Font]:
-    """The fonts that together have the letters, the families' own first; letters that no font has are left out."""
-    missing, found = {letter for letter in letters if letter.isprintable() and not letter.isspace()}, list[Font]()
+    """Find fonts that together have the letters, the families' own font first; letters that no font has are left out."""
+    missing, fonts = {letter for letter in letters if letter.isprintable() and not letter.isspace()}, list[Font]()
     for _ in range(2 * _MOST):
         font = font_file(families, missing, bold=bold)
         if font is not None:
-            found.append(font)
+            fonts.append(font)
         missing -= font.letters if font is not None else {min(missing, default="")}
-        if not missing or len(found) == _MOST:
+        if not missing or len(fonts) == _MOST:
             break
-    return found
+    return fonts
 
 
 def embed_fonts(svg: bytes) -> bytes:
-    """The SVG with its fonts inside it, as far as the machine has files for them; other letters are left to the reader's fonts."""
+    """Embed the fonts of an SVG in it, if their files are installed; for other letters the reader's fonts are used."""
     text = svg.decode("utf-8")
     letters = set("".join(ElementTree.fromstring(svg).itertext()))
     weights = (False, True) if _BOLD.search(text) else (False,)
@@ -93,7 +93,7 @@ def embed_fonts(svg: bytes) -> bytes:
 
 
 def _subset(font: Font) -> bytes:
-    """The file with the font's letters and blanks only, as TrueType of one weight.
+    """Return the font's file with the given letters and blanks only, as TrueType of one weight.
 
     Browsers write other outlines into a PDF as pictures of letters (Type 3), which many programs neither search nor print well.
     """
@@ -113,13 +113,13 @@ def _subset(font: Font) -> bytes:
             file = instantiateVariableFont(file, {axis.axisTag: axis.defaultValue for axis in file["fvar"].axes})
         if "glyf" not in file and ("CFF " in file or "CFF2" in file):
             _as_truetype(file)
-        made = io.BytesIO()
-        file.save(made)
-        return made.getvalue()
+        output = io.BytesIO()
+        file.save(output)
+        return output.getvalue()
 
 
 def _as_truetype(font: TTFont) -> None:
-    """Curves of third degree become those of second, in place."""
+    """Replace cubic outlines by quadratic ones, in place."""
     from fontTools.pens.cu2quPen import Cu2QuPen
     from fontTools.pens.ttGlyphPen import TTGlyphPen
     from fontTools.ttLib import newTable

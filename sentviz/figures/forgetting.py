@@ -1,4 +1,4 @@
-"""Which rows were learned, forgotten and learned again."""
+"""Rows that a model learned, forgot and learned again."""
 
 from __future__ import annotations
 
@@ -26,48 +26,51 @@ def forgetting(
     about: str = "",
     theme: Theme = "light",
 ) -> Figure:
-    """A row a text, a column an epoch: teal where the answer was right. Those forgotten most often stand first.
+    """Draw one row per text and one column per epoch: teal if the prediction was right. Texts that were forgotten most often come first.
 
     Args:
-        epochs: E numbers. ids: N of them. right: (E, N). kinds: what became of each row. forgotten: (N,) how often it was.
-        most: rows drawn. about: what the caption adds.
+        epochs: E numbers. ids: N row ids. right: (E, N) bool. kinds: course of each row, for example "forgotten", (N,).
+        forgotten: number of times that each row was forgotten, (N,) int.
+        most: largest number of rows to draw. about: sentence for the caption.
     Frame:
-        id, kind, forgotten, epoch, right: every row, drawn or not.
+        id, kind, forgotten, epoch, right: all rows, also those that are not drawn.
     Raises:
-        InputError: shapes that do not fit, or no row to draw.
+        InputError: the shapes do not fit, or there is no row to draw.
     """
     table, often = np.asarray(right, dtype=bool), np.asarray(forgotten, dtype=np.int64)
     if table.shape != (len(epochs), len(ids)) or len(kinds) != len(ids) or often.shape != (len(ids),) or most < 1 or not table.size:
-        raise InputError("Forgetting needs an answer for each row and epoch, and at least one row to draw.")
+        raise InputError("Forgetting needs a prediction for each row and epoch, and at least one row to draw.")
     order = np.lexsort((table.sum(axis=0), -often))
     changed = [i for i in order if 0 < table[:, i].sum() < len(epochs)]
-    shown, colours = (changed or list(order))[:most], palette(theme)
+    drawn, colours = (changed or list(order))[:most], palette(theme)
     plot = go.Figure(
         go.Heatmap(
-            z=table[:, shown].T.astype(float),
+            z=table[:, drawn].T.astype(float),
             colorscale=[[0, colours.judged[2]], [1, colours.judged[-3]]],
             zmin=0,
             zmax=1,
             showscale=False,
             xgap=2,
             ygap=1,
-            customdata=[[f"{as_text(ids[i], 40)}, {kinds[i]}: {'right' if one else 'wrong'}" for one in table[:, i]] for i in shown],
+            customdata=[
+                [f"{as_text(ids[i], 40)}, {kinds[i]}: {'right' if is_right else 'wrong'}" for is_right in table[:, i]] for i in drawn
+            ],
             hovertemplate="%{customdata} after epoch %{x}<extra></extra>",
             x=[str(epoch) for epoch in epochs],
-            y=list(range(len(shown))),
+            y=list(range(len(drawn))),
         ),
         layout=base_layout(
             theme,
             title="Learned, forgotten and learned again",
             width=max(420, 200 + 64 * len(epochs)),
-            height=110 + 17 * len(shown),
+            height=110 + 17 * len(drawn),
             margin=(120, 84, 24, 16),
         ),
     )
     plot.update_xaxes(type="category", side="top", title_text="epoch", title_standoff=6, showgrid=False, automargin=False)
     plot.update_yaxes(
-        tickvals=list(range(len(shown))),
-        ticktext=[as_text(ids[i], 16) for i in shown],
+        tickvals=list(range(len(drawn))),
+        ticktext=[as_text(ids[i], 16) for i in drawn],
         tickfont_size=10,
         autorange="reversed",
         showgrid=False,
@@ -86,9 +89,10 @@ def forgetting(
     tally = ", ".join(f"{kind} {list(kinds).count(kind):,}" for kind in dict.fromkeys(sorted(kinds)))
     caption = sentence(
         [
-            f"Of {len(ids):,} rows: {tally}. {len(shown)} of the {len(changed):,} that changed are drawn; teal is right, magenta wrong."
+            f"Of {len(ids):,} rows: {tally}. Drawn are {len(drawn)} of the {len(changed):,} rows whose prediction changed between right and"
+            " wrong; teal is right, magenta is wrong."
             if changed
-            else f"Of {len(ids):,} rows none changed between these epochs.",
+            else f"Of {len(ids):,} rows, none changed between right and wrong.",
             about,
         ]
     )

@@ -1,4 +1,4 @@
-"""Gains over a baseline: measured with intervals, printed ones beside them."""
+"""Gains over a baseline: measured gains with intervals, and reported ones next to them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number, sentence
+from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.panels import legend_below, reported_marker, row_axis, with_interval
 from sentviz.figures.text import as_text
 
 _KINDS = {"one seed": ("circle", 0), "over seeds": ("square", 2)}  # symbol, line colour
-_LINE = 44
+_LINE = 44  # pixels of a row
 
 
 def gain_dots(
@@ -27,26 +28,28 @@ def gain_dots(
     each: str = "a pretrained encoder each",
     theme: Theme = "light",
 ) -> Figure:
-    """A row per comparison in percentage points: filled marks with 95 % intervals are measured, open diamonds printed, one per encoder.
+    """Draw a row per comparison in percentage points: filled marks with 95 % intervals are measured, open diamonds reported, one per
+    encoder.
 
     Args:
         frame: row, kind ("one seed" or "over seeds"), difference, low, high (shares), n, seeds.
         printed: row, encoder, value (shares).
         order: the rows, from top to bottom.
         title: of the figure.
-        base: what all are compared with. each: what a printed diamond is of; "" = nothing to say.
+        base: name of the baseline. each: the model of a reported diamond, for the legend; "" for none.
     Frame:
         row, kind (or "printed"), encoder, value, low, high, n, seeds, in shares.
     Raises:
-        InputError: nothing measured and nothing printed.
+        InputError: nothing was measured and nothing is reported.
     """
     theirs = pd.DataFrame(columns=["row", "encoder", "value"]) if printed is None else printed
     if frame.empty and theirs.empty:
-        raise InputError("There is nothing printed and nothing measured here.")
+        raise InputError("There is neither a reported nor a measured gain to draw.")
     rows, places = list(order), {row: i for i, row in enumerate(order)}
     colours = palette(theme)
-    size = {"width": 620, "height": 44 + _LINE * len(rows) + 92}
-    plot = go.Figure(layout=base_layout(theme, title=title, margin=(150, 44, 24, 92), legend={"orientation": "h"}, **size))
+    tall = _LINE * len(rows)
+    legend = {"legend": legend_below(-48 / tall), "showlegend": True}
+    plot = go.Figure(layout=base_layout(theme, title=title, width=620, height=tall + 136, margin=(150, 44, 24, 92), **legend))
     plot.add_vline(x=0, line={"color": colours.muted, "width": 1.2})
     measured = set(frame["row"])
     for kind, (symbol, colour) in _KINDS.items():
@@ -55,12 +58,11 @@ def gain_dots(
             continue
         values = 100 * part[["difference", "low", "high"]].to_numpy(float)
         plot.add_scatter(
-            x=values[:, 0],
+            **with_interval("x", values, colours.lines[colour]),
             y=part["row"].map(places),
             mode="markers",
             name="measured, one seed of each" if kind == "one seed" else "measured",
             marker={"size": 10, "symbol": symbol, "color": colours.lines[colour]},
-            error_x=interval_bars(values, colours.lines[colour]),
             customdata=np.column_stack([values[:, 1:], part["n"].to_numpy(float), part["seeds"].to_numpy(float)]),
             hovertemplate="%{x:+.2f} points [%{customdata[0]:+.2f}, %{customdata[1]:+.2f}]<br>n = %{customdata[2]:,.0f},"
             " seeds: %{customdata[3]:.0f}<extra></extra>",
@@ -71,24 +73,24 @@ def gain_dots(
             y=[places[row] - (0.33 if row in measured else 0) for row in theirs["row"]],
             mode="markers",
             name=", ".join(filter(None, ("printed", each))),
-            marker={"size": 9, "symbol": "diamond-open", "color": colours.lines[1], "line": {"width": 1.8}},
+            marker=reported_marker(colours.lines[1], 9, 1.8),
             customdata=[as_text(name, 30) for name in theirs["encoder"]],
             hovertemplate="%{customdata}, printed: %{x:+.2f} points<extra></extra>",
         )
     names = [as_text(row, 30) for row in rows]
-    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.45, -0.62], showgrid=False, automargin=False)
+    plot.update_yaxes(row_axis(names, 0.62, 0.45))
     plot.update_xaxes(title_text=f"percentage points over {base}", title_standoff=4, nticks=8, automargin=False)
-    plot.update_layout(showlegend=True, legend={"x": 0, "y": -48 / (_LINE * len(rows)), "yanchor": "top"})
     ours = frame.rename(columns={"difference": "value"})[["row", "kind", "value", "low", "high", "n", "seeds"]]
     together = pd.concat([part for part in (ours, theirs.assign(kind="printed")) if len(part)], ignore_index=True)
     caption = sentence(
         [
-            f"{title}. Difference of accuracy on the same test rows in percentage points; bars are 95% intervals."
+            f"{title}: difference of accuracy on the same test rows, in percentage points. Filled marks are measured, with 95% intervals;"
+            " open diamonds are reported."
             if len(frame)
             else f"{title}, in percentage points.",
-            "With one seed of each, chance in training is not in the interval." if (frame["kind"] == "one seed").any() else "",
-            f"Printed gains run from {_signed(theirs['value'].min())} to {_signed(theirs['value'].max())}." if len(theirs) else "",
-            f"n = {_span(frame['n'])}." if len(frame) else "No run here.",
+            "With one seed of each model, the intervals do not cover retraining." if (frame["kind"] == "one seed").any() else "",
+            f"Reported gains range from {_signed(theirs['value'].min())} to {_signed(theirs['value'].max())}." if len(theirs) else "",
+            f"n = {_span(frame['n'])}." if len(frame) else "No run is installed.",
         ]
     )
     return Figure(file_safe(title), plot, together, caption)

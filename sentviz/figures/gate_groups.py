@@ -1,4 +1,4 @@
-"""Which words the gates of a model shut, over a whole split: lines over layers, and a cell for each group and layer."""
+"""Mean gates of groups of words over a complete split: lines over layers, and a cell for each group and layer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, run_prefix, sentence
+from sentviz.figures.panels import legend_below, with_interval
 from sentviz.figures.text import as_text, text_columns
 
 KINDS = {"tag": "part of speech", "class": "class of words", "word": "frequent word"}
@@ -33,17 +34,17 @@ TAGS = {
     "VERB": "verbs",
     "X": "other",
 }
-_APART = 0.06  # layers between the marks of two classes
+_APART = 0.06  # distance of the marks of two classes, in layers
 
 
 def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> Figure:
-    """The mean gate of each class of words by layer, a line each with its interval, over the band that shuffling within texts gives.
+    """Draw the mean gate by layer, one line with intervals for each class of words.
 
     Args:
         frame: as `sentviz.analysis.maps.gates.over_split` gives it.
         run: its name, for the file and the caption.
     Frame:
-        The rows drawn.
+        The drawn rows.
     Raises:
         InputError: no class of words was measured.
     """
@@ -65,15 +66,14 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
     for k, name in enumerate(classes):
         part = drawn[drawn["name"] == name].sort_values("layer")
         values = part[["value", "low", "high"]].to_numpy(float)
-        colour, shift = colours.lines[k % len(colours.lines)], (k - (len(classes) - 1) / 2) * _APART
+        colour, shift = colours.line(k), (k - (len(classes) - 1) / 2) * _APART
         plot.add_scatter(
             x=part["layer"] + 1 + shift,
-            y=values[:, 0],
+            **with_interval("y", values, colour),
             mode="lines+markers",
             name=as_text(name),
             line={"color": colour, "width": 1.5},
             marker={"size": 8, "symbol": SYMBOLS[k % len(SYMBOLS)]},
-            error_y=interval_bars(values, colour),
             customdata=part[["layer", "low", "high", "shuffled_low", "shuffled_high", "tokens"]].assign(layer=part["layer"] + 1),
             hovertemplate=f"{as_text(name)}, layer %{{customdata[0]}}<br>%{{y:.3f}} [%{{customdata[1]:.3f}}, %{{customdata[2]:.3f}}]"
             "<br>shuffled %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} tokens<extra></extra>",
@@ -85,7 +85,7 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
             width=640,
             height=420,
             margin=(56, 48, 20, 118),
-            legend={"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"},
+            legend=legend_below(-0.2),
         )
     )
     plot.update_xaxes(
@@ -94,8 +94,9 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
     plot.update_yaxes(range=[0, 1], dtick=0.2, title_text="gate: 0 shut, 1 open", title_standoff=6, automargin=False)
     caption = sentence(
         [
-            f"{_of(run)}mean gate over the tokens of each class, {_texts(frame)}; bars are 95% intervals for other texts.",
-            f"Marks stand side by side so that bars can be seen. Lexicon of positive and negative words: {frame['lexicon'].iloc[0]}.",
+            f"{run_prefix(run)}mean gate over the tokens of each class, {_texts(frame)}; bars are 95% intervals over texts.",
+            "Marks of one layer are moved apart so that their bars stay visible.",
+            f"Lexicon of positive and negative words: {frame['lexicon'].iloc[0]}.",
         ]
     )
     return Figure(file_safe("gate-lines", run), plot, drawn, caption)
@@ -104,7 +105,7 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
 def gate_grid(
     frame: pd.DataFrame, *, kind: Literal["tag", "class", "word"] = "tag", most: int = 24, run: str = "", theme: Theme = "light"
 ) -> Figure:
-    """The mean gate of each group in each layer as cells, the most shut above; intervals under the pointer.
+    """Draw the mean gate of each group in each layer as cells, the group with the lowest gates first; the pointer shows intervals.
 
     Args:
         frame: as `sentviz.analysis.maps.gates.over_split` gives it.
@@ -127,7 +128,7 @@ def gate_grid(
         table = pd.concat([table.head(most // 2), table.tail(most - most // 2)])
     drawn = rows[rows["name"].isin(table.index)].reset_index(drop=True)
     by = drawn.set_index(["name", "layer"])
-    said = [[_said(by.loc[(name, layer)]) for layer in table.columns] for name in table.index]
+    hover = [[_hover(by.loc[(name, layer)]) for layer in table.columns] for name in table.index]
     names = [as_text(f"{TAGS.get(name, '')} {name}".strip() if kind == "tag" else name, 24) for name in table.index]
     half = len(table) < rows["name"].nunique()
     plot = number_cells(
@@ -138,30 +139,28 @@ def gate_grid(
         top=1.0,
         left=24 + 7 * max(map(text_columns, names)),
         row=24,
-        said=said,
+        hover=hover,
         theme=theme,
     )
     caption = sentence(
         [
-            f"{_of(run)}0 = shut, 1 = open, {_texts(frame)}; mean is over layers; rows go by it.",
-            f"The {len(table) // 2} most shut and the {len(table) // 2} most open of {rows['name'].nunique()} frequent words."
+            f"{run_prefix(run)}mean gate of each group, 0 = shut, 1 = open, {_texts(frame)}. The column mean is over layers; rows are"
+            " sorted by it.",
+            f"The {len(table) // 2} words with the lowest and the {len(table) // 2} with the highest gates of {rows['name'].nunique()}"
+            " frequent words."
             if half
             else "",
-            f"Tags by the tagger {frame['tagger'].iloc[0]}." if kind == "tag" else "",
-            "Intervals are in the table and under the pointer.",
+            f"Tags are those of the tagger {frame['tagger'].iloc[0]}." if kind == "tag" else "",
+            "Point at a cell for its interval; the table has all intervals.",
         ]
     )
     return Figure(file_safe("gate-grid", kind, run), plot, drawn, caption)
 
 
-def _said(cell: pd.Series) -> str:
+def _hover(cell: pd.Series) -> str:
     low, high = ("?" if np.isnan(cell[side]) else f"{cell[side]:.3f}" for side in ("low", "high"))
     shuffled = f"shuffled {cell['shuffled_low']:.3f} to {cell['shuffled_high']:.3f}"
     return f"{cell['value']:.3f} [{low}, {high}]<br>{shuffled}<br>{cell['tokens']:,} tokens in {cell['n']:,} texts"
-
-
-def _of(run: str) -> str:
-    return f"Run {run}: " if run else ""
 
 
 def _texts(frame: pd.DataFrame) -> str:

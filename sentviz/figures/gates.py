@@ -1,4 +1,4 @@
-"""The gates of a sentence: layers down, tokens across, a cell for each."""
+"""The gates of a sentence: a row for each layer, a column for each token."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from sentviz.analysis.maps.tokenwise import forced, gates
 from sentviz.figures.colours import Theme, blend, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.maps import Floats
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_text, token_label
 from sentviz.runs.trace import Trace
 
-_ROW, _LABELS, _SHOWN = 20, 84, 120  # pixels, pixels, tokens
+_ROW, _LABELS, _SHOWN = 20, 84, 120  # pixels of a row, pixels of the labels of a line, tokens that are drawn
 _MARKS = {"": "", "open": "○ ", "shut": "● "}
 
 
 def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme = "light") -> Figure:
-    """The gate of each token as a key in every layer, from 0 (shut) to 1 (open); long texts go on in further lines.
+    """Draw the gate of each token as a key in every layer, from 0 (shut) to 1 (open); long texts continue on further lines.
 
     Args:
-        trace: with its layers' terms, of a model with gates.
-        tagger: in words, what gave the tags of the tokens.
-        across: tokens a line at most.
+        trace: trace with its layers' terms, of a model with gates.
+        tagger: sentence for the caption that names the tagger.
+        across: largest number of tokens per line.
     Frame:
-        place (counted from 0), token, tag, forced (open or shut by hand), layer (counted from 0), gate; all tokens, also those not drawn.
+        place (counted from 0), token, tag, forced ("open", "shut" or ""), layer (counted from 0), gate: of all tokens.
     Raises:
-        InputError: the trace holds no gates.
+        InputError: the trace has no gates.
     """
     values, by_hand, colours = gates(trace), forced(trace), palette(theme)
     layers, count = len(values), min(len(trace.tokens), _SHOWN)
     tags = trace.tags or ("",) * len(trace.tokens)
     lines = -(-count // across)
     wide = -(-count // lines)
-    head = _LABELS / _ROW  # rows that the labels of a line take
+    head = _LABELS / _ROW  # height of the labels of a line, in rows
 
     token, layer = np.repeat(np.arange(count), layers), np.tile(np.arange(layers), count)
     top = token // wide * (layers + head)
-    shown = values[:, :count].T.ravel()
-    held = np.array([bool(hand) for hand in by_hand])[token]
+    drawn = values[:, :count].T.ravel()
+    is_forced = np.array([bool(state) for state in by_hand])[token]
     plot = go.Figure(
         go.Bar(
             orientation="h",
@@ -50,9 +50,9 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
             y=top + layer,
             width=0.86,
             marker={
-                "color": blend(colours.sequential, shown),
+                "color": blend(colours.sequential, drawn),
                 "cornerradius": 3,
-                "line": {"color": colours.ink, "width": np.where(held, 1.5, 0.0)},
+                "line": {"color": colours.ink, "width": np.where(is_forced, 1.5, 0.0)},
             },
             unselected={"marker": {"opacity": 1}},
             customdata=[
@@ -100,8 +100,8 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
     plot.update_layout(annotations=[*labels, legend])
     caption = sentence(
         [
-            "The gate multiplies a token's weight before the softmax divides by the sum of all: what all gates of a layer share cancels,"
-            " and only differences between tokens count.",
+            "The gate multiplies a token's weight before the weights are divided by their sum. A factor that all gates of a layer share"
+            " cancels: only differences between tokens have an effect.",
             _by_hand(by_hand),
             tagger if trace.tags else "",
             f"The first {count} of {len(trace.tokens):,} tokens are shown." if count < len(trace.tokens) else "",
@@ -111,13 +111,13 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
 
 
 def _by_hand(states: Sequence[str]) -> str:
-    made = [f"{_MARKS[state].strip()} {states.count(state)} {state}" for state in ("open", "shut") if state in states]
-    return f"By hand: {', '.join(made)}." if made else ""
+    counts = [f"{_MARKS[state].strip()} {states.count(state)} {state}" for state in ("open", "shut") if state in states]
+    return f"Set manually: {', '.join(counts)}." if counts else ""
 
 
 def _hover(token: str, place: int, tag: str, state: str, layer: int, value: float) -> str:
-    said = f"“{as_text(token, 120)}” ({place + 1}){f', {tag}' if tag else ''}"
-    return f"{said}<br>layer {layer + 1}: {value:.3f}{f', {state} by hand' if state else ''}"
+    name = token_label(token, place) + (f", {tag}" if tag else "")
+    return f"{name}<br>layer {layer + 1}: {value:.3f}{f', {state} by hand' if state else ''}"
 
 
 def _frame(trace: Trace, values: Floats, tags: Sequence[str], by_hand: Sequence[str]) -> pd.DataFrame:

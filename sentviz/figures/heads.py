@@ -1,16 +1,16 @@
-"""What heads attend to over many texts: lines over layers, run beside run, and one cell per head."""
+"""Measures of attention heads over many texts: lines over layers for several runs, and one cell per head."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
-from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe
+from sentviz.figures.panels import band, legend_below, panel_grid
 from sentviz.figures.text import as_run
 
 MEASURE_TITLES = {
@@ -33,12 +33,12 @@ def layer_lines(
     sentence: pd.DataFrame | None = None,
     theme: Theme = "light",
 ) -> Figure:
-    """Measures by layer, mean over heads, a line per run with its band.
+    """Draw measures by layer, mean over heads, with a line and a band for each run.
 
     Args:
         frames: name -> layer, head (-1 = mean over heads), measure, value, low, high, n, as `sentviz.analysis.maps.heads` gives it.
-        measures: a panel each, keys of `MEASURE_TITLES`.
-        dashed: names drawn dashed (the baselines); the others are solid.
+        measures: keys of `MEASURE_TITLES`, one panel each.
+        dashed: names with dashed lines (the baselines); all others have solid lines.
         sentence: layer, head, measure, value of one sentence, drawn as rings.
     Frame:
         run, layer (counted from 0), measure, value, low, high, n.
@@ -54,33 +54,16 @@ def layer_lines(
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
     if table.empty:
         raise InputError("None of these runs has these measures; only runs with [CLS] have those about [CLS].")
-    shown = [measure for measure in measures if (table["measure"] == measure).any()]
-    colours, per_row = palette(theme), min(len(shown), 2)
-    n_rows = -(-len(shown) // per_row)
-    plot = make_subplots(
-        rows=n_rows,
-        cols=per_row,
-        subplot_titles=[MEASURE_TITLES[measure] for measure in shown],
-        horizontal_spacing=0.1,
-        vertical_spacing=0.24 / n_rows,
-    )
+    drawn = [measure for measure in measures if (table["measure"] == measure).any()]
+    colours = palette(theme)
+    plot, places = panel_grid([MEASURE_TITLES[measure] for measure in drawn], 2, theme, apart=0.1, below=0.24)
+    down = places[-1]["row"]
     names, layers = list(dict.fromkeys(table["run"])), sorted(table["layer"].unique())
-    for k, measure in enumerate(shown):
-        place = {"row": k // per_row + 1, "col": k % per_row + 1}
+    for k, (measure, place) in enumerate(zip(drawn, places, strict=True)):
         for i, name in enumerate(names):
             part = table[(table["run"] == name) & (table["measure"] == measure)].sort_values("layer")
-            colour, x = colours.lines[i % len(colours.lines)], part["layer"] + 1
-            plot.add_scatter(
-                x=[*x, *x[::-1]],
-                y=[*part["high"], *part["low"][::-1]],
-                fill="toself",
-                fillcolor=colour,
-                opacity=0.18,
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-                **place,
-            )
+            colour, x = colours.line(i), part["layer"] + 1
+            band(plot, x, part["low"], part["high"], colour, 0.18, **place)
             plot.add_scatter(
                 x=x,
                 y=part["value"],
@@ -110,33 +93,32 @@ def layer_lines(
     plot.update_layout(
         base_layout(
             theme,
-            width=420 * per_row + 60,
-            height=250 * n_rows + 90,
+            width=420 * min(len(drawn), 2) + 60,
+            height=250 * down + 90,
             margin=(56, 40, 20, 78),
-            legend={"orientation": "h", "x": 0, "y": -0.22 / n_rows, "yanchor": "top"},
+            legend=legend_below(-0.22 / down),
         )
     )
     plot.update_xaxes(tickvals=[layer + 1 for layer in layers], title_text="layer", title_standoff=4, automargin=False)
     plot.update_yaxes(rangemode="tozero", automargin=False, nticks=6)
-    plot.update_annotations(font={"size": 13, "color": colours.muted})
     counts = sorted({int(table["n"].min()), int(table["n"].max())})
     caption = (
-        f"Means over heads and {' to '.join(f'{n:,}' for n in counts)} texts; bands are 95% intervals of the mean over texts."
+        f"Lines are means over heads and {' to '.join(f'{n:,}' for n in counts)} texts; bands are 95% intervals of the mean over texts."
         + (" Dashed: without a lexicon, solid: with it." if dashed else "")
-        + (" Rings: the sentence in Explore." if sentence is not None else "")
+        + (" Rings: the sentence of the page Explore." if sentence is not None else "")
     )
-    return Figure(file_safe("by-layer", *shown[:2], *names[:2]), plot, table, caption)
+    return Figure(file_safe("by-layer", *drawn[:2], *names[:2]), plot, table, caption)
 
 
 def head_grid(frame: pd.DataFrame, measure: str, *, theme: Theme = "light") -> Figure:
-    """One measure of every head: layers down, heads across.
+    """Draw one measure of every head: layers down, heads across.
 
     Args:
         frame: layer, head (-1 is left out), measure, value, as `sentviz.analysis.maps.heads` gives it.
     Frame:
-        layer, head (counted from 0), measure, value (and what else there is).
+        layer, head (counted from 0), measure, value (and the other columns of `frame`).
     Raises:
-        InputError: the measure is not there.
+        InputError: the run does not have the measure.
     """
     part = frame[(frame["measure"] == measure) & (frame["head"] >= 0)].reset_index(drop=True)
     if part.empty:

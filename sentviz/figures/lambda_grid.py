@@ -1,4 +1,4 @@
-"""Every learned lambda of a data set at a glance."""
+"""All learned lambdas of a data set in one figure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sentviz.errors import InputError
 from sentviz.figures.beside import span
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
-from sentviz.figures.text import as_text
+from sentviz.figures.panels import band, dotted, legend_below, legend_entry, reported_marker
+from sentviz.figures.text import as_text, subscript
 
 DASHES = {2: "solid", 3: "dash", 4: "dot"}
-_NARROW, _SIDES = 120, 96  # pixels that a panel needs at least, and those at both sides of all
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_NARROW, _SIDES = 120, 96  # smallest width of a panel in pixels, and pixels at both sides of the figure
 
 
 def lambda_grid(
@@ -30,29 +30,29 @@ def lambda_grid(
     width: int = 0,
     theme: Theme = "light",
 ) -> Figure:
-    """Layers downwards, constraints across, or the other way round where that is too narrow.
+    """Draw layers downwards and constraints across, or the other way round if the width is too small.
 
     Colour is the component, dash the number of components C.
 
-    Lines are means over seeds, bands their least and largest; an open circle marks the start, a filled one the end.
+    Lines are means over seeds, bands their range; an open circle marks the start, a filled one the end.
 
     Args:
         frame: model, constraint, components, layer, component (counted from 0), step, value, low, high, change, change_low, change_high,
             seeds.
-        title: the data set.
+        title: name of the data set.
         change: draw the change from the start.
         printed: constraint, components, layer, component, value: a paper's final values, as open diamonds at the right; not drawn with
             ``change``, since their starts are unknown.
-        width: of the picture, in pixels; as wide as its panels need unless given.
+        width: pixels of the figure; 0 for the width that the panels need.
     Raises:
-        InputError: no lambda.
+        InputError: there is no lambda.
     """
     if frame.empty:
-        raise InputError("No run of this data set here has a learned lambda.")
+        raise InputError("No installed run of this data set has a learned lambda.")
     colours = palette(theme)
     constraints, layers = list(frame["constraint"].unique()), sorted(frame["layer"].unique())
     components = sorted(frame["component"].unique())
-    colour = {c: colours.lines[i % len(colours.lines)] for i, c in enumerate(components)}
+    colour = {c: colours.line(i) for i, c in enumerate(components)}
     value, low, high = ("change", "change_low", "change_high") if change else ("value", "low", "high")
     marks = None if change or printed is None or printed.empty else printed
     sides = [
@@ -75,11 +75,11 @@ def lambda_grid(
     for row, layer in enumerate(layers):
         for column, constraint in enumerate(constraints):
             place = {"row": column + 1, "col": row + 1} if turned else {"row": row + 1, "col": column + 1}
-            here = frame[(frame["layer"] == layer) & (frame["constraint"] == constraint)]
-            for (total, component), line in here.groupby(["components", "component"], sort=True):
+            cell = frame[(frame["layer"] == layer) & (frame["constraint"] == constraint)]
+            for (total, component), line in cell.groupby(["components", "component"], sort=True):
                 line = line.sort_values("step")
                 if (line["seeds"] > 1).any():
-                    _band(plot, line, low, high, colour[component], place)
+                    band(plot, line["step"], line[low], line[high], colour[component], 0.22, **place)
                 _curve(plot, line, value, colour[component], DASHES.get(int(total), "solid"), colours.paper, place)
             if marks is not None:
                 _diamonds(plot, marks[(marks["layer"] == layer) & (marks["constraint"] == constraint)], last, colour, place)
@@ -94,7 +94,7 @@ def lambda_grid(
             width=width or max(230 * len(constraints) + _SIDES, 520),
             height=tall + 72 + 92,
             margin=(60, 72, _SIDES - 60, 92),
-            legend={"orientation": "h", "x": 0, "y": -52 / tall, "yanchor": "top"},
+            legend=legend_below(-52 / tall),
         )
     )
     plot.update_xaxes(range=[-0.05 * last, 1.27 * last], nticks=4, automargin=False)
@@ -106,16 +106,16 @@ def lambda_grid(
         range=[float(spans.min()) - 0.07 * room, float(spans.max()) + 0.07 * room],
     )
     if change or (frame["low"].min() < 0 < frame["high"].max()):
-        plot.add_hline(y=0, line={"color": colours.muted, "width": 1, "dash": "dot"})
+        plot.add_hline(y=0, line=dotted(colours))
     plot.update_annotations(font={"size": 13, "color": colours.muted})
     seeds = frame.groupby("model")["seeds"].max()
     caption = sentence(
         [
             f"Learned λ of {len(seeds)} configurations over the training steps; open circles are the start, filled ones the end.",
             f"Seeds per configuration: {span(seeds)}" + ("; lines are their means, bands their range." if seeds.max() > 1 else "."),
-            "Drawn is the change from the start, because the start is put in by the initialisation." if change else "",
+            "Values are changes from the start, because the initialisation sets the start." if change else "",
             "Diamonds are the paper's final values." if marks is not None else "",
-            "Of DT, −λ is drawn, which is learned otherwise." if "DT, −λ" in constraints else "",
+            "For DT, −λ is drawn, which DT learns in another form." if "DT, −λ" in constraints else "",
         ]
     )
     name = file_safe("lambda-grid-change" if change else "lambda-grid", title)
@@ -146,31 +146,12 @@ def _curve(plot: go.Figure, line: pd.DataFrame, value: str, colour: str, dash: s
     )
 
 
-def _band(plot: go.Figure, line: pd.DataFrame, low: str, high: str, colour: str, place: dict[str, int]) -> None:
-    steps = line["step"].to_numpy()
-    plot.add_scatter(
-        x=np.concatenate([steps, steps[::-1]]),
-        y=np.concatenate([line[high].to_numpy(float), line[low].to_numpy(float)[::-1]]),
-        fill="toself",
-        mode="none",
-        fillcolor=f"rgba({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))}, 0.22)",
-        hoverinfo="skip",
-        showlegend=False,
-        **place,
-    )
-
-
 def _diamonds(plot: go.Figure, marks: pd.DataFrame, last: int, colour: dict[Any, str], place: dict[str, int]) -> None:
     plot.add_scatter(
         x=last * (1.02 + 0.05 * (marks["components"].to_numpy(float) - 1)),
         y=marks["value"],
         mode="markers",
-        marker={
-            "symbol": "diamond-open",
-            "size": 8,
-            "color": [colour[c] for c in marks["component"]],
-            "line": {"width": 1.6},
-        },
+        marker=reported_marker([colour[c] for c in marks["component"]], 8, 1.6),
         customdata=marks[["components"]].to_numpy(int),
         hovertemplate="printed, C = %{customdata[0]}: %{y:.4f}<extra></extra>",
         showlegend=False,
@@ -180,14 +161,13 @@ def _diamonds(plot: go.Figure, marks: pd.DataFrame, last: int, colour: dict[Any,
 
 def _key(plot: go.Figure, frame: pd.DataFrame, colour: dict[Any, str], muted: str, *, with_marks: bool) -> None:
     for component, shade in colour.items():
-        plot.add_scatter(x=[None], y=[None], mode="lines", name=_lambda(component), line={"color": shade, "width": 3})
+        legend_entry(plot, _lambda(component), line={"color": shade, "width": 3})
     for total in sorted(frame["components"].unique()):
         line = {"color": muted, "width": 2, "dash": DASHES.get(int(total), "solid")}
-        plot.add_scatter(x=[None], y=[None], mode="lines", name=f"C = {total}", line=line)
+        legend_entry(plot, f"C = {total}", line=line)
     if with_marks:
-        marker = {"symbol": "diamond-open", "size": 8, "color": muted, "line": {"width": 1.6}}
-        plot.add_scatter(x=[None], y=[None], mode="markers", name="printed", marker=marker)
+        legend_entry(plot, "printed", "markers", marker=reported_marker(muted, 8, 1.6))
 
 
 def _lambda(component: int) -> str:
-    return f"λ{component + 1}".translate(_SUBSCRIPTS)
+    return f"λ{subscript(component + 1)}"

@@ -1,4 +1,4 @@
-"""The verdict layer by layer, and the heads' habits."""
+"""The prediction layer by layer, and the attention patterns of the heads."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
-from sentviz.figures.ends import name_ends
+from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
+from sentviz.figures.panels import cell_texts, name_ends
 from sentviz.figures.text import as_text
 
 
 def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
-    """Class probabilities when the classifier reads each layer.
+    """Draw the class probabilities that the classifier gives for the states of each layer.
 
     Args:
         labels: names of the K classes.
-        probabilities: (L+1, K), row 0 = the embedding.
+        probabilities: (L + 1, K), row 0 = the embedding.
     Frame:
         layer (0 = embedding), label, probability.
     Raises:
-        InputError: shapes that do not fit.
+        InputError: the shapes do not fit.
     """
     shares = np.asarray(probabilities, dtype=float)
     if shares.ndim != 2 or shares.shape[1] != len(labels):
@@ -54,28 +54,31 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
     plot.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", automargin=False)
     plot.update_layout(showlegend=False)
     frame = pd.DataFrame({"layer": np.repeat(steps, len(labels)), "label": list(labels) * len(steps), "probability": shares.ravel()})
-    caption = "The model's own final norm and classifier applied to every layer's states; only the last was trained to be read so."
+    caption = (
+        "Class probabilities if the model's final norm and classifier read the states of each layer. Only the last layer was trained for"
+        " this."
+    )
     return Figure(file_safe("verdict-by-layer"), plot, frame, caption, from_zero=("layer",))
 
 
 def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
-    """One row a head, one column a habit, each column coloured from its smallest to its largest value.
+    """Draw a row for each head and a column for each pattern; each column is coloured from its smallest to its largest value.
 
     Args:
-        patterns: layer, head (counted from 0) and one column per habit, as `sentviz.analysis.maps.layers.head_patterns` gives it.
+        patterns: layer, head (counted from 0) and one column per pattern, as `sentviz.analysis.maps.layers.head_patterns` gives it.
     Frame:
         layer, head, habit, value.
     Raises:
-        InputError: no heads.
+        InputError: there is no head.
     """
     habits = [name for name in patterns.columns if name not in ("layer", "head")]
     if patterns.empty or not habits:
-        raise InputError("There are no heads to show.")
+        raise InputError("There is no head to draw.")
     colours, values = palette(theme), patterns[habits].to_numpy(float)
     low, high = values.min(axis=0), values.max(axis=0)
     scaled = (values - low) / np.where(high > low, high - low, 1)
     rows = [f"L{layer + 1} H{head + 1}" for layer, head in patterns[["layer", "head"]].to_numpy(int)]
-    scale = [[i / (len(colours.sequential) - 1), stop] for i, stop in enumerate(colours.sequential)]
+    scale = colour_scale(colours.sequential)
     height = 88 + 26 * len(rows)
     plot = go.Figure(
         go.Heatmap(
@@ -93,19 +96,13 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
         ),
         layout=base_layout(theme, title="What each head does here", width=560, height=height, margin=(64, 68, 16, 20)),
     )
-    inks = [ink_on(fill) for fill in blend(colours.sequential, scaled.ravel())]
-    annotate(
-        plot,
-        (
-            {"x": habits[j], "y": rows[i], "text": number(float(values[i, j])), "showarrow": False, "font": {"size": 11, "color": ink}}
-            for (i, j), ink in zip(np.ndindex(*values.shape), inks, strict=True)
-        ),
-    )
+    texts = [[number(value) for value in line] for line in values.tolist()]
+    annotate(plot, cell_texts(texts, blend(colours.sequential, scaled.ravel()), 11))
     plot.update_xaxes(side="top", showgrid=False, automargin=False)
     plot.update_yaxes(autorange="reversed", showgrid=False, automargin=False)
     frame = patterns.melt(id_vars=["layer", "head"], var_name="habit", value_name="value")
     caption = (
-        "Means over the sentence's queries: entropy as a share of its maximum, distance in tokens, the others as shares of the attention."
-        " Colours compare heads within a column."
+        "Means over the tokens of the sentence: entropy as a share of its maximum, distance in tokens, the other columns as shares of the"
+        " attention. Colours compare the heads of one column."
     )
     return Figure(file_safe("head-habits"), plot, frame, caption)

@@ -1,4 +1,4 @@
-"""The language of colours as a picture: each role, and how eyes that lack a kind of cone, and a print in grey, see it."""
+"""The colour language as a figure: each role as it is, for three kinds of colour blindness, and in grey."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sentviz.figures.figure import SYMBOLS, Figure, base_layout
 from sentviz.figures.verdicts import VERDICTS, verdict_colour
 
 _LEFT, _STEP, _ROW = 190, 22, 46  # pixels
-_SLIM, _LINE = 116, 19  # the same where ways of seeing stand below their role
+_SLIM, _LINE = 116, 19  # pixels of the left margin and a line in a narrow figure
 
 
 def _roles(colours: Palette, theme: Theme) -> dict[str, list[tuple[str, str]]]:
-    """Each role with what its colours say."""
+    """Return each role with the meanings and colours that it has."""
     ends = ("very negative", "negative", "neutral", "positive", "very positive")
     return {
         "Classes, stars": list(zip(ends, colours.classes, strict=True)),
@@ -30,10 +30,11 @@ def _roles(colours: Palette, theme: Theme) -> dict[str, list[tuple[str, str]]]:
 
 
 def colour_legend(theme: Theme = "light", *, width: int = 0) -> Figure:
-    """What each colour says: a row a role, a column a way of seeing it; where that is too narrow, ways of seeing stand below their role.
+    """Draw the meaning of each colour: a row for each role, a column for each way of seeing it. In a narrow figure, the ways of seeing are
+    below their role.
 
     Args:
-        width: of the picture, in pixels; as wide as it needs unless given.
+        width: pixels of the figure; 0 for the width that it needs.
     Frame:
         role, says, seen, colour.
     """
@@ -42,7 +43,7 @@ def colour_legend(theme: Theme = "light", *, width: int = 0) -> Figure:
     most = max(map(len, roles.values()))
     wide = most + 1
     natural = _LEFT + 24 + wide * _STEP * len(ways)
-    turned, group = 0 < width < 0.5 * natural, len(ways) + 1.5  # lines of a role
+    turned, group = 0 < width < 0.5 * natural, len(ways) + 1.5  # lines per role
     left, top, bottom = (_SLIM, 12, 12) if turned else (_LEFT, 44, 12)
     height = top + bottom + round(_LINE * group * len(roles) if turned else _ROW * len(roles) + 4)
     margin = (left, top, max(24, (width or natural) - left - 24 * wide if turned else 0), bottom)
@@ -80,8 +81,8 @@ def colour_legend(theme: Theme = "light", *, width: int = 0) -> Figure:
         middles = [w * wide + (most - 1) / 2 for w in range(len(ways))]
         plot.update_xaxes(tickvals=middles, ticktext=list(ways), side="top", range=[-0.8, wide * len(ways) - 1.2], **plain)
     caption = (
-        "Each role of a colour, as it is, as eyes without one kind of cones see it (Machado, Oliveira and Fernandes 2009), and in grey."
-        " Series differ in their symbols or dashes as well, classes in symbols or places, signs and answers in a sign, a word or a length."
+        "The colours of each role: as they are, as eyes without one kind of cones see them (Machado, Oliveira and Fernandes 2009), and in"
+        " grey. Series also differ in symbols or dashes, classes in symbols or positions, signs and answers in a sign, a word or a length."
     )
     frame = pd.DataFrame(rows, columns=["role", "says", "seen", "colour"])
     return Figure("colours", plot, frame, caption, at_width=partial(colour_legend, theme))

@@ -1,4 +1,4 @@
-"""What the views of attention maps share."""
+"""Names, numbers and colour scales for figures of attention maps."""
 
 from __future__ import annotations
 
@@ -8,38 +8,57 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.figures.colours import Palette
+from sentviz.figures.colours import Palette, colour_scale
 from sentviz.figures.figure import number
+from sentviz.figures.text import subscript
 
 Floats = npt.NDArray[np.floating[Any]]
 Indices = npt.NDArray[np.int64]
 
 TITLE_PAD = 22  # Plotly lifts a title by 10 px over a horizontal colour bar
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def digits(most: float) -> int:
-    """Decimals of a map's numbers whose largest is `most`: two, or as many as its first figure needs."""
+    """Return the number of decimals for a map whose largest entry is `most`: two, or more to show its first digit."""
     return max(2, -floor(log10(most))) if most > 0 else 2
 
 
 def component_name(component: int | str) -> str:
-    """``"effective"`` stays; component 0 is A₁."""
-    return component if isinstance(component, str) else f"A{component + 1}".translate(_SUBSCRIPTS)
+    """Return the name of a component: A₁ for 0; "effective" is unchanged."""
+    return component if isinstance(component, str) else f"A{subscript(component + 1)}"
+
+
+def map_name(component: int | str) -> str:
+    """Return the name of a map in a sentence: "effective attention" or A₁."""
+    return "effective attention" if component == "effective" else component_name(component)
+
+
+def map_title(component: int | str, layer: int | None = None, head: int | str = "") -> str:
+    """Return the name of a map in a title, of one layer and head, counted from 0, or of all heads without a layer."""
+    name = map_name(component)
+    name = name[0].upper() + name[1:]
+    return f"{name} · all heads" if layer is None else f"{name} · layer {layer + 1} · {head_name(head)}"
+
+
+def head_name(head: int | str) -> str:
+    """Return the name of a head, counted from 0, or of a mean: "head 1", "mean of heads"."""
+    return f"{head} of heads" if isinstance(head, str) else f"head {head + 1}"
 
 
 def head_slug(head: int | str) -> str:
-    """Part of a file name: ``mean`` or ``head3``."""
+    """Return the head's part of a file name: ``mean`` or ``head3``."""
     return head if isinstance(head, str) else f"head{head + 1}"
 
 
 def component_slug(component: int | str) -> str:
-    """Part of a file name: ``effective`` or ``a1``."""
+    """Return the component's part of a file name: ``effective`` or ``a1``."""
     return component if isinstance(component, str) else f"a{component + 1}"
 
 
 def coloraxis(values: Floats, colours: Palette, above: float) -> dict[str, Any]:
-    """Colours of a map: from 0, or centred at 0 when any entry is negative; its bar stands so far above the plot."""
+    """Return the colour axis of a map: from 0, or symmetric about 0 if any entry is negative. `above` is the distance of the colour bar
+    from the axes, in heights of the axes.
+    """
     finite = values[np.isfinite(values)]
     low, high = min(float(finite.min()), 0.0), max(float(finite.max()), 0.0)
     if low < 0:
@@ -50,7 +69,7 @@ def coloraxis(values: Floats, colours: Palette, above: float) -> dict[str, Any]:
     return {
         "cmin": low,
         "cmax": high,
-        "colorscale": [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)],
+        "colorscale": colour_scale(stops),
         "colorbar": {
             "orientation": "h",
             "len": 170,

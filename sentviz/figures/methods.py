@@ -1,4 +1,4 @@
-"""Explanations of one sentence side by side: a row a method, a column a word."""
+"""Explanations of one sentence side by side: a row for each method, a column for each word."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
+from sentviz.figures.colours import Theme, colour_scale, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
-from sentviz.figures.text import as_text, label_width
+from sentviz.figures.text import as_text, label_width, token_label
 
-_LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: a column where room is short and where it is not, a row, the margin
+_LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: smallest and usual width of a column, height of a row, right margin
 _TOKEN = 14  # columns of a word
 
 
 def method_matrix(
     tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], *, about: str = "", width: int = 900, theme: Theme = "light"
 ) -> Figure:
-    """Every explanation of a sentence; each row has its own scale, from its largest score against to its largest for the answer.
+    """Draw all explanations of a sentence; each row is scaled by its largest absolute score.
 
     Args:
-        tokens: m words, in text order. scores: title of a method -> (m,), NaN where it has none.
-        about: what the caption adds.
-        width: pixels at most; where all words do not fit, those stay that the methods name first.
+        tokens: m words, in text order. scores: title of a method -> (m,), NaN for words without a score.
+        about: sentence for the caption.
+        width: largest width in pixels; if it is too small for all words, those with the largest shares are drawn.
     Frame:
         method, position (counted from 0), token, score, share (of the row's largest, -1..1), drawn.
     Raises:
-        InputError: no method, no word, or scores that do not fit the words.
+        InputError: there is no method or no word, or the scores do not fit the words.
     """
     rows = {title: np.asarray(values, dtype=float) for title, values in scores.items()}
     if not rows or not len(tokens) or any(values.shape != (len(tokens),) for values in rows.values()):
@@ -42,38 +42,41 @@ def method_matrix(
     shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
     room = max(width - left - _RIGHT, 2 * _LEAST)
     most = room // _LEAST
-    kept = np.sort(np.argsort(-np.nan_to_num(np.abs(shares)).mean(axis=0), kind="stable")[:most])
-    names = [as_text(tokens[i], _TOKEN) for i in kept]
+    columns = np.sort(np.argsort(-np.nan_to_num(np.abs(shares)).mean(axis=0), kind="stable")[:most])
+    names = [as_text(tokens[i], _TOKEN) for i in columns]
     top = 52 + round(max(label_width(name, 12) for name in names))
-    words = [f"“{as_text(tokens[i], 60)}” ({i + 1})" for i in kept]
-    told = [
-        [f"{word}, {as_text(title)}: {number(one, 4)}" for word, one in zip(words, row[kept], strict=True)] for title, row in rows.items()
+    words = [token_label(tokens[i], i, 60) for i in columns]
+    hover = [
+        [f"{word}, {as_text(title)}: {number(value, 4)}" for word, value in zip(words, row[columns], strict=True)]
+        for title, row in rows.items()
     ]
     plot = go.Figure(
         go.Heatmap(
-            z=shares[:, kept],
-            x=list(range(len(kept))),
+            z=shares[:, columns],
+            x=list(range(len(columns))),
             y=list(range(len(rows))),
             zmin=-1,
             zmax=1,
-            colorscale=[[i / (len(colours.signed) - 1), stop] for i, stop in enumerate(colours.signed)],
+            colorscale=colour_scale(colours.signed),
             showscale=False,
             xgap=2,
             ygap=2,
             hoverongaps=False,
-            customdata=told,
+            customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
         ),
         layout=base_layout(
             theme,
             title="Every explanation of this sentence",
-            width=left + _RIGHT + min(max(_CELL * len(kept), 240), room),
+            width=left + _RIGHT + min(max(_CELL * len(columns), 240), room),
             height=top + 12 + _ROW * len(rows),
             margin=(left, top, _RIGHT, 12),
         ),
     )
     bare = {"showgrid": False, "automargin": False}
-    plot.update_xaxes(side="top", tickvals=list(range(len(kept))), ticktext=names, tickangle=-90, range=[-0.5, len(kept) - 0.5], **bare)
+    plot.update_xaxes(
+        side="top", tickvals=list(range(len(columns))), ticktext=names, tickangle=-90, range=[-0.5, len(columns) - 0.5], **bare
+    )
     plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=[as_text(title) for title in rows], range=[len(rows) - 0.5, -0.5], **bare)
     plot.update_yaxes(ticklabelstandoff=4)
     frame = pd.DataFrame(
@@ -83,13 +86,14 @@ def method_matrix(
             "token": list(tokens) * len(rows),
             "score": values.ravel(),
             "share": shares.ravel(),
-            "drawn": np.tile(np.isin(np.arange(len(tokens)), kept), len(rows)),
+            "drawn": np.tile(np.isin(np.arange(len(tokens)), columns), len(rows)),
         }
     )
     caption = sentence(
         [
-            f"{len(rows)} explanations of one answer: green for it, purple against it or below an even share; a scale for each row.",
-            f"{len(kept)} of {len(tokens)} words are drawn, those named most." if len(kept) < len(tokens) else "",
+            f"{len(rows)} explanations of one prediction: green words support it, purple words oppose it or get less than an even share."
+            " Each row has its own scale.",
+            f"{len(columns)} of {len(tokens)} words are drawn, those with the largest scores." if len(columns) < len(tokens) else "",
             about,
         ]
     )

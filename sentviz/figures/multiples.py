@@ -1,4 +1,4 @@
-"""All attention maps of a trace at a glance."""
+"""All attention maps of a trace in one figure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
-from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug
-from sentviz.figures.text import as_text
+from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug, map_title
+from sentviz.figures.text import token_label
 from sentviz.runs.trace import Trace
 
-_BLOCKS = 64  # cells a side of one panel
+_BLOCKS = 64  # largest number of cells along a side of a panel
 
 
 def small_multiples(
@@ -27,23 +27,23 @@ def small_multiples(
     *,
     theme: Theme = "light",
 ) -> Figure:
-    """All heads at a glance: layers downwards, heads across, one colour scale; hover names head and tokens.
+    """Draw the maps of all heads: layers downwards, heads across, one colour scale; the pointer shows head and tokens.
 
-    Above 64 tokens a cell stands for a block: the attention its keys receive together from the mean of its queries,
-    so that rows keep their sums.
+    Above 64 tokens a cell is a block of tokens: the attention that its keys receive together, mean over its queries, so that rows keep
+    their sums.
 
     Args:
         trace: with attention maps.
-        component: as in `Trace.map`.
-        layers: which, counted from 0; all that the trace holds unless told.
+        component: as in `Trace.map`, counted from 0.
+        layers: layers to draw, counted from 0; by default all of the trace.
     Frame:
-        layer, head, component, query, query_token, key, key_token, attention; of a block the first token.
+        layer, head, component, query, query_token, key, key_token, attention; the first token of a block.
     Raises:
-        KeyError: the trace does not hold those maps.
+        KeyError: the trace does not have those maps. InputError: `layers` is empty.
     """
     layers = trace.layer_ids if layers is None else tuple(layers)
     if not layers:
-        raise InputError("At least one layer must be shown.")
+        raise InputError("At least one layer must be drawn.")
     maps = np.stack([[trace.map(layer, head, component) for head in trace.head_ids] for layer in layers]).astype(float)
     queries = np.array(trace.query_ids, dtype=np.int64)
     block = max(1, -(-max(maps.shape[2:]) // _BLOCKS))
@@ -56,7 +56,7 @@ def small_multiples(
         for col in range(n_heads):
             mosaic[row * (n + row_gap) :, col * (m + col_gap) :][:n, :m] = maps[row, col]
 
-    names = [f"“{as_text(token)}” ({i + 1})" + (" …" if block > 1 else "") for i, token in enumerate(trace.tokens)]
+    names = [token_label(token, i, 24) + (" …" if block > 1 else "") for i, token in enumerate(trace.tokens)]
     row_names = [f"layer {layer + 1}, query {names[i]}" for layer in layers for i in queries[::block]]
     col_names = [f"head {head + 1}, key {name}" for head in trace.head_ids for name in names[::block]]
     panel = int(np.clip(880 / n_heads, 64, 190))
@@ -66,7 +66,7 @@ def small_multiples(
         go.Heatmap(z=mosaic, coloraxis="coloraxis", hoverongaps=False, hovertemplate="%{y}<br>%{x}<br>%{z:.3f}<extra></extra>"),
         layout=base_layout(
             theme,
-            title=f"{'Effective attention' if component == 'effective' else component_name(component)} · all heads",
+            title=map_title(component),
             width=width + 64,
             height=int(height) + 128,
             margin=(48, 112, 16, 16),
@@ -79,9 +79,9 @@ def small_multiples(
             | ({"scaleanchor": "x"} if n == m else {}),
         ),
     )
-    above, beside = {"y": -0.5, "yanchor": "bottom", "yshift": 2}, {"x": -0.5, "xanchor": "right", "xshift": -8}
+    above, left = {"y": -0.5, "yanchor": "bottom", "yshift": 2}, {"x": -0.5, "xanchor": "right", "xshift": -8}
     columns = ({"x": at * (m + col_gap) + (m - 1) / 2, "text": f"H{head + 1}", **above} for at, head in enumerate(trace.head_ids))
-    lines = ({"y": at * (n + row_gap) + (n - 1) / 2, "text": f"L{layer + 1}", **beside} for at, layer in enumerate(layers))
+    lines = ({"y": at * (n + row_gap) + (n - 1) / 2, "text": f"L{layer + 1}", **left} for at, layer in enumerate(layers))
     annotate(plot, (note | {"font": {"color": colours.muted}} for note in (*columns, *lines)))
 
     shape = (n_layers, n_heads, n, m)
@@ -101,16 +101,19 @@ def small_multiples(
     what = "effective attention" if component == "effective" else f"component {component_name(component)}"
     caption = sentence(
         [
-            f"Run {trace.run}: {what} of every head (columns) in every layer (rows), one colour scale for all.",
-            f"A cell is a block of {block} × {block} tokens: what its keys receive together, mean over its queries." if block > 1 else "",
-            "Orange is negative." if maps.min() < 0 else "",
+            f"Run {trace.run}: {what} of every head (across) in every layer (down), on one colour scale. Each row of a map shows which"
+            " tokens one token reads.",
+            f"A cell is a block of {block} × {block} tokens: the attention that its keys receive together, mean over its queries."
+            if block > 1
+            else "",
+            "Purple is negative." if maps.min() < 0 else "",
         ]
     )
     return Figure(file_safe("attention", trace.run, "all-heads", component_slug(component)), plot, frame, caption)
 
 
 def _mosaic_axis(names: list[str], panels: int, side: int, gap: int) -> dict[str, Any]:
-    """Hidden tick labels, which hover shows: one name a cell instead of one string for every pair of cells."""
+    """Return an axis with hidden tick labels, which the pointer shows: one name per row or column, not one string per cell."""
     cells = [panel * (side + gap) + i for panel in range(panels) for i in range(side)]
     return {
         "tickmode": "array",
@@ -128,12 +131,12 @@ def _tokens(trace: Trace, positions: Indices) -> Any:
 
 
 def _categories(codes: npt.NDArray[np.integer[Any]], kinds: list[str]) -> Any:
-    """Strings by their number: a frame of half a million cells stays small."""
+    """Return strings as categories, so that a frame with half a million rows stays small."""
     return pd.Categorical.from_codes(codes, pd.Index(kinds))
 
 
 def _blocks(maps: Floats, block: int) -> Floats:
-    """(..., n, m) in blocks: sums over keys, means over queries."""
+    """Reduce maps (..., n, m) to blocks: sums over keys, means over queries."""
     n, m = maps.shape[-2:]
     rows, cols = np.arange(0, n, block), np.arange(0, m, block)
     heights = np.diff(np.append(rows, n))

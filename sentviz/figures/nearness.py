@@ -1,4 +1,4 @@
-"""How a share depends on what counts as near."""
+"""The share of words at a leader as a function of the distance that counts as near."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.ends import name_ends
 from sentviz.figures.figure import Figure, base_layout
+from sentviz.figures.panels import dotted, name_ends
 
 LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"}
 
 
 def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: int = 8, theme: Theme = "light") -> Figure:
-    """The share of a review's words at a leader after the last layer, over how near that is.
+    """Draw the share of a review's words at a leader after the last layer over the distance that counts as near.
 
     Args:
-        frame: nearness, mean, q05, q50 (shares of words: over reviews the mean, and what 19 of 20 and half of them have at least), n.
-        near, wanted: the nearness and the share that are asked for, marked.
+        frame: nearness, mean, q05, q50 (shares of words: mean over reviews, shares that 19 of 20 and half of them reach), n.
+        near, wanted: nearness and share of the claim, marked by dotted lines.
     Frame:
-        as given, in the order of nearness.
+        The rows of `frame`, in the order of nearness.
     Raises:
-        InputError: nothing was measured.
+        InputError: the frame is empty.
     """
     rows = frame.sort_values("nearness").reset_index(drop=True)
     if rows.empty:
-        raise InputError("No nearness was measured.")
+        raise InputError("No nearness has been measured.")
     colours = palette(theme)
     title = f"Words at a leader after {layers} layers, by what counts as near"
     plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=320, margin=(62, 48, 132, 46), showlegend=False))
     ends = []
-    for (column, said), colour, dash in zip(LINES.items(), colours.lines, ("solid", "dash", "dot"), strict=False):
+    for (column, name), colour, dash in zip(LINES.items(), colours.lines, ("solid", "dash", "dot"), strict=False):
         plot.add_scatter(
             x=rows["nearness"],
             y=rows[column],
             mode="lines+markers",
             line={"color": colour, "width": 2, "dash": dash},
             marker={"size": 6},
-            hovertemplate=f"within %{{x:~%}}: %{{y:.1%}}, {said}<extra></extra>",
+            hovertemplate=f"within %{{x:~%}}: %{{y:.1%}}, {name}<extra></extra>",
         )
-        ends.append((float(rows[column].iloc[-1]), colour, said))
-    mark = {"line": {"color": colours.muted, "width": 1, "dash": "dot"}}
+        ends.append((float(rows[column].iloc[-1]), colour, name))
+    mark = {"line": dotted(colours)}
     plot.add_vline(x=near, **mark)
     plot.add_hline(y=wanted, **mark)
     name_ends(plot, ends, float(np.log10(rows["nearness"].iloc[-1])), span=1.0, inner=226)
@@ -58,7 +58,7 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
     )
     plot.update_yaxes(title="share of words", tickformat=".0%", rangemode="tozero", automargin=False)
     caption = (
-        f"What is asked for, {wanted:.0%} of the words within {near:.0%}, is marked. Half of the reviews, or 19 of 20, have at least the"
-        f" share drawn; n = {int(rows['n'].max()):,}."
+        "Lines: the share of words at a leader that half of the reviews, or 19 of 20, reach, and the mean. Dotted: the claim,"
+        f" {wanted:.0%} of the words within {near:.0%}; n = {int(rows['n'].max()):,}."
     )
     return Figure("nearness", plot, rows, caption)

@@ -1,9 +1,9 @@
-"""ROC and precision-recall curves, reliability, and what a decision threshold does."""
+"""ROC and precision-recall curves, reliability, and the effect of a decision threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,54 +11,45 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, palette
-from sentviz.figures.confusion import legend_above
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
+from sentviz.figures.colours import Palette, Theme, palette
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, sentence
+from sentviz.figures.panels import dotted, legend_above, legend_entry, panel_grid, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
 
-DASHES = ("solid", "dash", "dot", "dashdot")  # one per run
-POINTS = 400  # drawn of a curve
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # one per run or class
+POINTS = 400  # largest number of points of a curve
 
 
 def one_vs_rest(
     curves: Mapping[str, pd.DataFrame],
     areas: Mapping[str, pd.DataFrame],
-    said: Mapping[str, pd.DataFrame],
+    points: Mapping[str, pd.DataFrame],
     *,
     kind: Literal["roc", "pr"] = "roc",
     classes: Sequence[str],
     theme: Theme = "light",
 ) -> Figure:
-    """A panel per class, the runs overlaid, each with its area and interval; the marker is what the run says now.
+    """Draw a panel per class with the curves of all runs, each with its area and interval; a marker shows the present predictions.
 
     Args:
         curves, areas: run name to the frames of `sentviz.analysis.testset.operating.curves` and `areas`.
-        said: run name to class, fpr, recall, precision: the operating point.
+        points: run name to class, fpr, recall, precision: the operating point of the present predictions.
         classes: the panels, in this order.
     Frame:
         run, class, threshold, fpr, recall, precision: the points drawn, at most 400 of a curve.
     Raises:
-        InputError: no run, or no class.
+        InputError: there is no run or no class.
     """
     if not curves or not classes:
         raise InputError("Curves need a run and a class.")
     x, y, metric = ("fpr", "recall", "AUC") if kind == "roc" else ("recall", "precision", "AP")
     colours, runs = palette(theme), list(curves)
-    columns = min(2, len(classes))
-    lines = -(-len(classes) // columns)
-    plot = make_subplots(
-        rows=lines,
-        cols=columns,
-        subplot_titles=[as_text(name, 24) for name in classes],
-        horizontal_spacing=0.1,
-        vertical_spacing=0.3 / lines if lines > 1 else 0,
-    )
+    plot, places = panel_grid([as_text(name, 24) for name in classes], 2, theme, apart=0.1, below=0.3)
+    lines = places[-1]["row"]
     parts, gone = [], []
-    for p, name in enumerate(classes):
-        place = {"row": p // columns + 1, "col": p % columns + 1}
+    for name, place in zip(classes, places, strict=True):
         if kind == "roc":
-            chance = {"color": colours.muted, "width": 1, "dash": "dot"}
-            plot.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=chance, hoverinfo="skip", showlegend=False, **place)
+            chance_line(plot, colours, showlegend=False, **place)
         for r, run in enumerate(runs):
             line = curves[run][curves[run]["class"] == name]
             if line.empty:
@@ -66,7 +57,7 @@ def one_vs_rest(
                 continue
             line = _thinned(line, x, y)
             parts.append(line.assign(run=run))
-            colour = colours.lines[r % len(colours.lines)]
+            colour = colours.line(r)
             area = areas[run].query("`class` == @name and metric == @metric").iloc[0]
             plot.add_scatter(
                 x=line[x],
@@ -80,10 +71,10 @@ def one_vs_rest(
                 hovertemplate=f"{as_run(run, 32)}<br>from %{{customdata:.3f}} on: {x} %{{x:.3f}}, {y} %{{y:.3f}}<extra></extra>",
                 **place,
             )
-            now = said[run][said[run]["class"] == name]
+            point = points[run][points[run]["class"] == name]
             plot.add_scatter(
-                x=now[x],
-                y=now[y],
+                x=point[x],
+                y=point[y],
                 mode="markers",
                 marker={"size": 11, "color": colour, "symbol": SYMBOLS[r % len(SYMBOLS)], "line": {"color": colours.paper, "width": 1.5}},
                 name=as_run(run, 32),
@@ -109,12 +100,11 @@ def one_vs_rest(
             faint = {"size": 12, "color": colours.muted}
             plot.add_annotation(x=0.5, y=0.5, text="no curve: only one kind of row", showarrow=False, font=faint, **place)
     for r, run in enumerate(runs if len(runs) > 1 else []):
-        colour = colours.lines[r % len(colours.lines)]
-        plot.add_scatter(
-            x=[None],
-            y=[None],
-            mode="lines+markers",
-            name=as_run(run, 32),
+        colour = colours.line(r)
+        legend_entry(
+            plot,
+            as_run(run, 32),
+            "lines+markers",
             legendgroup=run,
             line={"color": colour, "width": 2, "dash": DASHES[r % len(DASHES)]},
             marker={"size": 9, "symbol": SYMBOLS[r % len(SYMBOLS)]},
@@ -125,13 +115,12 @@ def one_vs_rest(
         base_layout(
             theme,
             title=title + (f", {as_run(runs[0], 40)}" if len(runs) == 1 else ""),
-            width=320 * columns + 60 if columns > 1 else 520,
+            width=700 if len(classes) > 1 else 520,
             height=top + drawn + 48,
             margin=(58, top, 16, 48),
             legend=legend_above(top, drawn),
         )
     )
-    plot.update_annotations(selector={"yref": "paper"}, font={"size": 13, "color": colours.muted})
     words = ("false positive rate", "recall") if kind == "roc" else ("recall", "precision")
     plot.update_xaxes(range=[-0.02, 1.02], nticks=5, automargin=False, title_standoff=4)
     plot.update_yaxes(range=[-0.02, 1.04], nticks=5, automargin=False, title_standoff=4)
@@ -147,58 +136,61 @@ def one_vs_rest(
     )
     caption = sentence(
         [
-            "Each class against the rest, at every threshold." if len(classes) > 1 else "At every threshold.",
+            "Each class against the rest, at every threshold." if len(classes) > 1 else "The curve has a point for every threshold.",
             about,
-            f"Brackets are 95% bootstrap intervals over {n:,} rows. The marker is what is said now.",
+            f"Brackets are 95% bootstrap intervals over {n:,} rows. The marker shows the present predictions.",
         ]
     )
-    printed = pd.concat([areas[run].assign(run=run)[["run", *areas[run].columns]] for run in runs], ignore_index=True)
+    printed = stacked(areas, "run")
     return Figure(file_safe(kind, *runs), plot, frame, caption, printed=printed[printed["metric"] == metric])
 
 
+def chance_line(plot: go.Figure, colours: Palette, **more: Any) -> None:
+    """Draw the dotted diagonal from (0, 0) to (1, 1): chance in a ROC curve, perfect calibration in a reliability diagram."""
+    plot.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=dotted(colours), hoverinfo="skip", **more)
+
+
 def _thinned(line: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
-    """At most 400 points of a curve, spread evenly over its length, ends included."""
+    """Reduce a curve to at most 400 points, spread evenly over its length, with both ends."""
     if len(line) <= POINTS:
         return line
     step = np.hypot(np.diff(line[x], prepend=line[x].iloc[0]), np.diff(line[y], prepend=line[y].iloc[0]))
     length = np.cumsum(step)
-    kept = np.searchsorted(length, np.linspace(0, length[-1], POINTS))
-    return line.iloc[np.unique(np.r_[0, np.minimum(kept, len(line) - 1), len(line) - 1])]
+    rows = np.searchsorted(length, np.linspace(0, length[-1], POINTS))
+    return line.iloc[np.unique(np.r_[0, np.minimum(rows, len(line) - 1), len(line) - 1])]
 
 
 def reliability_diagram(
     states: Mapping[str, pd.DataFrame], spread: Mapping[str, pd.DataFrame], *, title: str, start: float = 0.0, theme: Theme = "light"
 ) -> Figure:
-    """Accuracy against confidence, bin by bin, with intervals; below, how many rows have which confidence.
+    """Draw accuracy against confidence in bins, with intervals, and below it the distribution of confidence.
 
     Args:
-        states: name (as it is, tempered) to the frame of `sentviz.analysis.testset.operating.reliability`.
-        spread: the same names to frames of bins of one width, for the histogram.
-        title: above the figure.
-        start: the least confidence there can be, 1 / K.
+        states: name (unchanged or tempered probabilities) to the frame of `sentviz.analysis.testset.operating.reliability`.
+        spread: the same names to frames with bins of equal width, for the histogram.
+        title: of the figure.
+        start: smallest possible confidence, 1 / K.
     Frame:
         state, left, right, n, confidence, accuracy, low, high.
     Raises:
-        InputError: nothing to draw.
+        InputError: `states` is empty.
     """
     if not states:
         raise InputError("There is nothing to draw.")
     colours = palette(theme)
     plot = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.72, 0.28], vertical_spacing=0.08)
-    even = {"color": colours.muted, "width": 1, "dash": "dot"}
-    plot.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=even, name="calibrated", hoverinfo="skip", row=1, col=1)
+    chance_line(plot, colours, name="calibrated", row=1, col=1)
     for s, (state, bins) in enumerate(states.items()):
-        colour = colours.lines[s % len(colours.lines)]
+        colour = colours.line(s)
         values = bins[["accuracy", "low", "high"]].to_numpy(float)
         plot.add_scatter(
             x=bins["confidence"],
-            y=values[:, 0],
+            **with_interval("y", values, colour),
             mode="lines+markers",
             name=as_text(state, 40),
             legendgroup=state,
             line={"color": colour, "width": 2, "dash": DASHES[s]},
             marker={"size": 8, "symbol": SYMBOLS[s]},
-            error_y=interval_bars(values, colour),
             customdata=np.column_stack([values[:, 1:], bins["n"]]),
             hovertemplate="confidence %{x:.1%}, right %{y:.1%} [%{customdata[0]:.1%}, %{customdata[1]:.1%}]"
             "<br>%{customdata[2]:,.0f} rows<extra></extra>",
@@ -229,12 +221,11 @@ def reliability_diagram(
     plot.update_yaxes(automargin=False, tickformat=".0%", title_standoff=4)
     plot.update_yaxes(range=[-0.02, 1.04], nticks=6, title_text="right", row=1)
     plot.update_yaxes(nticks=3, rangemode="tozero", title_text="rows", row=2)
-    frame = pd.concat([bins.assign(state=state) for state, bins in states.items()], ignore_index=True)
-    frame = frame[["state", *(name for name in frame if name != "state")]]
+    frame = stacked(states, "state")
     n = int(next(iter(states.values()))["n"].sum())
     caption = (
-        f"How often {n:,} rows are right, by how sure the answer is; below the dotted line it is surer than it should be."
-        " Bars on the points are 95% intervals (Wilson); the lower part is the share of rows in steps of confidence."
+        f"Accuracy of {n:,} rows by confidence, the probability of the predicted class. Below the dotted line the model is overconfident."
+        " Bars on the points are 95% intervals (Wilson); the lower part shows the share of rows by confidence."
     )
     return Figure(file_safe("reliability", title), plot, frame, caption)
 
@@ -242,23 +233,27 @@ def reliability_diagram(
 def threshold_lines(
     tables: Mapping[str, pd.DataFrame], classes: Sequence[str], *, threshold: float = 0.5, theme: Theme = "light"
 ) -> Figure:
-    """Accuracy and the recall of both classes at every threshold; a line stands at the one in use.
+    """Draw accuracy and the recall of both classes at every threshold; a dotted line marks the present threshold.
 
     Args:
         tables: run name to the frame of `sentviz.analysis.testset.operating.thresholds`.
-        classes: the two names.
+        classes: names of the two classes.
     Frame:
         run, threshold, accuracy, recall_0, recall_1, precision_1.
     Raises:
-        InputError: no run, or not two classes.
+        InputError: there is no run, or there are not two classes.
     """
     if not tables or len(classes) != 2:
         raise InputError("A threshold decides between two classes of a run.")
     colours = palette(theme)
-    shown = {"accuracy": "accuracy", "recall_0": f"recall of {as_text(classes[0], 16)}", "recall_1": f"recall of {as_text(classes[1], 16)}"}
+    columns = {
+        "accuracy": "accuracy",
+        "recall_0": f"recall of {as_text(classes[0], 16)}",
+        "recall_1": f"recall of {as_text(classes[1], 16)}",
+    }
     plot = go.Figure()
     for r, (run, table) in enumerate(tables.items()):
-        for m, (column, name) in enumerate(shown.items()):
+        for m, (column, name) in enumerate(columns.items()):
             if table[column].isna().all():
                 continue
             plot.add_scatter(
@@ -274,16 +269,16 @@ def threshold_lines(
     plot.add_annotation(x=threshold, y=1, yref="paper", yanchor="bottom", text=f"{threshold:.2f}", font={"size": 12, "color": colours.ink})
     for r, run in enumerate(tables if len(tables) > 1 else ()):
         dash = {"color": colours.muted, "width": 2, "dash": DASHES[r % len(DASHES)]}
-        plot.add_scatter(x=[None], y=[None], mode="lines", name=as_run(run, 32), line=dash)
+        legend_entry(plot, as_run(run, 32), line=dash)
     drawn, top = 220, 112 if len(tables) > 1 else 92
     title = f"From which probability on “{as_text(classes[1], 20)}” is said"
     layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), legend=legend_above(top, drawn))
     plot.update_layout(layout)
     plot.update_xaxes(range=[0, 1], title_text="threshold", title_standoff=4, automargin=False)
     plot.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", automargin=False)
-    frame = pd.concat([table.assign(run=run) for run, table in tables.items()], ignore_index=True)
-    frame = frame[["run", *(name for name in frame if name != "run")]]
+    frame = stacked(tables, "run")
     caption = (
-        "A lower threshold finds more rows of the second class and loses more of the first; one chosen for these rows flatters itself."
+        "A lower threshold finds more rows of the second class and misses more of the first. A threshold that was chosen on these rows"
+        " looks better than it is."
     )
     return Figure(file_safe("threshold", *tables), plot, frame, caption, printed=frame[np.isclose(frame["threshold"] * 10 % 1, 0)])

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, palette
+from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
@@ -20,37 +20,37 @@ Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 NEAR = 1e-2
-"""Tokens are at one place within this share of the layer's largest norm, as in sentviz.analysis.testset.leaders."""
-YAW, PITCH = -0.6, 0.42  # how a scene of three dimensions is looked at first
+"""Largest distance within a cluster, as a share of the layer's largest norm; the same as in sentviz.analysis.testset.leaders."""
+YAW, PITCH = -0.6, 0.42  # radians, the first view of a scene with three dimensions
 _WIDTH, _HIGH = 760, 0.737  # pixels, and the height as a share of them
 _PLOT = (52, 46, 20, 46)  # left, top, right, bottom
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Tokens through K layers as they are drawn: in the plane, or in space where there is no decision."""
+    """Tokens through K layers as they are drawn: in the plane, or in space if there are three dimensions and no decision."""
 
     title: str
     positions: Doubles  # (K + 1, n, 2 or 3)
     words: tuple[str, ...]  # n
     leaders: tuple[int, ...] = ()
-    since: tuple[int, ...] = ()  # state (0 = start) from which each leads
+    since: tuple[int, ...] = ()  # state (0 = start) from which each leader leads
     axes: tuple[str, ...] = ("z₁", "z₂")
-    toward: Ints | None = None  # (K, n) a member of C_i, another token where there is one
+    toward: Ints | None = None  # (K, n) a member of C_i, if possible another token
     corners: Doubles | None = None  # (v, p) limits of the leaders
-    edges: tuple[tuple[int, int], ...] = ()  # of the polytope, pairs of corners
+    edges: tuple[tuple[int, int], ...] = ()  # edges of the polytope as pairs of corners
     means: Doubles | None = None  # (K + 1, 2) mean token
-    probabilities: Doubles | None = None  # (K + 1,) of the second label, read from the mean
+    probabilities: Doubles | None = None  # (K + 1,) probability of the second label at the mean
     decision: tuple[Doubles, float] | None = None  # (w (2,), b): sigmoid(w . z + b) is the second label's probability
-    exact: bool = True  # the decision is the decoder's at every token, not only at the last mean
+    exact: bool = True  # the decision is exact at every token, not only at the last mean
     labels: tuple[str, str] = ("negative", "positive")
     pinned: tuple[int, ...] = ()
-    note: str = ""  # of the projection
-    story: str = ""  # another one starts the animation anew
+    note: str = ""  # sentence about the projection
+    story: str = ""  # the animation restarts if this text changes
 
     @property
     def layers(self) -> int:
-        """K."""
+        """Number of layers K."""
         return len(self.positions) - 1
 
     @cached_property
@@ -59,17 +59,19 @@ class Scene:
 
     @property
     def groups(self) -> Ints:
-        """(n,) the place where each token ends; 0 holds most."""
+        """Cluster of each token after the last layer, (n,); 0 is the largest cluster."""
         return self._together[-1]
 
     @property
     def clusters(self) -> Ints:
-        """(K + 1,) number of places that hold the tokens."""
+        """Number of clusters after each layer, (K + 1,)."""
         return np.array([groups.max() + 1 for groups in self._together])
 
 
 def together(points: npt.ArrayLike, near: float = NEAR) -> Ints:
-    """(n,) the place of each of the points (n, p), places numbered from the fullest; one place is all within `near` of its first point."""
+    """Return the cluster of each point (n, p), (n,) int64, numbered from the largest cluster; a cluster is all points within `near` of its
+    first point, relative to the largest norm.
+    """
     z = np.asarray(points, dtype=float)
     room = near * max(float(np.linalg.norm(z, axis=1).max()), np.finfo(float).tiny)
     distinct, back = np.unique(z, axis=0, return_inverse=True)
@@ -78,8 +80,8 @@ def together(points: npt.ArrayLike, near: float = NEAR) -> Ints:
     for i in range(len(distinct)):
         if place[i] < 0:
             end = int(np.searchsorted(distinct[:, 0], distinct[i, 0] + room, side="right"))  # sorted by the first coordinate
-            others = distinct[i:end]
-            place[i:end][(np.linalg.norm(others - distinct[i], axis=1) <= room) & (place[i:end] < 0)] = count
+            candidates = distinct[i:end]
+            place[i:end][(np.linalg.norm(candidates - distinct[i], axis=1) <= room) & (place[i:end] < 0)] = count
             count += 1
     of = place[back.ravel()]
     rank = np.argsort(np.argsort(-np.bincount(of, minlength=count), kind="stable"), kind="stable")
@@ -87,26 +89,26 @@ def together(points: npt.ArrayLike, near: float = NEAR) -> Ints:
 
 
 def hull(points: npt.ArrayLike) -> Ints:
-    """Indices of the corners of the convex hull of points (n, 2), counter-clockwise; Andrew's monotone chain."""
+    """Return the indices of the corners of the convex hull of points (n, 2), counter-clockwise (Andrew's monotone chain)."""
     z = np.asarray(points, dtype=float)
     order = np.lexsort((z[:, 1], z[:, 0]))
 
     def chain(along: Iterable[int]) -> list[int]:
-        kept: list[int] = []
+        corners: list[int] = []
         for i in along:
-            while len(kept) > 1:
-                (ax, ay), (bx, by) = z[kept[-1]] - z[kept[-2]], z[i] - z[kept[-2]]
+            while len(corners) > 1:
+                (ax, ay), (bx, by) = z[corners[-1]] - z[corners[-2]], z[i] - z[corners[-2]]
                 if ax * by - ay * bx > 0:
                     break
-                kept.pop()
-            kept.append(int(i))
-        return kept[:-1] if len(kept) > 1 else kept
+                corners.pop()
+            corners.append(int(i))
+        return corners[:-1] if len(corners) > 1 else corners
 
     return np.array(list(dict.fromkeys([*chain(order), *chain(order[::-1])])), dtype=np.int64)
 
 
 def seen(points: npt.ArrayLike, yaw: float = YAW, pitch: float = PITCH) -> Doubles:
-    """Points (..., 2 or 3) as they are looked at: right and up (..., 2). Three dimensions are turned and projected along the view."""
+    """Project points (..., 2 or 3) to the picture: right and up, (..., 2). Three dimensions are rotated and projected along the view."""
     z = np.asarray(points, dtype=float)
     if z.shape[-1] == 2:
         return z
@@ -120,16 +122,16 @@ def label_places(
     sizes: Sequence[tuple[float, float]],
     gaps: Sequence[float],
     frame: tuple[float, float],
-    taken: Iterable[tuple[float, float, float, float]] = (),
+    occupied: Iterable[tuple[float, float, float, float]] = (),
 ) -> dict[int, tuple[float, float]]:
-    """Where labels stand so that none touches another: label -> left top corner, in pixels, y down; those without room are left out.
+    """Place labels so that no two overlap: label -> left top corner in pixels, y down. Labels without room are left out.
 
     Args:
-        points: (n, 2) what is named, the most important first. sizes: width and height of each label. gaps: distance from its point.
-        frame: width and height of the picture. taken: boxes (left, top, width, height) to keep clear.
+        points: (n, 2) named points, the most important first. sizes: width and height of each label. gaps: distance from its point.
+        frame: width and height of the picture. occupied: boxes (left, top, width, height) to keep free. All numbers are pixels.
     """
-    boxes = list(taken)
-    found: dict[int, tuple[float, float]] = {}
+    boxes = list(occupied)
+    places: dict[int, tuple[float, float]] = {}
     for i, ((x, y), (wide, high), gap) in enumerate(zip(points, sizes, gaps, strict=True)):
         for left, top in (
             (x + gap, y - high / 2),
@@ -142,19 +144,20 @@ def label_places(
             inside = left >= 0 and top >= 0 and left + wide <= frame[0] and top + high <= frame[1]
             if inside and not any(left < a + w and a < left + wide and top < b + h and b < top + high for a, b, w, h in boxes):
                 boxes.append((left, top, wide, high))
-                found[i] = (left, top)
+                places[i] = (left, top)
                 break
-    return found
+    return places
 
 
 def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", width: int = _WIDTH, theme: Theme = "light") -> Figure:
-    """The tokens after a layer, leaders as named diamonds, their hull, the limit polytope, the decision line and the mean's way so far.
+    """Draw the tokens after a layer: leaders as named diamonds, the convex hull, the limit polytope, the decision line, and the mean's
+    path up to the layer.
 
     Args:
-        scene: what is shown. layer: 0 = the start; the last by default.
-        name: first word of the file's name. width: of the picture, in pixels.
+        scene: tokens to draw. layer: 0 = the start; by default the last layer.
+        name: first word of the file name. width: pixels of the figure.
     Frame:
-        layer, token, word, one column per axis, leader, place (0 holds most), and with a decoder the probability at the token's place.
+        layer, token, word, one column per axis, leader, place (number of its cluster), and with a decoder the probability at the token.
     Raises:
         InputError: there is no such layer.
     """
@@ -178,7 +181,7 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
         probability = 1 / (1 + np.exp(-(flat @ w + b)))
         fills = blend(colours.probability, probability)
     else:
-        fills = [colours.lines[group % len(colours.lines)] for group in scene.groups]
+        fills = [colours.line(group) for group in scene.groups]
     leads = np.zeros(len(state), dtype=bool)
     leads[list(scene.leaders)] = True
     radius = 8 if len(state) <= 200 else 6 if len(state) <= 700 else 4
@@ -215,21 +218,24 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
 
 
 def _caption(scene: Scene, layer: int) -> str:
-    said = [
-        f"{scene.positions.shape[1]:,} tokens at {scene.clusters[layer]:,} places; {len(scene.leaders)} leaders (diamonds, ×n tokens).",
+    sentences = [
+        f"{scene.positions.shape[1]:,} tokens at {scene.clusters[layer]:,} places. Diamonds: {len(scene.leaders)} leaders; ×n is the"
+        " number of tokens at a leader.",
         "Thin line: convex hull.",
         "Dotted: the polytope of the leaders' limits." if scene.edges else "",
     ]
     if scene.decision:
-        said.append(f"Dashed: the decoder's decision line; colours: its probability, orange {scene.labels[0]}, blue {scene.labels[1]}.")
+        sentences.append(
+            f"Dashed: the decoder's decision line; colours: its probability, orange for {scene.labels[0]}, blue for {scene.labels[1]}."
+        )
     if scene.probabilities is not None:
         p = float(scene.probabilities[layer])
-        said.append(f"Cross: the mean of the tokens, {scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}.")
-    return sentence([*said, scene.note])
+        sentences.append(f"Cross: the mean of the tokens, {scene.labels[int(p >= 0.5)]} {max(p, 1 - p):.0%}.")
+    return sentence([*sentences, scene.note])
 
 
 def _window(scene: Scene, size: tuple[int, int]) -> tuple[Doubles, Doubles]:
-    """Low and high ends of a view of every layer, the mean and the origin, as wide as the picture."""
+    """Return the low and high ends of a view of every layer, the mean and the origin, in the proportions of the picture."""
     flat = seen(scene.positions).reshape(-1, 2)
     parts = [flat, np.zeros((1, 2))] + ([scene.means] if scene.means is not None else [])
     points = np.concatenate(parts)
@@ -242,18 +248,18 @@ def _window(scene: Scene, size: tuple[int, int]) -> tuple[Doubles, Doubles]:
 
 
 def inner_size(size: tuple[int, int], margin: tuple[int, int, int, int]) -> Doubles:
-    """Pixels between the margins (left, top, right, bottom) of a picture, across and down."""
+    """Return the pixels between the margins (left, top, right, bottom) of a picture, across and down."""
     left, top, right, bottom = margin
     return np.array([size[0] - left - right, size[1] - top - bottom], dtype=float)
 
 
 def _shade(plot: go.Figure, decision: tuple[Doubles, float], low: Doubles, high: Doubles, theme: Theme) -> None:
-    """The decoder's probability as bands, and the line where it is one half."""
+    """Draw the decoder's probability as bands, and the line at one half."""
     w, b = decision
     x, y = np.linspace(low[0], high[0], 61), np.linspace(low[1], high[1], 61)
     z = 1 / (1 + np.exp(-(w[0] * x[None] + w[1] * y[:, None] + b)))
     stops = palette(theme).probability
-    scale = [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)]
+    scale = colour_scale(stops)
     bands = {"start": 0.05, "end": 0.95, "size": 0.1}
     plot.add_contour(
         x=x, y=y, z=z, zmin=0, zmax=1, colorscale=scale, contours=bands, line_width=0, opacity=0.28, showscale=False, hoverinfo="skip"
@@ -268,7 +274,7 @@ def _shade(plot: go.Figure, decision: tuple[Doubles, float], low: Doubles, high:
 
 
 def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, theme: Theme) -> None:
-    """Ways walked, the hull, the limit polytope."""
+    """Draw the paths of the tokens, the hull, and the limit polytope."""
     colours = palette(theme)
     if layer:
         ways = seen(scene.positions[: layer + 1]).transpose(1, 0, 2)
@@ -289,14 +295,16 @@ def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, theme: Them
 def _names(
     plot: go.Figure, scene: Scene, layer: int, flat: Doubles, low: Doubles, high: Doubles, size: tuple[int, int], theme: Theme
 ) -> None:
-    """Labels of the mean, the leaders, and as many words as find room."""
+    """Write the labels of the mean and the leaders, and as many words as have room."""
     wide, tall = (float(side) for side in inner_size(size, _PLOT))
     unit = (high - low) / np.array([wide, tall])
 
     def pixels(points: Doubles) -> Doubles:
         return np.asarray(np.stack([(points[..., 0] - low[0]) / unit[0], (high[1] - points[..., 1]) / unit[1]], axis=-1))
 
-    leaders, texts = _ordered(scene, layer)
+    counted = leaders_by_size(scene, layer)
+    leaders = [i for i, _ in counted]
+    texts = [f"{scene.words[i]} ×{size}" if size > 1 else scene.words[i] for i, size in counted]
     at = [flat[i] for i in leaders]
     strong = [True] * len(leaders)
     if scene.means is not None and scene.probabilities is not None:
@@ -311,11 +319,11 @@ def _names(
         strong += [False] * len(rest)
     if not at:
         return
-    shown = [visible(text)[:24] for text in texts]
-    sizes = [(text_columns(text) * (7.4 if bold else 6.4) + 4, 17.0) for text, bold in zip(shown, strong, strict=True)]
+    labels = [visible(text)[:24] for text in texts]
+    sizes = [(text_columns(text) * (7.4 if bold else 6.4) + 4, 17.0) for text, bold in zip(labels, strong, strict=True)]
     points = pixels(np.array(at))
-    taken = [(x - 8, y - 8, 16, 16) for x, y in pixels(flat[leaders])] if leaders else []
-    placed = label_places(points, sizes, [11 if bold else 7 for bold in strong], (wide, tall), taken)
+    marks = [(x - 8, y - 8, 16, 16) for x, y in pixels(flat[leaders])] if leaders else []
+    placed = label_places(points, sizes, [11 if bold else 7 for bold in strong], (wide, tall), marks)
     name_points(plot, {i: (low[0] + x * unit[0], high[1] - (y + 8.5) * unit[1]) for i, (x, y) in placed.items()}, texts, strong, theme)
 
 
@@ -340,9 +348,8 @@ def name_points(
     )
 
 
-def _ordered(scene: Scene, layer: int) -> tuple[list[int], list[str]]:
-    """Leaders, the most followed first, and their labels."""
+def leaders_by_size(scene: Scene, layer: int) -> list[tuple[int, int]]:
+    """Return the leaders with the number of tokens at each after a layer, the largest number first."""
     groups = together(scene.positions[layer])
     sizes = np.bincount(groups)
-    leaders = sorted(scene.leaders, key=lambda i: -int(sizes[groups[i]]))
-    return leaders, [f"{scene.words[i]} ×{sizes[groups[i]]}" if sizes[groups[i]] > 1 else scene.words[i] for i in leaders]
+    return sorted(((i, int(sizes[groups[i]])) for i in scene.leaders), key=lambda leader: -leader[1])

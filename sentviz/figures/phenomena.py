@@ -8,27 +8,28 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, sentence
+from sentviz.figures.panels import UNFADED, dotted, row_axis, with_interval
 from sentviz.figures.text import as_run, as_text
 
-MOST = 6
+MOST = 6  # runs
 _ALL = "all"
 
 
 def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, theme: Theme = "light") -> Figure:
-    """A row of dots per phenomenon, the easiest on top, "all" below; colour and symbol tell the runs apart.
+    """Draw a row of dots per phenomenon, the easiest at the top, "all" at the bottom; each run has a colour and a symbol.
 
     Args:
-        frame: run, phenomenon, n, accuracy, low, high, of `sentviz.analysis.testset.phenomena.accuracy_by_phenomenon`; at most 6 runs.
+        frame: run, phenomenon, n, accuracy, low, high, from `sentviz.analysis.testset.phenomena.accuracy_by_phenomenon`; at most 6 runs.
         chance: accuracy of guessing, drawn as a dotted line.
-        chosen: a phenomenon to stand out.
-        sided: answers on the side of the label were counted as right.
+        chosen: phenomenon to outline.
+        sided: True if predictions on the side of the label were counted as right.
     Raises:
-        InputError: no run, or too many.
+        InputError: there is no run, or there are more than 6.
     """
     runs = list(dict.fromkeys(frame["run"]))
     if not 1 <= len(runs) <= MOST:
-        raise InputError(f"One to {MOST} runs fit in this picture; these are {len(runs)}.")
+        raise InputError(f"This figure has room for 1 to {MOST} runs, not {len(runs)}.")
     means = (
         frame[frame["phenomenon"] != _ALL].groupby("phenomenon", sort=False)["accuracy"].mean().sort_values(ascending=False, kind="stable")
     )
@@ -56,7 +57,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
         plot.add_shape(
             type="rect", xref="paper", x0=0, x1=1, y0=at - 0.5, y1=at + 0.5, line={"color": colours.ink, "width": 1.5}, layer="below"
         )
-    plot.add_vline(x=chance, line={"color": colours.muted, "width": 1, "dash": "dot"})
+    plot.add_vline(x=chance, line=dotted(colours))
     faint = {"size": 11, "color": colours.muted}
     plot.add_annotation(x=chance, y=1, yref="paper", yanchor="bottom", text="guessing", font=faint)
     for r, run in enumerate(runs):
@@ -64,34 +65,27 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
         values = rows[["accuracy", "low", "high"]].to_numpy(float)
         shift = (r - (len(runs) - 1) / 2) * step / row
         plot.add_scatter(
-            x=values[:, 0],
+            **with_interval("x", values, colours.lines[r]),
             y=[places[name] + shift for name in rows["phenomenon"]],
             mode="markers",
             name=as_run(run, 30),
             marker={"size": 9, "symbol": SYMBOLS[r], "color": colours.lines[r]},
-            error_x=interval_bars(values, colours.lines[r]),
             customdata=rows[["low", "high", "n", "phenomenon"]].to_numpy(object).tolist(),
             hovertemplate=f"{as_run(run, 30)}<br>%{{x:.0%}} [%{{customdata[0]:.0%}}, %{{customdata[1]:.0%}}], n = %{{customdata[2]}}"
             "<extra></extra>",
-            selected={"marker": {"opacity": 1}},
-            unselected={"marker": {"opacity": 1}},
+            **UNFADED,
         )
     sizes = frame.groupby("phenomenon")["n"].max()
-    plot.update_yaxes(
-        tickvals=list(range(len(order))),
-        ticktext=[f"{as_text(name, 20)} ({sizes[name]})" for name in order],
-        range=[len(order) - 0.5, -0.5],
-        showgrid=False,
-        automargin=False,
-    )
+    plot.update_yaxes(row_axis([f"{as_text(name, 20)} ({sizes[name]})" for name in order]))
     least = min(float(frame["low"].min()), chance)
     plot.update_xaxes(range=[max(0.0, np.floor(least * 10) / 10 - 0.02), 1.02], tickformat=".0%", nticks=7, automargin=False)
     caption = sentence(
         [
-            "Share of the demo set's sentences that each run answers right, by phenomenon; the number of sentences stands in brackets.",
-            "Of more than two classes, those on the side of the label are right, and the middle is wrong." if sided else "",
-            "Bars are Wilson's 95% intervals over sentences; the phenomena are sorted by the mean over the runs drawn.",
-            "Intervals that overlap do not show that two runs are alike: the sentences are the same, so a paired test decides.",
+            "Share of the demo set's sentences that each run predicts right, by phenomenon; the number in brackets is the number of"
+            " sentences.",
+            "With more than two classes, a prediction on the side of the label is right, and a neutral one is wrong." if sided else "",
+            "Bars are Wilson's 95% intervals over sentences. Phenomena are sorted by the mean over the drawn runs.",
+            "Overlapping intervals do not show that two runs are equal: the sentences are the same, so use a paired test.",
         ]
     )
     return Figure(file_safe("phenomena", *(runs if len(runs) < 3 else [])), plot, frame.reset_index(drop=True), caption)

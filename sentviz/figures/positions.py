@@ -1,4 +1,4 @@
-"""What the positions of a sentence are made of."""
+"""The parts of a sentence's position signals."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import plotly.graph_objects as go
 from sentviz.analysis.maps.tokenwise import Signals
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_text, token_label
 from sentviz.runs.trace import Trace
 
-_LABELLED, _SLANTED = 32, 14  # tokens
-_DASHES = {"recency": "dash", "word": "dot"}  # recency is often as long as the sinusoid, which is seen below it
+_LABELLED, _SLANTED = 32, 14  # numbers of tokens up to which labels are drawn, and are slanted instead of upright
+_DASHES = {"recency": "dash", "word": "dot"}  # recency is often as long as the sinusoid, so its line is dashed
 _NAMES = {"sinusoid": ("α · sinusoid", "alpha"), "recency": ("β · recency", "beta"), "tag": ("γ · tag", "gamma")}
 
 
-def position_signals(trace: Trace, found: Signals, *, tagger: str = "", theme: Theme = "light") -> Figure:
-    """The length of each part of the position signal at every token, of their sum, and of the word itself for comparison.
+def position_signals(trace: Trace, parts: Signals, *, tagger: str = "", theme: Theme = "light") -> Figure:
+    """Draw the length of each part of the position signal at every token, of their sum, and of the word vector for comparison.
 
     Args:
-        found: of the same text, as `sentviz.analysis.maps.tokenwise.signals` gives it.
-        tagger: in words, what gave the tags of the tokens.
+        parts: signals of the same text, from `sentviz.analysis.maps.tokenwise.signals`.
+        tagger: sentence for the caption that names the tagger.
     Frame:
         place (counted from 0), token, tag, part (sinusoid, recency, tag, sum, word), length (Euclidean norm).
     """
     colours, n = palette(theme), len(trace.tokens)
     tags, places = trace.tags or ("",) * n, np.arange(n)
-    lengths = {**found.parts, "sum": found.total, "word": found.word}
+    lengths = {**parts.parts, "sum": parts.total, "word": parts.word}
     plot = go.Figure(
         layout=base_layout(
             theme,
@@ -40,19 +40,18 @@ def position_signals(trace: Trace, found: Signals, *, tagger: str = "", theme: T
         )
     )
     for i, (name, values) in enumerate(lengths.items()):
-        said = _NAMES.get(name, (name, ""))[0]
+        title = _NAMES.get(name, (name, ""))[0]
         plot.add_scatter(
             x=places,
             y=values,
             mode="lines+markers" if n <= _LABELLED else "lines",
-            name=said,
+            name=title,
             line={"color": colours.muted if name == "word" else colours.lines[i], "width": 2, "dash": _DASHES.get(name, "solid")},
             marker={"size": 6, "symbol": "circle-open" if name == "recency" else "circle"},
             customdata=[
-                f"“{as_text(token, 120)}” ({k + 1}){f', {tag}' if tag else ''}"
-                for k, (token, tag) in enumerate(zip(trace.tokens, tags, strict=True))
+                token_label(token, k) + (f", {tag}" if tag else "") for k, (token, tag) in enumerate(zip(trace.tokens, tags, strict=True))
             ],
-            hovertemplate="%{customdata}<br>" + said + ": %{y:.2f}<extra></extra>",
+            hovertemplate="%{customdata}<br>" + title + ": %{y:.2f}<extra></extra>",
         )
     if n <= _LABELLED:
         muted = f'<span style="color:{colours.muted};font-size:10px">'
@@ -70,12 +69,13 @@ def position_signals(trace: Trace, found: Signals, *, tagger: str = "", theme: T
             "length": np.concatenate(list(lengths.values())),
         }
     )
-    weights = [f"{_NAMES[name][0][0]} = {found.weights[scalar]:.2f}" for name, (_, scalar) in _NAMES.items() if scalar in found.weights]
+    weights = [f"{_NAMES[name][0][0]} = {parts.weights[scalar]:.2f}" for name, (_, scalar) in _NAMES.items() if scalar in parts.weights]
     caption = sentence(
         [
             f"Learned weights: {', '.join(weights)}." if weights else "",
-            "Sinusoid and recency, sines and cosines of angles, are as long at every token: where it stands is in their direction."
-            " The word itself is drawn for comparison.",
+            "Length of each part of the position signal, of their sum, and of the word vector for comparison.",
+            "Sinusoid and recency have the same length at every token, because they are sines and cosines; their direction has the"
+            " position.",
             tagger if trace.tags else "",
         ]
     )

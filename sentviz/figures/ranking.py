@@ -8,24 +8,25 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number
+from sentviz.figures.figure import Figure, base_layout, file_safe, number
+from sentviz.figures.panels import dotted, row_axis, with_interval
 from sentviz.figures.text import as_text
 
 
 def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", theme: Theme = "light") -> Figure:
-    """Dots with intervals, the best on top; the reference is a grey line with its own interval.
+    """Draw methods as dots with intervals, the best at the top; the reference is a grey line with its interval.
 
     Args:
         frame: method, value, low, high, n; one row per method.
-        title: of the number.
+        title: name of the number.
         better: "higher" or "lower".
-        reference: the method that is drawn as a line.
+        reference: method to draw as a line.
     Raises:
-        InputError: nothing to rank.
+        InputError: there is no method besides the reference.
     """
     rows = frame[frame["method"] != reference].sort_values("value", ascending=better == "lower").reset_index(drop=True)
     if rows.empty:
-        raise InputError("There is nothing to rank.")
+        raise InputError("There is no method to rank.")
     colours = palette(theme)
     height = 96 + 30 * len(rows)
     plot = go.Figure(layout=base_layout(theme, title=title, width=560, height=height, margin=(178, 44, 64, 44)))
@@ -33,7 +34,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
     if not base.empty:
         chance = base.iloc[0]
         plot.add_vrect(x0=chance["low"], x1=chance["high"], fillcolor=colours.muted, opacity=0.18, line_width=0)
-        plot.add_vline(x=chance["value"], line={"color": colours.muted, "width": 1, "dash": "dot"})
+        plot.add_vline(x=chance["value"], line=dotted(colours))
         faint = {"size": 11, "color": colours.muted}
         plot.add_annotation(
             x=chance["value"],
@@ -46,11 +47,10 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
         )
     values = rows[["value", "low", "high"]].to_numpy(float)
     plot.add_scatter(
-        x=values[:, 0],
+        **with_interval("x", values, colours.lines[0]),
         y=np.arange(len(rows)),
         mode="markers+text",
         marker={"size": 10, "color": colours.lines[0]},
-        error_x=interval_bars(values, colours.lines[0]),
         text=[number(value) for value in values[:, 0]],
         textposition="top center",
         textfont={"size": 11, "color": colours.muted},
@@ -58,7 +58,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
         hovertemplate="%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
     )
     names = [as_text(name, 40) for name in rows["method"]]
-    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.4, -0.7], showgrid=False, automargin=False)
+    plot.update_yaxes(row_axis(names, 0.7, 0.4))
     plot.update_xaxes(automargin=False, nticks=7)
-    caption = f"{title}: {better} is better; bars are 95% bootstrap intervals over {int(rows['n'].max())} texts."
+    caption = f"{title}: {better} is better. Bars are 95% bootstrap intervals over {int(rows['n'].max())} texts."
     return Figure(file_safe("ranking", title), plot, frame.reset_index(drop=True), caption)

@@ -6,60 +6,53 @@ from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
-from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, is_panel_title, sentence
+from sentviz.figures.figure import Figure, base_layout, sentence
+from sentviz.figures.operating import DASHES, chance_line
+from sentviz.figures.panels import panel_grid
 from sentviz.figures.text import as_text
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-
-
-NARROW = 200  # pixels that a panel with its areas needs
+NARROW = 200  # smallest width in pixels of a panel with its areas
 
 
 def roc_panels(
     frame: pd.DataFrame, *, order: Sequence[str] = (), missing: Sequence[str] = (), width: int = 0, theme: Theme = "light"
 ) -> Figure:
-    """A column per data set and a row per model; curves are named in the panel, each with its area and interval.
+    """Draw a column per data set and a row per model; each panel lists the area and interval of its curves.
 
-    Where that is too narrow, a row per data set and a column per model; areas stand without their intervals where panels are narrow still.
+    If the figure is too narrow for this, it has a row per data set and a column per model; very narrow panels show areas without intervals.
 
     Args:
         frame: row, panel, run, curve, fpr, tpr, auc, low, high, n.
-        order: of the panels, where it is not that of the frame.
-        missing: what cannot be drawn; the caption says so.
-        width: of the picture, in pixels; as wide as its panels need unless given.
+        order: order of the panels; by default that of the frame.
+        missing: names of the panels that cannot be drawn, for the caption.
+        width: pixels of the figure; 0 for the width that the panels need.
     Raises:
-        InputError: no curve.
+        InputError: there is no curve.
     """
-    rows, there = list(frame["row"].unique()), list(frame["panel"].unique())
-    panels = sorted(there, key=[*order, *there].index)
+    rows, names = list(frame["row"].unique()), list(frame["panel"].unique())
+    panels = sorted(names, key=[*order, *names].index)
     if not panels:
-        raise InputError("There are neither runs of DT nor of NDT here, so there is no ROC curve.")
+        raise InputError("No run of DT or NDT is installed, so there is no ROC curve.")
     colours = palette(theme)
     runs = frame.drop_duplicates(["row", "panel"]).set_index(["row", "panel"])["run"].to_dict()
     turned = 0 < width < NARROW * len(panels) + 88
     down, across = (len(panels), len(rows)) if turned else (len(rows), len(panels))
-    told = not turned or width > NARROW * len(rows) + 88
+    with_intervals = not turned or width > NARROW * len(rows) + 88
     pairs = [(row, panel) for panel in panels for row in rows] if turned else [(row, panel) for row in rows for panel in panels]
     titles = [f"{as_text(panel, 28)}<br>{as_text(runs.get((row, panel), 'no run here'), 34)}" for row, panel in pairs]
-    plot = make_subplots(
-        rows=down, cols=across, shared_xaxes=True, shared_yaxes=True,
-        horizontal_spacing=0.03, vertical_spacing=0.32 / down, subplot_titles=titles,
-    )  # fmt: skip
+    shared = {"shared_xaxes": True, "shared_yaxes": True}
+    plot, _ = panel_grid(titles, across, theme, apart=0.03, below=0.32, size=12, **shared)
     for r, row in enumerate(rows):
         for c, panel in enumerate(panels):
             place = {"row": c + 1, "col": r + 1} if turned else {"row": r + 1, "col": c + 1}
-            here = frame[(frame["row"] == row) & (frame["panel"] == panel)]
-            plot.add_scatter(
-                x=[0, 1], y=[0, 1], mode="lines", line={"color": colours.muted, "width": 1, "dash": "dot"},
-                hoverinfo="skip", showlegend=False, **place,
-            )  # fmt: skip
-            said = []
-            for k, (curve, line) in enumerate(here.groupby("curve", sort=False)):
-                colour, dash = colours.lines[k % len(colours.lines)], DASHES[k % len(DASHES)]
+            cell = frame[(frame["row"] == row) & (frame["panel"] == panel)]
+            chance_line(plot, colours, showlegend=False, **place)
+            areas = []
+            for k, (curve, line) in enumerate(cell.groupby("curve", sort=False)):
+                colour, dash = colours.line(k), DASHES[k % len(DASHES)]
                 plot.add_scatter(
                     x=line["fpr"],
                     y=line["tpr"],
@@ -69,12 +62,12 @@ def roc_panels(
                     hovertemplate=f"{as_text(str(curve), 30)}<br>false positives %{{x:.1%}}, true positives %{{y:.1%}}<extra></extra>",
                     **place,
                 )
-                one = line.iloc[0]
-                name = f"{as_text(str(curve), 10)} " if here["curve"].nunique() > 1 else ""
-                interval = f" [{one['low']:.3f}, {one['high']:.3f}]" if told else ""
-                said.append(f"<span style='color:{colour}'>{name}{one['auc']:.3f}{interval}</span>")
-            if said:
-                text = "<br>".join(["area", *said])
+                first = line.iloc[0]
+                name = f"{as_text(str(curve), 10)} " if cell["curve"].nunique() > 1 else ""
+                interval = f" [{first['low']:.3f}, {first['high']:.3f}]" if with_intervals else ""
+                areas.append(f"<span style='color:{colour}'>{name}{first['auc']:.3f}{interval}</span>")
+            if areas:
+                text = "<br>".join(["area", *areas])
                 plot.add_annotation(
                     x=1, y=0.02, xanchor="right", yanchor="bottom", align="right", text=text, font={"size": 11},
                     bgcolor=colours.paper, opacity=0.92, **place,
@@ -93,14 +86,14 @@ def roc_panels(
     plot.update_yaxes(range=[-0.02, 1.04], **short)
     plot.update_xaxes(title_text="false positive rate", title_standoff=4, row=down)
     plot.update_yaxes(title_text="true positive rate", title_standoff=4, col=1)
-    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
     sizes = frame.drop_duplicates("panel").set_index("panel").loc[panels].reset_index()
     caption = sentence(
         [
-            "Test split; two classes have one curve, more have one against the rest each. Brackets: 95% bootstrap over test rows.",
+            "Test split. With two classes there is one curve, with more classes one for each class against the rest. Brackets: 95%"
+            " bootstrap intervals over test rows.",
             f"Rows: {', '.join(f'{panel} {n:,}' for panel, n in zip(sizes['panel'], sizes['n'], strict=True))}.",
-            "NDT was chosen on validation accuracy; drawn is the first seed of each.",
-            f"No run here: {', '.join(missing)}." if missing else "",
+            "The NDT configuration has the best validation accuracy; the first seed of each configuration is drawn.",
+            f"No run is installed for: {', '.join(missing)}." if missing else "",
         ]
     )
     again = partial(roc_panels, frame, order=order, missing=missing, theme=theme)

@@ -1,4 +1,4 @@
-"""Rows as points: a picture of embeddings in two or three dimensions, and how far it can be trusted."""
+"""Rows as points: embeddings in two or three dimensions, and the silhouettes that show how far the picture can be trusted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Palette, Theme, class_colours, halo, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number, sentence
-from sentviz.figures.scale import SCALES, scaled
+from sentviz.figures.colours import SCALES, Palette, Theme, class_colours, colour_scale, halo, palette, scaled
+from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.panels import LEGEND_RIGHT, row_axis, with_interval
 from sentviz.figures.text import as_text
 
 COLOURS = {
@@ -25,11 +25,11 @@ COLOURS = {
     "confidence": "confidence",
     "length": "length in words",
 }
-SYMBOLS = ("circle", "diamond", "square", "cross", "x")  # those that three dimensions have as well
+SYMBOLS = ("circle", "diamond", "square", "cross", "x")  # symbols that Plotly also has in three dimensions
 WEBGL = 2_000  # points from which the screen draws with WebGL
-HOVER = 5_000  # points up to which hovering shows the row
+HOVER = 5_000  # points up to which the pointer shows the row
 FADED = 0.12
-_YAW, _PITCH = -0.6, 0.42  # radians: how the moving picture looks at three dimensions first
+_YAW, _PITCH = -0.6, 0.42  # radians, the first view of three dimensions, as in the moving picture
 VIEW = {
     "eye": {
         "x": -2.4 * math.sin(_YAW) * math.cos(_PITCH),
@@ -58,23 +58,23 @@ def scatter(
     webgl: bool | None = None,
     theme: Theme = "light",
 ) -> Figure:
-    """One point a row. Categories differ in colour and symbol; rows that the model gets wrong have an outline.
+    """Draw one point per row. Categories differ in colour and symbol; wrong predictions have an outline.
 
     Args:
         frame: id, x, y and, in three dimensions, z; label and predicted (class, -1 = unlabelled); right, confidence; length (words)
-            if it is the colour; text where rows may be read on hovering.
+            if it is the colour; text if the pointer may show it.
         colour: one of `COLOURS`.
-        axes: their names; empty ones have no ticks, as in pictures whose units mean nothing.
+        axes: names of the axes; an empty name means no ticks, for coordinates without a unit.
         chosen: (n,) bool; the other rows fade.
         outline: (v, 2) corners of a lasso, drawn in two dimensions.
-        star: where one more text lies, drawn as a star with its name.
-        about: what the caption adds: method, layer, parameters, seed.
-        webgl: draw with WebGL; unless given, on more than 2,000 points. Exports as SVG and PDF are vectors in any case; three
+        star: position of another text, drawn as a star with its name.
+        about: sentence for the caption: method, layer, parameters, seed.
+        webgl: draw with WebGL; by default for more than 2,000 points. Exports as SVG and PDF are vectors in any case; three
             dimensions are drawn by WebGL and embedded as an image.
     Frame:
-        id, x, y (, z), the colour field and right; chosen where there is a choice.
+        id, x, y (, z), the colour field and right; chosen if rows are chosen.
     Raises:
-        InputError: nothing to draw, an unknown colour, or one that these rows do not have.
+        InputError: there is no row, the colour is unknown, or these rows do not have it.
     """
     parts = groups(frame, colour, classes, theme)
     flat, n, colours = "z" not in frame, len(frame), palette(theme)
@@ -99,26 +99,26 @@ def scatter(
         corners = np.asarray(outline, dtype=float)
         path = "M" + "L".join(f"{x},{y}" for x, y in corners) + "Z"
         plot.add_shape(type="path", path=path, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
-    plot.update_layout(legend={"x": 1, "xanchor": "left", "y": 1, "yanchor": "top", "itemsizing": "constant", "tracegroupgap": 4})
+    plot.update_layout(legend=LEGEND_RIGHT | {"itemsizing": "constant", "tracegroupgap": 4})
     if flat:
         plot.update_layout(dragmode="pan")
     caption = said_of(frame, colour, chosen=chosen, star_name="" if star is None else star_name, about=about)
-    kept = frame[["id", *dims, *dict.fromkeys((colour, "right"))]].reset_index(drop=True)
+    table = frame[["id", *dims, *dict.fromkeys((colour, "right"))]].reset_index(drop=True)
     if chosen is not None:
-        kept = kept.assign(chosen=picked)
+        table = table.assign(chosen=picked)
     parted = pd.concat([frame.loc[rows].assign(points=name) for name, rows, *_ in parts])
     printed = parted.groupby("points", sort=False).agg(rows=("id", "size"), right=("right", "sum")).reset_index()
-    return Figure(file_safe("embeddings", title, colour), plot, kept, caption, printed=printed)
+    return Figure(file_safe("embeddings", title, colour), plot, table, caption, printed=printed)
 
 
 def said_of(frame: pd.DataFrame, colour: str, *, chosen: npt.ArrayLike | None = None, star_name: str = "", about: str = "") -> str:
-    """The caption of a scatter, without drawing it; arguments as `scatter` takes them, no star without a name."""
+    """Return the caption of a scatter without drawing it; arguments are those of `scatter`, and an empty `star_name` means no star."""
     labelled = bool((frame["label"] >= 0).any())
-    some = "" if chosen is None else f"; {int(np.sum(chosen)):,} of them chosen, the others faded"
+    some = "" if chosen is None else f"; {int(np.sum(chosen)):,} are chosen, the others are faded"
     return sentence(
         [
-            f"{len(frame):,} rows by {COLOURS[colour]}{some}.",
-            "Outlined: wrong answers." if labelled and colour != "right" else "",
+            f"One point for each of {len(frame):,} rows, coloured by {COLOURS[colour]}{some}.",
+            "Outlined points are wrong predictions." if labelled and colour != "right" else "",
             f"The star is “{as_plain(star_name)}”." if star_name else "",
             about,
         ]
@@ -126,7 +126,7 @@ def said_of(frame: pd.DataFrame, colour: str, *, chosen: npt.ArrayLike | None = 
 
 
 def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
-    """Silhouettes of all rows and of each class, in the vectors and in the picture, with intervals.
+    """Draw silhouettes of all rows and of each class, in the vectors and in the picture, with intervals.
 
     Args:
         frame: as `sentviz.analysis.embeddings.neighbourhood.measures` gives it.
@@ -148,12 +148,11 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
         part = rows[rows["space"] == space]
         values = part[["value", "low", "high"]].to_numpy(float)
         plot.add_scatter(
-            x=values[:, 0],
+            **with_interval("x", values, line),
             y=[places[c] + shift for c in part["class"]],
             mode="markers+text",
             name=name,
             marker={"size": 9, "symbol": symbol, "color": line},
-            error_x=interval_bars(values, line),
             text=[f"  {number(value)}" for value in values[:, 0]],
             textposition="top center" if shift < 0 else "bottom center",
             textfont={"size": 11, "color": colours.muted},
@@ -161,7 +160,7 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
             hovertemplate="%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
         )
     ticks = [as_text(name or "all rows", 16) for name in names]
-    plot.update_yaxes(tickvals=list(places.values()), ticktext=ticks, range=[len(names) - 0.4, -0.6], showgrid=False, automargin=False)
+    plot.update_yaxes(row_axis(ticks, 0.6, 0.4))
     low = min(0.0, float(rows["low"].min()))
     plot.update_xaxes(automargin=False, nticks=5, range=[low - 0.05, max(0.1, float(rows["high"].max())) + 0.08], zeroline=True)
     plot.update_layout(legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"})
@@ -171,7 +170,7 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
 
 
 def as_plain(text: str, limit: int = 60) -> str:
-    """The beginning of a text for a caption, which is no markup."""
+    """Return the beginning of a text for a caption, as plain text without markup."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -187,20 +186,20 @@ class _Draw:
 
     def points(self, rows: Bools, marker: dict[str, Any], **more: Any) -> None:
         places = {dim: values[rows] for dim, values in self.at.items()}
-        shown = {"hoverinfo": "skip"} if self.hover is None else {"text": self.hover[rows], "hovertemplate": "%{text}<extra></extra>"}
-        self.plot.add_trace({"type": self.kind, "mode": "markers", "marker": marker, **places, **shown, **more})
+        hover = {"hoverinfo": "skip"} if self.hover is None else {"text": self.hover[rows], "hovertemplate": "%{text}<extra></extra>"}
+        self.plot.add_trace({"type": self.kind, "mode": "markers", "marker": marker, **places, **hover, **more})
 
     def groups(self, groups: Sequence[Group], picked: Bools) -> None:
-        """A trace a category, and a faded one of its rows that are not chosen."""
+        """Add a trace for each category, and a faded one for those of its rows that are not chosen."""
         for i, (name, rows, colour, symbol) in enumerate(groups):
             marker = {"size": self.size, "symbol": SYMBOLS[symbol], "color": colour, "line": {"width": 0}}
             if (rows & ~picked).any():
                 self.points(rows & ~picked, marker | {"opacity": FADED}, legendgroup=str(i), showlegend=False)
-            shown = f"{as_text(name)} ({int((rows & picked).sum()):,})"
-            self.points(rows & picked, marker | {"opacity": strength(len(rows))}, legendgroup=str(i), name=shown, showlegend=True)
+            label = f"{as_text(name)} ({int((rows & picked).sum()):,})"
+            self.points(rows & picked, marker | {"opacity": strength(len(rows))}, legendgroup=str(i), name=label, showlegend=True)
 
     def scale(self, colour: str, groups: Sequence[Group], picked: Bools) -> None:
-        """One scale for the colour; symbols tell the predictions apart."""
+        """Add one colour scale; symbols distinguish the predictions."""
         scale = scaled(self.frame[colour], colour, self.colours)
         values, stops = scale.places, scale.stops
         bar = {"title": {"text": COLOURS[colour], "side": "top"}, "thickness": 12, "len": 0.5, "y": 0, "yanchor": "bottom", "x": 1.02}
@@ -213,7 +212,7 @@ class _Draw:
                 "color": values[rows & picked],
                 "cmin": 0,
                 "cmax": 1,
-                "colorscale": [[i / (len(stops) - 1), stop] for i, stop in enumerate(stops)],
+                "colorscale": colour_scale(stops),
                 "showscale": k == first,
                 "colorbar": bar,
                 "line": {"width": 0},
@@ -222,11 +221,11 @@ class _Draw:
             if (rows & ~picked).any():
                 faded = marker | {"color": values[rows & ~picked], "opacity": FADED, "showscale": False}
                 self.points(rows & ~picked, faded, legendgroup=str(k), showlegend=False)
-            shown = f"{as_text(name)} ({int((rows & picked).sum()):,})"
-            self.points(rows & picked, marker, legendgroup=str(k), name=shown, showlegend=True)
+            label = f"{as_text(name)} ({int((rows & picked).sum()):,})"
+            self.points(rows & picked, marker, legendgroup=str(k), name=label, showlegend=True)
 
     def outlines(self, rows: Bools, all_wrong: int) -> None:
-        """A ring around each wrong answer."""
+        """Add a ring around each wrong prediction."""
         wider, opacity = ring(len(rows))
         marker = {
             "size": self.size + wider,
@@ -240,7 +239,7 @@ class _Draw:
         )
 
     def star(self, at: Sequence[float], name: str) -> None:
-        """One more text."""
+        """Add the star of another text."""
         flat, ink, paper = self.kind != "scatter3d", self.colours.ink, self.colours.paper
         symbol = {"symbol": "star", "size": 20} if flat else {"symbol": "diamond", "size": 9}
         self.plot.add_trace(
@@ -260,23 +259,25 @@ class _Draw:
 
 
 def point_size(n: int, dims: int) -> float:
-    """Pixels across one of n points in two or three dimensions."""
+    """Return the diameter in pixels of one of n points in two or three dimensions."""
     return float(np.clip(9 - np.log10(n), 4.5, 8)) if dims == 2 else float(np.clip(6 - np.log10(n), 2, 4))
 
 
 def ring(n: int) -> tuple[float, float]:
-    """Pixels by which the ring of a wrong one of n points is wider than the point, and its opacity: thousands must not hide the rest."""
+    """Return the width in pixels that the ring of a wrong prediction adds to a point, and its opacity, for n wrong ones; many rings must
+    not hide the rest.
+    """
     many = float(np.clip(np.log10(max(n, 1) / 1000) / 1.4, 0, 1))  # 0 up to 1,000 points, 1 from 25,000 on
     return 4.5 - 1.5 * many, 0.92 - 0.6 * many
 
 
 def strength(n: int) -> float:
-    """Opacity of one of n points: many lie over each other, and their number is to be seen."""
+    """Return the opacity of one of n points; many overlapping points must stay visible as many."""
     return float(np.clip(0.82 - 0.28 * np.log10(max(n, 1) / 1000), 0.4, 0.82))
 
 
 class Group(NamedTuple):
-    """Points of one kind."""
+    """Points of one category."""
 
     name: str
     rows: Bools  # (n,)
@@ -285,33 +286,34 @@ class Group(NamedTuple):
 
 
 def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str], theme: Theme) -> list[Group]:
-    """What symbols tell apart, with its rows: the categories of the colour, or the predictions where that is a scale; no empty ones.
+    """Return the categories that symbols distinguish, with their rows: those of the colour, or the predictions if the colour is a scale.
+    Empty categories are left out.
 
     Raises:
-        InputError: no row, an unknown colour, or one that these rows do not have.
+        InputError: there is no row, the colour is unknown, or these rows do not have it.
     """
     if frame.empty:
         raise InputError("There is no row to draw.")
     if colour not in COLOURS:
         raise InputError(f"Points are coloured by {', '.join(COLOURS.values())}, not by {colour!r}.")
     if colour not in frame:
-        raise InputError(f"The {COLOURS[colour]} of these rows is not at hand.")
-    labels, said = frame["label"].to_numpy(int), frame["predicted"].to_numpy(int)
+        raise InputError(f"These rows have no {COLOURS[colour]}.")
+    labels, predicted = frame["label"].to_numpy(int), frame["predicted"].to_numpy(int)
     look, fills = palette(theme), class_colours(classes, theme)
     if colour in SCALES:
-        parts = [(f"said {name}", said == k, fills[k]) for k, name in enumerate(classes)]
+        parts = [(f"said {name}", predicted == k, fills[k]) for k, name in enumerate(classes)]
     elif colour == "right":
         right = frame["right"].to_numpy(bool) & (labels >= 0)
         parts = [("right", right, look.right), ("wrong", ~right & (labels >= 0), look.wrong), ("unlabelled", labels < 0, look.muted)]
     elif colour == "predicted":
-        parts = [(name, said == k, fills[k]) for k, name in enumerate(classes)]
+        parts = [(name, predicted == k, fills[k]) for k, name in enumerate(classes)]
     else:
         parts = [*((name, labels == k, fills[k]) for k, name in enumerate(classes)), ("unlabelled", labels < 0, look.muted)]
     return [Group(name, rows, fill, k % len(SYMBOLS)) for k, (name, rows, fill) in enumerate(parts) if rows.any()]
 
 
 def _hover(frame: pd.DataFrame, classes: Sequence[str]) -> npt.NDArray[Any] | None:
-    """A label for each row, (n,), while there are few enough to hover over."""
+    """Return a hover label for each row, (n,), or None for more than HOVER rows."""
     if len(frame) > HOVER:
         return None
     ids = frame["id"].astype(str).tolist()
@@ -319,8 +321,8 @@ def _hover(frame: pd.DataFrame, classes: Sequence[str]) -> npt.NDArray[Any] | No
         ids = [as_text(name, 40) for name in ids]
     names = [*(as_text(name) for name in classes), "unlabelled"]
     lines = [
-        f"{row}<br>labelled {names[label]}, said {names[said]} ({sure:.0%})"
-        for row, label, said, sure in zip(ids, frame["label"], frame["predicted"], frame["confidence"], strict=True)
+        f"{row}<br>labelled {names[label]}, said {names[predicted]} ({sure:.0%})"
+        for row, label, predicted, sure in zip(ids, frame["label"], frame["predicted"], frame["confidence"], strict=True)
     ]
     if "text" in frame:
         lines = [f"{line}<br>{as_text(text[:400], 90)}" for line, text in zip(lines, frame["text"], strict=True)]

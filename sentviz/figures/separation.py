@@ -1,4 +1,6 @@
-"""Who still tells "first word *not*, last word *good*" when the two are far apart (SentiFormer, Proposition 2)."""
+"""Accuracy on sequences whose class depends on the first word "not" and the last word "good", by their distance (SentiFormer,
+Proposition 2).
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,15 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, sentence
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.panels import dotted, with_interval
 from sentviz.figures.text import as_text
 
 _MARKS = ("circle", "diamond", "square")
 
 
 def accuracy_by_length(frame: pd.DataFrame, *, trained: int, theme: Theme = "light") -> Figure:
-    """A line for each model over the length of the sequences; Markov models in shades of one colour.
+    """Draw a line for each model over the length of the sequences; Markov models are in shades of one colour.
 
     Args:
         frame: model, order (0 = no Markov model), length, n, accuracy, low, high.
@@ -56,19 +59,18 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int, theme: Theme = "lig
                 "font": {"size": 11, "color": colours.muted},
             },
         )
-    plot.add_hline(y=0.5, line={"color": colours.muted, "width": 1, "dash": "dot"}, layer="below")
+    plot.add_hline(y=0.5, line=dotted(colours), layer="below")
     for i, (model, rows) in enumerate(frame.groupby("model", sort=False)):
         order = int(rows["order"].iloc[0])
         colour = shades[order - 1] if order else colours.lines[(1, 2, 3)[i % 3]]
         values = rows[["accuracy", "low", "high"]].to_numpy(float)
         plot.add_scatter(
             x=np.log2(rows["length"]),
-            y=values[:, 0],
+            **with_interval("y", values, colour),
             mode="lines+markers",
             name=as_text(str(model), 30),
             line={"color": colour, "width": 1.6 if order else 3, "dash": "solid"},
             marker={"size": 5 if order else 9, "symbol": "circle" if order else _MARKS[i % 3]},
-            error_y=interval_bars(values, colour),
             customdata=np.column_stack([rows["length"].to_numpy(float), values[:, 1:], rows["n"].to_numpy(float)]),
             hovertemplate=f"{as_text(str(model), 30)}<br>%{{customdata[0]:.0f}} words: %{{y:.1%}} [%{{customdata[1]:.1%}},"
             " %{customdata[2]:.1%}], n = %{customdata[3]:.0f}<extra></extra>",

@@ -1,4 +1,4 @@
-"""A row of a map as what it is for: weights over value vectors."""
+"""One row of a map as a weighted sum of value vectors."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _PANELS = (("weight", "weight", 0.30), ("value_norm", "× size of value", 0.30),
 
 
 def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width: int = 640, theme: Theme = "light") -> Figure:
-    """The keys that move the head's output most, in text order: weight, size of the value vector, share of the output.
+    """Draw the keys that change the head's output most, in text order: weight, size of the value vector, share of the output.
 
     Attention as a kernel smoother (SentiFormer, Definition 1): the output at the query is the sum of weight x value over all keys.
 
     Args:
-        cell: names the row; its key is always shown, and marked.
-        top: so many keys with the largest |weight x value|; the others are summed in the last row.
-        kernel: show exp(S) of each component too, against the largest of the row.
-        width: in pixels.
+        cell: a cell of the row; its key is always drawn, and marked.
+        top: number of keys to draw, those with the largest |weight x value|; the last row sums the others.
+        kernel: also draw exp(S) of each component, divided by the largest of the row.
+        width: pixels of the figure.
     Frame:
-        `CellArithmetic.smoother`, all keys, and `shown`.
+        `CellArithmetic.smoother`, all keys, and `shown` (True for drawn keys).
     Raises:
-        InputError: nothing to show.
+        InputError: `top` is less than 1.
     """
     if top < 1:
-        raise InputError("At least one key must be shown.")
+        raise InputError("At least one key must be drawn.")
     frame, colours = cell.smoother(), palette(theme)
     best = np.argsort(-frame["contribution"].to_numpy(), kind="stable")[:top]
     chosen = np.union1d(best, [cell.key])
     frame["shown"] = np.isin(frame["key"], chosen)
-    shown, rest = frame[frame["shown"]], frame[~frame["shown"]]
-    names, left = row_names(list(shown["key_token"]), list(shown["key"]), cell.key, len(rest))
+    drawn, rest = frame[frame["shown"]], frame[~frame["shown"]]
+    names, left = row_names(list(drawn["key_token"]), list(drawn["key"]), cell.key, len(rest))
     columns = []
     kernels = [(f"kernel_a{i + 1}", f"kernel {i + 1}" if len(cell.parts) > 1 else "kernel", 0.3) for i in range(len(cell.parts) * kernel)]
     for column, heading, part in (*kernels, *_PANELS):
-        values = shown[column].to_numpy()
+        values = drawn[column].to_numpy()
         if len(rest):
             values = np.append(values, rest[column].mean() if column == "value_norm" else rest[column].sum())
         plus = colours.muted if column == "value_norm" else colours.plus
@@ -74,15 +74,16 @@ def _said(column: str, value: float) -> str:
 
 
 def _caption(cell: CellArithmetic, frame: pd.DataFrame, rest: pd.DataFrame, kernel: bool) -> str:
-    shares = "Shares of the output are signed and sum to 100%: negative ones pull against it."
+    shares = "Shares of the output are signed and sum to 100%: keys with negative shares oppose the output."
     return sentence(
         [
-            f"Run {cell.run}: the row of “{cell.tokens[cell.query]}” in layer {cell.layer + 1}, head {cell.head + 1} as a kernel smoother.",
+            f"Run {cell.run}: attention of “{cell.tokens[cell.query]}” in layer {cell.layer + 1}, head {cell.head + 1}, as a kernel"
+            " smoother.",
             f"The head's output is the sum of weight × value over {len(frame):,} keys; weights sum to {number(float(cell.row.sum()))}.",
             "The kernel is exp(S), divided by the largest of the row; the weight is its share of the row's sum." if kernel else "",
             shares,
-            f"The {len(rest):,} keys that move the output least are summed (size of value: their mean)." if len(rest) > 1 else "",
-            "The norm behind the head comes after this sum and keeps its direction only up to its learned weights."
+            f"The last row sums the {len(rest):,} keys that change the output least (size of value: their mean)." if len(rest) > 1 else "",
+            "The norm after the head is applied to this sum; its learned weights can change the direction."
             if cell.head_norm is not None
             else "",
         ]

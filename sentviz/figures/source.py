@@ -1,4 +1,4 @@
-"""Where a figure comes from: the runs that it shows, and the call that draws it again."""
+"""The origin of a figure: the runs that it shows, and the call that draws it again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Source:
-    """A run that a figure is of: name, digest and seed, and of which rows, as in "test n = 872"."""
+    """A run that a figure shows: name, digest, seed, and the rows, for example "test n = 872"."""
 
     run: str
     digest: str
@@ -19,7 +19,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Call:
-    """How a figure is drawn again: what `sentviz.gallery.draw` takes. Its string is the lines that do so in a notebook."""
+    """The arguments of `sentviz.gallery.draw` that draw a figure again. As a string: the lines that do so in a notebook."""
 
     of: str  # a run, or a data set of a study
     figure: str
@@ -27,9 +27,9 @@ class Call:
 
     @property
     def drawing(self) -> str:
-        """The expression alone."""
-        given = "".join(f", {key}={value!r}" for key, value in self.options.items())
-        return f"draw({self.of!r}, {self.figure!r}{given})"
+        """The call alone, without imports."""
+        options = "".join(f", {key}={value!r}" for key, value in self.options.items())
+        return f"draw({self.of!r}, {self.figure!r}{options})"
 
     def __str__(self) -> str:
         lines = "from sentviz.gallery import draw\n\nfigure = {}\nfigure.plot.show()  # numbers: figure.frame"

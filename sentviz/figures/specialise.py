@@ -1,4 +1,4 @@
-"""What the components of the attention look at, and how alike they are."""
+"""Components of the attention over a test split: attention to classes of words, entropy, and likeness of the maps."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, interval_bars, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, run_prefix, sentence
 from sentviz.figures.maps import component_name
+from sentviz.figures.panels import dotted, legend_below, legend_entry, panel_grid, row_axis, with_interval
 
 _MEASURES = {"cosine": "cosine of the rows", "jensen_shannon": "Jensen-Shannon divergence, bits"}
 
 
 def word_shares(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> Figure:
-    """Attention to each class of words, relative to an even share: a panel per layer, a row per class, a mark per component.
+    """Draw attention to each class of words relative to an even share: a panel per layer, a row per class, a mark per component.
 
     Args:
         frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
-        run: its name, for the file and the caption.
+        run: its name, for the file name and the caption.
     Frame:
-        The rows drawn.
+        The drawn rows.
     Raises:
         InputError: no class of words was measured.
     """
@@ -37,9 +37,10 @@ def word_shares(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -
     plot.update_xaxes(tickprefix="×", matches="x")
     caption = sentence(
         [
-            f"{_of(run)}attention to each class of words divided by their share of the tokens, ×1 = even; mean over heads and rows.",
+            f"{run_prefix(run)}attention to each class of words divided by the class's share of the tokens, mean over heads and rows; ×1"
+            " is an even share.",
             _baselines(frame),
-            "n counts the sentences with such a word.",
+            "n is the number of sentences with such a word.",
             _sample(frame),
         ]
     )
@@ -47,13 +48,13 @@ def word_shares(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -
 
 
 def entropies(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> Figure:
-    """Entropy of the rows as a share of the largest possible: a row per layer, a mark per component.
+    """Draw the entropy of the rows as a share of the largest possible entropy: a row per layer, a mark per component.
 
     Args:
         frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
-        run: its name, for the file and the caption.
+        run: its name, for the file name and the caption.
     Frame:
-        The rows drawn.
+        The drawn rows.
     Raises:
         InputError: no entropy was measured.
     """
@@ -64,7 +65,8 @@ def entropies(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> 
     plot.update_xaxes(tickformat=".0%")
     caption = sentence(
         [
-            f"{_of(run)}entropy as a share of the largest possible, log n: 100% looks at all tokens alike, 0% at one.",
+            f"{run_prefix(run)}entropy of the rows as a share of the largest possible, log n. At 100% all tokens get the same weight, at"
+            " 0% one token gets all.",
             _baselines(frame),
             _sample(frame),
         ]
@@ -73,13 +75,13 @@ def entropies(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> 
 
 
 def likeness(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> Figure:
-    """How alike two components are, beside how alike the heads of one component are: a panel per measure, a mark per layer.
+    """Draw how similar two components are, and for comparison two heads of one component: a panel per measure, a mark per layer.
 
     Args:
         frame: as `sentviz.analysis.maps.specialise.over_split` gives it.
-        run: its name, for the file and the caption.
+        run: its name, for the file name and the caption.
     Frame:
-        The rows drawn.
+        The drawn rows.
     Raises:
         InputError: no likeness was measured.
     """
@@ -95,8 +97,9 @@ def likeness(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> F
     plot = _dots(cells, _MEASURES, rows, series, title="Likeness of the maps", theme=theme)
     caption = sentence(
         [
-            f"{_of(run)}rows of two components' maps compared head by head, and for scale those of two heads of one component.",
-            "Cosine: 1 = alike; divergence: 0 = alike, 1 = nothing in common.",
+            f"{run_prefix(run)}similarity of the rows of two components' maps, head by head, and for comparison of two heads of one"
+            " component.",
+            "Cosine: 1 means equal rows; divergence: 0 means equal rows, 1 no common token.",
             _untrained(frame),
             _sample(frame),
         ]
@@ -114,12 +117,12 @@ def _dots(
     theme: Theme,
     even: float | None = None,
 ) -> go.Figure:
-    """Marks with intervals over their baselines.
+    """Draw marks with intervals over their baselines.
 
     Args:
         cells: panel, row, series, value, low, high, dealt_low, dealt_high, untrained, untrained_low, untrained_high.
-        panels, rows, series: key -> label, in the order drawn.
-        even: where an even share lies, if there is such a place.
+        panels, rows, series: key -> label, in the order of drawing.
+        even: value of an even share, None if there is none.
     """
     colours = palette(theme)
     across = min(len(panels), 2)
@@ -127,34 +130,27 @@ def _dots(
     step = 17
     tall = len(rows) * (len(series) * step + 14)
     height, left = down * (tall + 52) + 122, 24 + 7 * max(map(len, rows.values()))
-    plot = make_subplots(
-        rows=down,
-        cols=across,
-        shared_yaxes=True,
-        horizontal_spacing=0.08,
-        vertical_spacing=52 / (down * (tall + 52)) if down > 1 else 0,
-        subplot_titles=list(panels.values()),
-    )
+    between = 52 / (tall + 52) if down > 1 else 0.0
+    plot, places = panel_grid(list(panels.values()), across, theme, apart=0.08, below=between, shared_yaxes=True)
     unit = step / (len(series) * step + 14)
     offset = {key: (i - (len(series) - 1) / 2) * unit for i, key in enumerate(series)}
     place = {key: i for i, key in enumerate(rows)}
-    for i, panel in enumerate(panels):
-        at = {"row": i // across + 1, "col": i % across + 1}
-        here = cells[cells["panel"] == panel]
-        y = np.array([place[row] + offset[s] for row, s in zip(here["row"], here["series"], strict=True)])
+    for i, (panel, at) in enumerate(zip(panels, places, strict=True)):
+        marks = cells[cells["panel"] == panel]
+        y = np.array([place[row] + offset[s] for row, s in zip(marks["row"], marks["series"], strict=True)])
         for low, high, colour, width in (
             ("dealt_low", "dealt_high", colours.grid, 11),
             ("untrained_low", "untrained_high", colours.muted, 3),
         ):
-            bars = here[[low, high]].to_numpy(float)
+            bars = marks[[low, high]].to_numpy(float)
             gaps = np.column_stack([bars, np.full(len(bars), np.nan)])  # one trace, a gap after each bar
             if not np.isnan(bars).all():
                 line = {"color": colour, "width": width}
                 plot.add_scatter(x=gaps.ravel(), y=np.repeat(y, 3), mode="lines", line=line, showlegend=False, hoverinfo="skip", **at)
-        known = here["untrained"].notna().to_numpy()
+        known = marks["untrained"].notna().to_numpy()
         tick = {"symbol": "line-ns-open", "size": 9, "color": colours.muted, "line": {"width": 2}}
         plot.add_scatter(
-            x=here["untrained"][known],
+            x=marks["untrained"][known],
             y=y[known],
             mode="markers",
             marker=tick,
@@ -163,28 +159,27 @@ def _dots(
             **at,
         )
         for k, (key, name) in enumerate(series.items()):
-            mine = (here["series"] == key).to_numpy()
-            values = here.loc[mine, ["value", "low", "high"]].to_numpy(float)
-            colour = colours.lines[k % len(colours.lines)]
+            mine = (marks["series"] == key).to_numpy()
+            values = marks.loc[mine, ["value", "low", "high"]].to_numpy(float)
+            colour = colours.line(k)
             plot.add_scatter(
-                x=values[:, 0],
+                **with_interval("x", values, colour),
                 y=y[mine],
                 mode="markers",
                 name=name,
                 marker={"size": 9, "color": colour, "symbol": SYMBOLS[k % len(SYMBOLS)]},
-                error_x=interval_bars(values, colour),
                 customdata=values,
                 showlegend=i == 0,
                 hovertemplate=f"{name}: %{{x:.3f}} [%{{customdata[1]:.3f}}, %{{customdata[2]:.3f}}]<extra></extra>",
                 **at,
             )
         if even is not None:
-            plot.add_vline(x=even, line={"color": colours.muted, "width": 1, "dash": "dot"}, **at)
+            plot.add_vline(x=even, line=dotted(colours), **at)
     if cells["dealt_low"].notna().any():
         bar = {"color": colours.grid, "width": 11}
-        plot.add_scatter(x=[None], y=[None], mode="lines", name="heads dealt", line=bar)
+        legend_entry(plot, "heads shuffled", line=bar)
     if cells["untrained"].notna().any():
-        plot.add_scatter(x=[None], y=[None], mode="lines", name="untrained", line={"color": colours.muted, "width": 3})
+        legend_entry(plot, "untrained", line={"color": colours.muted, "width": 3})
     plot.update_layout(
         base_layout(
             theme,
@@ -192,18 +187,11 @@ def _dots(
             width=left + 330 * across + 40,
             height=height,
             margin=(left, 62, 24, 84),
-            legend={"orientation": "h", "x": 0, "y": -34 / (height - 146), "yanchor": "top"},
+            legend=legend_below(-34 / (height - 146)),
         )
     )
-    plot.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=list(rows.values()),
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        automargin=False,
-    )
+    plot.update_yaxes(row_axis(list(rows.values())))
     plot.update_xaxes(nticks=6, automargin=False)
-    plot.update_annotations(font={"size": 13, "color": colours.muted})
     return plot
 
 
@@ -218,19 +206,13 @@ def _names(drawn: pd.DataFrame) -> dict[int, str]:
     return {int(c): component_name(int(c)) for c in sorted(drawn["component"].unique())}
 
 
-def _of(run: str) -> str:
-    return f"Run {run}: " if run else ""
-
-
 def _baselines(frame: pd.DataFrame) -> str:
-    return sentence(
-        ["Wide grey bars: where 95% of components would lie if the layer's heads were dealt to them at random.", _untrained(frame)]
-    )
+    return sentence(["Wide grey bars: the range of 95% of components if the layer's heads are shuffled between them.", _untrained(frame)])
 
 
 def _untrained(frame: pd.DataFrame) -> str:
     inits = int(frame["inits"].max())
-    return f"Thin grey lines: mean and range of {inits} untrained models." if inits else ""
+    return f"Thin grey lines: range of {inits} untrained models, with a tick at their mean." if inits else ""
 
 
 def _sample(frame: pd.DataFrame) -> str:

@@ -14,12 +14,12 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
 from sentviz.figures.figure import MONOSPACE, Figure, base_layout, file_safe, sentence
-from sentviz.figures.text import as_text, text_columns, visible
+from sentviz.figures.text import as_text, text_columns, token_label, visible
 
 Scale = Literal["support", "class"]
 
 _CHAR, _LINE = 8.2, 34  # pixels: 13 px monospace advances 7.8
-_WIDEST = 24  # columns one token may take
+_WIDEST = 24  # largest width of a token, in columns
 
 
 def token_strip(
@@ -41,31 +41,31 @@ def token_strip(
     limit: int = 400,
     theme: Theme = "light",
 ) -> Figure:
-    """Tokens as coloured boxes in lines of monospace text; one colour pushes up, another down, grey does nothing.
+    """Draw tokens as coloured boxes in lines of monospace text: one colour for high scores, another for low ones, grey for no effect.
 
     Args:
         tokens: n tokens, in text order.
-        scores: (n,), of any unit. NaN stays grey.
+        scores: (n,) in any unit; NaN stays grey.
         title, score_name, low_label, high_label: plain text for heading, hover and legend.
         specials, unknown: (n,) masks; special tokens are drawn faint, unknown ones marked °.
-        removed: what of the text is in no token, each with the token that it stood before, counted from 0; drawn struck through.
-        full: the score of the strongest colour, the same for every sentence; 0 = the largest of these.
-        knee: colours grow with the score up to about here, then with its logarithm, log(1 + |score| / knee); 0 = never with it.
+        removed: parts of the text that are in no token, each with the index of the token after it; drawn struck through.
+        full: score of the strongest colour, the same for every sentence; 0 = the largest of `scores`.
+        knee: colours grow with the score up to about this value, then with its logarithm, log(1 + |score| / knee); 0 = no logarithm.
         unit: of the scores, plain text.
-        scale: what colours say: support and opposition, or the classes negative and positive.
-        width: pixels at most; a character takes 8.2.
-        limit: how many tokens are drawn at most; the frame holds all.
+        scale: meaning of the colours: support and opposition, or the classes negative and positive.
+        width: largest width in pixels; a character takes 8.2.
+        limit: largest number of drawn tokens; the frame has all.
     Frame:
         position, token, <score_name>, special, unknown.
     Raises:
-        InputError: masks or scores do not fit the tokens, or there are none.
+        InputError: masks or scores do not fit the tokens, or there is no token.
     """
     values = np.asarray(scores, dtype=float)
     special, rare = (
         np.zeros(len(tokens), dtype=np.bool_) if mask is None else np.asarray(mask, dtype=np.bool_) for mask in (specials, unknown)
     )
     if not len(tokens) or any(array.shape != (len(tokens),) for array in (values, special, rare)):
-        raise InputError("A strip needs at least one token, and one score and one mark for each.")
+        raise InputError("A strip needs at least one token, and a score and a mark for each token.")
     columns = int((width - 24) / _CHAR)
     if columns < _WIDEST + 3:
         raise InputError(f"A strip needs at least {round((_WIDEST + 3) * _CHAR) + 24} pixels.")
@@ -74,7 +74,7 @@ def token_strip(
     gone = [(place, text) for place, text in removed if place <= count]
     order = np.argsort(
         [*range(count), *(place - 0.5 for place, _ in gone)], kind="stable"
-    )  # of tokens and what was removed, as in the text
+    )  # tokens and removed parts, in the order of the text
     labels = [as_text(token, _WIDEST) + "°" * bool(mark) for token, mark in zip(tokens[:count], rare[:count], strict=True)]
     labels += [f"<s>{as_text(text, _WIDEST)}</s>" for _, text in gone]
     widths = [_shown_columns(token, bool(mark)) + 1.2 for token, mark in zip(tokens[:count], rare[:count], strict=True)]
@@ -113,7 +113,7 @@ def token_strip(
             constraintext="none",
             insidetextfont={"family": MONOSPACE, "size": 13, "color": inks},
             customdata=[
-                f"“{as_text(token, 120)}” ({i + 1})<br>{as_text(score_name)} {_signed(value)}"
+                f"{token_label(token, i)}<br>{as_text(score_name)} {_signed(value)}"
                 for i, (token, value) in enumerate(zip(tokens[:count], values[:count], strict=True))
             ]
             + [f"“{as_text(text, 120)}”<br>removed before the model reads" for _, text in gone],
@@ -177,7 +177,7 @@ def token_strip(
             f"The strongest colour is {largest:.3g}{more}.",
             f"The first {count} of {len(tokens)} tokens are shown." if count < len(tokens) else "",
             "° marks tokens that are not in the vocabulary." if rare[:count].any() else "",
-            "Struck through is what is removed before the model reads." if gone else "",
+            "Struck through: text that is removed before the model reads." if gone else "",
         ]
     )
     again = partial(
@@ -201,20 +201,20 @@ def token_strip(
 
 
 def _scale(scale: Scale, colours: Palette) -> tuple[tuple[str, ...], tuple[str, str], tuple[str, str]]:
-    """Stops from low to high, the colours of the two sides in the legend, and what these are called."""
+    """Return the colours from low to high, the colours of both ends in the legend, and the names of these colours."""
     if scale == "class":
         return colours.probability, (colours.probability[0], colours.probability[-1]), ("orange", "blue")
     return colours.signed, (colours.minus, colours.plus), ("purple", "green")
 
 
 def anchored(values: npt.NDArray[np.float64], full: float, knee: float) -> npt.NDArray[np.float64]:
-    """Places from -1 to 1: a score of `full`, or more, is at the end."""
+    """Return positions from -1 to 1 on the colour scale; a score of `full` or more is at the end."""
     shares = np.log1p(np.abs(values) / knee) / np.log1p(full / knee) if knee else np.abs(values) / full
     return np.asarray(np.sign(values) * np.minimum(shares, 1))
 
 
 def _anchors(full: float) -> list[float]:
-    """Scores whose colours the legend shows."""
+    """Return the scores whose colours the legend shows."""
     return [sign * full / part for sign, parts in ((-1, (1, 4, 16)), (0, (1,)), (1, (16, 4, 1))) for part in parts]
 
 

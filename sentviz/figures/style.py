@@ -1,4 +1,4 @@
-"""How a figure looks in print: its size, letters, title, caption, legend, colours, axes. Nothing of it changes what the figure says."""
+"""Styles for print: size, letters, title, caption, legend, colours and axes of a figure. A style never changes the numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sentviz.figures.text import label_width
 
 @dataclass(frozen=True)
 class Size:
-    """A place in print: its width, the size of its letters, its pixels per inch as PNG. Papers set captions themselves."""
+    """A place in print: its width, the size of its letters, its pixels per inch as PNG. Papers typeset captions themselves."""
 
     millimetres: float
     points: float
@@ -38,8 +38,8 @@ LEGENDS = ("own", "right", "below", "above", "none")
 PALETTES = ("ours", "grey", "journal")
 LONGEST = 300  # characters of a note
 
-_PIXELS = 96 / 25.4  # of a millimetre
-_BASE_FONT = 13  # pixels, as figures draw it
+_PIXELS = 96 / 25.4  # pixels per millimetre
+_BASE_FONT = 13  # pixels of letters in figures
 _GREYS = {
     "light": ("#000000", "#8a8a8a", "#4a4a4a", "#707070", "#2a2a2a", "#5c5c5c", "#939393"),
     "dark": ("#ffffff", "#8a8a8a", "#c4c4c4", "#a6a6a6", "#e2e2e2", "#b4b4b4", "#787878"),
@@ -50,7 +50,7 @@ _JOURNAL = {
 }
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "5px 2px 1px 2px")
 _PATTERNS = ("", "/", ".", "x", "\\", "+", "-")
-MARKED = 2_500  # cells of a map that bear signs
+MARKED = 2_500  # largest number of cells that get signs
 
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 _SWATCH = re.compile(r"(#[0-9a-fA-F]{6})[^<>]*>■")
@@ -58,18 +58,18 @@ _SWATCH = re.compile(r"(#[0-9a-fA-F]{6})[^<>]*>■")
 
 @dataclass(frozen=True)
 class Style:
-    """How a figure looks; by default as it is drawn.
+    """The look of a figure; the default is the figure as it is drawn.
 
     Attributes:
-        size: a width in millimetres and letters in points by name, one of `SIZES`; "screen" for neither.
-        width, height: of the picture in millimetres instead, 20 to 600; 0 for the size's, and what the width asks for.
-        points: size of the letters instead of the size's, 4 to 40.
-        font: of `FONTS`. legend: its place, of `LEGENDS`. palette: of `PALETTES`.
-        title: whether it is there. caption: whether it is; by default on screen only, since papers set theirs.
-        x, y: range of the axes that count, from and to; of all panels.
-        note: own words below the picture, plain text.
+        size: name of a width in millimetres and a size of letters in points, a key of `SIZES`; "screen" for neither.
+        width, height: size of the picture in millimetres, 20 to 600; 0 for the width of `size`, and the height that follows from it.
+        points: size of the letters, 4 to 40; 0 for that of `size`.
+        font: a key of `FONTS`. legend: place of the legend, one of `LEGENDS`. palette: one of `PALETTES`.
+        title: True to draw the title. caption: True to add the caption; by default on screen only, because papers typeset captions.
+        x, y: range of the axes of numbers in all panels, from and to.
+        note: plain text below the picture.
     Raises:
-        InputError: a value that cannot be.
+        InputError: a value is not allowed.
     """
 
     size: str = "screen"
@@ -97,16 +97,16 @@ class Style:
         for name in ("x", "y"):
             span = getattr(self, name)
             if span is not None and not (np.isfinite(span).all() and span[0] < span[1]):
-                raise InputError(f"The range {name} goes from a smaller to a larger number, as in {name}=0..1.")
+                raise InputError(f"Range {name} must be two finite numbers, the smaller one first, for example {name}=0..1.")
         if len(self.note) > LONGEST:
             raise InputError(f"A note has at most {LONGEST} characters, not {len(self.note):,}.")
 
     @classmethod
     def parse(cls, text: str | Iterable[str]) -> Style:
-        """A style from `text`, as in size=column~palette=grey, or from its parts one by one.
+        """Parse a style from `text`, for example size=column~palette=grey, or from its parts one by one.
 
         Raises:
-            InputError: what cannot be, or is not known.
+            InputError: a name is unknown or a value is not allowed.
         """
         if isinstance(text, str):
             before, note, after = text.partition("note=")
@@ -120,14 +120,14 @@ class Style:
         return cls(**values)
 
     @property
-    def given(self) -> dict[str, Any]:
-        """What is not as by default."""
+    def changes(self) -> dict[str, Any]:
+        """Settings that differ from their defaults."""
         return {name: getattr(self, name) for name, default in _DEFAULTS.items() if getattr(self, name) != default}
 
     @property
     def text(self) -> str:
-        """In one line, as `parse` reads it; what is as by default is left out."""
-        return "~".join(f"{name}={_written(value)}" for name, value in self.given.items())
+        """The style in one line, as `parse` reads it, without settings that have their defaults."""
+        return "~".join(f"{name}={_written(value)}" for name, value in self.changes.items())
 
     @property
     def millimetres(self) -> float:
@@ -141,7 +141,7 @@ class Style:
 
     @property
     def letters(self) -> float:
-        """How large letters of 13 pixels become in print."""
+        """Size of letters in print, relative to letters of 13 pixels."""
         points = self.points or (SIZES[self.size].points if self.size in SIZES else 8)
         return points * 96 / 72 / _BASE_FONT
 
@@ -157,7 +157,7 @@ class Style:
 
     @property
     def captioned(self) -> bool:
-        """Whether the caption stands below."""
+        """True if the caption is below the figure."""
         return not self.millimetres if self.caption is None else self.caption
 
 
@@ -187,12 +187,12 @@ def _written(value: Any) -> str:
 
 
 def styled(figure: Figure, style: Style) -> Figure:
-    """The figure with other looks, drawn for the style's width where it can be; its numbers and words are the same.
+    """Return the figure in a style, drawn for the style's width if it can be; its numbers and words stay the same.
 
-    Sizes in millimetres are up to `sentviz.export.files.render`, which fits the layout to them.
+    `sentviz.export.files.render` fits the layout to sizes in millimetres.
 
     Raises:
-        InputError: a range for an axis that does not count.
+        InputError: a range is given for an axis that has no numbers.
     """
     if style.pixels and figure.at_width:
         figure = replace(figure.at_width(width=style.pixels), source=figure.source, runs=figure.runs, call=figure.call, view=figure.view)
@@ -212,7 +212,7 @@ def styled(figure: Figure, style: Style) -> Figure:
 
 
 def _place_legend(plot: go.Figure, place: str) -> None:
-    """The legend somewhere else, with room for it."""
+    """Move the legend and make room for it."""
     if place == "none":
         plot.update_layout(showlegend=False)
         return
@@ -233,7 +233,7 @@ def _place_legend(plot: go.Figure, place: str) -> None:
 
 
 def _reach(plot: go.Figure, letter: str, span: tuple[float, float]) -> None:
-    """From where to where the axes of numbers go."""
+    """Set the ranges of the axes of numbers."""
     named = {trace[f"{letter}axis"] or letter for trace in plot.data if _worded(trace, letter)}
     axes = [
         axis
@@ -244,14 +244,14 @@ def _reach(plot: go.Figure, letter: str, span: tuple[float, float]) -> None:
     if not axes:
         raise InputError(f"No axis {letter} of this figure counts, so that it has no range.")
     if any(axis.type == "log" for axis in axes) and span[0] <= 0:
-        raise InputError(f"The axis {letter} of this figure is logarithmic: its range begins above 0.")
+        raise InputError(f"The axis {letter} of this figure is logarithmic: its range must start above 0.")
     for axis in axes:
         ends = [log10(end) if axis.type == "log" else end for end in span]
         axis.update(range=ends[::-1] if axis.autorange == "reversed" else ends, autorange=None)
 
 
 def _worded(trace: Any, letter: str) -> bool:
-    """Whether a trace stands at words along an axis."""
+    """Return whether a trace is drawn at words along an axis."""
     values = getattr(trace, letter, None)
     return values is not None and any(isinstance(value, str) for value in values)
 
@@ -264,7 +264,9 @@ def _journal(colour: str) -> str:
 
 
 def _grey(colour: str) -> str:
-    """Series get greys that are apart; all else keeps its lightness, so that letters on it can still be read."""
+    """Return a colour in grey: series get greys that differ, all other colours keep their lightness, so that letters on them stay
+    readable.
+    """
     return next((_GREYS[theme][k] for theme in THEMES for k in _series(colour, palette(theme).lines)), simulated(colour, "greys"))
 
 
@@ -274,14 +276,14 @@ def _series(colour: str, lines: tuple[str, ...]) -> list[int]:
 
 @cache
 def _lower() -> npt.NDArray[np.int64]:
-    """(n, 3) shades of the lower halves of scales with two sides."""
+    """Return the colours of the lower halves of scales with two sides, (n, 3)."""
     scales = [scale for theme in THEMES for scale in (palette(theme).signed, palette(theme).judged, palette(theme).probability)]
     shades = [shade for scale in scales for shade in blend(scale, np.linspace(0, 0.47, 200))]
     return np.array([[int(shade[i : i + 2], 16) for i in (1, 3, 5)] for shade in shades])
 
 
 def _below(colour: str) -> bool:
-    """Whether a colour is of the lower half of a scale with two sides, which greys do not tell from the upper one."""
+    """Return whether a colour is in the lower half of a scale with two sides, which greys cannot tell from the upper half."""
     if not _COLOUR.fullmatch(colour):
         return False
     own = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
@@ -289,7 +291,7 @@ def _below(colour: str) -> bool:
 
 
 def _in_greys(plot: go.Figure) -> go.Figure:
-    """The figure without colour: what is told apart by colour is so by dashes, symbols, hatching and signs beside its greys."""
+    """Return the figure in greys: dashes, symbols, hatching and signs replace the differences of colour."""
     places = {colour: k for theme in THEMES for k, colour in enumerate(palette(theme).lines)}
     marks = []
     for trace in plot.data:
@@ -312,7 +314,7 @@ def _in_greys(plot: go.Figure) -> go.Figure:
 
 
 def _signs(trace: go.Heatmap, plot: go.Figure) -> go.Scatter | None:
-    """A minus in each cell below the middle of a scale with two sides; None for other scales, and where cells are too many for it."""
+    """Return a minus sign for each cell in the lower half of a scale with two sides; None for other scales, and for too many cells."""
     scale = (plot.layout[trace.coloraxis] if trace.coloraxis else trace).colorscale
     z = np.asarray(trace.z, dtype=float)
     if not scale or not _below(str(scale[0][1]).lower()) or z.size > MARKED:
@@ -336,21 +338,23 @@ def _signs(trace: go.Heatmap, plot: go.Figure) -> go.Scatter | None:
 
 
 def _recoloured(plot: go.Figure, change: Callable[[str], str]) -> go.Figure:
-    """The figure with every colour changed, wherever it stands."""
+    """Return the figure with every colour changed."""
 
-    def other(value: Any) -> Any:
+    def recolour(value: Any) -> Any:
         if isinstance(value, str):
-            value = _SWATCH.sub(lambda found: found[0][:-1] + "▨" if change is _grey and _below(found[1].lower()) else found[0], value)
-            return _COLOUR.sub(lambda found: change(found[0].lower()), value)
+            value = _SWATCH.sub(lambda match: match[0][:-1] + "▨" if change is _grey and _below(match[1].lower()) else match[0], value)
+            return _COLOUR.sub(lambda match: change(match[0].lower()), value)
         if isinstance(value, Mapping):
-            return {key: one if key in _WORDS_OF_PEOPLE else other(one) for key, one in value.items()}
+            return {key: item if key in _WORDS_OF_PEOPLE else recolour(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [other(one) for one in value]
+            return [recolour(item) for item in value]
         if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
-            return np.array([other(one) for one in value.ravel()], dtype=object).reshape(value.shape)
+            return np.array([recolour(item) for item in value.ravel()], dtype=object).reshape(value.shape)
         return value
 
-    return go.Figure([other(trace.to_plotly_json()) for trace in plot.data], other(plot.layout.to_plotly_json()))
+    return go.Figure([recolour(trace.to_plotly_json()) for trace in plot.data], recolour(plot.layout.to_plotly_json()))
 
 
-_WORDS_OF_PEOPLE = frozenset({"customdata", "hovertext", "ids", "x", "y", "z", "name", "tickvals", "meta"})  # where "#abcdef" is no colour
+_WORDS_OF_PEOPLE = frozenset(
+    {"customdata", "hovertext", "ids", "x", "y", "z", "name", "tickvals", "meta"}
+)  # keys whose "#abcdef" is a text, not a colour

@@ -1,4 +1,4 @@
-"""User text as Plotly labels: always text, never markup, and every character visible."""
+"""Text from users as Plotly labels: always text, never markup, and every character visible."""
 
 from __future__ import annotations
 
@@ -8,37 +8,48 @@ import textwrap
 import unicodedata
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})  # $...$ would be MathJax
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _JOINERS = "\u200c\u200d"
 _HIDDEN = "⬚"
-_LETTER = 0.56  # of a column of words, as a share of the size of its letters
+_LETTER = 0.56  # width of a column, as a share of the letters' size
 
 
 def as_text(text: str, limit: int | None = 24) -> str:
-    """A Plotly label that shows ``text`` itself, whatever it holds.
+    """Return a Plotly label that shows ``text`` literally, whatever characters it has.
 
     Pseudo-HTML, entities and MathJax are escaped; control and zero-width characters become visible (``↵``, ``⬚``);
-    outer blanks become ``·``; right-to-left text is isolated from its surroundings; what is wider than ``limit``
-    columns ends in ``…`` (``None``: never cut).
+    outer blanks become ``·``; right-to-left text is isolated from its surroundings; text wider than ``limit`` columns ends in ``…``
+    (``None``: text of any width stays complete).
     """
-    shown = visible(text)
+    literal = visible(text)
     if limit is not None:
-        shown = _shorten(shown, limit)
-    escaped = shown.translate(_MARKUP)
-    if any(unicodedata.bidirectional(char) in {"R", "AL", "AN"} for char in shown):
+        literal = _shorten(literal, limit)
+    escaped = literal.translate(_MARKUP)
+    if any(unicodedata.bidirectional(char) in {"R", "AL", "AN"} for char in literal):
         return f"\u2068{escaped}\u2069"
     return escaped
 
 
 def as_run(name: str, limit: int = 32) -> str:
-    """A run's name as a Plotly label; a long one loses its middle, because model and seed stand at the end."""
+    """Return a run's name as a Plotly label; a long name loses its middle, because model and seed are at the end."""
     if text_columns(name) > limit and len(name) <= 8 * limit:
         tail = 2 * limit // 3
         name = f"{name[: limit - 1 - tail]}…{name[-tail:]}"
     return as_text(name, limit)
 
 
+def token_label(token: str, place: int, limit: int = 120) -> str:
+    """Return a token in quotes with its place, counted from 0 and written from 1, as a Plotly label."""
+    return f"“{as_text(token, limit)}” ({place + 1})"
+
+
+def subscript(number: int) -> str:
+    """Return a number in subscript digits."""
+    return str(number).translate(_SUBSCRIPTS)
+
+
 def visible(text: str) -> str:
-    """``text`` with each control, zero-width and outer blank character replaced by a visible stand-in; not escaped."""
+    """Replace each control, zero-width and outer blank character of ``text`` by a visible one; the result is not escaped."""
     if not text:
         return "∅"
     chars = [_stand_in(text, i) for i in range(len(text))]
@@ -51,17 +62,17 @@ def visible(text: str) -> str:
 
 
 def text_columns(text: str) -> int:
-    """Width of ``text`` in monospace columns: wide characters and emoji count two, combining marks none."""
+    """Return the width of ``text`` in monospace columns: wide characters and emoji count two, combining marks none."""
     return sum(map(_char_columns, text))
 
 
 def label_width(label: str, size: float) -> float:
-    """About how many pixels a Plotly label takes with letters of a size in pixels: its longest line."""
+    """Return the approximate width of a Plotly label in pixels, for letters of `size` pixels: the width of its longest line."""
     return _LETTER * size * max(text_columns(html.unescape(re.sub("<[^>]*>", "", line))) for line in label.split("<br>"))
 
 
 def broken(label: str, room: float, size: float) -> str:
-    """A Plotly label in lines that fit into so many pixels, broken between words; a line with letters of several kinds stays as it is."""
+    """Break a Plotly label between words into lines of at most `room` pixels; a line with markup stays as it is."""
     most = max(int(room / (_LETTER * size)), 1)
     return "<br>".join(
         line
@@ -84,7 +95,7 @@ def _stand_in(text: str, i: int) -> str:
         return "↵"
     if category == "Cs":
         return "\ufffd"
-    if ord(char) & 0xFFFE == 0xFFFE:  # no character, and not allowed in XML
+    if ord(char) & 0xFFFE == 0xFFFE:  # not a character, and not allowed in XML
         return _HIDDEN
     if category == "Cc":
         if char in "\n\t":
@@ -101,10 +112,10 @@ def _shorten(text: str, limit: int) -> str:
     text, cut = text[: 8 * limit], len(text) > 8 * limit  # also bounds towers of combining marks
     if not cut and text_columns(text) <= limit:
         return text
-    kept, width = [], 0
+    chars, width = [], 0
     for char in text:
         width += _char_columns(char)
         if width > limit - 1:
             break
-        kept.append(char)
-    return "".join(kept) + "…"
+        chars.append(char)
+    return "".join(chars) + "…"

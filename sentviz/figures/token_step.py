@@ -1,4 +1,6 @@
-"""One token's step: its direction, the projections of the others on it, the supporting line, the tokens it follows, and where it goes."""
+"""The step of one token in a layer: its direction, the projections of the other tokens on it, the supporting line, the tokens that it
+follows, and its new position.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from sentviz.figures.particles import hull, inner_size, label_places, name_point
 from sentviz.figures.text import as_text, text_columns, visible
 
 Doubles = npt.NDArray[np.float64]
-_WIDTH, _HIGH, _PLOT = 560, 0.786, (46, 46, 16, 46)  # pixels, the height as a share of them, the margins
+_WIDTH, _HIGH, _PLOT = 560, 0.786, (46, 46, 16, 46)  # width in pixels, height as a share of it, margins in pixels
 
 
 def token_step(
@@ -33,15 +35,15 @@ def token_step(
     width: int = _WIDTH,
     theme: Theme = "light",
 ) -> Figure:
-    """The step of one token in one layer, as in the poster of Alcalde, Fantuzzi and Zuazua 2024.
+    """Draw the step of one token in one layer, as in the poster of Alcalde, Fantuzzi and Zuazua 2024.
 
     In more than two dimensions the plane is spanned by the direction A z_i and the step: projections, supporting line and step are exact.
 
     Args:
-        tokens: (n, d) before the layer. token: i.
-        weights: (n,) attention of token i, summing to 1: even shares of C_i for hardmax.
-        alpha: step size. words: n names. A: (d, d), the identity by default.
-        pinned: the token is held in place. width: of the picture, in pixels.
+        tokens: (n, d) before the layer. token: index i.
+        weights: (n,) attention of token i, which sums to 1; for hardmax, even shares over C_i.
+        alpha: step size. words: n names. A: (d, d), by default the identity.
+        pinned: True if the token stays in place. width: pixels of the figure.
     Frame:
         token, word, projection (on A z_i / |A z_i|), weight, follows (at least a tenth of the largest weight).
     Raises:
@@ -60,7 +62,7 @@ def token_step(
     goal = z[token] if pinned else z[token] + alpha / (1 + alpha) * (target - z[token])
     basis = np.eye(2) if d == 2 else _plane(z, along, target - z[token])
     flat, ray = z @ basis.T, basis @ along
-    here, aim, end = flat[token], basis @ target, basis @ goal
+    start, aim, end = flat[token], basis @ target, basis @ goal
     projection = z @ along
     follows = share >= 0.1 * share.max()
     colours = palette(theme)
@@ -80,19 +82,19 @@ def token_step(
     around = hull(flat)
     _path(plot, flat[[*around, around[0]]], colours.lines[0], 1, "solid", 0.7)
     _dots(plot, feet, [""] * len(feet), 4, colours.muted, "circle-open", 0.8)
-    others = np.flatnonzero(np.arange(len(z)) != token)
+    rest = np.flatnonzero(np.arange(len(z)) != token)
     sizes = 7 + 9 * np.sqrt(share / max(float(share.max()), 1e-12))
     labels = [as_text(word) for word in words]
     for mask, colour, symbol in ((~follows, colours.muted, "circle"), (follows, colours.lines[1], "diamond")):
-        rows = others[mask[others]]
+        rows = rest[mask[rest]]
         _dots(plot, flat[rows], [labels[i] for i in rows], sizes[rows], colour, symbol, 0.95)
-    _dots(plot, here[None], [labels[token]], 13, colours.lines[0], "diamond" if follows[token] else "circle", 1)
-    _path(plot, [here, aim], colours.lines[0], 1.2, "dot", 0.9)
+    _dots(plot, start[None], [labels[token]], 13, colours.lines[0], "diamond" if follows[token] else "circle", 1)
+    _path(plot, [start, aim], colours.lines[0], 1.2, "dot", 0.9)
     unit = float((high - low)[0]) / inner_size(size, _PLOT)[0]
-    if np.hypot(*(end - here)) > 4 * unit:
-        _arrow(plot, here, end, colours.lines[0])
-    _arrow(plot, here, here + ray * 64 * unit, colours.ink)
-    _write(plot, flat, words, token, share, follows, here + ray * 74 * unit, low, high, size, theme)
+    if np.hypot(*(end - start)) > 4 * unit:
+        _arrow(plot, start, end, colours.lines[0])
+    _arrow(plot, start, start + ray * 64 * unit, colours.ink)
+    _write(plot, flat, words, token, share, follows, start + ray * 74 * unit, low, high, size, theme)
     plot.update_xaxes(range=[low[0], high[0]], constrain="domain", automargin=False, title=None if d == 2 else {"text": "along A zᵢ"})
     plot.update_yaxes(range=[low[1], high[1]], scaleanchor="x", constrain="domain", automargin=False)
     frame = pd.DataFrame({"token": np.arange(len(z)), "word": list(words), "projection": projection, "weight": share, "follows": follows})
@@ -102,7 +104,9 @@ def token_step(
 
 
 def _plane(z: Doubles, along: Doubles, step: Doubles) -> Doubles:
-    """The direction, and across it the step's own; where the step goes straight along, the widest direction of the tokens."""
+    """Return the direction and an orthogonal one, (2, d), that span the plane of the step; if the step goes along the direction, the
+    second is that of the largest variance of the tokens.
+    """
     across = step - (step @ along) * along
     if np.linalg.norm(across) <= 1e-9 * max(float(np.linalg.norm(step)), 1e-300):
         rest = z - z.mean(axis=0)
@@ -132,8 +136,8 @@ def _path(plot: go.Figure, points: npt.ArrayLike, colour: str, width: float, das
 
 def _dots(plot: go.Figure, at: Doubles, names: Sequence[str], size: npt.ArrayLike, colour: str, symbol: str, opacity: float) -> None:
     marker = {"size": size, "color": colour, "symbol": symbol, "line": {"width": 1, "color": colour}}
-    shown = {"text": list(names), "hovertemplate": "%{text}<extra></extra>"} if any(names) else {"hoverinfo": "skip"}
-    plot.add_scatter(x=at[:, 0], y=at[:, 1], mode="markers", marker=marker, opacity=opacity, **shown)
+    hover = {"text": list(names), "hovertemplate": "%{text}<extra></extra>"} if any(names) else {"hoverinfo": "skip"}
+    plot.add_scatter(x=at[:, 0], y=at[:, 1], mode="markers", marker=marker, opacity=opacity, **hover)
 
 
 def _arrow(plot: go.Figure, start: Doubles, end: Doubles, colour: str) -> None:
@@ -168,13 +172,13 @@ def _write(
     size: tuple[int, int],
     theme: Theme,
 ) -> None:
-    """The token, its direction, those it follows, then as many others as find room."""
+    """Write the names of the token, its direction, the tokens that it follows, and as many others as have room."""
     whole = inner_size(size, _PLOT)
     frame, unit = (float(whole[0]), float(whole[1])), (high - low) / whole
     first = [token, *(int(i) for i in np.argsort(-share, kind="stable") if follows[i] and i != token)][:12]
     rest = [int(i) for i in np.argsort(-np.abs(flat).sum(axis=1), kind="stable") if i not in set(first)][:200]
     spots = [(words[i], *np.round(flat[i] / (12 * unit)).astype(int)) for i in range(len(words))]
-    together: dict[Any, float] = {}  # one word at one place is written once, with all that it gets
+    together: dict[Any, float] = {}  # repeated words at one place get one label with their total weight
     for spot, part in zip(spots, share, strict=True):
         together[spot] = together.get(spot, 0.0) + float(part)
     once = {spots[i]: i for i in reversed([*first, *rest])}
@@ -186,12 +190,12 @@ def _write(
     pixels = np.stack([(points[:, 0] - low[0]) / unit[0], (high[1] - points[:, 1]) / unit[1]], axis=-1)
     ranks = [0, len(order), *range(1, len(order))]
     texts.append("A zᵢ")
-    shown = [visible(texts[i])[:24] for i in ranks]
+    labels = [visible(texts[i])[:24] for i in ranks]
     strong = [i < len(first) or i == len(order) for i in ranks]
-    sizes = [(text_columns(text) * (7.6 if bold else 6.2) + 4, 16.0) for text, bold in zip(shown, strong, strict=True)]
+    sizes = [(text_columns(text) * (7.6 if bold else 6.2) + 4, 16.0) for text, bold in zip(labels, strong, strict=True)]
     shaft = pixels[0] + np.linspace(0.15, 0.9, 6)[:, None] * (pixels[-1] - pixels[0])
-    taken = [(x - 7, y - 7, 14.0, 14.0) for x, y in pixels[: len(first)]] + [(x - 4, y - 4, 8.0, 8.0) for x, y in shaft]
-    placed = label_places(pixels[ranks], sizes, [11 if bold else 7 for bold in strong], frame, taken)
+    occupied = [(x - 7, y - 7, 14.0, 14.0) for x, y in pixels[: len(first)]] + [(x - 4, y - 4, 8.0, 8.0) for x, y in shaft]
+    placed = label_places(pixels[ranks], sizes, [11 if bold else 7 for bold in strong], frame, occupied)
     middles = {n: (low[0] + x * unit[0], high[1] - (y + 8) * unit[1]) for n, (x, y) in placed.items()}
     name_points(plot, middles, [texts[i] for i in ranks], strong, theme)
 
@@ -207,7 +211,7 @@ def _caption(
 ) -> str:
     some = [f"“{words[i]}”" for i in np.argsort(-share, kind="stable") if follows[i]]
     named = ", ".join(list(dict.fromkeys(some))[:6]) + (f" and {len(some) - 6} more" if len(set(some)) > 6 else "")
-    said = [
+    sentences = [
         f"Of {len(words):,} tokens, {named} {'lies' if len(set(some)) == 1 else 'lie'} furthest along A zᵢ,"
         f" at {number(float(projection.max()), 3)}: the dashed supporting line."
         if share.max() > 0.99 or np.ptp(share[follows]) < 1e-9
@@ -215,9 +219,11 @@ def _caption(
         "Dotted: the projections of the others.",
     ]
     if pinned:
-        said.append(f"“{words[token]}” is pinned, so it stays.")
+        sentences.append(f"“{words[token]}” is pinned, so it stays.")
     elif share[token] > 0.999:
-        said.append(f"“{words[token]}” follows itself alone: it is a leader and stays.")
+        sentences.append(f"“{words[token]}” follows itself alone: it is a leader and stays.")
     else:
-        said.append(f"The arrow is the step: α/(1+α) = {alpha / (1 + alpha):.0%} of the way to {'their mean' if len(some) > 1 else 'it'}.")
-    return " ".join(said)
+        sentences.append(
+            f"The arrow is the step: α/(1+α) = {alpha / (1 + alpha):.0%} of the way to {'their mean' if len(some) > 1 else 'it'}."
+        )
+    return " ".join(sentences)

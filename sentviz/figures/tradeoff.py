@@ -7,24 +7,29 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, sentence
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.panels import legend_below, with_interval
 from sentviz.figures.text import as_text
 
-BESIDE = {"vanilla-matched": ("right", -11), "diff": ("left", 0), "ndt-unit-2": ("right", 9)}  # these three lie together
+BESIDE = {
+    "vanilla-matched": ("right", -11),
+    "diff": ("left", 0),
+    "ndt-unit-2": ("right", 9),
+}  # side and shift in pixels of labels whose points nearly coincide
 
 
 def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: Theme = "light") -> Figure:
-    """Each model by its parameters (millions) and its time per test batch as a multiple of vanilla's.
+    """Draw each model at its parameters (millions) and its time per test batch as a multiple of vanilla's.
 
     Args:
-        frame: model, parameters, value, low, high: measured in one process.
-        printed: model, parameters, value, low, high: low and high are what the print's rounding leaves open. May be empty.
-        title: the data set.
+        frame: model, parameters, value, low, high, measured in one process.
+        printed: model, parameters, value, low, high: the range that rounding in the paper allows. May be empty.
+        title: name of the data set.
     Raises:
-        InputError: nothing measured and nothing printed.
+        InputError: nothing was measured and nothing is reported.
     """
     if frame.empty and printed.empty:
-        raise InputError("Nothing was measured here and nothing is printed.")
+        raise InputError("There is neither a measured nor a reported time.")
     colours = palette(theme)
     plot = go.Figure(
         layout=base_layout(
@@ -33,7 +38,7 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
             width=620,
             height=420,
             margin=(64, 44, 44, 88),
-            legend={"orientation": "h", "x": 0, "y": -0.17, "yanchor": "top"},
+            legend=legend_below(-0.17),
         )
     )
     kinds = (
@@ -46,11 +51,10 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
         values = rows[["value", "low", "high"]].to_numpy(float)
         plot.add_scatter(
             x=rows["parameters"],
-            y=values[:, 0],
+            **with_interval("y", values, colour),
             mode="markers",
             name=name,
             marker={"size": 10, "symbol": symbol, "color": colour, "line": {"width": 2, "color": colour}},
-            error_y=interval_bars(values, colour),
             customdata=[as_text(model, 30) for model in rows["model"]],
             hovertemplate="%{customdata}: %{x:.2f} M, %{y:.2f} × vanilla<extra></extra>",
         )
@@ -70,11 +74,11 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
     plot.update_yaxes(title_text="× vanilla", title_standoff=4, automargin=False, rangemode="tozero")
     caption = sentence(
         [
-            "Time of the same test batches in one process, the models in turn, as a multiple of vanilla's." if len(frame) else "",
-            "The print is whole seconds over the number of batches; its bars are what half a second either way allows."
+            "Time of the same test batches as a multiple of vanilla's; the models take turns in one process." if len(frame) else "",
+            "The paper reports whole seconds for all batches; the bars of its diamonds are the range that rounding to whole seconds allows."
             if len(printed)
             else "",
-            "A constraint of lambda changes neither number." if len(frame) else "",
+            "The constraint of lambda changes neither number." if len(frame) else "",
         ]
     )
     together = pd.concat([frame.assign(source="measured"), printed.assign(source="printed")], ignore_index=True)

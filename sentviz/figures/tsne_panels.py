@@ -1,4 +1,4 @@
-"""t-SNE pictures side by side, each with its silhouettes."""
+"""t-SNE projections side by side, each with its silhouettes."""
 
 from __future__ import annotations
 
@@ -6,56 +6,49 @@ from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
-from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, class_colours, palette
-from sentviz.figures.figure import Figure, base_layout, is_panel_title, number, sentence
+from sentviz.figures.colours import Theme, class_colours
+from sentviz.figures.figure import Figure, base_layout, number, sentence
+from sentviz.figures.panels import FRAMELESS, panel_grid
 from sentviz.figures.text import as_text, label_width
 
 SYMBOLS = ("circle", "x", "triangle-up", "diamond", "cross")
-SIGNS = "●✕▲◆✚"  # the same as letters
-SHARED = ("silhouette", "low", "high", "drawn", "drawn_low", "drawn_high")  # of a panel, in all its rows
-NARROW = 440  # pixels in which panels stand one below the other
+SIGNS = "●✕▲◆✚"  # the same symbols as letters
+SHARED = ("silhouette", "low", "high", "drawn", "drawn_low", "drawn_high")  # columns with the same value in all rows of a panel
+NARROW = 440  # pixels; in narrower figures, panels are below each other
 
 
 def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), width: int = 0, theme: Theme = "light") -> Figure:
-    """A panel per data set, two a row where there is room; classes by colour and symbol.
+    """Draw a panel per data set, two per row if there is room; classes differ in colour and symbol.
 
     Args:
         frame: panel, run, label, x, y, silhouette, low, high (in the original space), drawn, drawn_low, drawn_high (in the picture), seed.
-        missing: names of the panels that cannot be drawn. width: of the picture, in pixels; as wide as its panels need unless given.
+        missing: names of the panels that cannot be drawn. width: pixels of the figure; 0 for the width that the panels need.
     Raises:
-        InputError: no panel.
+        InputError: there is no panel.
     """
     panels = list(frame["panel"].unique())
     if not panels:
-        raise InputError("No run of an NDT configuration here carries its pooled vectors, so there is no picture of them.")
-    colours, per_row = palette(theme), 1 if 0 < width < NARROW else min(len(panels), 2)
+        raise InputError("No installed run of an NDT configuration has stored pooled vectors, so there is nothing to project.")
+    per_row = 1 if 0 < width < NARROW else min(len(panels), 2)
     room = (width or 480 * per_row + 40) / per_row - 40
-    n_rows = -(-len(panels) // per_row)
     first = frame.drop_duplicates("panel").set_index("panel")
     titles = [
-        f"{as_text(str(panel), 30)} · {as_text(str(one['run']), 34)}<br>silhouette {_three(one, 'silhouette', 'low', 'high')},"
-        f" in the picture {_three(one, 'drawn', 'drawn_low', 'drawn_high')}"
-        for panel, one in first.iterrows()
+        f"{as_text(str(panel), 30)} · {as_text(str(row['run']), 34)}<br>silhouette {_three(row, 'silhouette', 'low', 'high')},"
+        f" in the picture {_three(row, 'drawn', 'drawn_low', 'drawn_high')}"
+        for panel, row in first.iterrows()
     ]
-    plot = make_subplots(
-        rows=n_rows,
-        cols=per_row,
-        horizontal_spacing=0.06,
-        vertical_spacing=0.26 / n_rows,
-        subplot_titles=titles,
-    )
+    plot, places = panel_grid(titles, per_row, theme, apart=0.06, below=0.26, size=12)
     legends = {}
-    for i, panel in enumerate(panels):
-        place, legend = {"row": i // per_row + 1, "col": i % per_row + 1}, "legend" + ("" if i == 0 else str(i + 1))
-        here = frame[frame["panel"] == panel]
-        names = sorted(map(str, here["label"].unique()))
+    for i, (panel, place) in enumerate(zip(panels, places, strict=True)):
+        legend = "legend" + ("" if i == 0 else str(i + 1))
+        points = frame[frame["panel"] == panel]
+        names = sorted(map(str, points["label"].unique()))
         fills = dict(zip(names, class_colours(names, theme), strict=True))
-        shown = [as_text(name, 14) for name in names]
-        beside = sum(label_width(name, 12) + 44 for name in shown) <= room  # a legend fits into one line
-        for k, (label, rows) in enumerate(sorted(here.groupby("label"))):
+        labels = [as_text(name, 14) for name in names]
+        beside = sum(label_width(name, 12) + 44 for name in labels) <= room  # a legend fits into one line
+        for k, (label, rows) in enumerate(sorted(points.groupby("label"))):
             plot.add_scattergl(
                 x=rows["x"],
                 y=rows["y"],
@@ -74,7 +67,7 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), width: int 
             )
         if not beside:
             plot.add_annotation(
-                text=_key(shown, list(fills.values()), room), align="left", xref="x domain", yref="y domain", x=0, y=0, yshift=-4,
+                text=_key(labels, list(fills.values()), room), align="left", xref="x domain", yref="y domain", x=0, y=0, yshift=-4,
                 xanchor="left", yanchor="top", font={"size": 12}, **place,
             )  # fmt: skip
         across, up = (plot.get_subplot(place["row"], place["col"])[k].domain for k in (0, 1))
@@ -87,22 +80,21 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), width: int 
             theme,
             title="Pooled vectors of the best NDT of each data set, t-SNE",
             width=width or 480 * per_row + 40,
-            height=370 * n_rows + 90,
+            height=370 * places[-1]["row"] + 90,
             margin=(20, 84, 20, 44),
         ),
         **legends,
     )
-    frameless = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True, "automargin": False}
-    plot.update_xaxes(**frameless)
-    plot.update_yaxes(**frameless)
-    plot.update_annotations(selector=is_panel_title, font={"size": 12, "color": colours.muted})
+    plot.update_xaxes(**FRAMELESS)
+    plot.update_yaxes(**FRAMELESS)
     caption = sentence(
         [
-            f"What the classifier reads, {', '.join(f'{panel} {n:,}' for panel, n in frame['panel'].value_counts(sort=False).items())} test"
-            f" rows, t-SNE with perplexity 30 and seed {int(frame['seed'].iloc[0])}.",
-            "t-SNE draws groups apart whatever their distance: the first silhouette is of the vectors, the second of the picture; brackets"
-            " are 95% bootstrap intervals over rows.",
-            f"No vectors here: {', '.join(missing)}." if missing else "",
+            "The vectors that the classifier reads:"
+            f" {', '.join(f'{panel} {n:,}' for panel, n in frame['panel'].value_counts(sort=False).items())} test rows, t-SNE with"
+            f" perplexity 30 and seed {int(frame['seed'].iloc[0])}.",
+            "t-SNE separates groups even if they are close. The first silhouette is that of the vectors, the second that of the picture;"
+            " brackets are 95% bootstrap intervals over rows.",
+            f"No vectors are stored for: {', '.join(missing)}." if missing else "",
         ]
     )
     printed = frame.groupby(["panel", "run"], sort=False).agg(rows=("x", "size"), **{n: (n, "first") for n in SHARED}).reset_index()
@@ -111,7 +103,7 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), width: int 
 
 
 def _key(names: Sequence[str], colours: Sequence[str], room: float) -> str:
-    """What symbols and colours mean, in lines that fit into so many pixels."""
+    """Return the legend of symbols and colours, in lines of at most `room` pixels."""
     lines: list[list[str]] = [[]]
     for name in names:
         if label_width("  ".join([*lines[-1], f"● {name}"]), 12) > room and lines[-1]:
@@ -121,6 +113,6 @@ def _key(names: Sequence[str], colours: Sequence[str], room: float) -> str:
     return "<br>".join("&nbsp;&nbsp; ".join(next(signs) for _ in line) for line in lines)
 
 
-def _three(one: pd.Series, *names: str) -> str:
-    value, low, high = (number(float(one[name])) for name in names)
+def _three(row: pd.Series, *names: str) -> str:
+    value, low, high = (number(float(row[name])) for name in names)
     return f"{value} [{low}, {high}]"

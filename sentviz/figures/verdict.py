@@ -1,4 +1,4 @@
-"""What the model says: one slim bar per class."""
+"""The model's prediction: one slim bar per class."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sentviz.figures.text import as_text, text_columns
 
 
 def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme: Theme = "light") -> Figure:
-    """Class probabilities as horizontal bars, the first class on top, the largest one coloured.
+    """Draw class probabilities as horizontal bars, the first class at the top, the largest probability in full colour.
 
     Args:
         labels: names of the K classes.
         probabilities: (K,) in 0..1.
     Raises:
-        InputError: as many labels as probabilities are needed.
+        InputError: the numbers of labels and probabilities differ.
     """
     shares = np.asarray(probabilities, dtype=float)
     if shares.shape != (len(labels),) or not len(labels):
@@ -70,4 +70,4 @@ def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, the
             font={"size": 13, "weight": 600 if row == best else 400},
         )
     frame = pd.DataFrame({"label": list(labels), "probability": shares})
-    return Figure("probabilities", plot, frame, f"The model's probability of each of {len(labels)} classes.")
+    return Figure("probabilities", plot, frame, f"The model's probability of each of the {len(labels)} classes.")

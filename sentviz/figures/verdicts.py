@@ -1,6 +1,6 @@
-"""How a verdict looks wherever it is drawn: a colour, a sign, and its effect in words.
+"""The look of a verdict: its colour, its sign, and its effect as text.
 
-Dark is what is settled, pale what is open; a sign stands in every cell, so that verdicts are told apart in grey as well.
+Settled verdicts are dark, open ones pale. Every cell has a sign, so that verdicts also differ in grey.
 """
 
 from __future__ import annotations
@@ -12,31 +12,33 @@ from sentviz.figures.colours import Theme, ink_on, palette
 from sentviz.figures.figure import number
 
 VERDICTS: tuple[Verdict, ...] = tuple(VERDICT_WORDS)
-SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes in pixels, upwards; "open" has a letter
+SIGNS: dict[Verdict, tuple[tuple[tuple[float, float], ...], ...]] = {  # strokes in pixels, y up; "open" has a question mark
     "holds": (((-5, 0), (-1.6, -4), (5, 4.4)),),
     "fails": (((-4, -4), (4, 4)), ((-4, 4), (4, -4))),
     "unjudged": (((-4, 0), (4, 0)),),
 }
-SMALLEST = 8.25  # pixels of letters that a column of 84 mm shrinks to no less than five points
+SMALLEST = 8.25  # pixels of letters that are still five points in a column of 84 mm
 
 
 def verdict_colour(verdict: Verdict, theme: Theme) -> str:
-    """Of its cell: what holds and what does not as right and wrong answers have, pale what is open."""
+    """Return the colour of a verdict's cell: as for right and wrong predictions if it is settled, pale if it is open."""
     colours = palette(theme)
     return dict(zip(VERDICTS, (colours.right, colours.wrong, colours.doubt, colours.grid), strict=True))[verdict]
 
 
 def effect_in_words(effect: Effect) -> str:
-    """ "+0.12 [−0.05, +0.29] points": the number with its sign where it is a difference, its interval where it has one."""
+    """Return an effect as text, for example "+0.12 [−0.05, +0.29] points": a difference has a sign, and the interval follows if there is
+    one.
+    """
     sign = effect.null == 0
     digits = 2 if effect.unit in ("points", "") else 1
 
-    def said(value: float) -> str:
+    def write(value: float) -> str:
         return f"{'+' if sign and value > 0 else ''}{number(value, digits)}"
 
-    span = "" if effect.low is None or effect.high is None else f" [{said(effect.low)}, {said(effect.high)}]"
+    span = "" if effect.low is None or effect.high is None else f" [{write(effect.low)}, {write(effect.high)}]"
     unit = effect.unit if effect.unit in ("", "%") else f" {effect.unit}"
-    return f"{said(effect.value)}{span}{unit}"
+    return f"{write(effect.value)}{span}{unit}"
 
 
 def draw_sign(
@@ -48,7 +50,9 @@ def draw_sign(
     theme: Theme,
     shift: tuple[float, float] = (0.0, 0.0),
 ) -> None:
-    """A tick, a cross, a dash or a question mark so many pixels from a place: xref, yref, xanchor, yanchor."""
+    """Add a tick, a cross, a dash or a question mark to `shapes` or `notes`, `shift` pixels right of and above a place with xref, yref,
+    xanchor, yanchor.
+    """
     ink, (right, up) = ink_on(verdict_colour(verdict, theme)), shift
     if verdict in SIGNS:
         strokes = (" L ".join(f"{right + scale * a:.4g} {up + scale * b:.4g}" for a, b in stroke) for stroke in SIGNS[verdict])

@@ -14,12 +14,13 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, interval_bars, number, sentence
+from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.panels import UNFADED, UNSEEN, row_axis, with_interval
 from sentviz.figures.text import as_text, text_columns
 
 By = Literal["keyness", "count"]
 PANEL = (330, 236)  # pixels of a cloud, as `sentviz.analysis.testset.word_counts.layout` is asked for
-NARROW = 0.7  # of the clouds' own width, below which titles of 13 pixels are too small
+NARROW = 0.7  # share of the clouds' natural width below which titles of 13 pixels are too small
 _CUT = 20  # columns of a word, as `layout` measures it
 _SAYS = {
     "keyness": "The larger a word, the surer it belongs to its rows rather than to all others (area: z of the log-odds ratio).",
@@ -38,21 +39,21 @@ def cloud(
     width: int = 0,
     theme: Theme = "light",
 ) -> Figure:
-    """Clouds beside each other, two in a line; words of right answers teal, of mistakes magenta; a click picks the nearest word.
+    """Draw clouds side by side, two per line; words of right predictions are teal, of mistakes magenta; a click picks the nearest word.
 
     Args:
-        words: cell (place in `titles`), word, x, y, size, width as `sentviz.figures.cloud_layout.layout` gives them for PANEL, and what the
-            frame is to carry beside; z and count are shown.
+        words: cell (index in `titles`), word, x, y, size, width from `sentviz.figures.cloud_layout.layout` for PANEL, and further columns
+            for the frame; z and count are needed.
         titles: one per cloud, plain text.
-        by: what the sizes mean.
-        right: whether a cloud is of right answers; all are unless given.
-        selected: cell and word that is framed.
-        about: further words of the caption.
-        width: pixels that the picture is shrunk to, if it is: in a narrow one titles are larger.
+        by: meaning of the sizes.
+        right: True for clouds of right predictions; by default all clouds have one colour.
+        selected: cell and word to frame.
+        about: sentence for the caption.
+        width: pixels to which the picture is shrunk, 0 for none; a narrow picture has larger titles.
     Frame:
-        that of `words`.
+        The columns of `words`.
     Raises:
-        InputError: no cloud.
+        InputError: there is no cloud.
     """
     if not titles:
         raise InputError("There is no cloud to draw.")
@@ -70,7 +71,7 @@ def cloud(
     plot.update_layout(base_layout(theme, title=title, width=across, height=height, margin=(side, above, side, below)))
     quiet: list[str] = []
     unsure = 0
-    written: list[dict[str, Any]] = []  # given to Plotly at once: it checks all that are there with each one added
+    written: list[dict[str, Any]] = []  # added together: Plotly checks all earlier annotations with each addition
     for cell, name in enumerate(titles):
         part = words[words["cell"] == cell]
         colour = colours.lines[0] if not right else colours.right if right[cell] else colours.wrong
@@ -94,8 +95,8 @@ def cloud(
         if not part["sure"].any() and len(part):
             quiet.append(name)
         if part.empty:
-            said = "No word stands out." if by == "keyness" else "No words."
-            written.append({"text": said, "x": wide / 2, "y": high / 2, "font": {"size": letters, "color": colours.muted}, **axes})
+            empty = "No word stands out." if by == "keyness" else "No words."
+            written.append({"text": empty, "x": wide / 2, "y": high / 2, "font": {"size": letters, "color": colours.muted}, **axes})
         plot.add_trace(_spots(part), row=cell // 2 + 1, col=cell % 2 + 1)
     plot.update_layout(annotations=written)
     bare = {"visible": False, "fixedrange": True}
@@ -105,8 +106,8 @@ def cloud(
     caption = sentence(
         [
             _SAYS[by],
-            f"{len(words)} words in {len(titles)} clouds; teal: right answers, magenta: mistakes." if right else f"{len(words)} words.",
-            "Grey: no more than chance gives among so many words (Bonferroni)." if unsure else "",
+            f"{len(words)} words in {len(titles)} clouds; teal: right predictions, magenta: mistakes." if right else f"{len(words)} words.",
+            "Grey: no more than chance gives for this number of words (Bonferroni)." if unsure else "",
             f"Nothing stands out in: {', '.join(quiet)}." if quiet else "",
             about,
         ]
@@ -116,22 +117,20 @@ def cloud(
 
 
 def _spots(part: pd.DataFrame) -> go.Scatter:
-    """What a click finds: unseen markers along each word, so that the nearest one is of the word under the pointer."""
+    """Return invisible markers along each word, so that a click finds the word under the pointer."""
     sizes = part[["width", "size"]].to_numpy(float)
     steps = np.maximum(np.round(sizes[:, 0] / sizes[:, 1]), 1).astype(int)
     word = np.repeat(np.arange(len(part)), steps)
     along = (np.concatenate([np.arange(n) + 0.5 for n in steps]) if len(steps) else np.zeros(0)) / steps[word]
     rows = part.iloc[word]
-    unseen = {"marker": {"opacity": 0}}
-    shown = [as_text(text, 40) for text in rows["word"]]
+    labels = [as_text(text, 40) for text in rows["word"]]
     return go.Scatter(
         x=rows["x"] + (along - 0.5) * rows["width"],
         y=rows["y"],
         mode="markers",
         marker={"size": 8, "opacity": 0},
-        selected=unseen,
-        unselected=unseen,
-        customdata=np.array([shown, rows["z"], rows["count"], rows["rows"], rows["cell"], rows["word"]], dtype=object).T,
+        **UNSEEN,
+        customdata=np.array([labels, rows["z"], rows["count"], rows["rows"], rows["cell"], rows["word"]], dtype=object).T,
         hovertemplate="%{customdata[0]}<br>%{customdata[2]:,} times in %{customdata[3]:,} rows<br>z %{customdata[1]:+.1f}<extra></extra>",
         showlegend=False,
     )
@@ -140,18 +139,18 @@ def _spots(part: pd.DataFrame) -> go.Scatter:
 def word_bars(
     words: pd.DataFrame, *, title: str, by: By = "keyness", right: bool = True, selected: str = "", about: str = "", theme: Theme = "light"
 ) -> Figure:
-    """The words of one cell in a list: log-odds ratios, or occurrences in a thousand words, with their intervals.
+    """Draw the words of one cell as a list: log-odds ratios, or occurrences per thousand words, with their intervals.
 
     Args:
-        words: a frame of `sentviz.analysis.testset.word_counts.largest`, in the order it is to be drawn.
-        title: of the cell, plain text.
-        right: of right answers: teal; of mistakes: magenta.
-        selected: the word whose line is shaded.
-        about: further words of the caption.
+        words: a frame of `sentviz.analysis.testset.word_counts.largest`, in the order of drawing.
+        title: name of the cell, plain text.
+        right: True for words of right predictions (teal), False for mistakes (magenta).
+        selected: word whose line is shaded.
+        about: sentence for the caption.
     Frame:
-        that of `words`.
+        The columns of `words`.
     Raises:
-        InputError: no word.
+        InputError: there is no word.
     """
     if words.empty:
         raise InputError("No word of these rows stands out against the others.")
@@ -167,33 +166,30 @@ def word_bars(
         plot.add_hrect(y0=y - 0.5, y1=y + 0.5, fillcolor=colours.neutral, line_width=0, layer="below")
     values = _values(words, by)
     sure = words["sure"].to_numpy(bool) | (by == "count")
-    told = np.column_stack([names, values[:, 1:], words[["count", "rows", "z", "share", "rest"]], words["word"]]).astype(object)
-    lasting: dict[str, Any] = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
+    hover = np.column_stack([names, values[:, 1:], words[["count", "rows", "z", "share", "rest"]], words["word"]]).astype(object)
     plot.add_scatter(
-        x=values[:, 0],
+        **with_interval("x", values, colour),
         y=at,
         mode="markers",
         marker={"size": 9, "color": [colour if s else colours.paper for s in sure], "line": {"color": colour, "width": 2}},
-        error_x=interval_bars(values, colour),
-        customdata=told,
+        customdata=hover,
         hovertemplate="%{customdata[0]}<br>%{x:.2f} [%{customdata[1]:.2f}, %{customdata[2]:.2f}], z %{customdata[5]:+.1f}<br>"
         "%{customdata[3]:,} times in %{customdata[4]:,} rows<br>"
         "%{customdata[6]:.3%} of the words here, %{customdata[7]:.3%} elsewhere<extra></extra>",
         showlegend=False,
-        **lasting,
+        **UNFADED,
     )
     if by == "count":
         grey = {"size": 8, "symbol": "line-ns", "line": {"color": colours.muted, "width": 2}}
-        plot.add_scatter(x=1e3 * words["rest"], y=at, mode="markers", marker=grey, hoverinfo="skip", showlegend=False, **lasting)
+        plot.add_scatter(x=1e3 * words["rest"], y=at, mode="markers", marker=grey, hoverinfo="skip", showlegend=False, **UNFADED)
     plot.update_xaxes(title_text=heading, title_standoff=6, rangemode="tozero", nticks=6, automargin=False, fixedrange=True)
-    ticks = {"tickvals": at.tolist(), "ticktext": names, "range": [len(words) - 0.4, -0.6], "showgrid": False}
-    plot.update_yaxes(**ticks, automargin=False, fixedrange=True)
+    plot.update_yaxes(row_axis(names, 0.6, 0.4, fixedrange=True))
     plot.update_layout(hovermode="closest", hoverdistance=-1, dragmode=False, clickmode="event+select")
     return Figure(file_safe("word-list", by, title), plot, words.reset_index(drop=True), sentence([_list_caption(words, by), about]))
 
 
 def _values(words: pd.DataFrame, by: By) -> npt.NDArray[np.float64]:
-    """(n, 3) value, low, high."""
+    """Return value, low and high, (n, 3)."""
     if by == "keyness":
         return words[["value", "low", "high"]].to_numpy(float)
     return 1e3 * words[["share", "share_low", "share_high"]].to_numpy(float)
@@ -201,9 +197,9 @@ def _values(words: pd.DataFrame, by: By) -> npt.NDArray[np.float64]:
 
 def _list_caption(words: pd.DataFrame, by: By) -> str:
     if by == "count":
-        return f"The {len(words)} most frequent words, with 95% intervals; the grey stroke is the same number in all other rows."
+        return f"The {len(words)} most frequent words, with 95% intervals; a grey stroke is the rate in all other rows."
     unsure = int((~words["sure"]).sum())
-    hollow = "Hollow: chance alone gives such a z among so many words (Bonferroni)." if unsure else ""
+    hollow = "Hollow: chance alone gives such a z for this number of words (Bonferroni)." if unsure else ""
     return sentence(
         [
             f"{len(words)} words by z ({number(words['z'].iloc[-1], 1)} to {number(words['z'].iloc[0], 1)}) with 95% intervals.",

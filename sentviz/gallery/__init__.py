@@ -1,4 +1,4 @@
-"""Every figure by name: what notebooks draw, the command line exports, pages show and reports are made of.
+"""All figures by name, for notebooks, the command line, pages and reports.
 
 A figure is registered once, beside the function that makes it of a subject (`sentviz.gallery.registry.figure`): in `sentence`,
 `lexicon`, `training`, `epochs`, `testset`, `words`, `points` or, of a study, in its paper's `figures`; those of any paper in
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.source import Call
-from sentviz.gallery import epochs, language, lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
-from sentviz.gallery.registry import FIGURES, Spec, find_figure
+from sentviz.gallery import epochs, lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
+from sentviz.gallery.registry import FIGURES, FigureSpec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.gallery.training import scalar_figure
@@ -27,23 +27,23 @@ from sentviz.runs.store import Run, find
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
 
-__all__ = ["FIGURES", "Sentence", "Spec", "call", "code", "draw", "make", "scalar_figure", "sourced", "strip"]
+__all__ = ["FIGURES", "FigureSpec", "Sentence", "call", "code", "draw", "make", "scalar_figure", "sourced", "strip"]
 
 
 late("figures of every paper")
 for _paper in papers().values():
-    with suppress(SentvizError):  # a paper of another package whose figures cannot be loaded has none
+    with suppress(SentvizError):  # a paper of another package may fail to load
         _paper.load("figures", None)
 
 
 def draw(name: str, figure: str, **options: Any) -> Figure:
-    """A figure by name.
+    """Draw a figure by name.
 
     Args:
-        name: of a run; of a study's figure, of a data set or "all".
-        figure: one of `FIGURES`, whose `options` say what else it takes. Layers, heads, components and tokens count from 0.
+        name: name of a run, or for figures of studies a data set or "all".
+        figure: a key of `FIGURES`; its `options` are the further arguments. Layers, heads, components and tokens count from 0.
     Raises:
-        RunError, InputError: in one sentence for the user: no such figure, an option that it does not take, or what the run lacks.
+        RunError, InputError: the figure does not exist, does not take an option, or the run does not meet a requirement.
     """
     spec = find_figure(figure)
     spec.check(options)
@@ -55,7 +55,7 @@ def draw(name: str, figure: str, **options: Any) -> Figure:
             raise InputError(why)
         return make(figure, spec.of(run, **subject_options), **own)
     if name not in spec.names:
-        raise InputError(f"The figure {figure} is of a study: in the place of a run it takes {', '.join(spec.names)}, not {name!r}.")
+        raise InputError(f"The figure {figure} belongs to a study. In place of a run it takes {', '.join(spec.names)}, not {name!r}.")
     return make(figure, spec.of(name, **subject_options), **own)
 
 
@@ -63,18 +63,18 @@ def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> 
     """Draw a figure by name of a given subject, as `Sentence.of(run, trace)`, with the figure's own options.
 
     Args:
-        selected: what a page marks in the figure, for figures that can mark something; no part of how the figure is drawn again.
+        selected: element that a page marks in the figure, if the figure supports it; not part of the call that draws it again.
     Raises:
-        InputError: no such figure or option, or the subject does not hold what is drawn.
+        InputError: the figure or option does not exist, or the subject lacks the data.
     """
     spec = find_figure(figure)
     spec.check(options)
     try:
-        made = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
+        drawn = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
     except KeyError as error:
         raise InputError(f"{subject.run.name}: {error.args[0]}.") from error
-    made = made if made.source else subject.sourced(made)
-    return replace(made, call=call(figure, subject, options))
+    drawn = drawn if drawn.source else subject.sourced(drawn)
+    return replace(drawn, call=call(figure, subject, options))
 
 
 def call(figure: str, subject: Any, options: Mapping[str, Any]) -> Call | None:
@@ -84,11 +84,13 @@ def call(figure: str, subject: Any, options: Mapping[str, Any]) -> Call | None:
         return None
     if run is not None and (run.weights, run.max_length) != (Run.weights, Run.max_length):
         return None
-    given = {each.name: getattr(subject, each.name) for each in fields(subject) if each.init and each.name not in ("run", "name")}
-    return code(subject.name if run is None else run.name, spec.name, **given, **options)
+    parameters = {each.name: getattr(subject, each.name) for each in fields(subject) if each.init and each.name not in ("run", "name")}
+    return code(subject.name if run is None else run.name, spec.name, **parameters, **options)
 
 
 def code(name: str, figure: str, **options: Any) -> Call:
-    """How the same figure is drawn again, as lines of a notebook say; options as `draw` takes them, None and defaults left out."""
+    """Return the call that draws a figure again, whose text is lines of a notebook. Options are those of `draw`; None and defaults are left
+    out.
+    """
     defaults = find_figure(figure).options
     return Call(name, figure, {key: value for key, value in options.items() if value is not None and value != defaults[key]})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError
 from sentviz.figures.source import Source
-from sentviz.gallery.registry import Need, figure
+from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
@@ -26,50 +26,50 @@ def _unmeasured(run: Run) -> str:
     return missing(run)
 
 
-MEASURED = Need("measured epochs", _unmeasured)
+MEASURED = RunRequirement("measured epochs", _unmeasured)
 
 
 @dataclass
 class Epochs(Runs):
-    """A run after each of its epochs, and a sentence that it is asked with the weights of each, its example unless another is given."""
+    """A run after each of its epochs, and a sentence, by default the run's example, predicted with the weights of each epoch."""
 
     text: str | None = None
     pair: str | None = None
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """None: a visitor's sentence may decide its figures."""
+        """Empty: a visitor's sentence may decide the figures."""
         return ()
 
     @cached_property
     def course(self) -> Course:
-        """What was measured."""
+        """The stored measurements of all epochs."""
         from sentviz.analysis.epochs.course import course
 
         if self.versus:
-            raise InputError("Epochs are those of one run.")
+            raise InputError("The epochs of one run only can be drawn. Leave versus out.")
         return course(self.run)
 
     @cached_property
     def traces(self) -> dict[int, Trace]:
-        """The sentence after each epoch: of the example as stored, of another one where weights are kept.
+        """Traces of the sentence by epoch: stored ones for the example, new ones for other sentences if the weights of epochs are stored.
 
         Raises:
-            RunError: neither is there.
+            RunError: there is neither a stored trace nor stored weights.
         """
         from sentviz.analysis.epochs.course import asked_of, examples
 
-        found, problems = examples(self.run) if self.text is None else asked_of(self.run, self.text, self.pair)
-        if not found:
+        traces, problems = examples(self.run) if self.text is None else asked_of(self.run, self.text, self.pair)
+        if not traces:
             raise RunError(problems[0])
-        return found
+        return traces
 
     def sourced(self, figure: Figure) -> Figure:
-        """The figure with its run and the sample that was measured."""
+        """Return the figure with its run and the sample that was measured."""
         first = self.course.first
         rows = f"{len(first.ids):,} rows of {first.split} drawn with seed {first.seed}"
-        one = Source(self.run.name, self.run.digest, self.run.config["recipe"]["seed"], rows)
-        return replace(figure, runs=(one,), source=f"{one.run} (seed {one.seed}, {one.rows}, digest {one.digest}).")
+        source = Source(self.run.name, self.run.digest, self.run.config["recipe"]["seed"], rows)
+        return replace(figure, runs=(source,), source=f"{source.run} (seed {source.seed}, {source.rows}, digest {source.digest}).")
 
 
 @figure("epoch-answers", "The answer after each epoch", Epochs, "epochs:epoch_answers", MEASURED)
@@ -121,8 +121,8 @@ def _rows(of: Epochs, *, most: int = 40, theme: Theme = "light") -> Figure:
     from sentviz.figures.forgetting import forgetting
 
     seen = of.course
-    found, n = events(seen.right), len(seen.first.ids)
-    ever = int((found.forgotten > 0).sum())
+    row_events, n = events(seen.right), len(seen.first.ids)
+    ever = int((row_events.forgotten > 0).sum())
     low, high = (float(side) for side in wilson(ever, n))
-    about = f"Forgotten at least once: {ever / n:.1%} [{low:.1%}, {high:.1%}]. What happened between two epochs is not seen."
-    return forgetting(seen.epochs, seen.first.ids, seen.right, found.kinds, found.forgotten, most=most, about=about, theme=theme)
+    about = f"Forgotten at least once: {ever / n:.1%} [{low:.1%}, {high:.1%}]. Changes between two epochs are not visible."
+    return forgetting(seen.epochs, seen.first.ids, seen.right, row_events.kinds, row_events.forgotten, most=most, about=about, theme=theme)

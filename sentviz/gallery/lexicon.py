@@ -1,4 +1,4 @@
-"""Figures of a lexicon in one sentence: polarities, what is put into the scores, and what that changes."""
+"""The legend of colours, and figures of a lexicon in one sentence: polarities, their part of the scores, and the change that they make."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.sentence import MAPS
-from sentviz.gallery.subjects import Sentence
+from sentviz.gallery.subjects import Sentence, Study
 
 if TYPE_CHECKING:
     from sentviz.analysis.maps.injection import Entries, Row
@@ -19,13 +19,20 @@ if TYPE_CHECKING:
 LEXICON = capability("lexicon", "a lexicon", "{run} has no lexicon: a run of the preset cls-last-scaled has one.")
 
 
+@figure("colours", "What each colour says", Study, "legend:colour_legend")
+def _colours(of: Study, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.legend import colour_legend
+
+    return colour_legend(theme)
+
+
 def _polar(of: Sentence) -> Trace:
-    """The trace with its polarities, which old stored examples lack."""
+    """Return the trace with its polarities; stored examples of old runs lack them, so the model is run."""
     return of.trace if of.trace.polarity is not None else of.fresh
 
 
 def _token(trace: Trace, token: int | None) -> int:
-    """The token that was named; the one with the strongest polarity unless one was."""
+    """Return the given token, by default the token with the strongest polarity."""
     if token is not None:
         return range(len(trace.tokens))[token]
     assert trace.polarity is not None
@@ -46,12 +53,12 @@ def _polarity_of_token(of: Sentence, *, token: int | None = None, theme: Theme =
     trace = _polar(of)
     place = _token(trace, token)
     assert trace.polarity is not None
-    found = of.once(("entries", place), lambda: _entries(of, place, bool(trace.specials[place])))
-    return polarity_bars(trace.polarity[place], trace.tokens[place], found, theme=theme)
+    entries = of.once(("entries", place), lambda: _entries(of, place, bool(trace.specials[place])))
+    return polarity_bars(trace.polarity[place], trace.tokens[place], entries, theme=theme)
 
 
 def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
-    """What the lexicon says of a token; None of marks, and where it is not on this machine."""
+    """Return the lexicon's entries of a token; None for special tokens, and if the lexicon is not available."""
     from sentviz.analysis.maps.injection import entries_of
     from sentviz.data.lexicon import Lexicon
     from sentviz.errors import SentvizError
@@ -59,8 +66,8 @@ def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
     if special:
         return None
     try:
-        found = Lexicon.load(of.run.config["recipe"]["lexicon"])
-        return entries_of(found, of.model.tokenizer, int(of.model.encode(*of.texts).ids[token]))
+        lexicon = Lexicon.load(of.run.config["recipe"]["lexicon"])
+        return entries_of(lexicon, of.model.tokenizer, int(of.model.encode(*of.texts).ids[token]))
     except SentvizError:
         return None
 
@@ -91,17 +98,17 @@ def _attention(
 
 
 def row_of(of: Sentence, layer: int, head: int, component: int, token: int | None) -> Row:
-    """One query's row; of the last head that the lexicon reaches unless one was named."""
+    """Return one query's row, by default that of the last head that the lexicon reaches."""
     from sentviz.analysis.maps.injection import reached, row
 
     trace = _polar(of)
     head = reached(of.run.shape)[-1] if head < 0 else head
     place = _token(trace, token)
-    made: Row = of.once(("row", layer, head, component, place), lambda: row(of.model, trace, layer, head, place, component))
-    return made
+    row_data: Row = of.once(("row", layer, head, component, place), lambda: row(of.model, trace, layer, head, place, component))
+    return row_data
 
 
-@figure("lexicon-difference", "What the lexicon changes in a map", Sentence, "difference:difference_map", LEXICON, MAPS)
+@figure("lexicon-difference", "What the lexicon changes in a map", Sentence, "attention:difference_map", LEXICON, MAPS)
 def _difference(
     of: Sentence,
     *,
@@ -112,7 +119,7 @@ def _difference(
     theme: Theme = "light",
 ) -> Figure:
     from sentviz.analysis.maps.compare import difference
-    from sentviz.figures.difference import difference_map
+    from sentviz.figures.attention import difference_map
 
     changed = difference(of.once("without the lexicon", lambda: of.asked(strength=0.0)), of.trace)
     return difference_map(changed, "itself without its lexicon", layer, head, component, side=side, theme=theme)

@@ -1,4 +1,4 @@
-"""Figures of rows as points: the picture of their vectors, and what can be believed of it."""
+"""Figures of rows as points: projections of their vectors, and the silhouettes that show how far a projection can be trusted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError
-from sentviz.gallery.registry import Need, figure
+from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers
 from sentviz.gallery.testset import SEED
 
@@ -17,49 +17,50 @@ if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
-VECTORS = Need(
+VECTORS = RunRequirement(
     "stored vectors",
     lambda run: "" if "embeddings.safetensors" in run.config["files"] else f"{run.name} has no vectors here; `sentviz train` keeps them.",
 )
 
 
 def layer_names(last: int) -> list[str]:
-    """What the layers are called, the embedding first."""
+    """Return the names of the layers, the embedding first."""
     return ["embedding", *(f"layer {i}" for i in range(1, last)), f"layer {last}, the last"]
 
 
-def about_picture(found: Projection, of: str, layer: int, last: int) -> str:
-    """What a caption says of a picture: method, rows, layer, parameters, seed.
+def about_picture(projection: Projection, of: str, layer: int, last: int) -> str:
+    """Describe a projection for a caption: method, rows, layer, parameters, seed.
 
     Args:
-        of: which rows. layer: 0 = the embedding.
+        of: description of the rows. layer: 0 = the embedding.
     """
     from sentviz.analysis.embeddings.projection import METHODS
 
-    settings = "".join(f", {name} {value:.3g}" for name, value in found.parameters.items())
-    said = f"{METHODS[found.method]} of {of}, {layer_names(last)[layer]}{settings}, seed {found.seed}."
-    return f"{said} Turned and scaled onto the layer above." if layer < last else said
+    settings = "".join(f", {name} {value:.3g}" for name, value in projection.parameters.items())
+    text = f"{METHODS[projection.method]} of {of}, {layer_names(last)[layer]}{settings}, seed {projection.seed}."
+    return f"{text} Rotated and scaled to match the last layer." if layer < last else text
 
 
 class Points(Answers):
-    """The sample of the test split whose vectors ship with a run."""
+    """The sample of the test split whose vectors are stored with a run."""
 
     @cached_property
     def sample(self) -> tuple[Rows, Any]:
-        """The rows (n,) and their vectors (n, d) of the last layer."""
+        """The rows, n, and their vectors of the last layer, (n, d)."""
         from sentviz.analysis.embeddings.cache import stored_sample
 
         if self.over != "test" or self.versus:
-            raise InputError("The vectors that ship with a run are of its test split, and of one run.")
+            raise InputError("Vectors are stored for the test split of a single run. Leave over and versus out.")
         places, pooled = stored_sample(self.run, len(self.first))
         return replace(self.first, frame=self.first.frame.iloc[places]), pooled
 
     def picture(self, method: str, dims: int, layer: int) -> tuple[Projection, Projection, int]:
-        """The picture of a layer, that of the last one, and the layer, 0 = the embedding; kept in the user's cache.
+        """Return the projection of a layer, that of the last layer, and the layer (0 = the embedding). Projections are cached in the user's
+        folder.
 
         Raises:
-            InputError: no such layer or method.
-            DataMissingError: another layer than the last needs the texts of the rows.
+            InputError: the layer or method does not exist.
+            DataMissingError: a layer other than the last needs the texts of the rows, which are not available.
         """
         from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures
         from sentviz.io.paths import home
@@ -77,8 +78,8 @@ class Points(Answers):
 
             texts = self.texts.frame.set_index("id").loc[rows.frame["id"]].reset_index()
             vectors = [*layer_vectors(load(self.run), texts)[:-1], pooled]
-        found = pictures(Cache(home()), digest(self.run.digest, "test", "stored"), vectors, method, dims, layer, SEED)
-        return found[layer], found[last], layer
+        projections = pictures(Cache(home()), digest(self.run.digest, "test", "stored"), vectors, method, dims, layer, SEED)
+        return projections[layer], projections[last], layer
 
 
 @figure("embeddings", "The rows as points", Points, "scatter:scatter", VECTORS)
@@ -88,21 +89,21 @@ def _embeddings(
     from sentviz.analysis.embeddings.projection import METHODS
     from sentviz.figures.scatter import scatter
 
-    found, _, at = of.picture(method, dims, layer)
+    projection, _, at = of.picture(method, dims, layer)
     (rows, _), last = of.sample, of.run.capabilities.layers
     frame = rows.frame
     if colour == "length":
         lengths = of.texts.texts.str.count(r"\S+")
         frame = frame.assign(length=lengths.loc[frame.index])
-    of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
-    axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(found.shares)] if at == last else []
+    of_all = " of the variance" if dims == 2 else ""  # omitted in three dimensions for lack of room
+    axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(projection.shares)] if at == last else []
     return scatter(
-        frame.assign(**dict(zip("xyz", found.points.T, strict=False))),
+        frame.assign(**dict(zip("xyz", projection.points.T, strict=False))),
         classes=rows.classes,
         colour=colour,
         title=f"{METHODS[method]}, {layer_names(last)[at]}",
         axes=axes or [""] * dims,
-        about=about_picture(found, f"a stored sample of {len(rows):,} of {len(of.first):,} rows", at, last),
+        about=about_picture(projection, f"a stored sample of {len(rows):,} of {len(of.first):,} rows", at, last),
         theme=theme,
     )
 
@@ -112,6 +113,6 @@ def _silhouette(of: Points, *, method: str = "pca", dims: int = 2, layer: int = 
     from sentviz.analysis.embeddings.neighbourhood import measures
     from sentviz.figures.scatter import measured
 
-    found, _, _ = of.picture(method, dims, layer)
+    projection, _, _ = of.picture(method, dims, layer)
     rows, _ = of.sample
-    return measured(measures(found.vectors, found.points, rows.labels, rows.classes, seed=SEED), theme=theme)
+    return measured(measures(projection.vectors, projection.points, rows.labels, rows.classes, seed=SEED), theme=theme)

@@ -1,4 +1,4 @@
-"""What a figure is, before it is drawn: its name, what it is of, what that needs, and its options. Needs neither plotly nor torch."""
+"""The registry of figures: name, subject, requirements and options of each. Needs neither plotly nor torch."""
 
 from __future__ import annotations
 
@@ -18,61 +18,61 @@ Maker = TypeVar("Maker", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Need:
-    """Something that not every run has."""
+class RunRequirement:
+    """A property that not every run has."""
 
-    says: str  # in a list
-    lacks: Callable[[Run], str]  # one sentence: what the run lacks and how it is had; empty where it has it
+    says: str  # name in lists
+    lacks: Callable[[Run], str]  # message about a run that does not meet the requirement; empty if it does
 
 
-def capability(name: str, says: str, otherwise: str = "") -> Need:
-    """A need of the model; `otherwise` is the sentence about a run, `{run}`, without it."""
+def capability(name: str, says: str, otherwise: str = "") -> RunRequirement:
+    """Return the requirement of a capability; `otherwise` is the message for a run, `{run}`, without it."""
     otherwise = otherwise or f"{{run}} has no {says}."
-    return Need(says, lambda run: "" if getattr(run.capabilities, name) else otherwise.format(run=run.name))
+    return RunRequirement(says, lambda run: "" if getattr(run.capabilities, name) else otherwise.format(run=run.name))
 
 
-def table(file: str, what: str, command: str) -> Need:
-    """A table that a command measures and keeps with a run."""
+def table(file: str, what: str, command: str) -> RunRequirement:
+    """Return the requirement of a table that a command measures and stores with a run."""
     missing = "The {what} of {run} are not measured yet: `{command} {run}` measures them."
-    return Need(
+    return RunRequirement(
         f"measured {what}", lambda run: "" if file in run.config["files"] else missing.format(what=what, run=run.name, command=command)
     )
 
 
-class Subject:
-    """What a figure is of: a sentence, some runs, answers to rows, a study. The parameters of a subject are options of its figures."""
+class FigureSubject:
+    """The subject of a figure: a sentence, some runs, predictions of rows, a study. Its parameters are options of its figures."""
 
-    SAYS: ClassVar[str]  # describes its figures, in a list
-    NEEDS: ClassVar[tuple[Need, ...]] = ()
-    OF_RUN: ClassVar[bool] = True  # whether it begins with the name of a run
+    SAYS: ClassVar[str]  # description of its figures in lists
+    NEEDS: ClassVar[tuple[RunRequirement, ...]] = ()
+    OF_RUN: ClassVar[bool] = True  # True if its first parameter is the name of a run
 
     def sourced(self, figure: Figure) -> Figure:
-        """Return the figure with where it comes from."""
+        """Return the figure with its origin."""
         raise NotImplementedError
 
     @property
     def nameable(self) -> bool:
-        """Whether names and options alone say what it is, so that anybody can draw its figures again."""
+        """True if names and options define the subject, so that anybody can draw its figures again."""
         return True
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Digests of its runs, if nothing of a visitor decides its figures: they are then drawn once for all visitors."""
+        """Digests of the runs if they alone decide the figures, which are then drawn once for all visitors; else empty."""
         return ()
 
 
 @dataclass(frozen=True)
-class Spec:
-    """A figure by name."""
+class FigureSpec:
+    """A registered figure."""
 
     name: str
     title: str
-    of: Any  # the class of its subject
-    draws: str  # function of sentviz.figures, as in attention:heatmap
-    make: Callable[..., Figure]  # of a subject, with options and a theme
-    needs: tuple[Need, ...] = ()
-    sets: Callable[[], Sequence[str]] | None = None  # of a study: what can be named
-    waits: Callable[[Any], str] = lambda of: ""  # what of a subject takes long the first time, in one sentence; empty where it is there
+    of: Any  # class of its subject
+    draws: str  # function of sentviz.figures, for example attention:heatmap
+    make: Callable[..., Figure]  # draws a subject with options and a theme
+    needs: tuple[RunRequirement, ...] = ()
+    sets: Callable[[], Sequence[str]] | None = None  # names that a study takes
+    waits: Callable[[Any], str] = lambda of: ""  # message about a slow first drawing; empty if it is fast
 
     @cached_property
     def own(self) -> dict[str, Any]:
@@ -81,16 +81,16 @@ class Spec:
 
     @cached_property
     def options(self) -> dict[str, Any]:
-        """Every option with its default: which sentence or rows, then the figure's own, then the theme."""
+        """All options with their defaults: those of the subject, those of the figure, the theme."""
         return _defaults(self.of) | self.own | {"theme": "light"}
 
     @property
     def names(self) -> list[str]:
-        """What a study's figure can be of."""
+        """Names that a study's figure takes in place of a run."""
         return ["all"] if self.sets is None else list(self.sets())
 
     def lacks(self, run: Run) -> str:
-        """Why a run cannot give it, in one sentence; empty where it can."""
+        """Return the first requirement that a run does not meet, as a message; empty if it meets all."""
         return next((why for need in (*self.of.NEEDS, *self.needs) if (why := need.lacks(run))), "")
 
     def takes(self, names: Collection[str]) -> None:
@@ -114,10 +114,10 @@ class Spec:
                 raise InputError(f"The option {name} of the figure {self.name} is True or False, not {value!r:.40}.")
 
 
-OF_A_PAGE = ("theme", "selected")  # parameters of a maker that are no options: a page's theme, and what is marked on it
+OF_A_PAGE = ("theme", "selected")  # parameters of a maker that are not options: the theme and the marked element of a page
 
-FIGURES: dict[str, Spec] = {}
-"""Every figure by name, in the order of the pages."""
+FIGURES: dict[str, FigureSpec] = {}
+"""All figures by name, in the order of the pages."""
 
 
 def figure(
@@ -125,34 +125,34 @@ def figure(
     title: str,
     of: Any,
     draws: str,
-    *needs: Need,
+    *needs: RunRequirement,
     sets: Callable[[], Sequence[str]] | None = None,
     waits: Callable[[Any], str] = lambda of: "",
 ) -> Callable[[Maker], Maker]:
     """Register a function that makes a figure of a subject. Its keyword-only parameters with defaults are the figure's options.
 
     Args:
-        name: unique. title: a few words. of: class of the subject.
-        draws: the function of sentviz.figures that it calls, as in attention:heatmap.
-        needs: what a run must have beside what the subject needs.
-        sets: of a study, what can be named.
-        waits: what of a subject takes long the first time, in one sentence; a page asks before it draws.
+        name: unique name. title: a few words. of: class of the subject.
+        draws: function of sentviz.figures that it calls, for example attention:heatmap.
+        needs: requirements on a run in addition to those of the subject.
+        sets: names that a study takes.
+        waits: returns a message if the first drawing of a subject is slow; a page then asks before it draws.
     """
 
     def register(make: Maker) -> Maker:
         if name in FIGURES:
             raise ValueError(f"There are two figures {name!r}.")
-        FIGURES[name] = Spec(name, title, of, draws, make, needs, sets, waits)
+        FIGURES[name] = FigureSpec(name, title, of, draws, make, needs, sets, waits)
         return make
 
     return register
 
 
-def find_figure(name: str) -> Spec:
-    """A figure by name.
+def find_figure(name: str) -> FigureSpec:
+    """Return a figure by name.
 
     Raises:
-        InputError: there is none; the message names the nearest.
+        InputError: there is no such figure; the message names the nearest.
     """
     if name not in FIGURES:
         rest = f"`sentviz export --list` names all {len(FIGURES)}."
@@ -161,5 +161,5 @@ def find_figure(name: str) -> Spec:
 
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
-    found = signature(function).parameters.items()
-    return {name: each.default for name, each in found if each.default is not Parameter.empty and name not in OF_A_PAGE}
+    parameters = signature(function).parameters.items()
+    return {name: each.default for name, each in parameters if each.default is not Parameter.empty and name not in OF_A_PAGE}

@@ -1,4 +1,4 @@
-"""Figures of one sentence: its answer, its words, its maps, and, of a hardmax transformer, its way through the layers."""
+"""Figures of one sentence: its prediction, words and maps, and, for a hardmax transformer, its path through the layers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 MAPS = capability("maps", "attention maps")
 SOFTMAX = capability("softmax", "softmax", "The attention of {run} is no softmax of scores that could be taken apart.")
-GATE = capability("gate", "gates", "{run} has no gates: a run of the preset sentiformer has them.")
+GATE = capability("gate", "gates", "{run} has no gates. Runs of the preset sentiformer have gates.")
 AWARE = capability(
-    "aware", "positions of several signals", "The positions of {run} are of one piece: a run of the preset sentiformer has three."
+    "aware", "positions of several signals", "The positions of {run} have one part only. Runs of the preset sentiformer have three."
 )
 MOVING = capability(
     "moving",
     "tokens that move as points",
-    "The tokens of {run} are no points that move; `sentviz train imdb --model hardmax-d2` trains a model whose tokens are.",
+    "The tokens of {run} do not move as points. `sentviz train imdb --model hardmax-d2` trains a model whose tokens do.",
 )
 
 
@@ -37,8 +37,8 @@ def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> 
     from sentviz.analysis.explain import headline
     from sentviz.figures.verdict import probability_bars
 
-    made = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
-    return replace(made, caption=f"{headline(of.trace)} {made.caption}") if answered else made
+    drawn = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
+    return replace(drawn, caption=f"{headline(of.trace)} {drawn.caption}") if answered else drawn
 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")
@@ -54,22 +54,24 @@ def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> F
 
 
 def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
-    """The sentence as tokens coloured by a score, with the score's rank correlation with word removal's effect.
+    """Draw the sentence as tokens coloured by a score; the caption has the score's rank correlation with word removal.
 
-    Attention scores are coloured by their distance from an even share, the mean over the tokens.
+    Colours of attention scores show the difference from an even share, the mean over the tokens.
     """
     from sentviz.analysis.explain import SCORES, agreement, deviation, incomplete, score
     from sentviz.figures.strip import token_strip
 
-    how, values, shown = SCORES[name], score(trace, name), slice(len(trace.tokens) - trace.padding)
-    units = trace.units.get(name, np.arange(len(trace.tokens)))[shown]
-    first = np.unique(units, return_index=True)[1]  # of each unit
-    made = token_strip(
-        [_written(trace, np.flatnonzero(units == units[start])) for start in first] if name in trace.units else trace.tokens[shown],
+    how, values, without_padding = SCORES[name], score(trace, name), slice(len(trace.tokens) - trace.padding)
+    units = trace.units.get(name, np.arange(len(trace.tokens)))[without_padding]
+    first = np.unique(units, return_index=True)[1]  # first token of each unit
+    drawn = token_strip(
+        [_written(trace, np.flatnonzero(units == units[start])) for start in first]
+        if name in trace.units
+        else trace.tokens[without_padding],
         deviation(trace, name)[first],
         score_name=how.title.lower(),
         specials=trace.specials[first],
-        unknown=np.maximum.reduceat(trace.unknown[shown], first),
+        unknown=np.maximum.reduceat(trace.unknown[without_padding], first),
         removed=[(int(first.searchsorted(place)), text) for place, text in _removed(trace)],
         low_label=how.low,
         high_label=how.high,
@@ -78,18 +80,18 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         unit=how.unit,
         theme=theme,
     )
-    words = [made.caption, f"{trace.padding:,} tokens of padding follow, which are read too." if trace.padding else "", how.about]
+    words = [drawn.caption, f"{trace.padding:,} tokens of padding follow; the model reads them, too." if trace.padding else "", how.about]
     if int((~trace.specials).sum()) == 1:
         words.append("One word alone has nothing to stand out from.")
     if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
         n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
         words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
     words.append(incomplete(trace, name))
-    return replace(made, caption=" ".join(filter(None, words)))
+    return replace(drawn, caption=" ".join(filter(None, words)))
 
 
 def _written(trace: Trace, places: npt.NDArray[np.int64]) -> str:
-    """Neighbouring tokens of one text as they stand in it."""
+    """Return neighbouring tokens as they are written in the text."""
     if trace.specials[places[0]]:
         return trace.tokens[int(places[0])]
     text = trace.text if trace.segments[places[0]] == 0 else trace.text_pair or ""
@@ -97,11 +99,13 @@ def _written(trace: Trace, places: npt.NDArray[np.int64]) -> str:
 
 
 def _removed(trace: Trace) -> list[tuple[int, str]]:
-    """What of a single text no token covers, as cleaning removed it; behind a cut nothing can be told."""
+    """Return the parts of a single text that no token covers because cleaning removed them; parts after a truncation are unknown and
+    left out.
+    """
     if trace.text_pair is not None:
         return []
-    found = uncovered(trace.text, trace.offsets)
-    return [each for each in found if not trace.dropped or each[0] < len(trace.tokens)]
+    parts = uncovered(trace.text, trace.offsets)
+    return [each for each in parts if not trace.dropped or each[0] < len(trace.tokens)]
 
 
 @figure("methods", "Every explanation of the sentence", Sentence, "methods:method_matrix")
@@ -113,7 +117,7 @@ def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 
 def methods(trace: Trace, theme: Theme = "light") -> Figure:
-    """Every score that a trace carries or that is read off it, a row a method; words only."""
+    """Draw all scores of a trace, one row per method, for words only."""
     from sentviz.analysis.explain import SCORES, available, deviation
     from sentviz.figures.methods import method_matrix
 
@@ -161,8 +165,8 @@ def _smoother(
     from sentviz.analysis.maps.arithmetic import cell
     from sentviz.figures.smoother import smoother
 
-    made = of.once(("cell", layer, head, query, key), lambda: cell(of.model, of.trace, layer, head, query, key))
-    return smoother(made, top=top, kernel=kernel, theme=theme)
+    arithmetic = of.once(("cell", layer, head, query, key), lambda: cell(of.model, of.trace, layer, head, query, key))
+    return smoother(arithmetic, top=top, kernel=kernel, theme=theme)
 
 
 @figure("gates", "The gate of each token, layer by layer", Sentence, "gates:gate_cells", GATE)
@@ -182,7 +186,7 @@ def _positions(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 
 def tagger(run: Run) -> str:
-    """What gave the tags of a run's tokens, in a sentence; empty where it reads none."""
+    """Return a sentence that names the tagger of a run; empty if the run reads no tags."""
     from sentviz.data.tags import described
 
     return described(run.config["tagger"]["version"]) if run.capabilities.tags else ""
@@ -204,7 +208,7 @@ def _head_habits(of: Sentence, *, component: int | str = "effective", theme: The
     return head_table(head_patterns(of.trace, component), theme=theme)
 
 
-@figure("difference", "The same map of two models, subtracted", Sentence, "difference:difference_map", MAPS)
+@figure("difference", "The same map of two models, subtracted", Sentence, "attention:difference_map", MAPS)
 def _difference(
     of: Sentence,
     *,
@@ -216,23 +220,23 @@ def _difference(
     theme: Theme = "light",
 ) -> Figure:
     from sentviz.analysis.maps.compare import map_difference
-    from sentviz.figures.difference import difference_map
+    from sentviz.figures.attention import difference_map
 
     if not versus:
         raise InputError("The figure difference compares two models: name the second one with versus.")
-    other = of.once(("versus", versus), lambda: Sentence(find(versus), *of.texts))
-    if why := MAPS.lacks(other.run):
+    second = of.once(("versus", versus), lambda: Sentence(find(versus), *of.texts))
+    if why := MAPS.lacks(second.run):
         raise InputError(why)
-    changed = map_difference(of.trace, other.trace, layer, head, component)
-    made = difference_map(changed.trace, of.run.name, layer, head, component, pieces=changed.kind, side=side, theme=theme)
-    return sourced(made, of.run, other.run)
+    changed = map_difference(of.trace, second.trace, layer, head, component)
+    drawn = difference_map(changed.trace, of.run.name, layer, head, component, pieces=changed.kind, side=side, theme=theme)
+    return sourced(drawn, of.run, second.run)
 
 
 # ---- hardmax
 
 
 def _followed(of: Sentence) -> Any:
-    """The sentence through the layers of a hardmax transformer."""
+    """Return the hardmax model and the sentence's path through its layers."""
     from sentviz.models.hardmax import HardmaxModel
 
     model = HardmaxModel.of(of.run)
@@ -258,7 +262,7 @@ def _token_step(of: Sentence, *, layer: int = 0, token: int | None = None, theme
     z = review.positions
     if not 0 <= layer < len(z) - 1:
         raise InputError(f"{of.run.name} has {len(z) - 1} layers.")
-    if token is None:  # the one that moves furthest at first
+    if token is None:  # the default is the token with the longest first step
         token = int(np.linalg.norm(z[1] - z[0], axis=1).argmax())
     if not 0 <= token < len(review.words):
         raise InputError(f"{of.run.name} reads {len(review.words)} words of this text.")
@@ -271,7 +275,7 @@ def _leaders_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.clustering import layer_lines
 
     _, review = _followed(of)
-    found = review.clustering
-    leading = [int((found.since <= k).sum()) for k in range(len(found.positions))]
-    words = "Leaders so far: tokens that were the only one in their own C_i."
+    clustering = review.clustering
+    leading = [int((clustering.since <= k).sum()) for k in range(len(clustering.positions))]
+    words = "Number of leaders up to each layer: tokens that were alone in their C_i."
     return layer_lines({"leaders": leading}, "Leaders", caption=words, theme=theme)

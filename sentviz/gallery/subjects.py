@@ -1,4 +1,4 @@
-"""What figures are of: a sentence asked of a run, runs side by side, their answers to rows, a paper's study."""
+"""The subjects of figures: a sentence, runs, predictions of rows, a paper's study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from sentviz.analysis.testset.rows import OVER, Rows
 from sentviz.errors import InputError
 from sentviz.figures.source import Source
-from sentviz.gallery.registry import Need, Subject
+from sentviz.gallery.registry import FigureSubject, RunRequirement
 from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ def _weightless(run: Run) -> str:
     return f"{run.name} carries its history and measurements only, not its weights: `sentviz train` makes a run that can be asked."
 
 
-WEIGHTS = Need("weights", _weightless)
+WEIGHTS = RunRequirement("weights", _weightless)
 
 
 Statistic = Callable[[Callable[..., Any], Rows, Any], Any]
-"""Function of labels, probabilities and an option; rows; the option -> what the function gives."""
+"""Takes a function of labels, probabilities and an option, then rows and the option; returns the result of the function."""
 
 
 def computed(function: Callable[..., Any], rows: Rows, option: Any) -> Any:
@@ -38,35 +38,35 @@ def computed(function: Callable[..., Any], rows: Rows, option: Any) -> Any:
     return function(rows.labels, rows.probabilities, option)
 
 
-NAMED = 8  # runs that a caption names one by one
-HALF = 5e-3  # what half precision and rounding change of a lambda
+NAMED = 8  # largest number of runs that a caption names
+HALF = 5e-3  # largest change of a lambda by half precision and rounding
 
 
 def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None = None, trace: Trace | None = None) -> Figure:
-    """The figure with where it comes from: run, seed, which rows, digest; and what was changed by hand in the trace it is of.
+    """Return the figure with its origin: run, seed, rows and digest, and manual changes of the trace.
 
-    Of many runs: how many, their seeds and one digest of them all; of none the figure as it is.
+    For more than `NAMED` runs: their number, their seeds and one digest of all. Without a run, the figure is unchanged.
 
     Args:
-        split: one of the runs' own, where it is of no other rows.
+        split: split of the runs that the figure shows, if there are no `rows`.
     """
-    here = list({run.name: run for run in sources}.values())
-    if not here:
+    runs = list({run.name: run for run in sources}.values())
+    if not runs:
         return figure
 
     def about(run: Run) -> str:
         size = run.metrics().get(split, {}).get("n")
         return rows.about if rows is not None else OVER.get(split, split) + (f" n = {size:,}" if size is not None else "")
 
-    runs = tuple(Source(run.name, run.digest, run.config["recipe"]["seed"], about(run)) for run in here)
-    if len(here) > NAMED:
-        return replace(figure, runs=runs, source=_together(here, split))
-    words = [f"{'; '.join(f'{one.run} (seed {one.seed}, {one.rows}, digest {one.digest})' for one in runs)}."]
+    origins = tuple(Source(run.name, run.digest, run.config["recipe"]["seed"], about(run)) for run in runs)
+    if len(runs) > NAMED:
+        return replace(figure, runs=origins, source=_together(runs, split))
+    words = [f"{'; '.join(f'{origin.run} (seed {origin.seed}, {origin.rows}, digest {origin.digest})' for origin in origins)}."]
     if trace is not None:
         from sentviz.analysis.explain.notices import remarks
 
-        words += [sentence for kind, sentence in remarks(trace, here[-1]) if kind == "changed"]
-    return replace(figure, runs=runs, source=" ".join(words))
+        words += [sentence for kind, sentence in remarks(trace, runs[-1]) if kind == "changed"]
+    return replace(figure, runs=origins, source=" ".join(words))
 
 
 def _together(runs: Sequence[Run], split: str) -> str:
@@ -81,7 +81,7 @@ def _together(runs: Sequence[Run], split: str) -> str:
 
 
 @dataclass
-class Sentence(Subject):
+class Sentence(FigureSubject):
     """A sentence asked of a run, its stored example unless given; what comes after the texts are interventions as in `Model.trace`."""
 
     run: Run
@@ -97,7 +97,7 @@ class Sentence(Subject):
     load: Callable[[], Any] | None = field(default=None, init=False, repr=False)  # gives the run's model, if it is loaded already
 
     SAYS: ClassVar[str] = "of a sentence, the run's example unless another is given"
-    NEEDS: ClassVar[tuple[Need, ...]] = (WEIGHTS,)
+    NEEDS: ClassVar[tuple[RunRequirement, ...]] = (WEIGHTS,)
 
     @classmethod
     def of(cls, run: Run, trace: Trace) -> Sentence:
@@ -170,8 +170,8 @@ class Sentence(Subject):
 
 
 @dataclass
-class Runs(Subject):
-    """A run, with others beside it."""
+class Runs(FigureSubject):
+    """A run, and runs to compare it with."""
 
     run: Run
     versus: Sequence[str] = ()
@@ -180,29 +180,31 @@ class Runs(Subject):
 
     @classmethod
     def of(cls, *runs: Run) -> Self:
-        """The subject of these runs, which are not looked up again."""
-        made = cls(runs[0], tuple(run.name for run in runs[1:]))
-        made.sources = list(runs)
-        return made
+        """Return the subject of runs that are already open."""
+        subject = cls(runs[0], tuple(run.name for run in runs[1:]))
+        subject.sources = list(runs)
+        return subject
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Digests of the runs: a figure of runs depends on nothing else."""
+        """Digests of the runs, which alone decide the figures."""
         return tuple(run.digest for run in self.sources)
 
     @cached_property
     def sources(self) -> list[Run]:
-        """All of them."""
+        """All runs, opened."""
         return [self.run, *map(find, self.versus)]
 
     def sourced(self, figure: Figure) -> Figure:
-        """The figure with its runs."""
+        """Return the figure with its runs."""
         return sourced(figure, *self.sources)
 
 
 @dataclass
-class Answers(Subject):
-    """What a run, and others beside it, say of rows: a stored split, or the demo set, at a threshold for the second of two classes."""
+class Answers(FigureSubject):
+    """Predictions of a run, and of runs to compare it with: for a stored split or the demo set, at a threshold for the second of two
+    classes.
+    """
 
     run: Run
     versus: Sequence[str] = ()
@@ -214,50 +216,50 @@ class Answers(Subject):
 
     @classmethod
     def of(cls, *rows: Rows, runs: Sequence[Run] = (), statistic: Statistic = computed) -> Self:
-        """The subject of rows that were predicted already, the same rows of each run.
+        """Return the subject of rows that are already predicted, the same rows for each run.
 
         Args:
             runs: those of the rows; found by name unless given.
             statistic: computes a statistic of rows, or returns what it computed before.
         """
         sources = list(runs) or [find(each.run) for each in rows]
-        made = cls(sources[0], tuple(run.name for run in sources[1:]), rows[0].over, rows[0].threshold)
-        made.sources, made.rows, made.statistic = sources, list(rows), statistic
-        return made
+        subject = cls(sources[0], tuple(run.name for run in sources[1:]), rows[0].over, rows[0].threshold)
+        subject.sources, subject.rows, subject.statistic = sources, list(rows), statistic
+        return subject
 
     @property
     def nameable(self) -> bool:
-        """Rows of a visitor's own file are kept for a visit only."""
+        """False for rows of a visitor's file, which exist only during a visit."""
         return self.over != "mine"
 
     @cached_property
     def sources(self) -> list[Run]:
-        """All of them."""
+        """All runs, opened."""
         return [self.run, *map(find, self.versus)]
 
     @cached_property
     def rows(self) -> list[Rows]:
-        """The rows of each run, all the same.
+        """The rows of each run, the same rows in the same order.
 
         Raises:
-            SentvizError: a run has not seen them, or has other classes.
+            SentvizError: a run has no predictions for them, or has other classes.
         """
         from sentviz.analysis.testset.versus import aligned
 
-        found = [answered(run, self.over).at_threshold(self.threshold) for run in self.sources]
-        return [found[0], *(aligned(found[0], rows) for rows in found[1:])]
+        first, *others = (answered(run, self.over).at_threshold(self.threshold) for run in self.sources)
+        return [first, *(aligned(first, rows) for rows in others)]
 
     @property
     def first(self) -> Rows:
-        """The rows of the run itself."""
+        """The rows of the first run."""
         return self.rows[0]
 
     @cached_property
     def texts(self) -> Rows:
-        """The rows of the run with their texts.
+        """The rows of the first run with their texts.
 
         Raises:
-            DataMissingError: they are not on this machine; the message says how to get them.
+            DataMissingError: the texts are not available; the message names the command that fetches them.
         """
         from sentviz.data import datasets
 
@@ -266,15 +268,15 @@ class Answers(Subject):
         return self.first.with_text(datasets.load_split(self.run.config["data"]["name"], self.over).frame)
 
     def sourced(self, figure: Figure) -> Figure:
-        """The figure with its runs and rows."""
+        """Return the figure with its runs and rows."""
         return sourced(figure, *self.sources, rows=self.first)
 
 
 def answered(run: Run, over: str) -> Rows:
-    """What a run says of a stored split, or of the demo set, about which it is asked.
+    """Return a run's predictions for a stored split; for the demo set, the model is run.
 
     Raises:
-        SentvizError: it has not seen the split, or cannot be asked.
+        SentvizError: there are no stored predictions of the split, or the run has no weights.
     """
     from sentviz.analysis.testset.rows import predicted, stored
 
@@ -291,8 +293,8 @@ def answered(run: Run, over: str) -> Rows:
 
 
 @dataclass
-class Study(Subject):
-    """A data set of a paper's study, or all of them, from every run at hand."""
+class Study(FigureSubject):
+    """A data set of a paper's study, or all of them, with every installed run."""
 
     name: str
 
@@ -301,20 +303,20 @@ class Study(Subject):
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Every run that studies read."""
+        """All runs that studies read."""
         from sentviz.runs.catalog import study_runs
 
         return study_runs().runs
 
     @classmethod
     def of(cls, name: str, runs: Sequence[Run]) -> Study:
-        """From these runs, whatever else is at hand."""
+        """Return the study with these runs only."""
         study = cls(name)
         study.runs = list(runs)
         return study
 
     def sourced(self, figure: Figure) -> Figure:
-        """As it is: makers of studies say themselves which runs they drew."""
+        """Return the figure unchanged: makers of studies add their runs."""
         return figure
 
 

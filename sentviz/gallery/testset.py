@@ -1,4 +1,4 @@
-"""Figures of answers to rows: who is mistaken where, what a threshold trades, how far probabilities can be believed."""
+"""Figures of predictions: mistakes by class, decision thresholds, and how far probabilities can be trusted."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from sentviz.errors import InputError
-from sentviz.gallery.registry import Need, figure
+from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, answered, sourced
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
-SEED = 0  # of pictures and clouds
+SEED = 0  # seed of projections and word clouds
 STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
-TWO = Need(
-    "two classes", lambda run: "" if len(run.labels) == 2 else f"{run.name} tells {len(run.labels)} classes apart; this figure is of two."
+TWO = RunRequirement(
+    "two classes", lambda run: "" if len(run.labels) == 2 else f"{run.name} has {len(run.labels)} classes; this figure needs two."
 )
 
 
@@ -38,8 +38,8 @@ def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
     if len(of.sources) != 2:
         raise InputError("The figure agreement compares two runs: name the second one with versus.")
     first, second = of.rows
-    found = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
-    cells = [[found.both_right, found.only_a], [found.only_b, found.neither]]
+    counts = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
+    cells = [[counts.both_right, counts.only_a], [counts.only_b, counts.neither]]
     return agreement_matrix(cells, (first.run, second.run), selected=selected, theme=theme)
 
 
@@ -70,12 +70,12 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
     classes = of.first.classes
     lines = {rows.run: of.statistic(operating.curves, rows, classes) for rows in of.rows}
     areas = {rows.run: of.statistic(operating.areas, rows, classes) for rows in of.rows}
-    said = {rows.run: operating.said(rows.labels, rows.predicted, classes) for rows in of.rows}
+    points = {rows.run: operating.said(rows.labels, rows.predicted, classes) for rows in of.rows}
     panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
     if len(classes) > 2:
         lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
         panels = [operating.MACRO, *classes]
-    return one_vs_rest(lines, areas, said, kind=kind, classes=panels, theme=theme)
+    return one_vs_rest(lines, areas, points, kind=kind, classes=panels, theme=theme)
 
 
 @figure("threshold", "What a threshold trades", Answers, "operating:threshold_lines", TWO)
@@ -93,7 +93,7 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
     from sentviz.figures.operating import reliability_diagram
 
     if by not in STEPS:
-        raise InputError(f"Confidence goes by steps of one {' or of one '.join(STEPS)}, not by {by!r}.")
+        raise InputError(f"`by` must be {' or '.join(map(repr, STEPS))}, not {by!r}.")
     rows, calibration = of.first, of.run.calibration
     shares = {"as it is": rows.probabilities, f"logits / {calibration:.2f}": operating.calibrated(rows.probabilities, calibration)}
     bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
@@ -112,5 +112,5 @@ def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, theme
     frame = accuracy_by_phenomenon(rows, sided=sided)
     if only:
         frame = frame[frame["phenomenon"].isin(list(only))]
-    made = phenomena(frame, chance=chance, sided=sided, theme=theme)
-    return sourced(made, *of.sources, rows=rows[of.run.name])
+    drawn = phenomena(frame, chance=chance, sided=sided, theme=theme)
+    return sourced(drawn, *of.sources, rows=rows[of.run.name])

@@ -1,4 +1,4 @@
-"""Figures of runs: how they were trained, and tables that were measured over their data set."""
+"""Figures of runs: their training, and tables that were measured over their data set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from sentviz.analysis.explain.measured import faithfulness_of
 from sentviz.errors import InputError
-from sentviz.gallery.registry import Need, capability, figure, table
+from sentviz.gallery.registry import RunRequirement, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
 from sentviz.gallery.subjects import WEIGHTS, Runs, sourced
 from sentviz.runs.store import Run
@@ -23,15 +23,15 @@ GATE = capability("gate", "gates")
 GATES = table("gates.parquet", "gates", "sentviz gates")
 COMPONENTS = table("components.parquet", "components", "sentviz specialise")
 MEASURE = "The explanations of {run} are not measured yet: `sentviz faithfulness {run}` measures them."
-FAITHFULNESS = Need("measured explanations", lambda run: MEASURE.format(run=run.name) if faithfulness_of(run).empty else "")
+FAITHFULNESS = RunRequirement("measured explanations", lambda run: MEASURE.format(run=run.name) if faithfulness_of(run).empty else "")
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
 LAMBDAS = capability("lambdas", "lambda")
 SCALARS = capability("scalars", "learned scalars")
-SEVERAL = Need(
+SEVERAL = RunRequirement(
     "several components",
     lambda run: "" if run.capabilities.components > 1 else f"{run.name} has {run.capabilities.attention}: there is nothing to compare.",
 )
-PLANE = Need(
+PLANE = RunRequirement(
     "an embedding of two dimensions",
     lambda run: "" if run.shape.width == 2 else f"The embedding of {run.name} has not two dimensions; hardmax-d2 has.",
 )
@@ -48,7 +48,7 @@ def _scalars(of: Runs, *, change: bool = False, theme: Theme = "light") -> Figur
 
 
 def scalar_figure(sources: Sequence[Run], names: Sequence[str] = (), *, change: bool = False, theme: Theme = "light") -> Figure:
-    """Learned scalars, all that the runs have unless told, over the steps of training, with a paper's final values where it prints them.
+    """Draw learned scalars over the steps of training, by default all that the runs have, with a paper's final values if it reports them.
 
     Raises:
         InputError: no run has one.
@@ -67,8 +67,8 @@ def scalar_figure(sources: Sequence[Run], names: Sequence[str] = (), *, change: 
     ]
     marks = [mark for mark in marks if not mark.empty]
     history = {run.name: run.history() for run in sources}
-    said = pd.concat(marks) if marks else None
-    return sourced(scalar_evolution(history, wanted, change=change, printed=said, theme=theme), *sources)
+    reported = pd.concat(marks) if marks else None
+    return sourced(scalar_evolution(history, wanted, change=change, printed=reported, theme=theme), *sources)
 
 
 @figure("curves", "Loss and metrics over training", Runs, "curves:curves")
@@ -82,8 +82,8 @@ def _curves(of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = Fa
 # ---- tables over a split
 
 
-def _measured(of: Runs, need: Need, file: str) -> dict[str, Any]:
-    """The table of each run."""
+def _measured(of: Runs, need: RunRequirement, file: str) -> dict[str, Any]:
+    """Return a stored table of each run."""
     if why := next((why for run in of.sources if (why := need.lacks(run))), ""):
         raise InputError(why)
     return {run.name: run.frame(file) for run in of.sources}

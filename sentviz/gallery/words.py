@@ -1,4 +1,4 @@
-"""Figures of the words of right and wrong answers."""
+"""Figures of the words of right and wrong predictions."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ COLUMNS = [
     "size",
     "width",
 ]
-SHORT = {(0, 0): "TN", (0, 1): "FP", (1, 0): "FN", (1, 1): "TP"}  # of two classes, the second one positive
-ONCE = "A word counts once in a row: one text full of a name weighs no more than another."
+SHORT = {(0, 0): "TN", (0, 1): "FP", (1, 0): "FN", (1, 1): "TP"}  # names for two classes, if the second is positive
+ONCE = "A word counts once per row, so that one text with many repetitions has no more weight than another."
 
 
 def name_of(cell: Cell, classes: tuple[str, ...]) -> str:
-    """A cell in words, with the short name that it has with two classes."""
-    label, said = cell
+    """Return the name of a cell; with two classes it includes the short name."""
+    label, predicted = cell
     if label < 0:
-        return f"predicted {classes[said]}"
+        return f"predicted {classes[predicted]}"
     short = f" ({SHORT[cell]})" if len(classes) == 2 else ""
-    return (f"{classes[label]}, right" if label == said else f"{classes[label]} taken for {classes[said]}") + short
+    return (f"{classes[label]}, right" if label == predicted else f"{classes[label]} taken for {classes[predicted]}") + short
 
 
 def _counts(of: Answers) -> Counts:
-    """The words of the rows: those stored with the run, which need no texts, or counted anew."""
+    """Return the word counts of the rows: those stored with the run, which need no texts, or new ones."""
     from sentviz.analysis.testset import word_counts as words
 
     if of.over == "test" and of.threshold < 0 and words.FILE in of.run.config["files"]:
@@ -62,7 +62,9 @@ def _counts(of: Answers) -> Counts:
 
 
 def _cells(counts: Counts, classes: int, between: str = "") -> list[Cell]:
-    """The four cells of two classes; of more, those of a pair as in "0,2", of the one that is mistaken most often unless told."""
+    """Return the four cells of two classes. With more classes, `between` names two, for example "0,2"; by default the pair with the most
+    mistakes.
+    """
     if classes == 2 and not between:
         return list(counts.cells)
     if between:
@@ -76,7 +78,7 @@ def _cells(counts: Counts, classes: int, between: str = "") -> list[Cell]:
 
 
 def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
-    """The words of a cell in their order; an empty frame where none stands out."""
+    """Return the words of a cell in their order; an empty frame if no word stands out."""
     import pandas as pd
 
     from sentviz.analysis.testset import word_counts as words
@@ -85,10 +87,10 @@ def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
         raise InputError(f"Stop words can be left out (drop) or kept (keep), not {stops!r}.")
     left_out = words.stop_words() if stops == "drop" else frozenset()
     try:
-        found = words.keyness(counts, cell, once=True)
-    except InputError:  # an empty cell, or the only one with words
+        scored = words.keyness(counts, cell, once=True)
+    except InputError:  # the cell is empty, or no other cell has words
         return pd.DataFrame()
-    return words.largest(found, by, max(IN_CLOUD, IN_LIST), left_out)
+    return words.largest(scored, by, max(IN_CLOUD, IN_LIST), left_out)
 
 
 @figure("word-cloud", "The words of right and wrong answers", Answers, "word_clouds:cloud")
@@ -111,7 +113,7 @@ def _cloud(of: Answers, *, between: str = "", by: By = "keyness", stops: str = "
     left_out = "Stop words are left out. " if stops == "drop" else ""
     about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
     titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
-    return cloud(words, titles, by=by, right=[label == said for label, said in cells], about=about, theme=theme)
+    return cloud(words, titles, by=by, right=[label == predicted for label, predicted in cells], about=about, theme=theme)
 
 
 @figure("word-list", "The words of one cell of the matrix", Answers, "word_clouds:word_bars")
@@ -128,6 +130,6 @@ def _list(of: Answers, *, label: int = -1, predicted: int = -1, by: By = "keynes
 
 
 def _most_mistaken(counts: Counts, rows: Rows) -> Cell:
-    """The cell of the most frequent mistake."""
+    """Return the cell of the most frequent mistake."""
     sizes = dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
     return max(_cells(counts, len(rows.classes)), key=lambda cell: (cell[0] != cell[1], sizes[cell]))

@@ -162,7 +162,7 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
         "" if sight is None else _sight(sight),
         view.together,
         f"Each cell is the mean of {block} × {block} until you zoom in." if block > 1 else "",
-        "Orange is negative." if packed.signed else "",
+        "Purple is negative." if packed.signed else "",
         f"Sent in 8 bits a weight, off by {packed.error:.2g} at most.",
     ]
     with st.container(horizontal=True, gap="small", wrap=False):

@@ -10,10 +10,10 @@ import numpy as np
 
 from sentviz.analysis.maps.heads import CLS_MEASURES
 from sentviz.figures.colours import Theme
-from sentviz.figures.coverage import coverage_bars
 from sentviz.figures.figure import Figure
 from sentviz.figures.gains import gain_dots
 from sentviz.figures.heads import layer_lines
+from sentviz.figures.lexicon import coverage_bars
 from sentviz.gallery import sourced
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
@@ -109,7 +109,7 @@ def _drawn_2(_: Trace, after: Trace, row: Row) -> list[Figure]:
 def _drawn_3(before: Trace, after: Trace, row: Row) -> list[Figure]:
     from sentviz.analysis.maps.compare import difference
     from sentviz.figures import heatmap
-    from sentviz.figures.difference import difference_map
+    from sentviz.figures.attention import difference_map
     from sentviz.figures.lexicon import sigma_map
 
     maps = [replace(heatmap(trace, 0, row.head), name=f"attention-{word}") for trace, word in ((before, "without"), (after, "with"))]

@@ -40,7 +40,7 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
     return cls_figure(of.runs, of.name, theme)
 
 
-@figure("coverage", "The share of tokens that stay neutral", Study, "coverage:coverage_bars")
+@figure("coverage", "The share of tokens that stay neutral", Study, "lexicon:coverage_bars")
 def _coverage(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.papers.fused.export import covered_figure
 

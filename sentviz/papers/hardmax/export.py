@@ -101,7 +101,7 @@ def accuracy_figure(runs: Sequence[Run], theme: Theme = "light") -> Figure:
     from sentviz.figures.beside import measured_beside_printed
 
     title, other = "Test accuracy by dimension", "the public code's best"
-    made = measured_beside_printed(beside(runs), points(runs), title=title, percent=True, other=other, theme=theme)
+    made = measured_beside_printed(beside(runs), points(runs), title=title, percent=True, reference=other, theme=theme)
     return sourced(made, *(run for seeds in trained(runs).values() for run in seeds))
 
 

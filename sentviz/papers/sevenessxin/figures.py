@@ -41,10 +41,10 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
     return curve_figure(of.runs, theme)
 
 
-@figure("token-importance", "How much each token is looked at in a layer", Sentence, "importance:token_importance", MAPS)
+@figure("token-importance", "How much each token is looked at in a layer", Sentence, "attention:token_importance", MAPS)
 def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figure:
     """7ess-Xin, section IV-D3: attention averaged over the heads, then over the queries; a map's row sums to 1, and so do these."""
-    from sentviz.figures.importance import token_importance
+    from sentviz.figures.attention import token_importance
 
     trace = of.trace
     values, real = trace.map(layer).mean(axis=0), len(trace.tokens) - trace.padding

@@ -14,7 +14,7 @@ from app.views.papers.shared import digests, plain
 from sentviz.analysis.maps.compare import difference
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
-from sentviz.figures.difference import difference_map
+from sentviz.figures.attention import difference_map
 from sentviz.gallery import code, sourced
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import tables as fused_tables
