@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from sentviz.data.datasets import HubFile
+from sentviz.data.dataset_info import HubFile
 
 BODY = bytes(range(256)) * 4000  # about a megabyte
 

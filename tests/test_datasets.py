@@ -14,18 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentviz.data.dataset_info import Cut, DatasetInfo, origin
 from sentviz.data.datasets import (
     LEFT_OUT,
     MIDDLE,
-    Cut,
-    DatasetInfo,
     datasets,
     digest,
     folders,
     info,
     load_file,
     load_split,
-    origin,
     stratified,
     verify,
 )
@@ -52,8 +50,8 @@ def test_registry_is_consistent(item: DatasetInfo) -> None:
     assert item.language in ("en", "ko") and item.name.isidentifier()
     assert (item.kind == "classification") == (len(item.labels) >= 2)
     assert (item.kind == "lexicon") == (not item.cuts)
-    assert item.made or all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", source) for source in item.source.split("; "))
-    assert all(re.fullmatch("[0-9a-f]{64}", part.content if item.made else part.sha256) and part.rows > 0 for part in item.parts.values())
+    assert item.maker or all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", source) for source in item.source.split("; "))
+    assert all(re.fullmatch("[0-9a-f]{64}", part.content if item.maker else part.sha256) and part.rows > 0 for part in item.parts.values())
     assert all((item.title, item.licence, item.citation, item.remark))
     for cut in item.cuts:  # no row is lost but the empty ones of nsmc, those that cleaning empties, and those whose label is left out
         whole = sum(info(source_set).parts[part].rows for source_set, part in (origin(item.name, part) for part in cut.parts))

@@ -111,4 +111,4 @@ def test_every_page_of_no_run(newcomer: Path) -> None:
     app = opened("data", run="")
     for name in datasets()["name"]:
         app.selectbox(key="data-name").set_value(name).run()
-        assert ("is not on this machine" in sane(app)) == (not info(name).made)
+        assert ("is not on this machine" in sane(app)) == (not info(name).maker)

@@ -11,7 +11,8 @@ import streamlit as st
 from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
-from sentviz.data.datasets import DatasetInfo, info, known, origin
+from sentviz.data.dataset_info import DatasetInfo, origin
+from sentviz.data.datasets import info, known, missing_parts
 from sentviz.data.fetch import hub as hubdata
 from sentviz.errors import InputError
 from sentviz.serving.jobs import Job, Jobs
@@ -36,7 +37,7 @@ def offer(name: str, split: str = "", *, place: str = "") -> bool:
         return False
     if job is not None and job.state == "done" and job.result:
         st.info(md(job.result), icon=":material/info:")
-    missing = item.missing(split)
+    missing = missing_parts(item, split)
     if not missing:
         return True
     lacking = hubdata.lacking(name)

@@ -1,7 +1,7 @@
-"""The data sets that sentviz knows, and the papers' splits of them.
+"""Read the data sets that sentviz knows, and the papers' splits of them.
 
-Files are read from ``<root>/<name>/<part>.parquet``; ``sentviz.data.fetch.hub`` puts them there. What is known of each set (labels,
-licence, source, checksums, how splits are cut, where a public hub has it) stands in ``datasets.toml``.
+Files are read from ``<root>/<name>/<part>.parquet``; `sentviz.data.fetch.hub` downloads them there. `sentviz.data.dataset_info` describes
+each data set.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import hashlib
 import json
 import os
 import pkgutil
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.cleaning import cleaned
+from sentviz.data.dataset_info import Cut, DatasetInfo, Part, origin, read_descriptions
 from sentviz.data.tokenizers import is_blank
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.io.paths import home
@@ -28,128 +28,27 @@ from sentviz.io.paths import home
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["classification", "regression", "lexicon"]
-LEFT_OUT, MIDDLE = -1, -2  # labels of rows that are not taken, and that are between the classes
+LEFT_OUT, MIDDLE = -1, -2  # labels of rows that are left out, and of rows between the classes
 _SEED = 0
-
-
-@dataclass(frozen=True)
-class Part:
-    """One file of a data set."""
-
-    rows: int
-    sha256: str = ""  # of the file as it lies in the folder of the papers' runs
-    content: str = ""  # `content` of its rows, whatever the file's bytes; empty where no other copy is known
-    counts: tuple[int, ...] = ()  # rows of each label, with `content`
-
-
-@dataclass(frozen=True)
-class HubFile:
-    """Where the public hub has one part, and how its columns become ours."""
-
-    path: str
-    repo: str
-    revision: str
-    text: str = "text"
-    text_pair: str = ""
-    label: str = "label"
-    labels: tuple[int, ...] = ()  # our label for each of the hub's; empty where they are the same
-    id: str = "{row}"  # a column, or a pattern of the row's number
-    strip: bool = False  # outer white space away, line ends as \n
-    without: str = ""  # rows are left out that have this text on either side
-    checked: bool = True  # whether repository and path were seen in public sources
-
-
-@dataclass(frozen=True)
-class Hub:
-    """What the public hub has of a data set."""
-
-    files: Mapping[str, HubFile]  # by part
-    why: str = ""  # why parts are missing there; a half sentence
-    megabytes: float = 0.0  # to download, about
-
-
-@dataclass(frozen=True)
-class Cut:
-    """Some parts, joined, and the splits they are divided into. A part may be another data set's, as in ``"sst5/dev"``.
-
-    Rows of the split "" are left out. With `even` only as many rows of each label are taken, drawn at random, as the rarest has.
-    Where several cuts go into one split, it is a mixture: the ids of its rows begin with the data set that they are from.
-    """
-
-    parts: tuple[str, ...]
-    into: Mapping[str, int]  # split -> rows
-    relabel: tuple[int, ...] = ()  # our label for each of those that the parts have, LEFT_OUT and MIDDLE too; empty = as they are
-    even: bool = False
-
-
-@dataclass(frozen=True)
-class DatasetInfo:
-    """What is known of a data set, whether or not its files are here."""
-
-    name: str
-    title: str
-    language: str  # "en" or "ko"
-    kind: Kind
-    labels: tuple[str, ...]  # names of the classes 0..K-1; empty for regression and lexicons
-    pair: bool  # whether rows have a text_pair
-    licence: str
-    citation: str
-    source: str  # public repository@commit, several separated by "; "
-    remark: str
-    parts: Mapping[str, Part]
-    cuts: tuple[Cut, ...]
-    hub: Hub
-    made: str = ""  # "package.module:function" that makes the rows of its one part, or of the part it is given; it needs no file then
-    cleaning: str = ""  # one of sentviz.data.cleaning, of which something has to be left of a row; "" = anything that can be seen will do
-
-    @property
-    def splits(self) -> dict[str, int]:
-        """Rows of every split that `load_split` gives; empty for lexicons."""
-        found: dict[str, int] = {}
-        for cut in self.cuts:
-            for split, rows in ((split, rows) for split, rows in cut.into.items() if split):
-                found[split] = found.get(split, 0) + rows
-        return found
-
-    def needed(self, split: str = "") -> tuple[str, ...]:
-        """The parts that a split is cut from, by default those of all splits; all parts of a lexicon. `known` finds a part by its name."""
-        cuts = [cut for cut in self.cuts if split in ("", *cut.into)]
-        return tuple(dict.fromkeys(part for cut in cuts for part in cut.parts)) or tuple(self.parts)
-
-    def missing(self, split: str = "") -> tuple[str, ...]:
-        """The needed parts that are not on this machine."""
-        return tuple(part for part in self.needed(split) if not is_available(self.name, part))
-
-    @property
-    def sources(self) -> str:
-        """Its public sources in words: the first, and how many more there are."""
-        first, *more = self.source.split("; ")
-        return f"{first} and {len(more)} more in datasets.toml" if more else first
-
-    @property
-    def available(self) -> bool:
-        """Whether its needed files are on this machine."""
-        return not self.missing()
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The rows of one split, ready for use."""
+    """The rows of one split."""
 
     name: str
     split: str
     frame: pd.DataFrame  # id (str, unique within the data set), text, [text_pair], label (int64, MIDDLE in train, or float64 similarity)
     labels: tuple[str, ...]
-    dropped: int  # rows without a text to read in the files the split is cut from; they are in none of its splits
-    digest: str  # 12 hex digits of the ids and labels in their order
+    dropped: int  # blank rows in the files that the split is cut from; no split contains them
+    digest: str  # 12 hex digits of the ids and labels, in order
 
     def __len__(self) -> int:
         return len(self.frame)
 
     @property
     def sources(self) -> npt.NDArray[np.str_]:
-        """(n,) the data set that each row of a mixture is from; else all alike, empty."""
+        """(n,) name of the data set that each row of a mixture comes from; empty strings if the data set is not a mixture."""
         return np.array([key.partition("/")[0] if "/" in key else "" for key in self.frame["id"]], dtype=np.str_)
 
 
@@ -157,7 +56,7 @@ class Split:
 
 
 def info(name: str) -> DatasetInfo:
-    """What is known of the data set `name`.
+    """Return the description of the data set `name`.
 
     Raises:
         InputError: there is no such data set; the message lists the known ones.
@@ -169,7 +68,7 @@ def info(name: str) -> DatasetInfo:
 
 
 def datasets() -> pd.DataFrame:
-    """All data sets, a row each: name, title, language, kind, labels and splits (as text), available (bool)."""
+    """Return a table with one data set per row: name, title, language, kind, labels and splits (as text), available (bool)."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -180,7 +79,7 @@ def datasets() -> pd.DataFrame:
             "kind": item.kind,
             "labels": ", ".join(item.labels),
             "splits": ", ".join(f"{split} {rows:,}" for split, rows in item.splits.items()),
-            "available": item.available,
+            "available": not missing_parts(item),
         }
         for item in _registry().values()
     )
@@ -188,108 +87,80 @@ def datasets() -> pd.DataFrame:
 
 @cache
 def _registry() -> Mapping[str, DatasetInfo]:
-    stored = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {name: _info(name, **entry) for name, entry in stored.items()}
+    return read_descriptions()
 
 
 def _cut() -> frozenset[tuple[str, str]]:
-    """The files that splits are cut from, each by the data set that has it and its part; others are side tables."""
+    """Return the files that splits are cut from, each as (data set, part); all other files are side tables."""
     items = _registry().values()
     return frozenset(origin(item.name, part) for item in items for cut in item.cuts for part in cut.parts)
-
-
-def _info(
-    name: str,
-    labels: list[str],
-    parts: dict[str, dict[str, Any]] | None = None,
-    cuts: list[dict[str, Any]] | None = None,
-    hub: dict[str, Any] | None = None,
-    **rest: Any,
-) -> DatasetInfo:
-    return DatasetInfo(
-        name=name,
-        labels=tuple(labels),
-        parts={part: Part(**_fixed(entry)) for part, entry in (parts or {}).items()},
-        cuts=tuple(Cut(**_fixed(cut)) for cut in cuts or ()),
-        hub=_hub(**hub or {}),
-        **rest,
-    )
-
-
-def _hub(files: dict[str, dict[str, Any]] | None = None, why: str = "", megabytes: float = 0.0, **shared: Any) -> Hub:
-    return Hub({part: HubFile(**_fixed(shared | entry)) for part, entry in (files or {}).items()}, why, megabytes)
-
-
-def _fixed(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
 def folders() -> list[Path]:
-    """The folders searched, in order: ``$SENTVIZ_DATA`` if set, then ``data`` in the user's cache, where downloads go."""
-    given = os.environ.get("SENTVIZ_DATA")
-    return [*([Path(given)] if given else []), home() / "data"]
-
-
-def origin(name: str, part: str) -> tuple[str, str]:
-    """The data set that a part of `name` belongs to, and the part's name there."""
-    other, _, own = part.rpartition("/")
-    return other or name, own
+    """Return the searched folders, in order: ``$SENTVIZ_DATA`` if set, then ``data`` in the user's cache, the target of downloads."""
+    named = os.environ.get("SENTVIZ_DATA")
+    return [*([Path(named)] if named else []), home() / "data"]
 
 
 def known(name: str, part: str) -> Part:
-    """What is known of one part of a data set, or of a data set that it is made of, as in ``known("sst5_trees", "sst5/dev")``.
+    """Return the description of one part; the part may belong to another data set, as in ``known("sst5_trees", "sst5/dev")``.
 
     Raises:
         InputError: there is no such data set or part.
     """
     name, part = origin(name, part)
     if part not in (parts := info(name).parts):
-        raise InputError(f"The data set {name} has no part {part!r}; it has {', '.join(parts) or 'none of its own'}.")
+        raise InputError(f"The data set {name} has no part {part!r}; its parts are: {', '.join(parts) or 'none'}.")
     return parts[part]
 
 
 def where(name: str, part: str) -> Path | None:
-    """The file of one part; None where it is not on this machine."""
+    """Return the file of one part; None if it is not installed."""
     name, part = origin(name, part)
     return next((path for root in folders() if (path := root / name / f"{part}.parquet").is_file()), None)
 
 
 def is_available(name: str, part: str) -> bool:
-    """Whether the rows of one part can be had on this machine."""
-    return bool(info(origin(name, part)[0]).made) or where(name, part) is not None
+    """Return whether the rows of one part can be loaded on this machine."""
+    return bool(info(origin(name, part)[0]).maker) or where(name, part) is not None
+
+
+def missing_parts(item: DatasetInfo, split: str = "") -> tuple[str, ...]:
+    """Return the parts that a split needs, by default all splits, and that are not installed."""
+    return tuple(part for part in item.needed(split) if not is_available(item.name, part))
 
 
 def require(name: str) -> None:
-    """Refuse to go on without the files of a data set.
+    """Check that the files of a data set are installed.
 
     Raises:
         InputError: there is no such data set.
-        DataMissingError: one of its files is not on this machine; the message says how to get it.
+        DataMissingError: a file is not installed; the message says how to get it.
     """
-    for part in info(name).missing():
+    for part in missing_parts(info(name)):
         _path(*origin(name, part))
 
 
 def load_file(name: str, part: str) -> pd.DataFrame:
-    """One file as it was released: id, text, [text_pair], label; every column of lexicons and side tables.
+    """Return one file as it was released: id, text, [text_pair], label; for lexicons and side tables, every column.
 
-    Ids are strings, unique within the data set: where the file's own do not begin with its name, it goes before them,
-    as in ``"train-123"``. Empty texts are kept.
+    Ids are strings, unique within the data set: the name of the part is put before an id that does not begin with it, as in
+    ``"train-123"``. Empty texts are included.
 
     Raises:
         InputError: there is no such data set or part.
-        DataMissingError: the file is not on this machine or cannot be read; the message says how to get it.
+        DataMissingError: the file is not installed or cannot be read; the message says how to get it.
     """
     import pandas as pd
     import pyarrow
 
     name, part = origin(name, part)
     item = info(name)
-    if item.made:
-        return with_row_names(pkgutil.resolve_name(item.made)(*[part] * (len(item.parts) > 1)), part)
+    if item.maker:
+        return with_row_names(pkgutil.resolve_name(item.maker)(*[part] * (len(item.parts) > 1)), part)
     path = _path(name, part)
     if (name, part) not in _cut():
         columns, types = None, {}
@@ -306,58 +177,58 @@ def load_file(name: str, part: str) -> pd.DataFrame:
 
 
 def with_row_names(frame: pd.DataFrame, part: str) -> pd.DataFrame:
-    """The frame with ids that begin with the name of their part."""
+    """Return the frame with ids that begin with the name of their part."""
     prefix = f"{part}-"
     return frame.assign(id=[key if key.startswith(prefix) else prefix + key for key in frame["id"]])
 
 
 def content(frame: pd.DataFrame) -> str:
-    """SHA-256 of the rows of one part in their order, as 64 hex digits; the same for every file that holds the same rows.
+    """Return the SHA-256 of the rows of one part, as 64 hex digits: equal for every file with the same rows in the same order.
 
-    Each row is hashed as the UTF-8 JSON array ``[id, text, label]``, with a text_pair ``[id, text, text_pair, label]``, and
-    a line feed: non-ASCII characters as they are, ``", "`` between the elements, ids as `load_file` gives them, similarities
-    rounded to three decimals. Order and ids count because splits and the runs' stored predictions refer to them.
+    Each row is hashed as the UTF-8 JSON array ``[id, text, label]`` (with a second text: ``[id, text, text_pair, label]``) and a line feed.
+    Non-ASCII characters are not escaped, ``", "`` separates the elements, ids are those of `load_file`, similarities are rounded to three
+    decimals. Order and ids are included because splits and the runs' stored predictions refer to them.
     """
     columns = [column for column in ("id", "text", "text_pair", "label") if column in frame]
     rows = frame[columns].assign(label=frame["label"].round(3))
-    whole = hashlib.sha256()
+    hashed = hashlib.sha256()
     for row in zip(*(rows[column].tolist() for column in columns), strict=True):
-        whole.update(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-    return whole.hexdigest()
+        hashed.update(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    return hashed.hexdigest()
 
 
 def digest(name: str, part: str) -> str:
-    """SHA-256 of the file on this machine, as 64 hex digits.
+    """Return the SHA-256 of an installed file, as 64 hex digits.
 
     Raises:
         InputError: there is no such data set or part.
-        DataMissingError: the file is not on this machine.
+        DataMissingError: the file is not installed.
     """
     with _path(name, part).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def verify(name: str) -> None:
-    """Compare every file of a data set with what is known: its checksum, else its rows.
+    """Check the SHA-256 of every file of a data set or, if it differs, the digest of the file's rows.
 
-    Side tables that are not here are passed over.
+    Side tables that are not installed are skipped.
 
     Raises:
         InputError: there is no such data set.
-        DataMissingError: a file is not on this machine, or is not the known one.
+        DataMissingError: a file is not installed, or neither its bytes nor its rows are the known ones.
     """
     item = info(name)
-    for other in sorted({origin(name, part)[0] for part in item.needed()} - {name}):
-        verify(other)
+    for owner in sorted({origin(name, part)[0] for part in item.needed()} - {name}):
+        verify(owner)
     for part, expected in item.parts.items():
         if part not in item.needed() and not is_available(name, part):
             continue
-        if not item.made and digest(name, part) == expected.sha256:
+        if not item.maker and digest(name, part) == expected.sha256:
             continue
         if expected.content and content(load_file(name, part)) == expected.content:
             continue
-        what = "makes other rows than those known" if item.made else f"is not the known file (its SHA-256 differs); {_remedy(item, part)}"
-        raise DataMissingError(f"{item.made or _path(name, part)} {what}.")
+        fault = "makes other rows than those known" if item.maker else f"is not the known file (its SHA-256 differs); {_remedy(item, part)}"
+        raise DataMissingError(f"{item.maker or _path(name, part)} {fault}.")
 
 
 def _path(name: str, part: str) -> Path:
@@ -376,63 +247,61 @@ def _remedy(item: DatasetInfo, part: str) -> str:
 
 
 def load_split(name: str, split: str) -> Split:
-    """One split as the papers use it, the same rows in the same order every time.
+    """Return one split as the papers use it: always the same rows in the same order.
 
-    Classification splits cut from shared files are stratified by label. Train is shuffled; other splits keep the order
-    of their files. Cuts that are sentviz's own are said in the data set's ``remark``.
+    Classification splits that share files are stratified by label. Train is shuffled; other splits keep the order of their files. The
+    data set's ``remark`` says which splits are our own.
 
     Args:
-        name: data set.
-        split: ``"train"``, ``"validation"``, ``"test"``, where the data set has it; sst2 and sentiment140 also ``"official_test"``.
+        split: ``"train"``, ``"validation"`` or ``"test"``, if the data set has it; for sst2 and sentiment140 also ``"official_test"``.
     Raises:
         InputError: there is no such data set or split.
-        DataMissingError: a file is not on this machine or cannot be read.
-        SentvizError: the files do not hold what they should (rows, labels, unique ids).
+        DataMissingError: a file is not installed or cannot be read.
+        SentvizError: the files do not have the expected rows, labels or unique ids.
     """
     import pandas as pd
 
     item = info(name)
-    found = [_rows(item, cut, split) for cut in item.cuts if split in cut.into and split]
-    if not found:
+    parts = [_rows(item, cut, split) for cut in item.cuts if split in cut.into and split]
+    if not parts:
         raise InputError(f"The data set {name} has no split {split!r}; it has {', '.join(item.splits) or 'none'}.")
-    frame = pd.concat([rows for rows, _ in found], ignore_index=True) if len(found) > 1 else found[0][0]
+    frame = pd.concat([rows for rows, _ in parts], ignore_index=True) if len(parts) > 1 else parts[0][0]
     if not frame["id"].is_unique:
         raise SentvizError(f"{name} would hold the same id twice; {_remedy(item, item.needed()[0])}.")
-    return Split(name, split, frame, item.labels, sum(dropped for _, dropped in found), _mark(frame))
+    return Split(name, split, frame, item.labels, sum(dropped for _, dropped in parts), _mark(frame))
 
 
 def _rows(item: DatasetInfo, cut: Cut, split: str) -> tuple[pd.DataFrame, int]:
-    """What one cut gives to a split, and how many rows without a text its parts have."""
+    """Return the rows that one cut gives to a split, and the number of blank rows in the cut's parts."""
     import pandas as pd
 
-    mixture = sum(split in other.into for other in item.cuts) > 1
-    whole = pd.concat([_file(item, part, mixture) for part in cut.parts], ignore_index=True)
-    seen = ~whole["text"].map(is_blank)
+    mixture = sum(split in each.into for each in item.cuts) > 1
+    rows = pd.concat([_file(item, part, mixture) for part in cut.parts], ignore_index=True)
+    seen = ~rows["text"].map(is_blank)
     if item.pair:
-        seen &= ~whole["text_pair"].map(is_blank)
+        seen &= ~rows["text_pair"].map(is_blank)
     if item.cleaning:
-        seen &= whole["text"].map(lambda text: bool(cleaned(text, item.cleaning)))
-    frame = whole[seen].reset_index(drop=True)
+        seen &= rows["text"].map(lambda text: bool(cleaned(text, item.cleaning)))
+    frame = rows[seen].reset_index(drop=True)
     if cut.relabel:
         frame = frame.assign(label=np.array(cut.relabel, dtype=np.int64)[frame["label"]])
         frame = frame[frame["label"] != LEFT_OUT].reset_index(drop=True)
     if cut.even:
-        kept = _even(frame["label"].to_numpy(), np.random.default_rng(_SEED))
-        frame = frame.iloc[kept].reset_index(drop=True)
+        frame = frame.iloc[_even(frame["label"].to_numpy(), np.random.default_rng(_SEED))].reset_index(drop=True)
     _check(item, cut, frame)
 
     rng = np.random.default_rng(_SEED)
-    rows = np.arange(len(frame))
+    indices = np.arange(len(frame))
     if len(cut.into) > 1:
         sizes = list(cut.into.values())
-        rows = stratified(frame["label"].to_numpy(), sizes, rng)[list(cut.into).index(split)]
+        indices = stratified(frame["label"].to_numpy(), sizes, rng)[list(cut.into).index(split)]
     if split == "train":
-        rows = rng.permutation(rows)
-    return frame.iloc[rows].reset_index(drop=True), int((~seen).sum())
+        indices = rng.permutation(indices)
+    return frame.iloc[indices].reset_index(drop=True), int((~seen).sum())
 
 
 def _even(labels: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Ascending row numbers, as many of each label as the rarest has."""
+    """Return row numbers in ascending order, with as many rows of each label as the rarest label has."""
     pools = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     return np.sort(np.concatenate([pool[: min(map(len, pools))] for pool in pools]))
 
@@ -443,17 +312,17 @@ def _file(item: DatasetInfo, part: str, mixture: bool) -> pd.DataFrame:
 
 
 def fewer(split: Split, rows: int) -> Split:
-    """The first rows of a split in its order, as many of each class: what is fewer is part of what is more.
+    """Return the first rows of a split, the same number of each class. A smaller result is always a part of a larger one.
 
     Raises:
-        InputError: a class has not so many, or the classes cannot have as many each.
+        InputError: `rows` is not divisible by the number of classes, or a class has too few rows.
     """
     each, rest = divmod(rows, len(split.labels))
-    kept = split.frame[(split.frame["label"] >= 0) & (split.frame.groupby("label").cumcount() < each)].reset_index(drop=True)
-    if rest or len(kept) < rows:
+    frame = split.frame[(split.frame["label"] >= 0) & (split.frame.groupby("label").cumcount() < each)].reset_index(drop=True)
+    if rest or len(frame) < rows:
         counts = ", ".join(f"{count:,}" for count in split.frame["label"].value_counts(sort=False).sort_index())
         raise InputError(f"{rows:,} rows, as many of each class, cannot be taken from the {split.split} split of {split.name} ({counts}).")
-    return replace(split, frame=kept, digest=_mark(kept))
+    return replace(split, frame=frame, digest=_mark(frame))
 
 
 def _mark(frame: pd.DataFrame) -> str:
@@ -462,21 +331,21 @@ def _mark(frame: pd.DataFrame) -> str:
 
 
 def stratified(labels: npt.NDArray[np.integer[Any]], sizes: list[int], rng: np.random.Generator) -> list[npt.NDArray[np.int64]]:
-    """Row numbers of disjoint random parts of exactly the given sizes, each with the labels' proportions.
+    """Return row numbers of disjoint random parts of exactly the given sizes, each with the same proportions of labels.
 
-    Shares are rounded by largest remainder: of any label, the k-th part holds its exact share up to less than k rows.
+    Shares are rounded by largest remainder: for any label, the k-th part differs from its exact share by less than k rows.
 
     Args:
         labels: (n,) one label per row.
-        sizes: rows of each part, n altogether.
-        rng: where the randomness comes from.
+        sizes: rows of each part; their sum is n.
+        rng: random number generator.
     Returns:
-        Ascending row numbers of each part.
+        Row numbers of each part, ascending.
     Raises:
-        SentvizError: the sizes do not add up to n.
+        SentvizError: the sum of the sizes is not n.
     """
     if sum(sizes) != len(labels):
-        raise SentvizError(f"Parts of {sum(sizes):,} rows altogether cannot be cut from {len(labels):,} rows.")
+        raise SentvizError(f"The parts have {sum(sizes):,} rows in total, but there are {len(labels):,} rows.")
     pools = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     parts = []
     for size in sizes:

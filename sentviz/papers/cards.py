@@ -12,6 +12,7 @@ import numpy as np
 
 from sentviz.analysis.testset.operating import calibrated, reliability
 from sentviz.data import datasets, demo
+from sentviz.data.dataset_info import DatasetInfo
 from sentviz.errors import InputError
 from sentviz.papers.studies.standing import EVERY, SETS, asked, current, standing
 from sentviz.runs.bases import bases
@@ -64,7 +65,7 @@ def card(run: Run, beside: Iterable[Run] = ()) -> str:
     return f"---\n{_head(run, known)}---\n\n" + "\n\n".join(parts) + "\n"
 
 
-def _head(run: Run, known: Sequence[datasets.DatasetInfo]) -> str:
+def _head(run: Run, known: Sequence[DatasetInfo]) -> str:
     from huggingface_hub import EvalResult, ModelCardData
 
     name = run.config["data"]["name"]
@@ -129,7 +130,7 @@ def _model(run: Run) -> Iterator[str]:
     yield _table(("setting", ""), rows.items())
 
 
-def _data(run: Run, known: Sequence[datasets.DatasetInfo]) -> Iterator[str]:
+def _data(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:
     parts = run.config["data"]["splits"].items()
     yield _table(("split", "texts", "digest"), [(name, f"{part['n']:,}", part["digest"]) for name, part in parts])
     if not known:
@@ -199,7 +200,7 @@ def _calibration(run: Run) -> Iterator[str]:
     )
 
 
-def _limits(run: Run, known: Sequence[datasets.DatasetInfo]) -> Iterator[str]:
+def _limits(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:
     length = f"Of a longer text than {run.shape.max_length:,} tokens the end is not read."
     spoken = {"en": "English", "ko": "Korean"}
     languages = " and ".join(sorted({spoken.get(item.language, item.language) for item in known})) or "one language"
@@ -229,7 +230,7 @@ def _files(run: Run) -> Iterator[str]:
 # ---- parts
 
 
-def _known(run: Run) -> list[datasets.DatasetInfo]:
+def _known(run: Run) -> list[DatasetInfo]:
     """Its data set, and those that it is a mixture of; empty where it is not known."""
     try:
         item = datasets.info(run.config["data"]["name"])

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from huggingface_hub import close_session
 
-from sentviz.data import datasets
-from sentviz.data.datasets import DatasetInfo, Part, content, info, with_row_names
+from sentviz.data import dataset_info, datasets
+from sentviz.data.dataset_info import Cut, DatasetInfo, Part
+from sentviz.data.datasets import content, info, with_row_names
 from sentviz.data.fetch import download
 from tests.fakehub import BODY, ROWS, Hub, Server, handler, put, recipe
 
@@ -59,8 +60,8 @@ def toy(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
         info("sst2"),
         name="toy",
         parts=known | {"meta": Part(1, "0" * 64)},
-        cuts=(datasets.Cut(("train",), {"train": 40}), datasets.Cut(("test",), {"test": 10})),
-        hub=datasets.Hub(files, "meta is ours alone", 1.0),
+        cuts=(Cut(("train",), {"train": 40}), Cut(("test",), {"test": 10})),
+        hub=dataset_info.Hub(files, "meta is ours alone", 1.0),
     )
     registry = datasets._registry() | {"toy": item}
     monkeypatch.setattr(datasets, "_registry", lambda: registry)

@@ -16,8 +16,9 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from sentviz.cli import main
-from sentviz.data import datasets
-from sentviz.data.datasets import DatasetInfo, content, info, load_file, verify
+from sentviz.data import dataset_info, datasets
+from sentviz.data.dataset_info import Cut, DatasetInfo
+from sentviz.data.datasets import content, info, load_file, missing_parts, verify
 from sentviz.data.fetch import hub as hubdata
 from sentviz.data.fetch.download import Stopped
 from sentviz.errors import DataMissingError, InputError
@@ -65,10 +66,10 @@ def litter() -> list[str]:
 
 def test_a_data_set_arrives(hub: Hub, toy: DatasetInfo) -> None:
     seen: list[tuple[int, int]] = []
-    assert hubdata.lacking("toy") == ("train", "test") and not toy.available
+    assert hubdata.lacking("toy") == ("train", "test") and missing_parts(toy)
     got = hubdata.get("toy", progress=lambda done, total: seen.append((done, total)))
     assert [(part.part, part.rows, part.exact, part.remark) for part in got] == [("train", 41, True, ""), ("test", 10, True, "")]
-    assert toy.available and hubdata.lacking("toy") == () and not litter()
+    assert not missing_parts(toy) and hubdata.lacking("toy") == () and not litter()
     assert seen[-1][0] == seen[-1][1] == sum(map(len, hub.files.values())) and len({total for _, total in seen}) == 1
     assert load_file("toy", "train")["id"].tolist()[:2] == ["train-0", "train-1"]
     assert len(datasets.load_split("toy", "train")) == 40
@@ -156,9 +157,9 @@ def test_what_the_hub_does_not_have(hub: Hub) -> None:
 @pytest.fixture
 def mixed(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
     """A mixture: train of rows that the hub does not have, test of toy's, and templates, which need no file."""
-    cuts = [datasets.Cut((part,), {split: rows}) for part, split, rows in (("yelp_full/train", "train", 9), ("toy/test", "test", 10))]
+    cuts = [Cut((part,), {split: rows}) for part, split, rows in (("yelp_full/train", "train", 9), ("toy/test", "test", 10))]
     item = replace(
-        toy, name="mixed", parts={}, hub=datasets.Hub({}, "it is made of others"), cuts=(*cuts, datasets.Cut(("templates/train",), {}))
+        toy, name="mixed", parts={}, hub=dataset_info.Hub({}, "it is made of others"), cuts=(*cuts, Cut(("templates/train",), {}))
     )
     registry = datasets._registry() | {"mixed": item}
     monkeypatch.setattr(datasets, "_registry", lambda: registry)
@@ -167,7 +168,7 @@ def mixed(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
 
 def test_a_mixture_gets_the_parts_of_others(hub: Hub, mixed: DatasetInfo) -> None:
     """What the hub has of the data sets that it is made of lies in their folders; what it does not have is named with the reason."""
-    assert mixed.missing() == ("yelp_full/train", "toy/test") and mixed.missing("test") == ("toy/test",)
+    assert missing_parts(mixed) == ("yelp_full/train", "toy/test") and missing_parts(mixed, "test") == ("toy/test",)
     assert hubdata.lacking("mixed") == ("toy/test",)
     done = CliRunner().invoke(main, ["data", "get", "mixed"])
     assert done.exit_code == 0 and "10 rows" in done.stdout

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sentviz.data.datasets import DatasetInfo, HubFile, content, folders, info, origin, where, with_row_names
+from sentviz.data.dataset_info import DatasetInfo, HubFile, origin
+from sentviz.data.datasets import content, folders, info, missing_parts, where, with_row_names
 from sentviz.data.fetch.download import Progress, RemoteFile, Stopped, fetch, look
 from sentviz.errors import DataMissingError, InputError
 from sentviz.io.files import disk, hold, replacing
@@ -99,7 +100,7 @@ def get(name: str, *, progress: Progress | None = None, stop: threading.Event | 
         Stopped: `stop` was set.
     """
     item, offered = info(name), _offered(name)
-    if not offered and item.available and not again:
+    if not offered and not missing_parts(item) and not again:
         return []
     if not offered:
         raise DataMissingError(f"{name} is not on the hub: {item.hub.why}; {_layout(item)}.")

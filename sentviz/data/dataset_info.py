@@ -1,0 +1,143 @@
+"""Descriptions of the known data sets, as `datasets.toml` stores them: parts, splits, licences, sources and files on the public hub."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+Kind = Literal["classification", "regression", "lexicon"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a data set."""
+
+    rows: int
+    sha256: str = ""  # digest of the file's bytes, as used for the papers' runs
+    content: str = ""  # digest of the rows (`sentviz.data.datasets.content`), equal for any file format; "" if no other copy is known
+    counts: tuple[int, ...] = ()  # rows per label; set if `content` is set
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """Location of one part on the public hub, and the mapping from its columns to ours."""
+
+    path: str
+    repo: str
+    revision: str
+    text: str = "text"
+    text_pair: str = ""
+    label: str = "label"
+    labels: tuple[int, ...] = ()  # our label for each of the hub's labels; empty if both are the same
+    id: str = "{row}"  # a column name, or a pattern that contains the row number
+    strip: bool = False  # strip outer white space and write line ends as \n
+    without: str = ""  # rows with exactly this text or second text are left out
+    checked: bool = True  # repository and path were confirmed by a public source
+
+
+@dataclass(frozen=True)
+class Hub:
+    """The parts of a data set that the public hub has."""
+
+    files: Mapping[str, HubFile]  # part name -> file
+    why: str = ""  # reason why parts are missing there, as half a sentence
+    megabytes: float = 0.0  # approximate size of the download
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Some parts, joined, and the splits they are divided into. A part may belong to another data set, for example ``"sst5/dev"``.
+
+    Rows of the split "" are left out. With `even`, each label keeps as many rows as the rarest label has; the rows are drawn at random.
+    If several cuts fill one split, the data set is a mixture: its row ids begin with the name of the data set that they come from.
+    """
+
+    parts: tuple[str, ...]
+    into: Mapping[str, int]  # split name -> number of rows
+    relabel: tuple[int, ...] = ()  # our label for each label of the parts, possibly LEFT_OUT or MIDDLE; empty = labels are unchanged
+    even: bool = False
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """Description of a data set, whether or not its files are installed."""
+
+    name: str
+    title: str
+    language: str  # "en" or "ko"
+    kind: Kind
+    labels: tuple[str, ...]  # names of the classes 0..K-1; empty for regression and lexicons
+    pair: bool  # rows have a second text, `text_pair`
+    licence: str
+    citation: str
+    source: str  # public repository@commit; several are separated by "; "
+    remark: str
+    parts: Mapping[str, Part]
+    cuts: tuple[Cut, ...]
+    hub: Hub
+    maker: str = (
+        ""  # "package.module:function" that generates the rows, with the part's name as argument if there are several; no file needed
+    )
+    cleaning: str = ""  # key of `sentviz.data.cleaning.CLEANINGS`: rows that it makes empty are dropped; "" = only blank rows are dropped
+
+    @property
+    def splits(self) -> dict[str, int]:
+        """Rows of every split that `load_split` returns; empty for lexicons."""
+        rows_of: dict[str, int] = {}
+        for cut in self.cuts:
+            for split, rows in cut.into.items():
+                if split:
+                    rows_of[split] = rows_of.get(split, 0) + rows
+        return rows_of
+
+    def needed(self, split: str = "") -> tuple[str, ...]:
+        """Return the parts that a split is cut from, by default the parts of all splits; for a lexicon, all parts."""
+        cuts = [cut for cut in self.cuts if split in ("", *cut.into)]
+        return tuple(dict.fromkeys(part for cut in cuts for part in cut.parts)) or tuple(self.parts)
+
+    @property
+    def sources(self) -> str:
+        """The first public source, and the number of further ones."""
+        first, *more = self.source.split("; ")
+        return f"{first} and {len(more)} more in datasets.toml" if more else first
+
+
+def origin(name: str, part: str) -> tuple[str, str]:
+    """Return the data set that a part of `name` belongs to, and the part's name there."""
+    owner, _, own = part.rpartition("/")
+    return owner or name, own
+
+
+def read_descriptions() -> dict[str, DatasetInfo]:
+    """Return the descriptions in `datasets.toml` by name."""
+    stored = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
+    return {name: _info(name, **entry) for name, entry in stored.items()}
+
+
+def _info(
+    name: str,
+    labels: list[str],
+    parts: dict[str, dict[str, Any]] | None = None,
+    cuts: list[dict[str, Any]] | None = None,
+    hub: dict[str, Any] | None = None,
+    **rest: Any,
+) -> DatasetInfo:
+    return DatasetInfo(
+        name=name,
+        labels=tuple(labels),
+        parts={part: Part(**_fixed(entry)) for part, entry in (parts or {}).items()},
+        cuts=tuple(Cut(**_fixed(cut)) for cut in cuts or ()),
+        hub=_hub(**hub or {}),
+        **rest,
+    )
+
+
+def _hub(files: dict[str, dict[str, Any]] | None = None, why: str = "", megabytes: float = 0.0, **shared: Any) -> Hub:
+    return Hub({part: HubFile(**_fixed(shared | entry)) for part, entry in (files or {}).items()}, why, megabytes)
+
+
+def _fixed(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
