@@ -194,8 +194,8 @@ def test_what_takes_too_long_or_too_much_is_ended() -> None:
         (-signal.SIGXCPU, "", "takes longer than 10 seconds"),
         (-signal.SIGKILL, "", "takes more than 1,280 MB of memory"),
         (-signal.SIGABRT, "terminate called after throwing an instance of 'std::bad_alloc'", "takes more than 1,280 MB of memory"),
-        (-signal.SIGSEGV, "", r"its reader broke off \(Segmentation fault\)\. The file is damaged, or"),
-        (1, "Traceback\nKeyError: 'x'", r"its reader broke off \(KeyError: 'x'\)"),
+        (-signal.SIGSEGV, "", r"its reader stopped early \(Segmentation fault\)\. The file is damaged, or"),
+        (1, "Traceback\nKeyError: 'x'", r"its reader stopped early \(KeyError: 'x'\)"),
     ],
 )
 def test_why_a_reader_ended_is_said(status: int, wrote: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_labels_are_names_or_numbers_and_others_count_as_none() -> None:
     assert rows["id"].tolist() == ["1", "3", "4", "5"]
     assert rows["label"].tolist() == [1, 0, 1, -1]
     assert "1 rows without a text" in remarks[0]
-    assert "1 labels are none of negative, positive" in remarks[1]
+    assert "1 labels are not one of negative, positive" in remarks[1]
     assert labelled(frame, "t", "", CLASSES)[0]["label"].tolist() == [-1] * 4
 
 

@@ -1,4 +1,4 @@
-"""Texts cleaned before they are tokenized, and what of a text its tokens leave out."""
+"""Clean texts before they are tokenized, and list the characters of a text that no token covers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLEANINGS = {
         (r"[0-9]+", ""),
         (r"\s+", " "),
     ),
-    "english": (  # reviews, tweets and treebanks as one: marks of the web and of tokenized corpora away, nothing lost
+    "english": (  # for reviews, tweets and treebanks alike: removes marks of the web and of tokenized corpora, loses no word
         (r"<br\s*/?>", " "),
         (r"[‘’`´]", "'"),
         (r"(https?://|www\.)\S+", "http"),
@@ -31,13 +31,13 @@ CLEANINGS = {
         (r" (?=n't\b|'(?:s|re|ve|ll|d|m)\b|[.,!?;:%)])", ""),
     ),
 }
-"""What is replaced, and by what, in a text that was lower-cased; outer white space falls away. Python and `tokenizers` read it alike."""
+"""Pattern and replacement of each step, applied to a lower-cased text. Outer white space is stripped. Python and `tokenizers` agree."""
 _COMPILED = {name: [(re.compile(pattern), instead) for pattern, instead in steps] for name, steps in CLEANINGS.items()}
 DROPPED = {"tweets": "links, @names, digits, signs, emoji and letters that are not Latin"}
 
 
 def cleaned(text: str, cleaning: str) -> str:
-    """What a cleaning leaves of a text. Of tweets letters stay that are Latin: of other scripts the data hold next to nothing to learn."""
+    """Return the cleaned text. Cleaning tweets keeps only Latin letters, because the data hold almost no text in other scripts."""
     text = text.lower()
     for pattern, instead in _COMPILED[cleaning]:
         text = pattern.sub(instead, text)
@@ -45,7 +45,7 @@ def cleaned(text: str, cleaning: str) -> str:
 
 
 def normalizer(cleaning: str) -> tokenizers.normalizers.Normalizer:
-    """The same as a part of a tokenizer, which keeps track of the characters of the text as it was."""
+    """Return the same cleaning as a normalizer of `tokenizers`, which keeps the offsets into the original text."""
     from tokenizers import Regex, normalizers
 
     steps = [normalizers.Replace(Regex(pattern), instead) for pattern, instead in CLEANINGS[cleaning]]
@@ -53,17 +53,17 @@ def normalizer(cleaning: str) -> tokenizers.normalizers.Normalizer:
 
 
 def uncovered(text: str, offsets: npt.NDArray[np.integer[Any]]) -> list[tuple[int, str]]:
-    """What of a text stands in none of its tokens, white space aside: the token it stands before, counted from 0, and its characters.
+    """Return the characters of a text that no token covers, without white space: (place of the next token, counted from 0, characters).
 
     Args:
-        offsets: (n, 2) characters [start, end) of each token, in order; (0, 0) of specials.
+        offsets: (n, 2) characters [start, end) of each token, in order; (0, 0) for special tokens.
     """
-    found: list[tuple[int, str]] = []
-    at = 0
+    gaps: list[tuple[int, str]] = []
+    covered = 0
     real = [(place, start, end) for place, (start, end) in enumerate(offsets.tolist()) if end > start]
-    behind = real[-1][0] + 1 if real else len(offsets)
-    for place, start, end in [*real, (behind, len(text), len(text))]:
-        if start > at and (between := text[at:start].strip()):
-            found.append((place, between))
-        at = max(at, end)
-    return found
+    after = real[-1][0] + 1 if real else len(offsets)
+    for place, start, end in [*real, (after, len(text), len(text))]:
+        if start > covered and (between := text[covered:start].strip()):
+            gaps.append((place, between))
+        covered = max(covered, end)
+    return gaps

@@ -1,8 +1,8 @@
-"""The demo set: 270 sentences of our own about films, food, things, travel and money, each an example of one phenomenon.
+"""The demo set: 270 of our own sentences about films, food, things, travel and money, each an example of one phenomenon.
 
-Half of each phenomenon's 30 sentences are negative, half positive. Small and made by hand: it shows what kind of sentence a model gets
-wrong, it does not rank models that are close. Implicit sentences name no feeling: what happened tells it. Code-mixed ones change between
-English and Hindi, Spanish or German.
+Half of each phenomenon's 30 sentences are negative, half positive. The set is small and written by us: it shows which kinds of sentences a
+model gets wrong, but it cannot rank models of similar accuracy. Implicit sentences name no feeling; what happened tells it. Code-mixed
+sentences change between English and Hindi, Spanish or German.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 LABELS = ("negative", "positive")
 PHENOMENA = ("plain", "intensity", "contrast", "negation", "comparison", "idiom", "sarcasm", "implicit", "code-mixed")
-FAILURES = ("implicit", "sarcasm", "code-mixed")  # what SentiFormer, section VI, says that it cannot do
+FAILURES = ("implicit", "sarcasm", "code-mixed")  # phenomena that SentiFormer, section VI, lists as limits of its model
 _NAMES = {"negative": ("negative", "bearish"), "positive": ("positive", "bullish")}
 
 
 def load() -> pd.DataFrame:
-    """id (demo-<phenomenon>-<number>), text, label (of `LABELS`), phenomenon (of `PHENOMENA`); a fresh copy each time."""
+    """Return the demo set: id (demo-<phenomenon>-<number>), text, label (of `LABELS`), phenomenon (of `PHENOMENA`); a new copy per call."""
     return _read("demo").copy()
 
 
 def development() -> pd.DataFrame:
-    """Other sentences of our own, by which choices are made, so that the demo set can judge; what is mixed is labelled "neutral"."""
+    """Return other sentences of ours, for making choices without the demo set; sentences with mixed sentiment are labelled "neutral"."""
     return _read("development").copy()
 
 
@@ -40,9 +40,9 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def sides(classes: Sequence[str]) -> list[int]:
-    """On which side each class of a model lies: -1 negative, 1 positive, 0 in the middle, or of another kind.
+    """Return the side of each class of a model: -1 negative, 1 positive, 0 in the middle or without sentiment.
 
-    "very positive" lies on the side of "positive"; of a scale of stars the lower half is negative.
+    "very positive" is on the side of "positive". On a scale of stars, the lower half is negative.
     """
     names = [name.casefold() for name in classes]
     if stars := _stars(names):
@@ -53,16 +53,16 @@ def sides(classes: Sequence[str]) -> list[int]:
 
 
 def _stars(names: Sequence[str]) -> list[int]:
-    """How many stars each class is; none where one of them is something else."""
-    found = [re.fullmatch(r"(\d+) stars?", name) for name in names]
-    return [int(each[1]) for each in found if each] if all(found) and len(names) > 1 else []
+    """Return the number of stars of each class; empty if a class is not a number of stars."""
+    matches = [re.fullmatch(r"(\d+) stars?", name) for name in names]
+    return [int(match[1]) for match in matches if match] if all(matches) and len(names) > 1 else []
 
 
 def labels_for(classes: Sequence[str]) -> dict[str, int]:
-    """Which class of a model "negative" and "positive" are, -1 where no name fits.
+    """Return the class index of a model for "negative" and for "positive", -1 if no class name fits.
 
-    Bearish and bullish count as negative and positive. On a scale of stars they are its ends, so that a model which gives a good sentence
-    four of five stars counts as wrong: accuracy there is no more than a lower bound.
+    Bearish and bullish count as negative and positive. On a scale of stars the two labels are the ends of the scale, so a model that gives
+    a good sentence four of five stars counts as wrong: the accuracy is a lower bound.
     """
     names = [name.casefold() for name in classes]
     if stars := _stars(names):

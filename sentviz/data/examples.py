@@ -1,4 +1,4 @@
-"""Own sentences, and pairs of sentences, to start from, each with the reading a person gives it."""
+"""Example sentences and pairs of sentences written by us, each with the class that a person gives it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence or a pair, what it is an example of, and how a person reads it."""
+    """A sentence or a pair, the phenomenon that it shows, and the class that a person gives it."""
 
     kind: str
     text: str
-    reading: str  # the name of the class
+    reading: str  # name of the class
     language: str = "en"
     pair: str | None = None  # the second sentence
 
@@ -56,10 +56,10 @@ EXAMPLES = (
 
 
 def examples_for(labels: Sequence[str], language: str = "en", *, pairs: bool = False) -> dict[str, Example]:
-    """The examples that a model of a language with these classes can be asked, by kind; all of the language where no reading fits.
+    """Return the examples in a language whose class is one of `labels`, by kind; all examples in the language if no class fits.
 
     Args:
-        pairs: pairs of sentences instead of single ones.
+        pairs: return pairs of sentences instead of single ones.
     """
     spoken = [example for example in EXAMPLES if example.language == language and (example.pair is not None) == pairs]
     fitting = {example.kind: example for example in spoken if example.reading in labels}

@@ -1,4 +1,4 @@
-"""Parts of speech that taggers tell apart and models read, as in Universal Dependencies."""
+"""The parts of speech that taggers predict and models read, as in Universal Dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words as the hardmax classifier reads them: cleaned, only those of its vocabulary, at most 128 of a review."""
+"""The tokenizer of the hardmax classifier: cleaned words of its vocabulary, at most 128 per review."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ s d ll m re ve
 
 
 def stop_words() -> frozenset[str]:
-    """Function words, with their contractions, and single letters; negations and intensifiers are none."""
+    """Return function words with their contractions, and single letters; negations and intensifiers are not included."""
     words = STOP_WORDS.split()
     ends = ("'s", "'m", "'d", "'re", "'ve", "'ll")
     return frozenset([*words, *(f"{word}{end}" for word in words for end in ends), *ascii_lowercase])
 
 
 class WordsTokenizer(Tokenizer):
-    """A word-level vocabulary without unknown words: what it does not hold, stop-words too, is no token.
+    """A word-level tokenizer that drops unknown words and stop words.
 
-    Words are runs of letters, with apostrophes inside, in lower case. Tags of HTML and digits fall away; with `cleaning`, stop-words and
-    the possessive 's do as well.
+    Words are runs of letters, with apostrophes inside, in lower case. HTML tags and digits are dropped; with `cleaning`, stop words and
+    the possessive 's are dropped as well.
     """
 
     @classmethod
     def fit(cls, texts: Iterable[str], *, min_count: int = 5, most: int = 0, cleaning: bool = True) -> WordsTokenizer:
-        """The words seen at least `min_count` times, at most `most` of them (0: all), ordered by count, then alphabetically.
+        """Build a vocabulary of the words seen at least `min_count` times, at most `most` (0: all), ordered by count, then alphabetically.
 
         Raises:
             InputError: no word is frequent enough.
         """
-        made = cls(_backend({}, cleaning))
+        empty = cls(_backend({}, cleaning))
         counts: Counter[str] = Counter()
         for text in texts:
-            counts.update(made._split(text))
+            counts.update(empty._split(text))
         stopped = stop_words() if cleaning else frozenset()
         words = sorted(
             (word for word, count in counts.items() if count >= min_count and word not in stopped), key=lambda w: (-counts[w], w)
@@ -65,10 +65,10 @@ class WordsTokenizer(Tokenizer):
     def ids_batch(
         self, texts: Sequence[str], text_pairs: Sequence[str] | None = None, *, max_length: int | None = None, cls: bool = False
     ) -> list[npt.NDArray[np.int32]]:
-        """Ids of the known words of each text, cut at `max_length`; none of a text without any.
+        """Return the ids of the known words of each text, cut at `max_length`; an empty array for a text without known words.
 
         Raises:
-            InputError: pairs of texts.
+            InputError: `text_pairs` or `cls` is set.
         """
         if text_pairs is not None or cls:
             raise InputError("The hardmax classifier reads single texts.")
@@ -77,20 +77,20 @@ class WordsTokenizer(Tokenizer):
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """Ids that are never tokens of a text: that of unknown words."""
+        """Ids that never appear in a text: the id of unknown words."""
         return (_UNK,)
 
     def unknown(self, text: str) -> tuple[str, ...]:
-        """The words of a text that are no tokens, stop-words too, in order, as written."""
+        """Return the words of a text that are not tokens, including stop words, in order, as written."""
         raw = self._raw(self._columns([text], None)[0], offsets=True)[0]
         return tuple(text[start:end] for index, (start, end) in zip(raw.ids, raw.offsets, strict=True) if index == _UNK)
 
     def _pieces(self, text: str, raw: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         ids, offsets = super()._pieces(text, raw)
-        kept = ids != _UNK
-        if not kept.any():
+        known = ids != _UNK
+        if not known.any():
             raise InputError(NO_WORD)
-        return ids[kept], offsets[kept]
+        return ids[known], offsets[known]
 
     def _split(self, text: str) -> list[str]:
         backend = self._backend

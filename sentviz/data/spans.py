@@ -1,4 +1,4 @@
-"""Words put together again from the tokens that spell them."""
+"""Join the tokens of a text to words."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from sentviz.data.tokenizers import WORDS, Tokenized
 
 @dataclass(frozen=True)
 class Word:
-    """A word, punctuation mark or special token, and the tokens that spell it."""
+    """A word, punctuation mark or special token, with its tokens."""
 
     text: str
     indices: tuple[int, ...]  # ascending positions among the tokens
 
 
 def word_spans(text: str, encoded: Tokenized, text_pair: str | None = None) -> tuple[Word, ...]:
-    """Tokens put together to words, in order; every token belongs to exactly one.
+    """Join tokens to words, in order; every token belongs to exactly one word.
 
-    Words are runs of letters, digits, marks and underscores; any other visible character is one of its own, unless a
-    token spans several. The word-level tokenizer's tokens are words already and, like special tokens, stay alone.
+    A word is a run of letters, digits, marks and underscores. Any other visible character is a word by itself, unless a token covers
+    several of them. Tokens of a word-level tokenizer are words already; special tokens are never joined.
 
     Args:
         text: the text that was encoded.
         encoded: its tokens.
-        text_pair: the second text, if there was one.
+        text_pair: the second text of a pair.
     """
     from tokenizers import Regex, pre_tokenizers
 
@@ -34,11 +34,11 @@ def word_spans(text: str, encoded: Tokenized, text_pair: str | None = None) -> t
     texts = (text, text_pair or "")
     offsets, segments = np.asarray(encoded.offsets), np.asarray(encoded.segments)
     first, last = np.zeros((2, len(offsets)), dtype=np.int64)  # words that hold each token's first and last character
-    for segment, whole in enumerate(texts):
-        starts = np.array([start for _, (start, _) in split.pre_tokenize_str(whole)], dtype=np.int64)
-        here = segments == segment
-        first[here] = starts.searchsorted(offsets[here, 0], side="right")
-        last[here] = starts.searchsorted(offsets[here, 1] - 1, side="right")
+    for segment, segment_text in enumerate(texts):
+        starts = np.array([start for _, (start, _) in split.pre_tokenize_str(segment_text)], dtype=np.int64)
+        in_segment = segments == segment
+        first[in_segment] = starts.searchsorted(offsets[in_segment, 0], side="right")
+        last[in_segment] = starts.searchsorted(offsets[in_segment, 1] - 1, side="right")
     alone = np.asarray(encoded.specials)
     new = (segments[1:] != segments[:-1]) | alone[1:] | alone[:-1] | (first[1:] > last[:-1])
     words = []
