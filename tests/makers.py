@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from sentviz.data import datasets
 from sentviz.data.tags import Tagger
-from sentviz.data.tokenizers import TokenizedText, Tokenizer
+from sentviz.data.texts import TokenizedText
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Inputs, Network

@@ -14,7 +14,7 @@ from torch import nn
 import sentviz
 from sentviz.analysis.explain.gradients import integrate
 from sentviz.analysis.explain.leave_out import removal
-from sentviz.data.tokenizers import TokenizedText
+from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
 from sentviz.models.baselines import Convolutional, Recurrent
 from sentviz.models.model import collate

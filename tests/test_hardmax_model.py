@@ -113,7 +113,7 @@ def test_long_texts_are_cut_and_said() -> None:
 def test_follow_is_simulate_on_its_embeddings(width: int) -> None:
     model = random_model(width)
     review = model.follow(TEXT)
-    assert list(review.words) == model.words(TEXT) and review.known.all()
+    assert list(review.words) == [model.tokenizer.token_of(int(i)) for i in model.encode(TEXT).ids] and review.known.all()
     assert [TEXT[a:b].lower() for a, b in review.offsets] == list(review.words)
     table = dict(zip(model.vocabulary["word"], model.vocabulary.filter(regex=r"^x\d").to_numpy(), strict=True))
     run = simulate(np.array([table[word] for word in review.words]), alpha=model.alpha, layers=4)

@@ -83,16 +83,6 @@ def test_coverage_counts_tokens_that_stay_neutral(words: Tokenizer) -> None:
     assert share == pytest.approx(sum(token in ("a", "film") for token in tokens) / len(tokens))
 
 
-def test_a_word_s_tokens_share_its_polarity(pieces: Tokenizer) -> None:
-    """The word-level variant: every piece of "good" has lambda of the entry "good"; pieces of unknown words are neutral."""
-    text = "good film, GOOD zzz"
-    encoded = pieces.encode(text)
-    got = Lexicon.of("mine", ENTRIES).by_word(text, encoded)
-    for token, (start, end) in enumerate(encoded.offsets):
-        inside = any(at <= start and end <= at + 4 for at in (0, 11))
-        np.testing.assert_allclose(got[token], [2.5 / 4.5, 1 / 4.5, 1 / 4.5] if inside else NEUTRAL, atol=1e-6)
-
-
 def test_the_entries_of_a_token_are_those_that_spell_it(words: Tokenizer) -> None:
     frame = entries(Lexicon.of("mine", ENTRIES), words, words.id_of("good"))
     assert frame["term"].tolist() == ["good", "very good"]

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from sentviz.data.tokenizers import TokenizedText
+from sentviz.data.texts import TokenizedText
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import collate

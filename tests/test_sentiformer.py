@@ -13,7 +13,8 @@ import torch
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.spans import word_spans
 from sentviz.data.tags import Tagger
-from sentviz.data.tokenizers import TokenizedText, Tokenizer
+from sentviz.data.texts import TokenizedText
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models import attention as at
 from sentviz.models.encoder import AwarePositions, Encoder

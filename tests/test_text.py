@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 import sentviz.data.tokenizers
 from sentviz.data.spans import word_spans
-from sentviz.data.tokenizers import SPECIALS, Tokenizer, check_text, is_blank
+from sentviz.data.texts import check_text, is_blank
+from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError, RunError
 
 CORPUS = [
@@ -355,6 +356,7 @@ def test_foreign_and_damaged_files_are_refused(words: Tokenizer, tmp_path: Path)
         json.dumps(good | {"model": good["model"] | {"vocab": {"good": 0, "film": 1}}}).encode(),
         json.dumps(good | {"model": good["model"] | {"vocab": vocab | {"extra": 10_000}}}).encode(),
         json.dumps(good | {"pre_tokenizer": {"type": "Nothing"}}).encode(),
+        json.dumps(good | {"normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": "b" * 2000}}).encode(),
     ]
     for content in damaged:
         path.write_bytes(content)

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
-from sentviz.models.weights import load_weights, pack, save_weights, unpack
+from sentviz.models.weights import load_weights, pack, unpack
 from tests.makers import small_encoder
 
 
@@ -27,7 +27,7 @@ def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None
     with torch.no_grad():
         encoder.embedding.weight[4] = 0
         encoder.embedding.weight[5] *= 300
-    save_weights(encoder, tmp_path / "w.safetensors")
+    save_file(pack(encoder.state_dict()), tmp_path / "w.safetensors")
     again = load_weights(lambda: Encoder(encoder.config), tmp_path / "w.safetensors")
     before, after = encoder.state_dict(), again.state_dict()
     assert before.keys() == after.keys()
@@ -104,14 +104,14 @@ def test_a_file_of_other_shapes_is_told_from_its_head(changes: dict[str, torch.T
 
 def test_a_model_of_too_many_numbers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sentviz.models.weights.PARAMETERS", 100)
-    save_weights(encoder := small_encoder(5).float(), tmp_path / "w.safetensors")
+    save_file(pack((encoder := small_encoder(5).float()).state_dict()), tmp_path / "w.safetensors")
     with pytest.raises(RunError, match="models of at most 100 are read"):
         load_weights(lambda: Encoder(encoder.config), tmp_path / "w.safetensors")
 
 
 def test_reading_weights_draws_no_random_numbers(tmp_path: Path) -> None:
     """Loading draws no random numbers: all weights are read, and the process's generator continues as before."""
-    save_weights(encoder := small_encoder(5, positions="sinusoid").float(), tmp_path / "w.safetensors")
+    save_file(pack((encoder := small_encoder(5, positions="sinusoid").float()).state_dict()), tmp_path / "w.safetensors")
     torch.manual_seed(3)
     first = torch.rand(4)
     torch.manual_seed(3)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from sentviz.data.cleaning import cleaned
 from sentviz.data.dataset_info import Cut, DatasetInfo, Part, origin, read_descriptions
-from sentviz.data.tokenizers import is_blank
+from sentviz.data.texts import is_blank
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.io.paths import home
 

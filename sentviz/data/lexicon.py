@@ -111,22 +111,6 @@ class Lexicon:
             sums[np.unique(ids)] += weights
         return _smoothed(sums, smoothing)
 
-    def words(self, smoothing: float = SMOOTHING) -> dict[str, Floats]:
-        """lambda of whole words: terms of one word, as they are written."""
-        table = _smoothed(self.weights, smoothing)
-        return {term: table[i] for i, term in enumerate(self.terms) if " " not in term}
-
-    def by_word(self, text: str, encoded: Any, smoothing: float = SMOOTHING) -> Floats:
-        """(n, 3) the word-level variant for one text: every token takes lambda of the whole word that it stands in."""
-        from sentviz.data.spans import word_spans
-
-        known = self.words(smoothing)
-        polarity = np.tile(NEUTRAL, (len(encoded.tokens), 1))
-        for word in word_spans(text, encoded):
-            if (found := known.get(word.text.casefold())) is not None:
-                polarity[list(word.indices)] = found
-        return polarity
-
 
 def entries(lexicon: Lexicon, tokenizer: Tokenizer, token: int, most: int = 50) -> pd.DataFrame:
     """The terms whose token sequence contains a vocabulary entry, with what each adds: term, positive, neutral, negative."""
@@ -163,7 +147,7 @@ def _smoothed(sums: npt.NDArray[np.float64], smoothing: float) -> Floats:
 
 def _spelt(tokenizer: Tokenizer, terms: Sequence[str]) -> list[Ids]:
     """The known tokens of each term; specials, so also unknown words, are left out."""
-    from sentviz.data.tokenizers import is_blank
+    from sentviz.data.texts import is_blank
 
     spelt: list[Ids] = [np.zeros(0, dtype=np.int32)] * len(terms)
     seen = [i for i, term in enumerate(terms) if not is_blank(term)]

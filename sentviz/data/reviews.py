@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data.texts import Bools, Ints
 from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError
 
@@ -85,12 +86,12 @@ class WordsTokenizer(Tokenizer):
         raw = self._raw(self._columns([text], None)[0], offsets=True)[0]
         return tuple(text[start:end] for index, (start, end) in zip(raw.ids, raw.offsets, strict=True) if index == _UNK)
 
-    def _pieces(self, text: str, raw: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        ids, offsets = super()._pieces(text, raw)
+    def _pieces(self, text: str, raw: Any) -> tuple[Ints, Ints, Bools]:
+        ids, offsets, blank = super()._pieces(text, raw)
         known = ids != _UNK
         if not known.any():
             raise InputError(NO_WORD)
-        return ids[known], offsets[known]
+        return ids[known], offsets[known], blank[known]
 
     def _split(self, text: str) -> list[str]:
         backend = self._backend

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sentviz.data.tokenizers import WORDS, Tokenized
+from sentviz.data.texts import Tokenized
+from sentviz.data.tokenizers import WORDS
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,19 @@
-"""Texts as tokens: checking, word-level and byte-level tokenizers."""
+"""Word-level and byte-level tokenizers: training, storing, encoding."""
 
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.cleaning import DROPPED, cleaned, normalizer
+from sentviz.data.texts import LONGEST, Bools, Encoded, Frame, Ints, check_text
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular
 
@@ -22,53 +21,20 @@ if TYPE_CHECKING:
     import tokenizers
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
-"""Entries 0 to 3 of a vocabulary, unless it is of tweets; never the outcome of a text that happens to spell them."""
+"""Entries 0 to 3 of every vocabulary except that of tweets. A text that spells one of them never gets its id."""
 
-MOST = 1 << 26  # bytes of a tokenizer.json
-LONGEST = 1_000_000
-"""Characters of a text that are tokenized at most: more than any model reads. To tokenize takes a hundred bytes of memory for each."""
+MOST = 1 << 26  # maximum bytes of a tokenizer.json
+GROWTH = 1 << 10  # maximum factor by which the replacements of a tokenizer.json may lengthen a text
 
 WORDS = r"\w+|[^\w\s]"
-_SPACE = "Ġ"  # how byte-level vocabularies spell a space
-_INVISIBLE = re.compile("[\u034f\u115f\u1160\u2800\u3164\ufe00-\ufe0f\uffa0]")  # fillers, blanks, variation selectors
+_SPACE = "Ġ"  # a space in byte-level vocabularies
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Kind = Literal["words", "bpe", "tweets", "pieces"]  # the last of pretrained encoders
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-def is_blank(text: str) -> bool:
-    """Whether nothing of the text can be seen: white space, control, zero-width and filler characters only."""
-    if "!" <= text[:1] <= "~":  # as nearly all texts begin
-        return False
-    return all(unicodedata.category(c) in {"Zs", "Zl", "Zp", "Cc", "Cf"} or _INVISIBLE.match(c) for c in text)
-
-
-def check_text(text: object, name: str = "text") -> str:
-    """The text, unchanged, if a model can read it.
-
-    Args:
-        text: what the user gave.
-        name: what the message calls it, e.g. ``"second text"``.
-    Raises:
-        InputError: it is no string, nothing in it can be seen, or it holds half a character (a lone surrogate).
-    """
-    if not isinstance(text, str):
-        raise InputError(f"The {name} must be a string, not {type(text).__name__}.")
-    if is_blank(text[:LONGEST]):
-        raise InputError(f"The {name} is empty: please give at least one visible character.")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        where = error.start + 1
-        raise InputError(f"Character {where} of the {name} is only half a character (a lone surrogate).") from error
-    return text
+Kind = Literal["words", "bpe", "tweets", "pieces"]  # "pieces": pretrained encoders only
 
 
 @dataclass(frozen=True)
 class Specials:
-    """The first entries of a vocabulary, by id; the one of padding is 0."""
+    """The first entries of a vocabulary, by id; padding has id 0."""
 
     names: tuple[str, ...]
     unknown: int
@@ -77,7 +43,7 @@ class Specials:
 
 
 _USUAL = Specials(SPECIALS, unknown=1, start=2, stop=3)
-_KINDS: dict[Kind, tuple[str, Specials]] = {  # the backend's model and the specials
+_KINDS: dict[Kind, tuple[str, Specials]] = {  # kind -> the backend's model type, the special entries
     "words": ("WordLevel", _USUAL),
     "bpe": ("BPE", _USUAL),
     "tweets": ("BPE", Specials(("<pad>", "<s>", "</s>", "<unk>"), unknown=3, start=1, stop=2)),  # 7ess-Xin, section III-A2
@@ -86,92 +52,42 @@ _KINDS: dict[Kind, tuple[str, Specials]] = {  # the backend's model and the spec
 PADDING = frozenset(specials.names[0] for _, specials in _KINDS.values())
 
 
-class Tokenized(Protocol):
-    """What `word_spans` reads: an `Encoded`, or a trace."""
+def check_growth(backend: tokenizers.Tokenizer) -> None:
+    """Check that the replacements of a tokenizer, applied one after the other, cannot make a text enormous.
 
-    @property
-    def tokens(self) -> tuple[str, ...]: ...
-    @property
-    def offsets(self) -> Ints: ...
-    @property
-    def segments(self) -> Ints: ...
-    @property
-    def specials(self) -> Bools: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """One text (or pair of texts) as n tokens."""
-
-    ids: Ints  # (n,) entries of the vocabulary
-    offsets: Ints  # (n, 2) characters [start, end) in text (segment 0) or text_pair (segment 1); specials (0, 0)
-    segments: Ints  # (n,) 0 = text, 1 = text_pair; each [SEP] belongs to the text before it
-    specials: Bools  # (n,) [CLS], [SEP]
-    unknown: Bools  # (n,) not in the vocabulary
-    tokens: tuple[str, ...]  # as written in the text, unknown words too; specials by their name
-    dropped: int = 0  # tokens cut off at the maximum length, of the first LONGEST characters of each text
-    tags: Ints | None = None  # (n,) part of speech, as places in sentviz.data.parts_of_speech.TAGS; None = not asked for
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def filled(self, length: int, padding: str) -> Encoded:
-        """Filled up to a length with padding, which is special."""
-        more = length - len(self)
-        given = {item.name: part for item in fields(self) if isinstance(part := getattr(self, item.name), np.ndarray)}
-        made: dict[str, Any] = {name: np.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for name, part in given.items()}
-        made["specials"][len(self) :] = True
-        return replace(self, **made, tokens=(*self.tokens, *[padding] * more))
-
-    @property
-    def reading(self) -> TokenizedText:
-        """What a network reads of it."""
-        return TokenizedText(self.ids, self.segments, self.tags)
-
-
-@dataclass(frozen=True, eq=False)
-class TokenizedText:
-    """One text, or pair of texts, as a network reads it: what is known of each of its n tokens. None = not asked for."""
-
-    ids: npt.NDArray[np.integer[Any]]  # (n,) entries of the vocabulary
-    segments: npt.NDArray[np.integer[Any]] | None = None  # (n,) 0 = text, 1 = text_pair
-    tags: npt.NDArray[np.integer[Any]] | None = None  # (n,) part of speech
-    places: npt.NDArray[np.integer[Any]] | None = None  # (n,) in the text that tokens were left out of
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def filled(self, length: int) -> TokenizedText:
-        """Filled up to a length with padding."""
-        given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
-        return TokenizedText(**{name: np.pad(part, (0, length - len(self))) for name, part in given.items()})
-
-    def without(self, places: Sequence[int]) -> TokenizedText:
-        """The text without some tokens; what follows them moves up, and `places` says where it stood."""
-        whole = self if self.places is not None else replace(self, places=np.arange(len(self)))
-        given = {item.name: part for item in fields(whole) if (part := getattr(whole, item.name)) is not None}
-        return TokenizedText(**{name: np.delete(part, places) for name, part in given.items()})
+    Raises:
+        ValueError: a text could become more than `GROWTH` times as long.
+    """
+    growth, steps = 1, [json.loads(backend.normalizer.__getstate__()) if backend.normalizer else {}]
+    while steps:
+        step = steps.pop()
+        steps += step.get("normalizers", ())
+        growth *= 1 + len(step.get("content", step.get("prepend", "")))
+    if growth > GROWTH:
+        raise ValueError(f"its replacements can make a text {growth:,} times as long, more than {GROWTH:,} times")
 
 
 class Tokenizer:
-    """A trained vocabulary and its rules; immutable, safe to share between threads.
+    """A trained vocabulary with its rules; immutable, safe to share between threads.
 
-    ``"words"``: lower-cased ``\\w+|[^\\w\\s]``, white space falls away, words outside the vocabulary become ``[UNK]``.
-    ``"bpe"``: byte-level pairs as in GPT-2, cased, nothing is unknown; runs of white space count as one space, and a
-    space that merged with nothing is no token. ``"tweets"``: the same of what `sentviz.data.cleaning` leaves of a tweet.
+    ``"words"``: lower-cased ``\\w+|[^\\w\\s]``; white space is dropped and words outside the vocabulary become ``[UNK]``.
+    ``"bpe"``: byte-level pairs as in GPT-2, case-sensitive, without unknown tokens. A run of white space counts as one space, and a space
+    that merged with no letter is dropped. ``"tweets"``: the same, applied to a tweet after `sentviz.data.cleaning`.
     """
 
+    allows_empty = False  # `ids_batch` accepts a text without tokens
+
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
-        """Wrap a trained backend, as the class methods do; they are the usual way in."""
+        """Wrap a trained backend. Use the class methods to train or load a tokenizer."""
         self._backend = backend
         self._space: int | None = None if self.kind == "words" else backend.token_to_id(_SPACE)
         self.specials = _KINDS[self.kind][1]
 
-    # ---- making, storing -------------------------------------------------------------------------------------------
+    # ---- training, storing -----------------------------------------------------------------------------------------
 
     @classmethod
     def train(cls, kind: str, texts: Iterable[str], *, min_count: int, vocab_size: int) -> Tokenizer:
-        """A tokenizer of a kind: of words with those seen `min_count` times, else with `vocab_size` entries."""
+        """Train a tokenizer of a kind: "words" keeps words seen `min_count` times, the other kinds have `vocab_size` entries."""
         if kind == "words":
             return cls.train_words(texts, min_count)
         if kind == "english":
@@ -180,10 +96,10 @@ class Tokenizer:
 
     @classmethod
     def train_words(cls, texts: Iterable[str], min_count: int = 5) -> Tokenizer:
-        """All words seen at least `min_count` times, ordered by count, then alphabetically, after the four specials.
+        """Train on words: the four special entries, then all words seen `min_count` times, ordered by count, then alphabetically.
 
-        Source: the vocabulary sizes reported for the Non-Differential Transformer are met by this rule (3,137 words
-        of the 9,543 financial tweets).
+        Source: this rule gives the vocabulary sizes reported for the Non-Differential Transformer (3,137 words for the 9,543 financial
+        tweets).
 
         Raises:
             InputError: no word is frequent enough.
@@ -194,17 +110,19 @@ class Tokenizer:
         backend.normalizer = normalizers.Lowercase()
         backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORDS), behavior="removed", invert=True)
         trainer = trainers.WordLevelTrainer(vocab_size=2**31, min_frequency=min_count, special_tokens=list(SPECIALS), show_progress=False)
-        made = cls(_trained(backend, texts, trainer))
-        if made.vocab_size == len(SPECIALS):
+        tokenizer = cls(_trained(backend, texts, trainer))
+        if tokenizer.vocab_size == len(SPECIALS):
             raise InputError(f"No word occurs {min_count} times in the training texts, so there is no vocabulary.")
-        return made
+        return tokenizer
 
     @classmethod
     def train_bpe(cls, texts: Iterable[str], vocab_size: int) -> Tokenizer:
-        """The four specials, the 256 bytes and the most frequent merges; fewer than `vocab_size` if the texts run out.
+        """Train on byte pairs: the four special entries, the 256 bytes, then the most frequent merges.
+
+        The vocabulary is smaller than `vocab_size` if the texts have too few different pairs.
 
         Raises:
-            InputError: `vocab_size` has no room for specials and bytes.
+            InputError: `vocab_size` is too small for the special entries and the bytes.
         """
         from tokenizers import Regex, normalizers
 
@@ -213,10 +131,10 @@ class Tokenizer:
 
     @classmethod
     def train_tweets(cls, texts: Iterable[str], vocab_size: int) -> Tokenizer:
-        """`train_bpe` on cleaned tweets, with the special ids of 7ess-Xin (section III-A2): <pad> 0, <s> 1, </s> 2, <unk> 3.
+        """Train on byte pairs of cleaned tweets, with the special ids of 7ess-Xin (section III-A2): <pad> 0, <s> 1, </s> 2, <unk> 3.
 
         Raises:
-            InputError: `vocab_size` has no room for specials and bytes.
+            InputError: `vocab_size` is too small for the special entries and the bytes.
         """
         return cls._train_bytes((cleaned(text, "tweets") for text in texts), vocab_size, normalizer("tweets"), "tweets")
 
@@ -235,10 +153,10 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
-        """Read what `save` wrote.
+        """Read a tokenizer that `save` wrote.
 
         Raises:
-            RunError: the file is missing, damaged, or another library's tokenizer.
+            RunError: the file is missing, damaged, was not written by sentviz, or could make texts enormous.
         """
         from tokenizers import Tokenizer
 
@@ -254,6 +172,7 @@ class Tokenizer:
             if tuple(token for token, _ in entries[: len(SPECIALS)]) not in schemes or stored["added_tokens"]:
                 raise ValueError(f"its vocabulary does not begin with {', '.join(SPECIALS)}")
             backend = Tokenizer.from_str(json.dumps(stored))
+            check_growth(backend)
         except Exception as error:  # the library raises bare Exception
             reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise RunError(f"{path} is not a tokenizer of sentviz ({reason}).") from error
@@ -262,27 +181,27 @@ class Tokenizer:
         return cls(backend)
 
     def save(self, path: Path) -> None:
-        """Write one JSON file, the same bytes for the same tokenizer, readable by the `tokenizers` library too."""
+        """Write one JSON file, which the `tokenizers` library can read too. Equal tokenizers give equal bytes."""
         Path(path).write_text(self._backend.to_str(), encoding="utf-8")
 
     # ---- vocabulary ------------------------------------------------------------------------------------------------
 
     @cached_property
     def kind(self) -> Kind:
-        """By what it is made of."""
-        made = type(self._backend.model).__name__, tuple(self._backend.id_to_token(i) for i in range(len(SPECIALS)))
-        return next((kind for kind, (model, specials) in _KINDS.items() if (model, specials.names) == made), "words")
+        """The kind, from the backend's model type and special entries."""
+        parts = type(self._backend.model).__name__, tuple(self._backend.id_to_token(i) for i in range(len(SPECIALS)))
+        return next((kind for kind, (model, specials) in _KINDS.items() if (model, specials.names) == parts), "words")
 
     @property
     def vocab_size(self) -> int:
-        """Number of entries, the specials included; ids run from 0 to one less."""
+        """Number of entries, including special ones; ids are 0 to `vocab_size` - 1."""
         return int(self._backend.get_vocab_size(with_added_tokens=False))
 
     def __contains__(self, token: object) -> bool:
         return isinstance(token, str) and self._backend.token_to_id(token) is not None
 
     def id_of(self, token: str) -> int:
-        """Id of an entry, spelt as in the vocabulary (lower-cased word; byte-level piece; special).
+        """Return the id of an entry, spelt as in the vocabulary: a lower-cased word, a byte-level piece or a special entry.
 
         Raises:
             InputError: the vocabulary has no such entry.
@@ -292,7 +211,7 @@ class Tokenizer:
         return int(index)
 
     def token_of(self, index: int) -> str:
-        """Entry of an id, spelt as in the vocabulary.
+        """Return the entry of an id, spelt as in the vocabulary.
 
         Raises:
             InputError: the id is out of range.
@@ -303,21 +222,21 @@ class Tokenizer:
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """Ids that are never tokens of a text: the bare space of byte-level vocabularies."""
+        """Ids that never appear in a text: the single space of byte-level vocabularies."""
         return () if self._space is None else (self._space,)
 
     # ---- encoding --------------------------------------------------------------------------------------------------
 
     def encode(self, text: str, text_pair: str | None = None, *, max_length: int | None = None, cls: bool = False) -> Encoded:
-        """One text, or a pair, as tokens.
+        """Return the tokens of a text or pair of texts.
 
         Args:
             text: the text.
-            text_pair: a second text, set off by ``[SEP]``.
-            max_length: most tokens to return, specials included; cuts the ends, of the longer text of a pair first.
-            cls: ``[CLS] text [SEP]`` (``pair [SEP]``) instead of ``text`` (``[SEP] pair``).
+            text_pair: a second text, separated by ``[SEP]``.
+            max_length: maximum number of tokens, special ones included. Longer texts lose their end; of a pair, the longer text first.
+            cls: return ``[CLS] text [SEP]`` (``pair [SEP]``) instead of ``text`` (``[SEP] pair``).
         Raises:
-            InputError: a text fails `check_text` or leaves no token, or `max_length` leaves no room for it.
+            InputError: a text fails `check_text` or has no token, or `max_length` is too small.
         """
         pairs = None if text_pair is None else [text_pair]
         return self.encode_batch([text], pairs, max_length=max_length, cls=cls)[0]
@@ -330,11 +249,16 @@ class Tokenizer:
         max_length: int | None = None,
         cls: bool = False,
     ) -> list[Encoded]:
-        """`encode` for many texts at once."""
+        """Return the tokens of many texts or pairs, as `encode` does for one."""
         columns = self._columns(texts, text_pairs)
-        parts = [[self._pieces(text, raw) for text, raw in zip(column, self._raw(column, offsets=True), strict=True)] for column in columns]
-        rows = enumerate(zip(*parts, strict=True))
-        return [self._assemble(list(row), [column[i] for column in columns], max_length, cls) for i, row in rows]
+        frame = self._frame(len(columns), cls)
+        raws = [self._raw(column, offsets=True) for column in columns]
+        encoded = [list(map(self._pieces, column, encodings)) for column, encodings in zip(columns, raws, strict=True)]
+        batch = []
+        for i, parts in enumerate(zip(*encoded, strict=True)):
+            self._require_tokens([len(ids) for ids, *_ in parts])
+            batch.append(self._assemble(parts, [column[i] for column in columns], max_length, frame))
+        return batch
 
     def ids_batch(
         self,
@@ -344,17 +268,24 @@ class Tokenizer:
         max_length: int | None = None,
         cls: bool = False,
     ) -> list[npt.NDArray[np.int32]]:
-        """Only the ids of `encode_batch`, several times as fast: for training."""
+        """Return only the ids of `encode_batch`, several times as fast: for training."""
         columns = []
         for column in self._columns(texts, text_pairs):
             rows = [np.array(raw.ids, dtype=np.int32) for raw in self._raw(column, offsets=False)]
             columns.append(rows if self._space is None else [row[row != self._space] for row in rows])
+        frame = self._frame(len(columns), cls)
         batch = []
-        for row in zip(*columns, strict=True):
-            kept = self._kept([len(part) for part in row], max_length, cls)
-            cut = [part[:n] for part, n in zip(row, kept, strict=True)]
-            batch.append(_lay_out(cut, self.specials.start, self.specials.stop, cls))
+        for parts in zip(*columns, strict=True):
+            lengths = [len(part) for part in parts]
+            if not self.allows_empty:
+                self._require_tokens(lengths)
+            batch.append(frame.around([part[:n] for part, n in zip(parts, frame.fit(lengths, max_length), strict=True)]))
         return batch
+
+    def _frame(self, texts: int, cls: bool) -> Frame:
+        """Return the special ids around one text or two."""
+        start, stop = (self.specials.start,), (self.specials.stop,)
+        return Frame(start if cls else (), stop if texts == 2 else (), stop if cls else ())
 
     def _columns(self, texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[list[str]]:
         columns = [[check_text(text)[:LONGEST] for text in texts]]
@@ -368,38 +299,41 @@ class Tokenizer:
         run = self._backend.encode_batch if offsets else self._backend.encode_batch_fast
         return list(run(texts, add_special_tokens=False))
 
-    def _pieces(self, text: str, raw: Any) -> tuple[Ints, Ints]:
-        """Ids (n,) and character offsets (n, 2) of one encoding, byte-level spaces taken off."""
+    def _pieces(self, text: str, raw: Any) -> tuple[Ints, Ints, Bools]:
+        """Return ids (n,), character offsets (n, 2) and whether each token is white space (n,), without byte-level spaces."""
         ids = np.array(raw.ids, dtype=np.int64)
         offsets = np.array(raw.offsets, dtype=np.int64).reshape(-1, 2)
-        if self._space is None:
-            return ids, offsets
-        for i, (token, (start, end)) in enumerate(zip(raw.tokens, raw.offsets, strict=True)):
-            if token[0] == _SPACE and end - start > 1 and text[start].isspace():
-                offsets[i, 0] += 1
-        kept = ids != self._space
-        return ids[kept], offsets[kept]
+        if self._space is not None:
+            for i, (token, (start, end)) in enumerate(zip(raw.tokens, raw.offsets, strict=True)):
+                if token[0] == _SPACE and end - start > 1 and text[start].isspace():
+                    offsets[i, 0] += 1
+            visible = ids != self._space
+            ids, offsets = ids[visible], offsets[visible]
+        return ids, offsets, np.zeros(len(ids), dtype=np.bool_)
 
-    def _assemble(self, parts: list[tuple[Ints, Ints]], texts: list[str], max_length: int | None, cls: bool) -> Encoded:
-        lengths, special = [len(ids) for ids, _ in parts], self.specials
-        kept = self._kept(lengths, max_length, cls)
-        ids = _lay_out([part[:n] for (part, _), n in zip(parts, kept, strict=True)], special.start, special.stop, cls)
-        offsets = _lay_out([part[:n] for (_, part), n in zip(parts, kept, strict=True)], 0, 0, cls)
-        specials = _lay_out([np.zeros(n, dtype=np.bool_) for n in kept], True, True, cls)
+    def _assemble(self, parts: Sequence[tuple[Ints, Ints, Bools]], texts: Sequence[str], max_length: int | None, frame: Frame) -> Encoded:
+        """Join the tokens of one or two texts, as `_pieces` returns them, with the special tokens."""
+        lengths = [len(ids) for ids, *_ in parts]
+        counts = frame.fit(lengths, max_length)
+        ids = frame.around([part[:n] for (part, _, _), n in zip(parts, counts, strict=True)])
+        offsets = frame.around([part[:n] for (_, part, _), n in zip(parts, counts, strict=True)], 0)
+        blank = frame.around([part[:n] for (_, _, part), n in zip(parts, counts, strict=True)], False)
+        specials = frame.around([np.zeros(n, dtype=np.bool_) for n in counts], True)
         segments = np.zeros(len(ids), dtype=np.int64)
         if len(parts) == 2:
-            segments[cls + kept[0] + 1 :] = 1
+            segments[len(frame.before) + counts[0] + len(frame.between) :] = 1
+        by_name = (specials | blank).tolist()
         tokens = tuple(
-            special.names[index] if mark else texts[segment][start:end]
-            for index, mark, segment, (start, end) in zip(ids.tolist(), specials.tolist(), segments.tolist(), offsets.tolist(), strict=True)
+            str(self._backend.id_to_token(index)) if named else texts[segment][start:end]
+            for index, named, segment, (start, end) in zip(ids.tolist(), by_name, segments.tolist(), offsets.tolist(), strict=True)
         )
-        return Encoded(ids, offsets, segments, specials, (ids == special.unknown) & ~specials, tokens, sum(lengths) - sum(kept))
+        return Encoded(ids, offsets, segments, specials, (ids == self.specials.unknown) & ~specials, tokens, sum(lengths) - sum(counts))
 
-    def _kept(self, lengths: list[int], max_length: int | None, cls: bool) -> list[int]:
-        """How many tokens of each text stay.
+    def _require_tokens(self, lengths: Sequence[int]) -> None:
+        """Check that each text has a token.
 
         Raises:
-            InputError: a text without tokens, or no room.
+            InputError: a text has none; the message says which characters the model does not read.
         """
         if not all(lengths):
             raise InputError(
@@ -407,32 +341,9 @@ class Tokenizer:
                 if self.kind in DROPPED
                 else "No token remains of the text: please give at least one letter, digit or sign."
             )
-        return _truncate(lengths, max_length, cls)
 
 
 def _trained(backend: Any, texts: Iterable[str], trainer: Any) -> Any:
-    """The backend after training, with the specials as plain entries, so that no text can spell one."""
+    """Train a backend and return it with the special entries as ordinary ones, so that no text can spell a special token."""
     backend.train_from_iterator(texts, trainer)
     return type(backend).from_str(json.dumps(json.loads(backend.to_str()) | {"added_tokens": []}))
-
-
-def _truncate(lengths: list[int], max_length: int | None, cls: bool) -> list[int]:
-    """How many tokens of each text stay: as if the longer one lost its last token, again and again."""
-    if max_length is None:
-        return lengths
-    room = max_length - len(lengths) + 1 - 2 * cls
-    if room < len(lengths):
-        raise InputError(f"A maximum length of {max_length} tokens leaves no room for the text.")
-    if sum(lengths) <= room:
-        return lengths
-    if len(lengths) == 1:
-        return [room]
-    first = min(lengths[0], max(room - lengths[1], room - room // 2))
-    return [first, room - first]
-
-
-def _lay_out(parts: Sequence[npt.NDArray[Scalar]], start: int, stop: int, cls: bool) -> npt.NDArray[Scalar]:
-    """``text (stop pair)``, or with `cls` ``start text stop (pair stop)``, along axis 0; no part is empty."""
-    before, after = np.full_like(parts[0][:1], start), np.full_like(parts[0][:1], stop)
-    row = [parts[0], *(piece for part in parts[1:] for piece in (after, part))]
-    return np.concatenate([before, *row, after] if cls else row)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
-from sentviz.data.tokenizers import is_blank
+from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:

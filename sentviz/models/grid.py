@@ -9,7 +9,6 @@ grid already, in half precision, keeps its codes and its scale.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -127,11 +126,3 @@ class CodedEmbedding(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """(..) ids to (.., e) rows."""
         return expand(self.codes[ids], self.scale[ids])
-
-
-def read_stored(stored: Mapping[str, Tensor]) -> dict[str, Tensor | Coded]:
-    """Tensors of files by name: matrices as codes, everything else in single precision."""
-    coded = {name.removesuffix(".codes") for name in stored if name.endswith(".codes")}
-    parts = {f"{name}.{part}" for name in coded for part in ("codes", "scale")}
-    found: dict[str, Tensor | Coded] = {name: Coded(stored[f"{name}.codes"], stored[f"{name}.scale"]) for name in coded}
-    return found | {name: tensor.float() for name, tensor in stored.items() if name not in parts}

@@ -21,7 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz.data.reviews import WordsTokenizer
-from sentviz.data.tokenizers import SPECIALS, Encoded, TokenizedText
+from sentviz.data.texts import Encoded, TokenizedText
+from sentviz.data.tokenizers import SPECIALS
 from sentviz.errors import InputError, RunError
 from sentviz.models import attention as at
 from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, simulate
@@ -291,10 +292,6 @@ class HardmaxModel(Model):
         if text_pair is not None:
             raise InputError(f"{self.name} reads single texts.")
         return super().encode(text, None, change)
-
-    def words(self, text: str) -> list[str]:
-        """The tokens of a text, spelt as in the vocabulary; `follow` has their offsets."""
-        return [self.tokenizer.token_of(int(i)) for i in self.encode(text).ids]
 
     def follow(self, text: str, temperature: float | None = None, without: Collection[int] = (), pinned: Collection[int] = ()) -> Review:
         """A text through the layers.

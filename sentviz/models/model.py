@@ -14,7 +14,8 @@ from torch import Tensor
 
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger, tags_of
-from sentviz.data.tokenizers import LONGEST, Encoded, TokenizedText, Tokenizer
+from sentviz.data.texts import LONGEST, Encoded, TokenizedText
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights, whole_shares

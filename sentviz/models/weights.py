@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -69,11 +69,6 @@ def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
     state = {f: packed[f"{f}.int8"].float() * packed[f"{f}.scale"].float() for f in rows}
     parts = {f"{f}{suffix}" for f in rows for suffix in (".int8", ".scale")}
     return state | {name: tensor.float() for name, tensor in packed.items() if name not in parts}
-
-
-def save_weights(module: nn.Module, path: Path) -> None:
-    """Write a module's weights in the stored form."""
-    save_file(pack(module.state_dict()), path)
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:

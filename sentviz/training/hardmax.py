@@ -16,7 +16,7 @@ from sentviz.analysis.evaluation import evaluate
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
 from sentviz.data.reviews import WordsTokenizer
-from sentviz.data.tokenizers import TokenizedText
+from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxEncoder, HardmaxModel
 from sentviz.runs.configs import HardmaxConfig

@@ -18,7 +18,7 @@ from sentviz.models.weights import pack
 from sentviz.training.finishing import asked
 
 if TYPE_CHECKING:
-    from sentviz.data.tokenizers import TokenizedText
+    from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model
     from sentviz.models.protocol import Inputs, Network
     from sentviz.training.recipe import Recipe

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from sentviz.data.tokenizers import TokenizedText, Tokenizer
+from sentviz.data.texts import TokenizedText
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, by_length, collate
 from sentviz.models.protocol import Inputs, Network

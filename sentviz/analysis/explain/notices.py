@@ -10,7 +10,7 @@ import numpy as np
 from sentviz.analysis.explain import percent
 from sentviz.data.examples import EXAMPLES
 from sentviz.data.tags import TAGGER, Tagger, known
-from sentviz.data.tokenizers import LONGEST
+from sentviz.data.texts import LONGEST
 from sentviz.runs.languages import language
 from sentviz.runs.trace import Trace
 

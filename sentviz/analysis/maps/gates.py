@@ -24,7 +24,7 @@ from sentviz.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sentviz.data.tokenizers import Encoded
+    from sentviz.data.texts import Encoded
     from sentviz.models.model import Model, Progress
 
 Ints = npt.NDArray[np.int64]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
-    from sentviz.data.tokenizers import TokenizedText
+    from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model, Progress
     from sentviz.runs.trace import Trace
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sentviz.errors import DataMissingError
 
 if TYPE_CHECKING:
-    from sentviz.data.tokenizers import Encoded
+    from sentviz.data.texts import Encoded
 
 Bools = npt.NDArray[np.bool_]
 CLASSES = ("positive words", "negative words", "negators", "intensifiers", "function words")

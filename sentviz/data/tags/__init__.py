@@ -25,12 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.parts_of_speech import TAGS
-from sentviz.data.tokenizers import LONGEST
+from sentviz.data.texts import LONGEST
 from sentviz.errors import RunError
 from sentviz.io.files import read_regular
 
 if TYPE_CHECKING:
-    from sentviz.data.tokenizers import Tokenized
+    from sentviz.data.texts import Tokenized
 
 __all__ = ["ENGLISH", "TAGGER", "Tagger", "described", "known", "pieces", "tags_instead", "tags_of"]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.tokenizers import check_text
+from sentviz.data.texts import check_text
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:

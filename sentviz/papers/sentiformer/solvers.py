@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.data.tags import Tagger
-from sentviz.data.tokenizers import SPECIALS, TokenizedText, Tokenizer
+from sentviz.data.texts import TokenizedText
+from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, by_length, collate

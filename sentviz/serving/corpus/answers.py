@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from sentviz.data.tokenizers import TokenizedText
+    from sentviz.data.texts import TokenizedText
     from sentviz.models.model import Model
 
 
@@ -83,7 +83,7 @@ class Scorer:
 
 def _read(model: Model, rows: pd.DataFrame) -> tuple[list[TokenizedText | None], list[str]]:
     """Every row as the model reads it, None of those that it cannot read, and a remark on each, "" for most."""
-    from sentviz.data.tokenizers import check_text
+    from sentviz.data.texts import check_text
     from sentviz.errors import InputError
     from sentviz.models.model import WORDLESS
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sentviz.data.table import rows_at_once, separator
-from sentviz.data.tokenizers import LONGEST as TEXT
+from sentviz.data.texts import LONGEST as TEXT
 from sentviz.data.upload import guess
 from sentviz.errors import InputError
 from sentviz.io.files import open_regular

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from sentviz.data.tags import TAGGER
-from sentviz.data.tokenizers import TokenizedText
+from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import writing
 from sentviz.models.loading import load
