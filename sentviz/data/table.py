@@ -1,6 +1,6 @@
-"""A table of texts from a file's bytes: CSV in any usual encoding and separator, or parquet. Strict limits, checked while reading.
+"""Read a table of texts from a file's bytes: CSV in any usual encoding and separator, or parquet. Limits are checked while reading.
 
-`python -m sentviz.data.table` reads one from standard input and writes it to standard output (`arguments`, `sentviz.data.upload`).
+`python -m sentviz.data.table` reads a file from standard input and writes the table to standard output (see `arguments`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 ENCODINGS = ("utf-8-sig", "cp949", "cp1252")
 SEPARATORS = ",;\t|"
-NEVER = "\x1f"  # a separator that no text holds
-LINES = 50  # of a file, that tell its separator and its columns
-BEGINNING = 4 * 2**20  # characters in which these lines are looked for
-REFUSED = 3  # exit status where a sentence says why
-BATCH, LINES_READ = 100, 2_000  # rows of a parquet and of a CSV file read at a time
+NEVER = "\x1f"  # a separator that no text contains
+LINES = 50  # lines from which the separator and the columns are guessed
+BEGINNING = 4 * 2**20  # characters in which these lines are searched
+REFUSED = 3  # exit status if the output is an error message
+BATCH, LINES_READ = 100, 2_000  # rows read at a time from a parquet file and from a CSV file
 AT_ONCE = 16 * 2**20  # bytes of a parquet file's content read at a time, if its rows are long
-LATER = 10  # how much later than answers the reader's work comes; see nice(2)
+NICENESS = 10  # added to the process's niceness, so that predictions run first; see nice(2)
 CUT = "Cut it down or save it as CSV (UTF-8)."
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 _OPEN = re.compile(r"EOF inside string starting at row (\d+)")
@@ -38,35 +38,35 @@ _OPEN = re.compile(r"EOF inside string starting at row (\d+)")
 
 @dataclass(frozen=True)
 class Limits:
-    """What a visitor's file may be and cost."""
+    """Limits on a visitor's file and on the work of reading it."""
 
     size: int = 50 * 2**20  # bytes of the file
-    rows: int = 50_000  # that are read; a remark says where there are more
+    rows: int = 50_000  # rows that are read; a remark says if there are more
     columns: int = 200
-    cell: int = 20_000  # characters of a cell that are read; a remark says how many cells have more
-    content: int = 64 * 2**20  # bytes of what is read
-    seconds: float = 10.0  # of a processor
-    memory: int = 5 * 2**28  # bytes of the process that reads it
+    cell: int = 20_000  # characters of a cell that are read; a remark says how many cells are longer
+    content: int = 64 * 2**20  # bytes of the table in memory
+    seconds: float = 10.0  # processor time
+    memory: int = 5 * 2**28  # bytes of memory of the reading process
 
 
 def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]:
-    """The rows of a file, at most `limits.rows`, and remarks on how it was read. Takes what the file asks of time and memory.
+    """Return the rows of a file, at most `limits.rows`, and remarks on how it was read. Time and memory are not limited here.
 
-    Cells hold numbers, or texts of at most `limits.cell` characters; whatever else a parquet file holds is read as text.
+    Cells are numbers, or texts of at most `limits.cell` characters; any other type of a parquet file is read as text.
 
     Raises:
-        InputError: empty, too many columns or too much in them, or neither a CSV nor a parquet file.
+        InputError: the file is empty, has too many columns or too much content, or is neither a CSV nor a parquet file.
     """
     if not data.strip():
         raise InputError(f"{name} is empty.")
-    kept: list[pa.Table] = []
+    tables: list[pa.Table] = []
     remarks: list[str] = []
     rows = content = shortened = 0
     for part in _parquet(data, name, limits) if data[:4] == b"PAR1" else _csv(data, name, limits, remarks):
         part = part.slice(0, limits.rows + 1 - rows)
-        held, longer = _held(part, limits.cell)
-        kept.append(held)
-        rows, content, shortened = rows + held.num_rows, content + held.nbytes, shortened + longer
+        table, too_long = _limited_cells(part, limits.cell)
+        tables.append(table)
+        rows, content, shortened = rows + table.num_rows, content + table.nbytes, shortened + too_long
         if content > limits.content:
             raise InputError(_too_much(name, limits))
         if rows > limits.rows:
@@ -79,40 +79,40 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
         remarks.append(f"Only the first {limits.rows:,} rows are read.")
     import pyarrow as pa  # a shape that no table has was refused before it is loaded
 
-    return pa.concat_tables(kept, promote_options="permissive").slice(0, limits.rows), remarks
+    return pa.concat_tables(tables, promote_options="permissive").slice(0, limits.rows), remarks
 
 
 def cut(cells: int, characters: int) -> str:
-    """That cells were cut, as a remark."""
+    """Return a remark on cells that were cut."""
     which = "1 cell has" if cells == 1 else f"{cells:,} cells have"
     return f"{which} more than {characters:,} characters; what follows those is not read."
 
 
 def too_slow(name: str, limits: Limits) -> str:
-    """Why the reading of a file was ended, as a sentence."""
+    """Return the message for a file that takes too long to read."""
     return f"{name} takes longer than {limits.seconds:g} seconds to read: is it a table? {CUT}"
 
 
 def too_large(name: str, limits: Limits) -> str:
-    """Why the reading of a file was ended, as a sentence."""
+    """Return the message for a file that takes too much memory to read."""
     return f"{name} takes more than {limits.memory // 2**20:,} MB of memory to read. {CUT}"
 
 
-def _held(part: pa.Table, longest: int) -> tuple[pa.Table, int]:
-    """Rows with numbers as they are and all else as text, cut; and how many cells were cut."""
+def _limited_cells(part: pa.Table, longest: int) -> tuple[pa.Table, int]:
+    """Return rows with numbers unchanged and every other type as text, cut at `longest` characters, and the number of cells cut."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns, longer = [], 0
+    columns, too_long = [], 0
     for column in part.columns:
         kind = column.type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
             column = _as_text(column, longest)
             beyond = pc.sum(pc.greater(pc.utf8_length(column), longest)).as_py() or 0
             column = pc.utf8_slice_codeunits(column, 0, longest) if beyond else column
-            longer += beyond
+            too_long += beyond
         columns.append(column)
-    return pa.table(columns, names=part.column_names), longer
+    return pa.table(columns, names=part.column_names), too_long
 
 
 def _as_text(column: Any, longest: int) -> Any:
@@ -120,8 +120,8 @@ def _as_text(column: Any, longest: int) -> Any:
 
     try:
         return column.cast(pa.large_string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # lists and the like; bytes that are no text
-        cells = (None if cell is None else str(cell)[: longest + 1] for cell in (one.as_py() for one in column))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # lists and other nested types; bytes that are not UTF-8
+        cells = (None if cell is None else str(cell)[: longest + 1] for cell in (value.as_py() for value in column))
         return pa.chunked_array([pa.array(cells, type=pa.large_string())])
 
 
@@ -139,12 +139,12 @@ def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         if isinstance(error, InputError | MemoryError):
             raise
-        said = "a text in it is not UTF-8" if "utf" in str(error).casefold() else (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{name} is a damaged parquet file ({said}).") from error
+        reason = "a text in it is not UTF-8" if "utf" in str(error).casefold() else (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{name} is a damaged parquet file ({reason}).") from error
 
 
 def rows_at_once(file: Any, most: int) -> int:
-    """Rows of a parquet file to read at a time: fewer than `most` if they are long, at least one."""
+    """Return how many rows of a parquet file to read at a time: at most `most`, fewer if the rows are long, at least one."""
     groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
     content = max(1, sum(group.total_byte_size for group in groups))
     rows: int = file.metadata.num_rows * AT_ONCE // content
@@ -158,7 +158,7 @@ def _csv(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator
     mark, rows = separator(beginning)
     header = rows[0] if rows else [""]
     _headed(header, name, limits)
-    if len(header) == 1:  # a text a line, in which any sign may stand
+    if len(header) == 1:  # one text per line, which may contain any separator
         mark, rows = NEVER, [header]
     widest = max(rows, key=len, default=header)
     if len(widest) > limits.columns:
@@ -167,7 +167,7 @@ def _csv(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator
 
 
 def _lines(file: io.BytesIO, encoding: str, mark: str, header: Sequence[str], width: int, name: str) -> Iterator[pa.Table]:
-    """The rows below the header. Fields beyond its columns have to be empty, as many programs end lines with separators."""
+    """Yield the rows below the header. Fields beyond the header's columns must be empty: many programs end lines with separators."""
     import pandas as pd
     import pyarrow as pa
 
@@ -186,19 +186,19 @@ def _lines(file: io.BytesIO, encoding: str, mark: str, header: Sequence[str], wi
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        said = str(error).splitlines()[0]
-        if "out of memory" in said:
+        reason = str(error).splitlines()[0]
+        if "out of memory" in reason:
             raise MemoryError from error
-        if long := _TOO_LONG.search(said):
+        if long := _TOO_LONG.search(reason):
             raise InputError(_too_wide(name, len(names), int(long[2]), int(long[3]))) from error
-        if unclosed := _OPEN.search(said):
+        if unclosed := _OPEN.search(reason):
             raise InputError(f"{name} cannot be read as a table: a quotation mark in row {unclosed[1]} is never closed.") from error
-        raise InputError(f"{name} cannot be read as a table with a header line ({said}).") from error
+        raise InputError(f"{name} cannot be read as a table with a header line ({reason}).") from error
 
 
 def separator(text: str) -> tuple[str, list[list[str]]]:
-    """The separator under which the first lines fall into most columns, the same in all of them, and the rows that these lines are then."""
-    found = {}
+    """Return the separator that splits the first lines into the most columns, the same number in each, and the lines as rows."""
+    by_mark: dict[str, tuple[float, int, list[list[str]]]] = {}
     usual = csv.field_size_limit(2**31 - 1)
     try:
         for mark in SEPARATORS:
@@ -208,35 +208,35 @@ def separator(text: str) -> tuple[str, list[list[str]]]:
                 rows = [row for row in lines if len(row) > 1 or "".join(row).strip()]
             if rows:
                 width = len(rows[0])
-                found[mark] = sum(len(row) == width for row in rows) / len(rows) * (width > 1), width, rows
+                by_mark[mark] = sum(len(row) == width for row in rows) / len(rows) * (width > 1), width, rows
     finally:
         csv.field_size_limit(usual)
-    mark = max(found, key=lambda mark: found[mark][:2], default=",")
-    return (mark, found[mark][2]) if found.get(mark, (0,))[0] else (",", found[","][2] if "," in found else [])
+    mark = max(by_mark, key=lambda mark: by_mark[mark][:2], default=",")
+    return (mark, by_mark[mark][2]) if by_mark.get(mark, (0,))[0] else (",", by_mark[","][2] if "," in by_mark else [])
 
 
 def _headed(names: Sequence[str], name: str, limits: Limits) -> None:
     if len(names) > limits.columns:
         raise InputError(
-            f"{name} has {len(names):,} columns; files of at most {limits.columns:,} are read: keep those of texts and labels."
+            f"{name} has {len(names):,} columns; at most {limits.columns:,} are read. Keep only the columns of texts and labels."
         )
     seen: set[str] = set()
     for column in filter(None, names):
         if column in seen:
-            raise InputError(f"{name} has several columns named {column!r}; give each a name of its own.")
+            raise InputError(f"{name} has several columns named {column!r}; give each column a different name.")
         seen.add(column)
 
 
 def _too_wide(name: str, columns: int, row: int, fields: int) -> str:
-    return f"Row {row:,} of {name} has {fields:,} fields and its header {columns:,}: put texts that hold a separator in quotation marks."
+    return f"Row {row:,} of {name} has {fields:,} fields, but its header {columns:,}. Put texts with a separator in quotation marks."
 
 
 def _too_much(name: str, limits: Limits) -> str:
-    return f"{name} holds more than {limits.content // 2**20:,} MB of text in its first {limits.rows:,} rows: read it in parts."
+    return f"{name} has more than {limits.content // 2**20:,} MB of text in its first {limits.rows:,} rows. Split it into smaller files."
 
 
 def _decoded(data: bytes, name: str) -> tuple[str, str]:
-    """The beginning of a text file, and its encoding, which the whole file follows."""
+    """Return the beginning of a text file, and the encoding of the complete file."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encodings: tuple[str, ...] = ("utf-16",)
     else:
@@ -251,30 +251,30 @@ def _decoded(data: bytes, name: str) -> tuple[str, str]:
         if encoding == "cp949" and 2 * len(re.findall("[\uac00-\ud7a3]", text)) < len(re.findall("[^\0-\x7f]", text)):
             continue
         return text[:BEGINNING], encoding
-    raise InputError(f"{name} is not a table of text: save it as CSV (UTF-8) or parquet.")
+    raise InputError(f"{name} is not a table of text. Save it as CSV (UTF-8) or parquet.")
 
 
 def _limited(limits: Limits) -> None:
-    """The process ends rather than take more of the machine than it may, and lets answers go first."""
+    """Limit this process's memory and processor time, and lower its priority."""
     try:
         import resource
-    except ImportError:  # not on Windows, where the one that waits for it ends it
+    except ImportError:  # Windows has no such limits; there the parent process ends this one after `WAIT`
         return
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
     seconds = int(limits.seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))  # SIGXCPU a second before SIGKILL
-    os.nice(LATER)
+    os.nice(NICENESS)
 
 
 def main(name: str, limits: Limits) -> int:
-    """From standard input to standard output: an Arrow stream with its remarks, or one sentence and `REFUSED`."""
+    """Read a file from standard input and write an Arrow stream with remarks, or an error, to standard output. Return the exit status."""
     _limited(limits)
     try:
         table, remarks = parsed(sys.stdin.buffer.read(), name, limits)
         _write(table.replace_schema_metadata({"remarks": json.dumps(remarks)}))
     except (InputError, MemoryError) as error:
-        said = too_large(name, limits) if isinstance(error, MemoryError) else str(error)
-        sys.stdout.buffer.write(said.encode("utf-8", "replace"))
+        message = too_large(name, limits) if isinstance(error, MemoryError) else str(error)
+        sys.stdout.buffer.write(message.encode("utf-8", "replace"))
         return REFUSED
     return 0
 
@@ -287,10 +287,10 @@ def _write(table: pa.Table) -> None:
 
 
 def arguments(name: str, limits: Limits) -> list[str]:
-    """The command that reads a file of this name."""
+    """Return the command that reads a file of this name from standard input."""
     return [sys.executable, "-m", "sentviz.data.table", json.dumps({"name": name, "limits": asdict(limits)})]
 
 
 if __name__ == "__main__":
-    asked = json.loads(sys.argv[1])
-    sys.exit(main(asked["name"], Limits(**asked["limits"])))
+    request = json.loads(sys.argv[1])
+    sys.exit(main(request["name"], Limits(**request["limits"])))

@@ -1,11 +1,11 @@
-"""Sentences made by rule from templates of our own (`templates.toml`): what negation, contrast, degree and irony do to words of sentiment.
+"""Sentences generated from our own templates (`templates.toml`): how negation, contrast, degree and irony change words of sentiment.
 
-After Ribeiro et al. 2020 (CheckList), as training rows instead of tests: a word of sentiment stands as often in one class as in the other,
-so that only what is around it tells which. Some sentences are between the classes.
+The method follows Ribeiro et al. 2020 (CheckList), but generates training rows instead of tests. Each word of sentiment appears equally
+often in both classes, so only its context tells the class. Some sentences lie between the classes.
 
-For training and for judging what was trained they are split once, by template and by word, into halves that share neither (`halves`).
-Two more kinds of sentences are in the halves only (`more_templates.toml`): what is implied, and idioms. Korean sentences are in halves, too
-(`korean_templates.toml`).
+For training and evaluation the sentences are split once, by template and by word, into halves that share neither (`halves`). The halves
+also contain two kinds of sentences of their own (`more_templates.toml`): implicit sentences and idioms. Korean sentences are split in the
+same way (`korean_templates.toml`).
 """
 
 from __future__ import annotations
@@ -24,85 +24,85 @@ if TYPE_CHECKING:
 LABELS = ("negative", "positive")
 BETWEEN = "between"
 HALVES = ("train", "test")
-EACH = 64  # sentences of a template
-SPLIT = 46  # seed of the halves
-LOWER, BARE = 0.3, 0.15  # shares without capitals, without the last full stop
+EACH = 64  # sentences per template
+SPLIT = 46  # seed of the split into halves
+LOWER, BARE = 0.3, 0.15  # shares of sentences without capitals, and without the final full stop
 ENGLISH, KOREAN = ("templates.toml", "more_templates.toml"), ("korean_templates.toml",)
-_PARTICLE = re.compile(r"([가-힣])\(([가-힣]+)/([가-힣]+)\)")  # the form behind a consonant, the form behind a vowel
+_PARTICLE = re.compile(r"([가-힣])\(([가-힣]+)/([가-힣]+)\)")  # form after a consonant / form after a vowel
 _SLOT = re.compile(r"\{([a-z ]+?)(?: \d)?\}")
 
 
 def patterns() -> dict[tuple[str, str], list[str]]:
-    """The templates of each kind and label (`LABELS` and `BETWEEN`)."""
+    """Return the templates of each kind and label (`LABELS` and `BETWEEN`)."""
     stored = _stored()
-    return {(kind, label): list(made) for kind in stored if kind != "slots" for label, made in stored[kind].items()}
+    return {(kind, label): list(texts) for kind in stored if kind != "slots" for label, texts in stored[kind].items()}
 
 
 def slots() -> dict[str, list[str]]:
-    """What each slot may hold."""
+    """Return the possible entries of each slot."""
     return _stored()["slots"]
 
 
 def frame(seed: int = 0) -> pd.DataFrame:
-    """All sentences, no two alike: id (kind and number), text, label (0, 1; 2 = between). The same seed gives the same sentences."""
+    """Return all sentences, each once: id (kind and number), text, label (0, 1; 2 = between). Equal seeds give equal sentences."""
     return _rows(patterns(), slots(), np.random.default_rng(seed))
 
 
 def halves(part: str) -> pd.DataFrame:
-    """All sentences of a half (`HALVES`), as `frame` has them."""
+    """Return all sentences of one of the `HALVES`, with the columns of `frame`."""
     return _rows(*half(part), np.random.default_rng(HALVES.index(part)))
 
 
 def korean(part: str) -> pd.DataFrame:
-    """All Korean sentences of a half (`HALVES`), as `frame` has the English ones."""
+    """Return all Korean sentences of one of the `HALVES`, with the columns of `frame`."""
     return _rows(*half(part, KOREAN), np.random.default_rng(HALVES.index(part)))
 
 
 def half(part: str, files: Sequence[str] = ENGLISH) -> tuple[dict[tuple[str, str], list[str]], dict[str, list[str]]]:
-    """The templates and the entries of the slots of one half (`HALVES`); those of the other half are all others.
+    """Return the templates and the slot entries of one of the `HALVES`; the rest belongs to the other half.
 
-    Templates that differ in their slots only are one, whichever their label, and so are entries that end with the same word.
+    Templates that differ only in their slots stay in one half, whatever their label, and so do entries that end with the same word.
     """
     rng, kinds = np.random.default_rng(SPLIT), [item for file in files for item in _stored(file).items()]
     entries = {name: entry for kind, each in kinds if kind == "slots" for name, entry in each.items()}
-    made = {(kind, label): list(pattern) for kind, each in kinds if kind != "slots" for label, pattern in each.items()}
-    frames = _shared((sorted({_bare(pattern) for pattern in each}) for each in made.values()), rng)
+    templates = {(kind, label): list(pattern) for kind, each in kinds if kind != "slots" for label, pattern in each.items()}
+    frames = _shared((sorted({_bare(pattern) for pattern in each}) for each in templates.values()), rng)
     words = _shared((sorted({_last(entry) for entry in each} - {""}) for each in entries.values()), rng)
     return (
-        {key: [pattern for pattern in each if frames[_bare(pattern)] == part] for key, each in made.items()},
+        {key: [pattern for pattern in each if frames[_bare(pattern)] == part] for key, each in templates.items()},
         {name: [entry for entry in each if words.get(_last(entry), part) == part] for name, each in entries.items()},
     )
 
 
 def _shared(groups: Iterable[list[str]], rng: np.random.Generator) -> dict[str, str]:
-    """A half for each member of some groups, so that each group is shared out as evenly as those before it allow."""
-    found: dict[str, str] = {}
+    """Assign each member of some groups to a half, so that each group is divided as evenly as the groups before it allow."""
+    half_of: dict[str, str] = {}
     for group in groups:
-        counts = {part: sum(found.get(one) == part for one in group) for part in HALVES}
+        counts = {part: sum(half_of.get(member) == part for member in group) for part in HALVES}
         for i in rng.permutation(len(group)):
-            if group[i] not in found:
-                found[group[i]] = min(HALVES, key=lambda part: counts[part])
-                counts[found[group[i]]] += 1
-    return found
+            if group[i] not in half_of:
+                half_of[group[i]] = min(HALVES, key=lambda part: counts[part])
+                counts[half_of[group[i]]] += 1
+    return half_of
 
 
 def _bare(pattern: str) -> str:
-    """A template without the names of its slots."""
+    """Return a template without the names of its slots."""
     return _SLOT.sub("{}", pattern).replace("{}{}", "{}").removeprefix("{}").casefold()
 
 
 def _last(entry: str) -> str:
-    """The last word of an entry of a slot, as it tells entries apart."""
+    """Return the last word of a slot entry, without a plural s, in lower case."""
     return entry.strip(" ,").rpartition(" ")[2].casefold().removesuffix("s")
 
 
-def _rows(made_of: Mapping[tuple[str, str], list[str]], entries: Mapping[str, list[str]], rng: np.random.Generator) -> pd.DataFrame:
+def _rows(templates: Mapping[tuple[str, str], list[str]], entries: Mapping[str, list[str]], rng: np.random.Generator) -> pd.DataFrame:
     import pandas as pd
 
     rows: list[tuple[str, str, int]] = []
     seen: set[str] = set()
-    for (kind, label), made in made_of.items():
-        for pattern in made:
+    for (kind, label), texts in templates.items():
+        for pattern in texts:
             for _ in range(EACH):
                 text = _sentence(pattern, entries, rng)
                 if text.casefold() not in seen:
@@ -112,20 +112,20 @@ def _rows(made_of: Mapping[tuple[str, str], list[str]], entries: Mapping[str, li
 
 
 def _sentence(pattern: str, entries: Mapping[str, list[str]], rng: np.random.Generator) -> str:
-    taken: dict[str, list[str]] = {}
+    used: dict[str, list[str]] = {}
 
-    def fill(found: re.Match[str]) -> str:
-        name = found[1]
-        left = [entry for entry in entries[name] if entry not in taken.get(name, ())]
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        left = [entry for entry in entries[name] if entry not in used.get(name, ())]
         word = left[rng.integers(len(left))]
-        taken.setdefault(name, []).append(word)
+        used.setdefault(name, []).append(word)
         return word
 
     text = _SLOT.sub(fill, pattern)
-    text = _PARTICLE.sub(lambda found: found[1] + found[2 if (ord(found[1]) - ord("가")) % 28 else 3], text)
+    text = _PARTICLE.sub(lambda match: match[1] + match[2 if (ord(match[1]) - ord("가")) % 28 else 3], text)
     text = re.sub(r"\b([aA]) (?=[aeiou])", r"\1n ", text)
     starts = re.compile(r"(?:^|(?<=[.!?] ))[a-z]")
-    text = text.lower() if rng.random() < LOWER else starts.sub(lambda found: found[0].upper(), text)
+    text = text.lower() if rng.random() < LOWER else starts.sub(lambda match: match[0].upper(), text)
     return text.rstrip(".") if rng.random() < BARE else text
 
 

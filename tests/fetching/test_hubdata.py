@@ -102,8 +102,8 @@ def test_a_different_copy_is_said_and_marked(hub: Hub, toy: DatasetInfo) -> None
 @pytest.mark.parametrize(
     ("train", "message"),
     [
-        (ROWS[:30], "a/b, a/train.parquet holds 30 rows, not 41, and was not kept"),
-        (ROWS.assign(label=3), "holds labels other than 0 to 1 and was not kept"),
+        (ROWS[:30], "a/b, a/train.parquet has 30 rows, not 41, and was not stored"),
+        (ROWS.assign(label=3), "has labels other than 0 to 1 and was not stored"),
         (ROWS.drop(columns="label"), "a/b, a/train.parquet is not laid out as expected .KeyError"),
     ],
 )
@@ -296,7 +296,7 @@ def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkey
     """Announced, it is not asked for; either way one sentence, and nothing of it stays."""
     monkeypatch.setattr(hubdata, "SLACK", -0.999_999)
     hub.sent = 0
-    with pytest.raises(DataMissingError, match=r"toy has about 1 MB; its server sends .* was not taken"):
+    with pytest.raises(DataMissingError, match=r"toy has about 1 MB; its server sends .* was not downloaded"):
         hubdata.get("toy")
     assert hub.sent == 0 and not litter()
 

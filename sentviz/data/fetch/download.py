@@ -1,8 +1,8 @@
-"""One file of the public hub or another server, by `huggingface_hub`: what it does not do is here.
+"""Download one file from the public hub or another server, with `huggingface_hub` and what that library lacks.
 
-It asks for size and digest, follows the hub to its content network, and knows tokens, proxies and certificates. It does not compare what
-came with the digest, begins anew after its process ended, and waits as long as a server likes. So the digest is in the name of the
-half-written file: what is there is continued as long as the server still has the same content, and started anew when it has not.
+The library requests size and digest, follows the hub to its content network, and supports tokens, proxies and certificates. But it does not
+check the digest of a download, starts again after the process ended, and waits as long as a server wants. This module names an unfinished
+file after the digest: a download continues if the server still has the same content, and starts again if it does not.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from sentviz import errors
 from sentviz.errors import DataMissingError, SentvizError
 from sentviz.io.files import disk, full
 
-Progress = Callable[[int, int], object]  # bytes done, bytes altogether (0 where unknown)
+Progress = Callable[[int, int], object]  # arguments: bytes done, total bytes (0 if unknown)
 _Answer = TypeVar("_Answer")
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0  # seconds without a byte
-ATTEMPTS = 5  # in a row without a byte
+ATTEMPTS = 5  # attempts in a row without a byte
 PAUSE = 0.5  # seconds before the second attempt; doubled each time
-LONGEST_WAIT = 60.0  # what a server may ask for
+LONGEST_WAIT = 60.0  # maximum number of seconds that a server may ask us to wait
 
 
 class Stopped(SentvizError, errors.Stopped):
-    """The download was stopped on request; what is there is kept."""
+    """The download was stopped on request; the unfinished file is kept."""
 
 
 class TransientError(Exception):
-    """Worth another attempt, `after` seconds where the server says so."""
+    """A temporary download error. The request is repeated, after `after` seconds if the server sent Retry-After."""
 
     def __init__(self, reason: str, after: float | None = None) -> None:
         super().__init__(reason)
@@ -48,15 +48,15 @@ class TransientError(Exception):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """What the server says of a file before a byte of it is sent."""
+    """A file on a server: its address, size and digest, known before the download."""
 
     url: str
-    size: int  # 0 where unknown
-    etag: str  # 64 hex digits: SHA-256 of the content; 40: its git blob id; else opaque, or empty
-    token: bool = True  # whether the server is the hub, which is told the user's
+    size: int  # bytes; 0 if unknown
+    etag: str  # 64 hex digits: SHA-256 of the content; 40 hex digits: git blob id; anything else: opaque, may be empty
+    token: bool = True  # send the user's hub token to the server
 
     def same(self, path: Path) -> bool:
-        """Whether a file has the announced size and, where it can be computed, the announced digest."""
+        """Return whether a file has the announced size and, if it can be computed, the announced digest."""
         size = path.stat().st_size
         if self.size and size != self.size:
             return False
@@ -74,29 +74,29 @@ class RemoteFile:
 
 
 def look(url: str, *, stop: threading.Event | None = None) -> RemoteFile:
-    """Ask for size and digest.
+    """Request size and digest of a file.
 
     Raises:
-        DataMissingError: the server cannot be reached, or does not have or give the file.
+        DataMissingError: the server cannot be reached, or does not have the file, or does not allow access.
         Stopped: `stop` was set.
     """
     from huggingface_hub import get_hf_file_metadata
 
     def ask() -> RemoteFile:
         with _sentences(url):
-            said = get_hf_file_metadata(url, timeout=TIMEOUT)
-        return RemoteFile(url, said.size or 0, said.etag or "")
+            metadata = get_hf_file_metadata(url, timeout=TIMEOUT)
+        return RemoteFile(url, metadata.size or 0, metadata.etag or "")
 
     return _patiently(ask, lambda: 0, url, stop)
 
 
 def fetch(remote: RemoteFile, target: Path, *, progress: Progress | None = None, stop: threading.Event | None = None) -> None:
-    """Download to `target`, going on from what an earlier attempt left; the file appears only whole and checked.
+    """Download to `target`, continuing an earlier attempt. The file appears only when it is complete and checked.
 
     Raises:
-        DataMissingError: the server cannot be reached, does not give the file, or sends something else than it announced.
+        DataMissingError: the server cannot be reached, refuses the file, or sends another file than it announced.
         SentvizError: the disk is full or cannot be written.
-        Stopped: `stop` was set; the same call goes on from there.
+        Stopped: `stop` was set; the same call continues the download.
     """
     mark = hashlib.sha256(remote.etag.encode()).hexdigest()[:16]
     part = target.with_name(f".{target.name}.{mark}.part")
@@ -110,7 +110,7 @@ def fetch(remote: RemoteFile, target: Path, *, progress: Progress | None = None,
     _patiently(lambda: _transfer(remote, part, progress, stop), lambda: _size(part), remote.url, stop)
     if not remote.same(part):
         part.unlink()
-        raise DataMissingError(f"{_file(remote.url)} did not arrive as announced (its digest differs) and was removed; try again later.")
+        raise DataMissingError(f"{_file(remote.url)} is not the announced file (its digest differs) and was removed. Try again later.")
     with disk(target.parent):
         part.replace(target)
 
@@ -138,7 +138,7 @@ def _transfer(remote: RemoteFile, part: Path, progress: Progress | None, stop: t
     with _sentences(remote.url), get_session().stream("GET", remote.url, headers=headers, timeout=TIMEOUT) as response:
         if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink()
-            raise TransientError("it does not go on where the last attempt ended")
+            raise TransientError("it cannot continue where the last attempt ended")
         hf_raise_for_status(response)
         if not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
@@ -158,12 +158,12 @@ def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-# ---- what goes wrong
+# ---- errors
 
 
 @contextmanager
 def _sentences(url: str) -> Iterator[None]:
-    """What a request fails with, in one sentence; what may pass is a hiccup."""
+    """Raise the errors of a request as one sentence; errors that may be temporary become a `TransientError`."""
     from httpx2 import HTTPError, InvalidURL
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
@@ -182,8 +182,8 @@ def _sentences(url: str) -> Iterator[None]:
         if isinstance(cause, ssl.SSLCertVerificationError):
             raise DataMissingError(f"{urlsplit(url).netloc} has no valid certificate: {cause.verify_message}.") from error
         raise TransientError(_reason(cause)) from error
-    except (InvalidURL, ValueError) as error:  # what a server redirects to
-        raise DataMissingError(f"{urlsplit(url).netloc} sends to an address that is none, so {_file(url)} cannot be had.") from error
+    except (InvalidURL, ValueError) as error:  # a redirect to an invalid address
+        raise DataMissingError(f"{urlsplit(url).netloc} redirects to an invalid address, so {_file(url)} cannot be downloaded.") from error
 
 
 def _refuse(status: int, headers: Mapping[str, str], url: str) -> None:
@@ -192,27 +192,27 @@ def _refuse(status: int, headers: Mapping[str, str], url: str) -> None:
         after = headers.get("Retry-After", "").strip()
         raise TransientError(f"it answered {status}", float(after) if after.isdecimal() else None)
     if status in (401, 403):
-        raise DataMissingError(f"{host} gives {file} only to those who were granted access ({status}); set HF_TOKEN to a token that was.")
+        raise DataMissingError(f"{host} gives {file} only to users with access ({status}). Set HF_TOKEN to the token of such a user.")
     if status in (404, 410):
-        raise DataMissingError(f"{host} has no {file} ({status}): it was moved or withdrawn, or never stood there.")
-    raise DataMissingError(f"{host} does not give {file}: it answered {status}.")
+        raise DataMissingError(f"{host} has no {file} ({status}): it was moved or withdrawn, or never existed.")
+    raise DataMissingError(f"{host} does not give {file}: it answered with status {status}.")
 
 
 def _patiently(ask: Callable[[], _Answer], reached: Callable[[], int], url: str, stop: threading.Event | None) -> _Answer:
-    """The answer of the first attempt that gets one; attempts that get further than those before are not counted."""
+    """Return the result of the first successful attempt. An attempt that gets further than those before it is not counted."""
     stop, failed, best = stop or threading.Event(), 0, reached()
     while True:
         if stop.is_set():
             raise _stopped()
         try:
             return ask()
-        except TransientError as hiccup:
+        except TransientError as error:
             failed = 1 if reached() > best else failed + 1
             best = max(best, reached())
-            pause = hiccup.after if hiccup.after is not None else PAUSE * 2 ** (failed - 1)
+            pause = error.after if error.after is not None else PAUSE * 2 ** (failed - 1)
             if failed >= ATTEMPTS or pause > LONGEST_WAIT:
-                later = f"try again in {pause:.0f} seconds" if pause > LONGEST_WAIT else "the same command goes on from what is there"
-                raise DataMissingError(f"{urlsplit(url).netloc} cannot be used now, {hiccup}; {later}.") from hiccup
+                later = f"try again in {pause:.0f} seconds" if pause > LONGEST_WAIT else "run the same command again to continue it"
+                raise DataMissingError(f"{urlsplit(url).netloc} cannot be used now, {error}; {later}.") from error
             stop.wait(pause)
 
 
@@ -223,8 +223,8 @@ def _reason(error: BaseException) -> str:
         return "the connection is refused"
     if isinstance(error, ConnectionError) or not isinstance(error, OSError):
         return "the connection broke"
-    said = error.strerror or str(error)
-    return f"there is no network or no such server ({said})" if said else "there is no network"
+    reason = error.strerror or str(error)
+    return f"there is no network or no such server ({reason})" if reason else "there is no network"
 
 
 def _file(url: str) -> str:
@@ -232,4 +232,4 @@ def _file(url: str) -> str:
 
 
 def _stopped() -> Stopped:
-    return Stopped("Stopped; the same download goes on from here.")
+    return Stopped("Stopped. Start the same download again to continue it.")

@@ -1,7 +1,7 @@
-"""Data sets from the public hub: download, bring into our layout, compare with what is known, keep in the user's cache.
+"""Download data sets from the public hub, convert them to our layout, check their rows, and store them in the user's cache.
 
-A copy whose rows are exactly the known ones gets our row ids, so that the runs' stored predictions fit it. Any other copy
-with the right number of rows is kept too, but its ids say ``hub`` and the difference is reported: it is another data set.
+If the rows are exactly the known ones, they get our row ids, so that the runs' stored predictions fit them. Another copy with the right
+number of rows is stored too, but its ids begin with ``hub`` and the difference is reported, because it is a different data set.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDPOINT = "https://huggingface.co"
-SLACK = 3.0  # times what a data set is known to have, at most, is taken
-LARGEST = 1 << 30  # bytes of one of which that is not known
+SLACK = 3.0  # a download may have this many times the known size of its data set
+LARGEST = 1 << 30  # bytes of a download if the size of its data set is unknown
 
 
 @dataclass(frozen=True)
 class FetchedPart:
-    """One part as it came."""
+    """A downloaded part of a data set."""
 
-    part: str  # with its data set before it, where that is another one, as in "sst5/dev"
+    part: str  # preceded by its data set if that is another one, for example "sst5/dev"
     path: Path
     rows: int
-    exact: bool  # whether its rows are the known ones
-    remark: str  # a sentence; empty where there is nothing to say
+    exact: bool  # True if its rows are the known ones
+    remark: str  # a sentence about differences from the known rows; empty if there are none
 
 
 def url(file: HubFile) -> str:
-    """Where a file is fetched; ``HF_ENDPOINT`` names another server than the public one.
+    """Return the address of a file; the environment variable ``HF_ENDPOINT`` names another server than the public one.
 
     Raises:
-        InputError: it names none.
+        InputError: HF_ENDPOINT is not the address of a server.
     """
     from huggingface_hub import hf_hub_url
 
@@ -64,12 +64,12 @@ def _is_server(address: str) -> bool:
         parts = urlsplit(address)
         plain = address.isascii() and address.isprintable() and " " not in address
         return plain and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets or a port that make no address
+    except ValueError:  # invalid brackets or port
         return False
 
 
 def lacking(name: str) -> tuple[str, ...]:
-    """The parts of a data set, or of those that it is made of, that are not on this machine and that the hub has.
+    """Return the parts of a data set, or of the data sets in a mixture, that the hub has and that are not installed.
 
     Raises:
         InputError: there is no such data set.
@@ -78,24 +78,24 @@ def lacking(name: str) -> tuple[str, ...]:
 
 
 def reasons(name: str, parts: Iterable[str]) -> str:
-    """Why the hub does not have these parts: a half sentence for each data set that they belong to."""
+    """Return why the hub does not have some parts: half a sentence for each data set that they belong to."""
     owners = dict.fromkeys(origin(name, part)[0] for part in parts)
     return "; ".join(f"{owner}: {info(owner).hub.why}" if owner != name else info(owner).hub.why for owner in owners)
 
 
 def get(name: str, *, progress: Progress | None = None, stop: threading.Event | None = None, again: bool = False) -> list[FetchedPart]:
-    """Download what is not on this machine into the user's cache; parts that are there are left alone.
+    """Download missing parts into the user's cache; installed parts are not changed.
 
     Args:
-        name: data set; of a mixture, the parts of the data sets that it is made of.
-        progress: called with the bytes done and the bytes altogether, of all files together.
-        stop: set it from another thread to stop; the same call goes on from there.
-        again: also what is in the cache already.
+        name: data set; for a mixture, the parts of its data sets are downloaded.
+        progress: called with the bytes done and the total bytes, summed over all files.
+        stop: set it from another thread to stop; calling `get` again continues the download.
+        again: also download parts that are in the cache already.
     Returns:
-        The parts that were fetched.
+        The downloaded parts.
     Raises:
-        InputError: there is no such data set, or HF_ENDPOINT names no server.
-        DataMissingError: the hub does not have it, cannot be reached, or has something else.
+        InputError: there is no such data set, or HF_ENDPOINT is not the address of a server.
+        DataMissingError: the hub cannot be reached, or does not have these files.
         SentvizError: the disk is full or cannot be written.
         Stopped: `stop` was set.
     """
@@ -105,22 +105,22 @@ def get(name: str, *, progress: Progress | None = None, stop: threading.Event | 
     if not offered:
         raise DataMissingError(f"{name} is not on the hub: {item.hub.why}; {_layout(item)}.")
     root, owners = folders()[-1], sorted({origin(name, part)[0] for part in offered})
-    with ExitStack() as held:
-        for owner in owners:  # in one order, so that two mixtures never wait for each other
-            held.enter_context(_alone(root / owner, stop))
+    with ExitStack() as stack:
+        for owner in owners:  # always in the same order, so that two mixtures never wait for each other
+            stack.enter_context(_alone(root / owner, stop))
         parts = tuple(offered) if again else lacking(name)
         remotes = {part: look(url(offered[part]), stop=stop) for part in parts}
-        whole, before, fetched = sum(remote.size for remote in remotes.values()), 0, []
+        total, before, fetched = sum(remote.size for remote in remotes.values()), 0, []
         progress = _capped(progress, name, [info(owner).hub.megabytes for owner in owners])
-        progress(0, whole)
+        progress(0, total)
         for part, remote in remotes.items():
-            fetched.append(_get(name, part, remote, root, _shifted(progress, before, whole), stop))
+            fetched.append(_get(name, part, remote, root, _shifted(progress, before, total), stop))
             before += remote.size
     return fetched
 
 
 def _offered(name: str) -> dict[str, HubFile]:
-    """What the hub has of a data set's own parts and of those that it is made of."""
+    """Return the hub's files for a data set's own parts and for the parts of a mixture."""
     item = info(name)
     owned = {part: origin(name, part) for part in (*item.hub.files, *item.needed())}
     return {part: files[own] for part, (owner, own) in owned.items() if own in (files := info(owner).hub.files)}
@@ -142,15 +142,15 @@ def _get(name: str, part: str, remote: RemoteFile, root: Path, progress: Progres
 
 
 def _capped(progress: Progress | None, name: str, megabytes: Sequence[float]) -> Progress:
-    """Progress that ends where much more comes, or is announced, than the data sets are known to have."""
+    """Return a progress function that raises an error if the download is much larger than the known size of the data sets."""
     known = sum(megabytes)
     most = int((SLACK * known + 1) * 1e6) if all(megabytes) else LARGEST
 
     def tick(done: int, total: int) -> None:
         if max(done, total) > most:
             raise DataMissingError(
-                f"{name} has about {known:g} MB; its server sends {max(done, total) / 1e6:,.0f} MB or more,"
-                " which is something else, so it was not taken."
+                f"{name} has about {known:g} MB, but its server sends {max(done, total) / 1e6:,.0f} MB or more."
+                " This is another file, so it was not downloaded."
             )
         if progress is not None:
             progress(done, total)
@@ -158,8 +158,8 @@ def _capped(progress: Progress | None, name: str, megabytes: Sequence[float]) ->
     return tick
 
 
-def _shifted(progress: Progress, before: int, whole: int) -> Progress:
-    return lambda done, total: progress(before + done, max(whole, before + total))
+def _shifted(progress: Progress, before: int, all_bytes: int) -> Progress:
+    return lambda done, total: progress(before + done, max(all_bytes, before + total))
 
 
 def _layout(item: DatasetInfo) -> str:
@@ -172,10 +172,10 @@ def _layout(item: DatasetInfo) -> str:
 
 
 def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, bool, str]:
-    """A file of the hub in our columns, whether it holds exactly the known rows, and a sentence where it does not.
+    """Return a file of the hub in our columns, whether it holds exactly the known rows, and a sentence if it does not.
 
     Raises:
-        DataMissingError: it cannot be read, or holds another number of rows or unknown labels.
+        DataMissingError: the file cannot be read, or has another number of rows or unknown labels.
     """
     import numpy as np
 
@@ -186,10 +186,10 @@ def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, b
     except Exception as error:
         raise DataMissingError(f"{origin} is not laid out as expected ({type(error).__name__}: {error}).") from error
     if len(frame) != known.rows:
-        raise DataMissingError(f"{origin} holds {len(frame):,} rows, not {known.rows:,}, and was not kept; {_layout(item)}.")
+        raise DataMissingError(f"{origin} has {len(frame):,} rows, not {known.rows:,}, and was not stored; {_layout(item)}.")
     labels = frame["label"].to_numpy()
     if item.labels and not np.isin(labels, range(len(item.labels))).all():
-        raise DataMissingError(f"{origin} holds labels other than 0 to {len(item.labels) - 1} and was not kept; {_layout(item)}.")
+        raise DataMissingError(f"{origin} has labels other than 0 to {len(item.labels) - 1} and was not stored; {_layout(item)}.")
     if content(with_row_names(frame, part)) == known.content:
         return frame, True, ""
     if (order := _order(item.name, part)) is not None:
@@ -209,25 +209,25 @@ def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, b
 
 
 def ours(frame: pd.DataFrame, file: HubFile) -> pd.DataFrame:
-    """The hub's columns as ours: id, text, [text_pair], label."""
+    """Return the hub's columns as ours: id, text, [text_pair], label."""
     import pandas as pd
 
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for column, theirs in (("text", file.text), ("text_pair", file.text_pair)):
         if theirs:
             texts = ["" if pd.isna(text) else str(text) for text in frame[theirs].tolist()]
-            made[column] = [text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in texts] if file.strip else texts
+            columns[column] = [text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in texts] if file.strip else texts
     labels = [int(label) for label in frame[file.label].tolist()]
-    made["label"] = [file.labels[label] if 0 <= label < len(file.labels) else -1 for label in labels] if file.labels else labels
+    columns["label"] = [file.labels[label] if 0 <= label < len(file.labels) else -1 for label in labels] if file.labels else labels
     if "{row}" not in file.id:
-        made["id"] = [str(key) for key in frame[file.id].tolist()]
-    whole = pd.DataFrame(made)
+        columns["id"] = [str(key) for key in frame[file.id].tolist()]
+    rows = pd.DataFrame(columns)
     if file.without:
-        kept = (whole["text"] != file.without) & (whole["text_pair"] != file.without if file.text_pair else True)
-        whole = whole[kept].reset_index(drop=True)
+        selected = (rows["text"] != file.without) & (rows["text_pair"] != file.without if file.text_pair else True)
+        rows = rows[selected].reset_index(drop=True)
     if "{row}" in file.id:
-        whole["id"] = [file.id.format(row=row) for row in range(len(whole))]
-    return whole[["id", *(column for column in made if column not in ("id", "label")), "label"]]
+        rows["id"] = [file.id.format(row=row) for row in range(len(rows))]
+    return rows[["id", *(name for name in columns if name not in ("id", "label")), "label"]]
 
 
 def _read(source: Path) -> pd.DataFrame:
@@ -249,7 +249,7 @@ def _order(name: str, part: str) -> npt.NDArray[np.uint16] | None:
 
 @cache
 def _orders() -> Mapping[str, npt.NDArray[np.uint16]]:
-    """Where each of our rows stands among the rows sorted by label and text, for parts that the hub has in another order."""
+    """Return, for parts that the hub has in another order, the place of each of our rows among the rows sorted by label and text."""
     import numpy as np
 
     with files("sentviz.data.fetch").joinpath("orders.npz").open("rb") as file, np.load(file) as stored:
@@ -261,10 +261,10 @@ def _orders() -> Mapping[str, npt.NDArray[np.uint16]]:
 
 @contextmanager
 def _alone(folder: Path, stop: threading.Event | None) -> Iterator[None]:
-    """Hold a data set's folder; wait while another process does."""
-    with ExitStack() as held:
+    """Lock a data set's folder; wait while another process has it."""
+    with ExitStack() as stack:
         with disk(folder.parent):
-            mine = held.enter_context(hold(folder, -1, stop.is_set if stop else None))
+            mine = stack.enter_context(hold(folder, -1, stop.is_set if stop else None))
         if not mine:
             raise Stopped("Stopped while another process was downloading the same data set.")
         yield
