@@ -5,7 +5,7 @@
     model.predict(["A quiet delight."])
     trace = model.trace("A quiet delight.")
 
-Importing the package loads neither torch nor scikit-learn; what needs them does so on first use.
+Importing the package loads neither torch nor scikit-learn; both are loaded when they are first needed.
 """
 
 from __future__ import annotations

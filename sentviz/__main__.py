@@ -1,4 +1,4 @@
-"""`python -m sentviz` is the `sentviz` command."""
+"""Run the `sentviz` command with `python -m sentviz`."""
 
 from sentviz.cli import main
 

@@ -1,4 +1,4 @@
-"""What can go wrong, said in one sentence of the user's world."""
+"""The errors that are shown to users, each with a one-sentence message."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from difflib import get_close_matches
 
 
 class SentvizError(ValueError):
-    """Base of every error that sentviz raises on purpose; its message is one sentence for the user, on one line."""
+    """Base class of all errors that sentviz raises on purpose. The message is one sentence for the user, on one line."""
 
     def __str__(self) -> str:
-        """The message. What it quotes of other libraries may have had several lines."""
+        """Return the message on one line; a message that quotes another library may have several lines."""
         return " ".join(line.strip() for line in super().__str__().splitlines())
 
 
 class InputError(SentvizError):
-    """A text or an argument cannot be used as given."""
+    """A text or an argument cannot be used."""
 
 
 class DataMissingError(SentvizError):
-    """A data set is not on this machine; the message says how to get it."""
+    """A data set is not installed; the message says how to get it."""
 
 
 class RunError(SentvizError):
-    """A run folder is missing, foreign or damaged; the message names the file and the reason."""
+    """A run folder is missing or damaged, or was not written by sentviz; the message names the file and the reason."""
 
 
 class Stopped(Exception):
-    """Work was given up before its end, because nobody waits for the result."""
+    """Work was stopped early because nobody waits for its result."""
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """The names most like a mistyped one, three at most, for the middle of a message: "nearest are a, b; ", empty if none is near."""
-    same = [one for one in known if one.rpartition("/")[2] == name]
+    """Return the known names nearest to a mistyped one, at most three, as part of a message: "nearest are a, b; "; "" if none is near."""
+    same = [full for full in known if full.rpartition("/")[2] == name]
     near = same[:3] or get_close_matches(name, known, 3, 0.5)
     return f"nearest are {', '.join(near)}; " if near else ""

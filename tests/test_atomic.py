@@ -235,8 +235,8 @@ def test_what_is_no_file_up_to_a_size_is_refused_in_a_sentence(tmp_path: Path) -
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zero").symlink_to("/dev/zero")
     messages = {
-        "large": "large has 5 bytes; at most 4 bytes are read of such a file.",
-        "holes": "holes has 1,000,000 MB; at most 4 bytes are read of such a file.",
+        "large": "large has 5 bytes; at most 4 bytes are read.",
+        "holes": "holes has 1,000,000 MB; at most 4 bytes are read.",
         "pipe": "pipe is a pipe, not a file.",
         "zero": "zero is a device, not a file.",
         "": "it is a folder, not a file.",

@@ -70,10 +70,10 @@ def replaced(make: Callable[[Path], object]) -> Callable[[Path], object]:
 FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pipe": (replaced(os.mkfifo), "{file} is a pipe, not a file."),
     "a folder": (replaced(Path.mkdir), "{file} is a folder, not a file."),
-    "a device": (replaced(lambda path: path.symlink_to("/dev/zero")), "{file} is a link to a file elsewhere"),
+    "a device": (replaced(lambda path: path.symlink_to("/dev/zero")), "{file} is a link to another folder"),
     "a link out": (
         lambda path: path.rename(path.parents[3] / "it") and path.symlink_to("../../../it"),
-        "{file} is a link to a file elsewhere",
+        "{file} is a link to another folder",
     ),
     "without an end": (lambda path: os.truncate(path, 1 << 40), "{file} has 1,099,512 MB; at most"),
 }

@@ -1,13 +1,14 @@
-"""Polarity lexicons as attention: entries, lambda(x) of each token, the similarity sigma (Sentiment-Fused Attention, section 3).
+"""Polarity lexicons in attention: entries, lambda(x) of each token, the similarity sigma (Sentiment-Fused Attention, section 3).
 
     lambda(x)  = LaplaceSmoothing( sum of theta_P(v) + theta_I(v) theta_AP(v) over the entries v that contain x ),
-                 a share of positive, neutral and negative
-    lambda(x)  = (1/3, 1/3, 1/3) where no entry contains x, and for [CLS] and the other specials
+                 shares of positive, neutral and negative
+    lambda(x)  = (1/3, 1/3, 1/3) if no entry contains x, and for [CLS] and the other special tokens
     sigma_ij   = lambda(x_i) . lambda(x_j), of rank 3
 
-An entry contains a token where its own token sequence has it, not where its letters do. What a lexicon gives is mapped so: from a scalar
-polarity, theta_P and theta_AP are both the unit vector of its sign and theta_I is its size over the lexicon's largest; from counts (KOSAC),
-they are both the shares of the counts, and theta_I is 1, 2/3, 1/3 or 0 for high, medium, low or no intensity.
+An entry contains a token if the entry's token sequence contains it; equal letters are not enough. Lexicons are mapped as follows. From a
+scalar polarity, theta_P and theta_AP are both the unit vector of its sign, and theta_I is its size divided by the lexicon's largest size.
+From counts (KOSAC), theta_P and theta_AP are both the shares of the counts, and theta_I is 1, 2/3, 1/3 or 0 for high, medium, low or no
+intensity.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ LEXICONS = {
     "ko": ("lexicon_ko_knu", "lexicon_ko_kosac"),
 }
 INTENSITY = {"High": 1.0, "Medium": 2 / 3, "Low": 1 / 3}
-SPECIALS = 4  # first entries of every vocabulary
+SPECIALS = 4  # number of special entries at the start of every vocabulary
 
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """Terms, each once, with what it adds to a token's sums."""
+    """Unique terms, with what each adds to the sums of a token."""
 
     name: str
     terms: tuple[str, ...]
@@ -49,10 +50,10 @@ class Lexicon:
 
     @classmethod
     def load(cls, name: str) -> Lexicon:
-        """A lexicon of the data folder; VADER also from its package.
+        """Read a lexicon from the data folder; VADER also from its Python package.
 
         Raises:
-            DataMissingError: it is not on this machine. InputError: no such lexicon, or a damaged one.
+            DataMissingError: the lexicon is not installed. InputError: there is no such lexicon, or it is damaged.
         """
         from sentviz.data import datasets
 
@@ -67,26 +68,26 @@ class Lexicon:
 
     @classmethod
     def of(cls, name: str, frame: pd.DataFrame) -> Lexicon:
-        """A table with term and polarity, or with term, form, n_pos, n_neut, n_neg and intensity, as a lexicon.
+        """Build a lexicon from a table with term and polarity, or with term, form, n_pos, n_neut, n_neg and intensity.
 
-        A term that stands there twice gets the mean of what it says.
+        A term that appears twice gets the mean of its values.
 
         Raises:
             InputError: a column is missing, or no row has a term and a number.
         """
         counts = ["n_pos", "n_neut", "n_neg"]
-        wanted = ["term", "form", *counts, "intensity"] if set(counts) <= set(frame) else ["term", "polarity"]
-        if missing := [column for column in wanted if column not in frame]:
-            raise InputError(f"The lexicon {name} has no column {missing[0]!r}; it needs {', '.join(wanted)}.")
-        numbers = frame[counts if len(wanted) > 2 else ["polarity"]].apply(_numeric).to_numpy(float)
-        text = frame["form" if len(wanted) > 2 else "term"].astype("string").fillna("").str.strip()
-        kept = np.isfinite(numbers).all(axis=1) & (text != "").to_numpy(bool)
-        if not kept.any():
+        columns = ["term", "form", *counts, "intensity"] if set(counts) <= set(frame) else ["term", "polarity"]
+        if missing := [column for column in columns if column not in frame]:
+            raise InputError(f"The lexicon {name} has no column {missing[0]!r}; it needs {', '.join(columns)}.")
+        numbers = frame[counts if len(columns) > 2 else ["polarity"]].apply(_numeric).to_numpy(float)
+        text = frame["form" if len(columns) > 2 else "term"].astype("string").fillna("").str.strip()
+        valid = np.isfinite(numbers).all(axis=1) & (text != "").to_numpy(bool)
+        if not valid.any():
             raise InputError(f"The lexicon {name} has no row with a term and a number.")
-        numbers, terms = numbers[kept], [str(term).casefold() for term in text[kept]]
-        if len(wanted) > 2:
+        numbers, terms = numbers[valid], [str(term).casefold() for term in text[valid]]
+        if len(columns) > 2:
             shares = np.maximum(numbers, 0) / np.maximum(numbers.sum(axis=1, keepdims=True), 1e-9)
-            strong = frame.loc[kept, "intensity"].map(INTENSITY).fillna(0).to_numpy(float)
+            strong = frame.loc[valid, "intensity"].map(INTENSITY).fillna(0).to_numpy(float)
         else:
             sign = np.sign(numbers[:, 0])
             shares = np.stack([sign > 0, sign == 0, sign < 0], axis=1).astype(float)
@@ -99,10 +100,10 @@ class Lexicon:
         return cls(name, tuple(places), summed / np.bincount(at)[:, None])
 
     def polarity(self, tokenizer: Tokenizer, smoothing: float = SMOOTHING) -> Floats:
-        """(V, 3) lambda(x) of every entry of a vocabulary; neutral where no term contains it, and for specials.
+        """Return lambda(x) of every entry of a vocabulary, (V, 3); neutral for entries that no term contains and for special ones.
 
         Raises:
-            InputError: smoothing is negative.
+            InputError: `smoothing` is negative.
         """
         if not smoothing >= 0:
             raise InputError(f"Smoothing must be 0 or more, not {smoothing}.")
@@ -113,22 +114,22 @@ class Lexicon:
 
 
 def entries(lexicon: Lexicon, tokenizer: Tokenizer, token: int, most: int = 50) -> pd.DataFrame:
-    """The terms whose token sequence contains a vocabulary entry, with what each adds: term, positive, neutral, negative."""
+    """Return the terms whose token sequence contains a vocabulary entry, with what each adds: term, positive, neutral, negative."""
     import pandas as pd
 
-    found = [i for i, ids in enumerate(_spelt(tokenizer, lexicon.terms)) if token in ids]
-    rows = [(lexicon.terms[i], *lexicon.weights[i]) for i in sorted(found, key=lambda i: len(lexicon.terms[i]))[:most]]
+    containing = [i for i, ids in enumerate(_spelt(tokenizer, lexicon.terms)) if token in ids]
+    rows = [(lexicon.terms[i], *lexicon.weights[i]) for i in sorted(containing, key=lambda i: len(lexicon.terms[i]))[:most]]
     return pd.DataFrame(rows, columns=["term", *SIDES])
 
 
 def sigma(polarity: npt.ArrayLike) -> Floats:
-    """(n, n) similarity lambda(x_i) . lambda(x_j) of (n, 3) polarities."""
+    """Return the similarity lambda(x_i) . lambda(x_j) of (n, 3) polarities, (n, n)."""
     table = np.asarray(polarity, dtype=np.float32)
     return np.asarray(table @ table.T)
 
 
 def coverage(rows: Iterable[Ids], polarity: Floats) -> tuple[float, int]:
-    """Share of the tokens of some texts that stay neutral (the paper's figure 4), and how many tokens there are; specials aside."""
+    """Return the share of neutral tokens in some texts (the paper's figure 4), and the number of tokens; special tokens do not count."""
     neutral = np.isclose(polarity, 1 / 3).all(axis=1)
     counts = np.zeros(len(polarity), dtype=np.int64)
     for ids in rows:
@@ -139,14 +140,14 @@ def coverage(rows: Iterable[Ids], polarity: Floats) -> tuple[float, int]:
 
 
 def _smoothed(sums: npt.NDArray[np.float64], smoothing: float) -> Floats:
-    """(.., 3) sums as probabilities; (1/3, 1/3, 1/3) where nothing was summed."""
+    """Return (.., 3) sums as probabilities; (1/3, 1/3, 1/3) if the sums are zero."""
     total = sums.sum(axis=1, keepdims=True)
     shares = (sums + smoothing) / np.maximum(total + 3 * smoothing, 1e-12)
     return np.asarray(np.where(total > 0, shares, 1 / 3), dtype=np.float32)
 
 
 def _spelt(tokenizer: Tokenizer, terms: Sequence[str]) -> list[Ids]:
-    """The known tokens of each term; specials, so also unknown words, are left out."""
+    """Return the known tokens of each term, without special and unknown tokens."""
     from sentviz.data.texts import is_blank
 
     spelt: list[Ids] = [np.zeros(0, dtype=np.int32)] * len(terms)
@@ -163,7 +164,7 @@ def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _packaged() -> pd.DataFrame:
-    """VADER's table from the package vaderSentiment."""
+    """Return VADER's table from the package vaderSentiment."""
     import pandas as pd
 
     try:

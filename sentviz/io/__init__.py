@@ -1,1 +1,1 @@
-"""Files, folders, tables and the glossary: what knows nothing of models."""
+"""Files, folders, tables and the glossary; nothing here depends on models."""

@@ -1,7 +1,7 @@
-"""Whole or not at all: folders that one process holds at a time and writes, files, and steps that Ctrl-C does not cut.
+"""Lock folders, replace files and folders completely or not at all, and read only regular files of a limited size.
 
-The system gives a lock back when its process dies, so nothing here asks who lives. `read_regular` and `open_regular` read files that a user
-or a run names: nothing that blocks, nothing that has no end.
+The operating system releases a lock when its process ends, so a lock never outlives a crash. `read_regular` and `open_regular` read files
+that a user or a run names, and refuse pipes, devices and files that never end.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from pathlib import Path
 
 from sentviz.errors import InputError, SentvizError
 
-OPENING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOCTTY", "O_NONBLOCK"))  # never waits for the writer of a pipe
+OPENING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOCTTY", "O_NONBLOCK"))  # does not wait for a pipe's writer
 
 
 @contextmanager
 def hold(folder: Path, patience: float = 0.0, cancelled: Callable[[], bool] | None = None) -> Iterator[bool]:
-    """Hold a folder for this process: False where another still holds it after `patience` seconds (-1: for ever), or once `cancelled`.
+    """Lock a folder for this process; yield False if another process still has it after `patience` seconds or once `cancelled` is true.
 
+    Args:
+        patience: seconds to wait; -1 = without limit.
     Raises:
-        OSError: the folder around it cannot be written.
+        OSError: the parent folder cannot be written.
     """
     with _locked(_lock(folder), patience, cancelled) as mine:
         if mine is not False:
@@ -39,7 +41,7 @@ def hold(folder: Path, patience: float = 0.0, cancelled: Callable[[], bool] | No
 
 
 def restored(folder: Path) -> Path:
-    """The folder, put back first where a crash in the middle of `writing` left it aside."""
+    """Return the folder, after moving it back if a crash during `writing` left it under its temporary name."""
     if not folder.exists() and folder.parent.is_dir() and _beside(folder, "old"):
         with _locked(_mending(folder)):
             _mend(folder)
@@ -48,14 +50,14 @@ def restored(folder: Path) -> Path:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[Path]:
-    """A temporary folder that takes the place of `folder` when the block ends well; after anything else the old one is as it was."""
+    """Yield a temporary folder that replaces `folder` if the block ends without an error; otherwise the old folder is unchanged."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with _locked(_mending(folder)):
             _mend(folder)
             fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.tmp-new-", dir=folder.parent))
-            held.enter_context(_locked(_lock(fresh)))
-            held.callback(shutil.rmtree, fresh, ignore_errors=True)
+            stack.enter_context(_locked(_lock(fresh)))
+            stack.callback(shutil.rmtree, fresh, ignore_errors=True)
         yield fresh
         fresh.chmod(0o755)
         _sync(*fresh.rglob("*"), fresh)
@@ -71,10 +73,10 @@ def writing(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file that takes the place of `path` when the block ends well; after anything else the old one is as it was.
+    """Yield a temporary file that replaces `path` if the block ends without an error; otherwise the old file is unchanged.
 
     Raises:
-        OSError: the file cannot be written; it names `path`.
+        OSError: the file cannot be written; the error names `path`.
     """
     fresh = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
@@ -92,9 +94,9 @@ def read_regular(path: str | os.PathLike[str], most: int, name: str = "") -> byt
     """Return the content of a regular file of at most `most` bytes.
 
     Args:
-        name: what messages call the file; its path by default.
+        name: name of the file in error messages; by default its path.
     Raises:
-        InputError: it is missing, cannot be read, is larger, or is a folder, a pipe or a device.
+        InputError: the file is missing, cannot be read or is too large, or it is a folder, a pipe or a device.
     """
     name = name or os.fspath(path)
     with open_regular(path, most, name) as file:
@@ -102,25 +104,25 @@ def read_regular(path: str | os.PathLike[str], most: int, name: str = "") -> byt
             data = file.read(most + 1) or b""
         except OSError as error:
             raise InputError(f"{name} cannot be read ({error.strerror or error}).") from error
-    if len(data) > most:  # it grew, or the system states no size, as for files in /proc
-        raise InputError(f"{name} is larger than {_said(most)}, the most that is read of such a file.")
+    if len(data) > most:  # the file grew after it was opened, or it has no size, like files in /proc
+        raise InputError(f"{name} is larger than {_size(most)}, the largest size that is read.")
     return data
 
 
 def inside(folder: Path, file: str) -> Path:
-    """Return where a file of a folder is.
+    """Return the path of a file in a folder.
 
     Raises:
-        InputError: it is a link that leads out of the folder.
+        InputError: the file is a link that leads out of the folder.
     """
     path = (folder / file).resolve()
     if not path.is_relative_to(folder.resolve()):
-        raise InputError(f"{file} is a link to a file elsewhere; it must be in its folder.")
+        raise InputError(f"{file} is a link to another folder. Replace it with the file itself.")
     return path
 
 
 def open_regular(path: str | os.PathLike[str], most: int, name: str = "") -> BufferedReader:
-    """Open a regular file of at most `most` bytes. What was checked is what is open, whatever the path names later.
+    """Open a regular file of at most `most` bytes. The opened file is the checked one, even if `path` changes in between.
 
     Raises:
         InputError: as `read_regular`.
@@ -133,35 +135,35 @@ def open_regular(path: str | os.PathLike[str], most: int, name: str = "") -> Buf
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         raise InputError(f"{name} cannot be read ({getattr(error, 'strerror', '') or error}).") from error
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe" if stat.S_ISFIFO(found.st_mode) else "a device"
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe" if stat.S_ISFIFO(status.st_mode) else "a device"
             raise InputError(f"{name} is {kind}, not a file.")
-        if found.st_size > most:
-            raise InputError(f"{name} has {_said(found.st_size)}; at most {_said(most)} are read of such a file.")
+        if status.st_size > most:
+            raise InputError(f"{name} has {_size(status.st_size)}; at most {_size(most)} are read.")
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
 
 
-def _said(size: int) -> str:
+def _size(size: int) -> str:
     return f"{size / 1e6:,.0f} MB" if size >= 10_000_000 else f"{size:,} bytes"
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: what the block does, it does whole."""
+    """Delay Ctrl-C until the block has ended, so that the block is never interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if came:
+    if interrupts:
         raise KeyboardInterrupt
 
 
@@ -170,7 +172,7 @@ def _beside(folder: Path, kind: str) -> list[Path]:
 
 
 def _mend(folder: Path) -> None:
-    """Undo what a dead writer left; the folder around it is locked."""
+    """Repair what a crashed writer left behind; the caller has locked the parent folder."""
     aside = sorted(_beside(folder, "old"), key=lambda path: path.stat().st_mtime)
     if aside and not folder.exists():
         aside.pop().rename(folder)
@@ -179,7 +181,7 @@ def _mend(folder: Path) -> None:
 
 
 def _sync(*paths: Path) -> None:
-    """Wait until the disk has them."""
+    """Wait until files and folders are on the disk."""
     if sys.platform == "win32":
         return
     for path in paths:
@@ -190,15 +192,15 @@ def _sync(*paths: Path) -> None:
             os.close(handle)
 
 
-# ---- a disk that takes no more
+# ---- disk errors
 
 
 @contextmanager
 def disk(folder: Path, *litter: Path) -> Iterator[None]:
-    """What can go wrong with a disk, as one sentence; `litter` is removed when it is full.
+    """Raise the errors of a disk as one sentence, and remove the files in `litter` if the disk is full.
 
     Raises:
-        SentvizError: the disk of `folder` is full, or cannot be written.
+        SentvizError: the disk of `folder` is full or cannot be written.
     """
     try:
         yield
@@ -211,9 +213,9 @@ def disk(folder: Path, *litter: Path) -> Iterator[None]:
 
 
 def full(folder: Path, size: int = 0) -> SentvizError:
-    """The sentence for a disk without room for `size` bytes; 0 = unknown."""
-    wanted = f" ({size / 1e6:,.0f} MB are needed)" if size else ""
-    return SentvizError(f"There is no space left in {folder}{wanted}; nothing half-written was kept.")
+    """Return the error for a disk without room for `size` bytes; 0 = unknown size."""
+    needed = f" ({size / 1e6:,.0f} MB are needed)" if size else ""
+    return SentvizError(f"There is no space left in {folder}{needed}. Incomplete files were removed.")
 
 
 # ---- locks
@@ -229,12 +231,12 @@ def _mending(folder: Path) -> Path:
 
 @contextmanager
 def _locked(file: Path, patience: float = -1.0, cancelled: Callable[[], bool] | None = None) -> Iterator[bool | None]:
-    """Hold a lock file, which goes when it is given back: False where another holds it, None where the system has no locks."""
+    """Hold a lock file, and delete it afterwards; yield False if another process holds it, None if the system has no locks."""
     from filelock import FileLock, Timeout
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o644))  # filelock would try again for ever where no file can be made, as in /proc
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o644))  # filelock would retry without end if no file can be made, as in /proc
     except OSError as error:
         error.filename = os.fspath(file.parent)
         raise
@@ -252,12 +254,12 @@ def _locked(file: Path, patience: float = -1.0, cancelled: Callable[[], bool] | 
         yield mine
     finally:
         if mine is not False:
-            with suppress(PermissionError):  # Windows keeps a file that is open, and removes it itself
+            with suppress(PermissionError):  # Windows does not delete an open file here, but does so when it is closed
                 file.unlink(missing_ok=True)
         lock.release()
 
 
 def _abandoned(folder: Path) -> bool:
-    """Whether nobody holds it any more; False where that cannot be known."""
+    """Return whether no process holds the folder any more; False if the system has no locks."""
     with _locked(_lock(folder), 0) as mine:
         return mine is True

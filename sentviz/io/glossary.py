@@ -1,4 +1,4 @@
-"""The words of the field, from one source: the glossary page and every tooltip."""
+"""The glossary, from which the glossary page and all tooltips are made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Term:
-    """A word, what it means in a sentence or two, its formula in LaTeX ("" if it has none) and where it comes from."""
+    """A term with its meaning, its formula in LaTeX ("" if it has none) and its source."""
 
     name: str
     title: str
@@ -21,13 +21,13 @@ class Term:
 
 @cache
 def glossary() -> dict[str, Term]:
-    """Every term by name, in the order of their titles."""
+    """Return every term by name, sorted by title."""
     source = Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8")
     terms = [Term(name, **values) for name, values in tomllib.loads(source).items()]
     return {term.name: term for term in sorted(terms, key=lambda term: term.title.casefold())}
 
 
 def tip(name: str) -> str:
-    """A term as a tooltip in markdown; KeyError for a term that is not there."""
+    """Return a term as a tooltip in markdown; raise KeyError for an unknown term."""
     term = glossary()[name]
     return f"{term.text}" + (f" ${term.formula}$" if term.formula else "") + f" ({term.paper})"

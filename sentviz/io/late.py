@@ -1,6 +1,6 @@
-"""Names that are imported when they are used: those of modules above, and those that a package offers from its modules.
+"""Import names when they are used: names of higher modules, and the names that a package offers from its modules.
 
-`sentviz/__init__.py` stands above all modules and fills `PLACES`, so no module of the library imports upward.
+`sentviz/__init__.py` is above all modules and fills `PLACES`, so no module of the library imports a higher one.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pkgutil import resolve_name
 from typing import Any
 
 PLACES: dict[str, str] = {}
-"""What is needed -> "package.module:name", or "package.module"."""
+"""Purpose -> "package.module:name", or "package.module"."""
 
 
 def late(need: str) -> Any:
-    """Import and return what `PLACES` names for a need."""
+    """Import and return the object that `PLACES` names for a purpose."""
     return resolve_name(PLACES[need])
 
 
@@ -23,7 +23,7 @@ def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a package's `__getattr__`, which imports a module of the package when one of its names is used.
 
     Args:
-        package: its name.
+        package: name of the package.
         modules: name -> module, without the package's name.
     """
 

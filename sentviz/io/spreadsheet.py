@@ -1,4 +1,4 @@
-"""Tables as people read them: places counted from 1, and CSV files that a spreadsheet opens as what they are: text stays text."""
+"""Tables for people: positions counted from 1, and CSV files whose texts a spreadsheet never runs as formulas."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLACES = ("layer", "head", "component", "other", "position", "place", "token", "query", "key")
-"""Columns that say which one of several; where they hold whole numbers, frames count them from 0 and files from 1."""
+"""Columns of positions. Frames count them from 0, files from 1."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def from_one(frame: pd.DataFrame, from_zero: Collection[str] = ()) -> pd.DataFrame:
-    """The frame with its `PLACES` counted from 1, as figures write them; -1, which stands for none or all of them, is left blank.
+    """Return the frame with its `PLACES` counted from 1, as in figures; -1, which means none or all, becomes blank.
 
     Args:
-        from_zero: columns whose 0 is one of its own, as the embedding before the first layer; they stay as they are.
+        from_zero: columns that are not changed, because 0 has a meaning of its own, such as the embedding before the first layer.
     """
     import pandas as pd
 
-    shown = frame.copy()
+    counted = frame.copy()
     for at, name in enumerate(frame.columns):
         cells = frame.iloc[:, at]
         if name in PLACES and name not in from_zero and pd.api.types.is_integer_dtype(cells):
-            shown.isetitem(at, (cells.astype("Int64") + 1).where(cells >= 0).array)
-    return shown
+            counted.isetitem(at, (cells.astype("Int64") + 1).where(cells >= 0).array)
+    return counted
 
 
 def as_csv(frame: pd.DataFrame) -> bytes:
-    """UTF-8 with a byte order mark; cells and names that a spreadsheet would run as formulas begin with an apostrophe."""
+    """Return CSV in UTF-8 with a byte order mark; cells and names that a spreadsheet would run as formulas begin with an apostrophe."""
     import pandas as pd
 
     safe = frame.copy()

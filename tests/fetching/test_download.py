@@ -186,7 +186,7 @@ def test_no_space(file: str, tmp_path: Path) -> None:
     (part,) = parts(tmp_path)
     part.unlink()
     part.symlink_to("/dev/full")
-    with pytest.raises(SentvizError, match=r"There is no space left in .*; nothing half-written was kept"):
+    with pytest.raises(SentvizError, match=r"There is no space left in .*\. Incomplete files were removed"):
         fetch(look(file), tmp_path / "big")
     assert not list(tmp_path.iterdir())
 
@@ -194,7 +194,7 @@ def test_no_space(file: str, tmp_path: Path) -> None:
 def test_no_quota(tmp_path: Path) -> None:
     (tmp_path / "half").write_text("")
     with (
-        pytest.raises(SentvizError, match=r"There is no space left in .*; nothing half-written was kept"),
+        pytest.raises(SentvizError, match=r"There is no space left in .*\. Incomplete files were removed"),
         disk(tmp_path, tmp_path / "half"),
     ):
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))

@@ -1,10 +1,10 @@
-"""Parts of speech of English words: a small tagger that is data, and the tags of a text's tokens.
+"""Parts of speech of English words: a small tagger, and the tags of a text's tokens.
 
-Tags are those of Universal Dependencies (version 2) but for SYM; every mark is PUNCT. The tagger is English only: a word without a
-Latin letter or a digit gets X. It is an averaged perceptron, read left to right; it knows a word by its form, its ending, its
-neighbours and the two tags before it. `ENGLISH` is the one that new models get, a copy stands with each run that reads tags. Its weights
-are those of denckring-en-pos 0.6.0 (CC BY-SA 4.0, trained on UD English-EWT 2.18; see NOTICE.md), which states 93.4 % of the words of
-the treebank's test split right.
+Tags are those of Universal Dependencies (version 2) without SYM; every punctuation mark is PUNCT. The tagger is for English only: a word
+without a Latin letter or a digit gets X. It is an averaged perceptron that reads from left to right; its features are a word's form, its
+ending, its neighbours and the two tags before it. New models get `ENGLISH`; each run that reads tags stores a copy. The weights are those
+of denckring-en-pos 0.6.0 (CC BY-SA 4.0, trained on UD English-EWT 2.18; see NOTICE.md), which reports 93.4 % correct words on the
+treebank's test split.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 __all__ = ["ENGLISH", "TAGGER", "Tagger", "described", "known", "pieces", "tags_instead", "tags_of"]
 
 ENGLISH = Path(__file__).with_name("english.json.gz")
-TAGGER = "tagger.json.gz"  # in the folder of a run that reads tags
-STATED = {"english-1": (0.934, 21_885)}  # share of the words of a test split that were tagged right, by version of the tagger
+TAGGER = "tagger.json.gz"  # file name in the folder of a run that reads tags
+STATED = {"english-1": (0.934, 21_885)}  # version of the tagger -> reported share of correct words, words of the test split
 
-MOST = 1 << 26  # bytes of a stored tagger, packed and unpacked
+MOST = 1 << 26  # maximum bytes of a stored tagger, packed and unpacked
 DAMAGED = (OSError, EOFError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, zlib.error)
 MOST_LABELS, MOST_ROWS = 100, 1_000_000
 
-AROUND = 1_000  # characters before and behind a word that tell its tag; what stands farther away says next to nothing of it
+AROUND = 1_000  # characters before and after a word that the tagger reads; more distant ones have almost no influence
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -52,7 +52,7 @@ _LATIN = re.compile(r"[0-9a-z\u00c0-\u024f]", re.IGNORECASE)
 _NAMED = re.compile(r"[@#]\w+|https?://\S+")
 _ENDS = ".!?…"
 _START, _END = "<s>", "</s>"
-_CHUNK = 2048  # sentences tagged side by side
+_CHUNK = 2048  # sentences tagged at the same time
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +60,18 @@ class Tagger:
     """Weights of an averaged perceptron; immutable."""
 
     version: str
-    labels: tuple[str, ...]  # tags as it tells them apart, some finer than TAGS: VERB|Fin
+    labels: tuple[str, ...]  # the tagger's own tags, some finer than TAGS, for example VERB|Fin
     certain: Mapping[str, int]  # lower-cased word -> the label that it always gets
     rows: Mapping[str, int]  # feature -> row of weights
     weights: Floats  # (features + 1, labels); the last row is zero
-    stored: bytes = field(default=b"", repr=False)  # the file that it was read from; empty of one made by hand
+    stored: bytes = field(default=b"", repr=False)  # content of the file that it was read from; empty if it was built in code
 
     @classmethod
     def load(cls, path: Path = ENGLISH) -> Tagger:
-        """Read a stored tagger; one object for equal files.
+        """Read a stored tagger; equal files give the same object.
 
         Raises:
-            RunError: the file is missing, damaged, or of tags that this version does not know.
+            RunError: the file is missing or damaged, or has tags that this version does not know.
         """
         try:
             return _read(read_regular(path, MOST, Path(path).name))
@@ -79,10 +79,10 @@ class Tagger:
             raise RunError(f"{Path(path).name} is not a table of tags ({str(error).rstrip('.')}).") from error
 
     def save(self, path: Path) -> None:
-        """Write what `load` read.
+        """Write the file that `load` read.
 
         Raises:
-            RunError: it was made by hand.
+            RunError: the tagger was not read from a file.
         """
         if not self.stored:
             raise RunError(f"The tagger {self.version!r} was read from no file, so it cannot be stored with a run.")
@@ -90,35 +90,35 @@ class Tagger:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words that it knows by their form, lower-cased."""
+        """The lower-cased words that the tagger knows by their form."""
         return frozenset(self.certain) | {name.removeprefix("w ") for name in self.rows if name.startswith("w ")}
 
     @cached_property
     def places(self) -> Ints:
-        """(labels,) each label's place in `TAGS`."""
+        """(labels,) place of each label in `TAGS`."""
         return np.array([TAGS.index(label.split("|")[0]) for label in self.labels])
 
     @cached_property
     def history(self) -> Floats:
-        """(labels + 1, labels + 1, labels) what the label before and the one before that say; the last stands for the edge."""
+        """(labels + 1, labels + 1, labels) scores from the previous label and the one before it; the last index is the sentence's start."""
         names = (*self.labels, _START)
-        one, two = ([self._row(f"{where} {name}") for name in names] for where in ("t-1", "t-2"))
-        both = [[self._row(f"t-1t-2 {last} {prior}") for prior in names] for last in names]
-        found: Floats = self.weights[one][:, None] + self.weights[two][None] + self.weights[both]
-        return found
+        last, prior = ([self._row(f"{feature} {name}") for name in names] for feature in ("t-1", "t-2"))
+        both = [[self._row(f"t-1t-2 {last_name} {prior_name}") for prior_name in names] for last_name in names]
+        scores: Floats = self.weights[last][:, None] + self.weights[prior][None] + self.weights[both]
+        return scores
 
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[Ints]:
-        """The tags of the words of sentences, as places in `TAGS`; words are split as `pieces` does."""
-        found: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(sentences)
+        """Return the tags of the words of sentences, as places in `TAGS`; words are split as `pieces` does."""
+        tags_of_sentence: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(sentences)
         order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
         for start in range(0, len(order), _CHUNK):
             some = order[start : start + _CHUNK]
             for i, tags in zip(some, self._side_by_side([sentences[i] for i in some]), strict=True):
-                found[i] = tags
-        return found
+                tags_of_sentence[i] = tags
+        return tags_of_sentence
 
     def _side_by_side(self, sentences: Sequence[Sequence[str]]) -> list[Ints]:
-        """`tag` of sentences from the longest to the shortest: all their first words, then all their second ones."""
+        """Return the tags of sentences sorted from the longest to the shortest: first all first words, then all second words, and so on."""
         lengths = np.array([len(sentence) for sentence in sentences])
         total, longest, before = int(lengths.sum()), int(lengths.max(initial=0)), len(self.labels)
         if not total:
@@ -129,18 +129,18 @@ class Tagger:
         lower = [word.lower().replace("’", "'") for word in words]
         own = np.stack([self.weights[self._own(word, low)].sum(axis=0) for word, low in zip(words, lower, strict=True)])
 
-        def beside(name: str, edge: str) -> Floats:
-            """(words + 1, labels) what each word, or the edge of the sentence, says as a neighbour."""
+        def neighbour(name: str, edge: str) -> Floats:
+            """Return the scores from a neighbouring word, or from the edge of the sentence, (words + 1, labels)."""
             return self.weights[[self._row(f"{name} {word}") for word in (*lower, edge)]]
 
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         place = np.arange(total) - np.repeat(offsets[:-1], lengths)
-        left = np.repeat(lengths, lengths) - place  # words to the end, its own among them
+        left = np.repeat(lengths, lengths) - place  # number of words from this word to the end, inclusive
         scores = own[forms]
         for away in (1, 2):
             back = np.where(place >= away, np.roll(forms, away), len(words))
             ahead = np.where(left > away, np.roll(forms, -away), len(words))
-            scores += beside(f"w-{away}", _START)[back] + beside(f"w+{away}", _END)[ahead]
+            scores += neighbour(f"w-{away}", _START)[back] + neighbour(f"w+{away}", _END)[ahead]
         before_words = [f"t-1 w {name} " for name in (*self.labels, _START)]
         after = np.array([[self._row(name + low) for name in before_words] for low in lower])  # (words, labels + 1)
         certain = np.array([self.certain.get(low, -1) for low in lower])
@@ -163,7 +163,7 @@ class Tagger:
         return self.rows.get(feature, -1)
 
     def _own(self, word: str, lower: str) -> list[int]:
-        """Rows of what a word says of its own tag."""
+        """Return the rows of a word's own features: its ending, shape and form."""
         shape = ("X" if word[:1].isupper() else "x") + "d" * any(c.isdigit() for c in word)
         endings = (f"suf{size} {lower[-size:]}" for size in (1, 2, 3))
         return [self._row(name) for name in ("bias", *endings, f"pre1 {lower[:1]}", f"shape {shape}", f"w {lower}")]
@@ -171,7 +171,7 @@ class Tagger:
 
 @lru_cache(maxsize=4)
 def _read(stored: bytes) -> Tagger:
-    """Most runs that read tags carry the same tagger."""
+    """Read a tagger from the content of its file. Cached, because most runs with tags store the same tagger."""
     with gzip.open(BytesIO(stored)) as file:
         text = file.read(MOST + 1)
     if len(text) > MOST:
@@ -197,7 +197,7 @@ def _read(stored: bytes) -> Tagger:
 
 
 def described(version: str) -> str:
-    """A tagger in a sentence: its version, how often it is right as far as that is stated, its language."""
+    """Return a sentence about a tagger: its version, its reported accuracy if known, and its language."""
     if version not in STATED:
         return f"Tags are a guess of the run's own tagger ({version}), made for English."
     share, words = STATED[version]
@@ -205,52 +205,52 @@ def described(version: str) -> str:
 
 
 def pieces(text: str) -> list[tuple[list[str], list[int]]]:
-    """The sentences of a text: their words as the tagger reads them (do, n't) and where each begins."""
+    """Return the sentences of a text: their words as the tagger reads them (do, n't), and the character at which each begins."""
     sentences: list[tuple[list[str], list[int]]] = [([], [])]
-    for found in _PIECE.finditer(text):
-        if found[0][0] in _ENDS:
+    for match in _PIECE.finditer(text):
+        if match[0][0] in _ENDS:
             sentences.append(([], []))
         else:
-            sentences[-1][0].append(found[0])
-            sentences[-1][1].append(found.start())
+            sentences[-1][0].append(match[0])
+            sentences[-1][1].append(match.start())
     return sentences
 
 
 def known(tagger: Tagger, text: str) -> tuple[int, int]:
-    """How many of a text's words the tagger knows by their form, and how many there are; names, mentions, hashtags and links aside."""
+    """Return how many words of a text the tagger knows by their form, and of how many. Names, mentions, hashtags and links do not count."""
     words = [word.replace("’", "'") for sentence, _ in pieces(_NAMED.sub(" ", text)) for word in sentence]
     plain = [word for word in words if word.islower()]
     return sum(word in tagger.words for word in plain), len(plain)
 
 
 def tags_instead(tagger: Tagger, words: Sequence[tuple[str, int, int, str]]) -> list[tuple[int, int] | None]:
-    """The tags that words would get in the place of text[start:end], and alone, as places in `TAGS`; None where no word stands there.
+    """Return the two tags of each word, in the place of text[start:end] and alone, as places in `TAGS`; None if it is not a word there.
 
     Args:
-        words: text, start, end and the word, which may be the one that stands there.
+        words: (text, start, end, word); the word may be the one that is already there.
     """
     sentences: list[list[str]] = []
     at: list[int | None] = []
     for text, start, end, word in words:
         before, behind = text[max(0, start - AROUND) : start], text[end : end + AROUND]
         around = ((some, starts) for some, starts in pieces(before + word + behind) if some)
-        here, starts = next(((some, starts) for some, starts in around if starts[-1] + len(some[-1]) > len(before)), ([], []))
-        sentences += [here, [word]]
-        at.append(max(int(np.searchsorted(starts, len(before), side="right")) - 1, 0) if here else None)
+        sentence, starts = next(((some, starts) for some, starts in around if starts[-1] + len(some[-1]) > len(before)), ([], []))
+        sentences += [sentence, [word]]
+        at.append(max(int(np.searchsorted(starts, len(before), side="right")) - 1, 0) if sentence else None)
     tags = tagger.tag(sentences)
     return [None if place is None else (int(tags[2 * i][place]), int(tags[2 * i + 1][0])) for i, place in enumerate(at)]
 
 
 def tags_of(tagger: Tagger, encoded: Sequence[Tokenized], texts: Sequence[Sequence[str]]) -> list[Ints]:
-    """The tag of every token, (n,) places in `TAGS` for each text: that of the word which holds its first character.
+    """Return the tag of every token, (n,) places in `TAGS` for each text: the tag of the word that contains the token's first character.
 
     Args:
-        encoded: the tokens of each text, or pair of texts. texts: the text, or both, that they are of.
+        encoded: the tokens of each text or pair of texts. texts: for each, the text or the two texts.
     """
     texts = [[text[:LONGEST] for text in several] for several in texts]
     cut = [[pieces(text) for text in several] for several in texts]
     tagged = iter(tagger.tag([words for several in cut for sentences in several for words, _ in sentences]))
-    found = []
+    all_tags = []
     for tokens, several, sentences_of in zip(encoded, texts, cut, strict=True):
         tags = np.zeros(len(tokens.offsets), dtype=np.int64)
         for segment, (text, sentences) in enumerate(zip(several, sentences_of, strict=True)):
@@ -258,7 +258,7 @@ def tags_of(tagger: Tagger, encoded: Sequence[Tokenized], texts: Sequence[Sequen
             for words, starts in sentences:
                 for word, start, tag in zip(words, starts, next(tagged), strict=True):
                     of_character[start : start + len(word)] = tag
-            here = (np.asarray(tokens.segments) == segment) & ~np.asarray(tokens.specials)
-            tags[here] = of_character[np.asarray(tokens.offsets)[here, 0]]
-        found.append(tags)
-    return found
+            in_segment = (np.asarray(tokens.segments) == segment) & ~np.asarray(tokens.specials)
+            tags[in_segment] = of_character[np.asarray(tokens.offsets)[in_segment, 0]]
+        all_tags.append(tags)
+    return all_tags
