@@ -13,8 +13,8 @@ from sentviz.analysis.explain import SCORES, available, explained, supported
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.errors import DataMissingError, InputError
+from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.evidence import Chance
-from sentviz.runs.languages import reads_pairs
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 

@@ -14,8 +14,8 @@ from sentviz.data.lexicon import Lexicon
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.runs import store
+from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.configs import Capabilities
-from sentviz.runs.languages import language, reads_pairs
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 

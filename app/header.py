@@ -13,7 +13,7 @@ from app.focus import FIELDS, PRIVATE, WITH_TEXT, Focus
 from app.server import queue as turns
 from app.text import md, name_runs
 from sentviz.analysis.explain import SCORES
-from sentviz.runs.languages import reads_pairs
+from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.registry import at
 
 STYLE = (

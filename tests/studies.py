@@ -16,7 +16,8 @@ from sentviz.analysis.evaluation import Evaluation, metrics
 from sentviz.papers.studies.against import minus
 from sentviz.runs.configs import CONFIGS, stored_config
 from sentviz.runs.presets import find_preset, preset
-from sentviz.runs.store import Run, attach, write
+from sentviz.runs.store import Run
+from sentviz.runs.writing import attach, write
 
 N = 200
 PRINTED_AS = (("+.2f", ""), (".2f", ""), (".1f", ""), (".1f", "%"))

@@ -32,7 +32,8 @@ from sentviz.runs.bases import Base, bases, find_base
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.releases import get, read_index, release, with_bases
 from sentviz.runs.releases import is_installed as is_here
-from sentviz.runs.store import Run, runs, seal
+from sentviz.runs.store import Run, runs
+from sentviz.runs.writing import write_config
 from sentviz.training import Trainer, train
 from sentviz.training.based import BasedSubject
 from tests.bases import based_recipe, bert_folder, toy_base
@@ -258,7 +259,7 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
     config, weights = json.loads((to / "config.json").read_text()), load_file(to / "model.safetensors")
     change(config, weights)
     save_file(weights, to / "model.safetensors")
-    seal(to, {name: value for name, value in config.items() if name != "files"})
+    write_config(to, {name: value for name, value in config.items() if name != "files"})
     return Run.open(to, "toy/changed")
 
 
@@ -266,7 +267,7 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda config, weights: config["base"].update(name="mpnet"), "The base 'mpnet' is not here"),
+        (lambda config, weights: config["base"].update(name="mpnet"), "The base 'mpnet' is not installed"),
         (lambda config, weights: config["base"].update(digest="0" * 12), "is another one"),
         (lambda config, weights: weights.pop("classifier.bias"), "classifier.bias is missing, extra or of another shape"),
         (lambda config, weights: weights.pop("blocks.1.ffn.up.b"), "blocks.1.ffn.up is missing, extra"),
@@ -308,7 +309,7 @@ def test_a_damaged_base_is_said_of_the_runs_that_need_it_and_of_no_other(
     [
         ({"max_length": 600}, "reads 600 tokens; the base tiny has positions for 24"),
         ({"adapter_layers": 4}, "trains 4 layers; the base tiny has 3"),
-        ({"base": "mpnet", "model": "mpnet"}, "The base 'mpnet' is not here"),
+        ({"base": "mpnet", "model": "mpnet"}, "The base 'mpnet' is not installed"),
         ({"weights": "0" * 12}, "is another one"),
         ({"shape": {"mixing": "free"}}, "does not fit 1 components"),
         ({"shape": {"depth": 3}}, "depth"),
@@ -323,7 +324,7 @@ def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any]
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model": "minilm"}, "A run on the base tiny is called tiny, or tiny- with"),
+        ({"model": "minilm"}, "The name of a run on the base tiny is tiny, or tiny- with"),
         ({"model": "tiny-faster"}, "not 'tiny-faster'"),
         ({"model": "tiny-last-scaled"}, "tiny-last-scaled injects a lexicon, and the recipe names none"),
     ],

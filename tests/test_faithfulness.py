@@ -20,7 +20,8 @@ from sentviz.cli import main
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
-from sentviz.runs.store import Run, attach
+from sentviz.runs.store import Run
+from sentviz.runs.writing import attach
 from tests.fakes import fake_trace
 from tests.makers import planted_model, small_model, toy_splits, use_toy_data
 

@@ -13,7 +13,7 @@ import pytest
 from app.focus import choices
 from sentviz.analysis.embeddings.projection import METHODS
 from sentviz.data.datasets import datasets, info
-from sentviz.runs.languages import language, reads_pairs
+from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import Run, runs
 from tests.test_app import ROOT, opened

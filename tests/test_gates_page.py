@@ -22,7 +22,8 @@ from sentviz.figures import Figure, gate_groups
 from sentviz.figures.gate_groups import gate_grid, gate_lines
 from sentviz.gallery import draw
 from sentviz.papers.sentiformer.gates import over_seeds
-from sentviz.runs.store import Run, attach, find
+from sentviz.runs.store import Run, find
+from sentviz.runs.writing import attach
 from tests.injected import use_injected_data
 from tests.studies import made_seeds
 from tests.test_app import opened, words

@@ -16,7 +16,8 @@ from app.views.hardmax.playground import DEFAULTS, linked, matrix_of, pasted, se
 from sentviz.analysis.testset.leaders import FILE, survey
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.runs.store import Run, attach
+from sentviz.runs.store import Run
+from sentviz.runs.writing import attach
 from sentviz.training import train
 from tests import makers
 

@@ -53,8 +53,8 @@ CONFIGURATIONS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda config: config["files"].update({"../model.safetensors": "0" * 64}),
         "files names '../model.safetensors', which",
     ),
-    "a file at the root": (lambda config: config["files"].update({"/etc/passwd": "0" * 64}), "'/etc/passwd', which is no file of a run"),
-    "another system's file": (lambda config: config["files"].update({"a\\b": "0" * 64}), "which is no file of a run"),
+    "a file at the root": (lambda config: config["files"].update({"/etc/passwd": "0" * 64}), "'/etc/passwd', which is not a file of a run"),
+    "another system's file": (lambda config: config["files"].update({"a\\b": "0" * 64}), "which is not a file of a run"),
     "a digest": (lambda config: config["files"].update({"metrics.json": "0"}), "files.metrics.json must be 64 hex digits, not '0'"),
 }
 

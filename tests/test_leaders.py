@@ -13,7 +13,8 @@ import pytest
 from sentviz.analysis.testset.leaders import CONFIDENCES, FILE, MEASURES, NEAR, followed, frequent, leading, per_layer, survey
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxModel
-from sentviz.runs.store import Run, attach
+from sentviz.runs.store import Run
+from sentviz.runs.writing import attach
 from sentviz.training import train
 from tests import makers
 

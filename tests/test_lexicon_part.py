@@ -14,8 +14,9 @@ from sentviz.analysis.maps.heads import FILE, over_split
 from sentviz.analysis.maps.injection import by_accident
 from sentviz.gallery import draw
 from sentviz.models.loading import load
-from sentviz.runs.store import Run, attach
+from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
+from sentviz.runs.writing import attach
 from tests.fakes import fake_trace
 from tests.injected import TEXT, train_runs
 from tests.makers import toy_splits

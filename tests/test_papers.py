@@ -176,9 +176,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made_up(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paper]:
     """The made-up paper, as the registry gives it."""
     monkeypatch.syspath_prepend(str(site))
-    registry._found.cache_clear()
+    registry._registered.cache_clear()
     yield find_paper("made-up")
-    registry._found.cache_clear()
+    registry._registered.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] in ("made_up", "scripted")]:
         del sys.modules[name]
 

@@ -13,7 +13,7 @@ from sentviz.data import datasets
 from sentviz.errors import InputError, RunError
 from sentviz.papers.studies.runner import light
 from sentviz.runs.registry import papers
-from sentviz.runs.store import attach
+from sentviz.runs.writing import attach
 from sentviz.training import subject_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names
 from tests.makers import toy_pairs, toy_recipe, toy_splits, use_toy_data

@@ -318,9 +318,9 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[registry.P
     points = join.text.replace('[project.entry-points."sentviz.papers"]', "[sentviz.papers]").replace('"', "")
     (installed / "entry_points.txt").write_text(points, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._found.cache_clear()
+    registry._registered.cache_clear()
     yield registry.find_paper("mine")
-    registry._found.cache_clear()
+    registry._registered.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
         del sys.modules[name]
 

@@ -13,7 +13,7 @@ import sentviz.analysis.explain.notices
 from sentviz.analysis.explain.notices import remarks, written_in
 from sentviz.errors import RunError
 from sentviz.runs import store
-from sentviz.runs.languages import reads_pairs
+from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.store import Run
 
 

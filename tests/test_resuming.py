@@ -22,6 +22,7 @@ from sentviz.errors import RunError
 from sentviz.models.loading import load
 from sentviz.models.weights import pack, unpack
 from sentviz.runs import store
+from sentviz.runs.writing import attach
 from sentviz.training import Trainer, resuming, subject, subject_of, train, trainer
 from sentviz.training.recipe import Recipe
 from tests.makers import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer, use_toy_data
@@ -218,11 +219,11 @@ def test_the_last_epochs_are_kept(tmp_path: Path) -> None:
     assert list(trainer.epochs) == [2, 3, 4]
     run = trainer.finish()
     frame = pd.DataFrame({"value": [1.0]})
-    again = store.attach(run, "words.parquet", frame)
+    again = attach(run, "words.parquet", frame)
     assert again.epochs == (2, 3, 4) and load(again, epoch=3).predict(["a warm song"])["label"][0]
     (run.folder / "epochs" / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match=r"holds epochs/notes\.txt"):
-        store.attach(again, "words.parquet", frame)
+        attach(again, "words.parquet", frame)
     path = run.folder / "epochs" / "3.safetensors"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(RunError, match=r"epochs/3\.safetensors is damaged"):

@@ -23,8 +23,10 @@ from sentviz.io.files import hold, writing
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import store
+from sentviz.runs import writing as run_writing
 from sentviz.runs.catalog import catalog
 from sentviz.runs.store import Run, find
+from sentviz.runs.writing import attach
 from tests.makers import LABELS
 
 
@@ -125,7 +127,7 @@ def _swapped(folder: Path) -> None:
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "cut weights": (lambda f: _cut(f, "model.safetensors"), "model.safetensors is damaged"),
     "cut tokenizer": (lambda f: _cut(f, "tokenizer.json"), "tokenizer.json is damaged"),
-    "weights of another run": (_swapped, "model.safetensors is damaged or belongs to another run"),
+    "weights of another run": (_swapped, "model.safetensors is damaged or was replaced"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors is missing"),
     "renamed weights": (lambda f: (f / "model.safetensors").rename(f / "pytorch.bin"), "model.safetensors is missing"),
     "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), "tokenizer.json is missing"),
@@ -199,7 +201,7 @@ def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
         (lambda f: _measured(f, lambda m: m.update(test=[1])), "test must be a table, not [1]"),
         (lambda f: edit(f, lambda c: c["recipe"].update(seed="abc")), "recipe.seed must be a whole number, not 'abc'"),
         (lambda f: edit(f, lambda c: c.update(parameters=None)), "parameters must be a whole number"),
-        (lambda f: edit(f, lambda c: c.update(seconds=0.5)), "0.5 is no whole number"),
+        (lambda f: edit(f, lambda c: c.update(seconds=0.5)), "0.5 is not a whole number"),
         (lambda f: edit(f, lambda c: c["best"].update(epoch=10**400)), "too large"),
         (lambda f: ((f / "metrics.json").write_text("[" * 100_000), resealed(f, "metrics.json")), "metrics.json cannot be read"),
     ],
@@ -231,17 +233,17 @@ def test_tables_measured_side_by_side_are_both_kept(root: Path) -> None:
     """Two measurements open the run; the slower one knows nothing of the other's table, which stays."""
     folder = root / "toy/ndt-unit-2"
     first, second = Run.open(folder), Run.open(folder)
-    store.attach(first, "heads.parquet", HEADS)
-    assert {"heads.parquet", "words.parquet"} <= store.attach(second, "words.parquet", WORDS).config["files"].keys()
+    attach(first, "heads.parquet", HEADS)
+    assert {"heads.parquet", "words.parquet"} <= attach(second, "words.parquet", WORDS).config["files"].keys()
     assert len(Run.open(folder).frame("heads.parquet")) == 1
 
 
 def test_a_table_waits_for_another_and_not_for_ever(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run.open(root / "toy/ndt-unit-2")
-    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    monkeypatch.setattr(run_writing, "PATIENCE", 0.1)
     with hold(run.folder) as mine, pytest.raises(RunError, match="being written by another process"):
         assert mine
-        store.attach(run, "heads.parquet", HEADS)
+        attach(run, "heads.parquet", HEADS)
 
 
 def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
@@ -249,7 +251,7 @@ def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
     run = Run.open(root / "toy/ndt-unit-2")
     _nan(run.folder)
     with pytest.raises(RunError, match="trained anew"):
-        store.attach(run, "heads.parquet", HEADS)
+        attach(run, "heads.parquet", HEADS)
 
 
 def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 from sentviz.papers.sentiformer import PAPER
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.studies.claims import claims_of
-from sentviz.runs.store import Run, attach
+from sentviz.runs.store import Run
+from sentviz.runs.writing import attach
 from tests.studies import made_seeds
 from tests.test_app import opened, words
 

@@ -17,7 +17,7 @@ from sentviz.errors import DataMissingError, InputError
 from sentviz.models.model import Model
 from sentviz.models.protocol import Watch
 from sentviz.papers.studies.timing import threads
-from sentviz.runs.languages import reads_pairs
+from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.store import FILES, Run
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 

@@ -23,7 +23,8 @@ from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.figures.specialise import entropies, likeness, word_shares
 from sentviz.models.model import Model
-from sentviz.runs.store import Run, attach
+from sentviz.runs.store import Run
+from sentviz.runs.writing import attach
 from tests.makers import small_model, toy_splits
 
 TEXTS = toy_splits()["test"].frame["text"].tolist()

@@ -256,5 +256,5 @@ def test_a_damaged_table_of_tags_is_one_sentence(gated_runs: Path, tmp_path: Pat
     folder = tmp_path / "toy" / "sentiformer"
     shutil.copytree(gated_runs / "toy/sentiformer", folder)
     (folder / "tagger.json.gz").write_bytes(ENGLISH.read_bytes()[:-9])
-    with pytest.raises(RunError, match=r"tagger.json.gz is damaged or belongs to another run"):
+    with pytest.raises(RunError, match=r"tagger.json.gz is damaged or was replaced"):
         load(Run.open(folder, "toy/sentiformer"))

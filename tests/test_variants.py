@@ -9,8 +9,7 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.papers.studies.runner import plan
 from sentviz.runs.configs import EncoderConfig, lambda_starts
-from sentviz.runs.presets import preset
-from sentviz.runs.variants import VARIANTS, changes
+from sentviz.runs.presets import VARIANTS, preset, variant_changes
 from sentviz.training.recipe import Recipe
 
 
@@ -20,7 +19,7 @@ def config(model: str, variant: str) -> EncoderConfig:
 
 
 def test_no_variant_changes_nothing() -> None:
-    assert changes("", "ndt-free-3") == {}
+    assert variant_changes("", "ndt-free-3") == {}
     assert Recipe.read("sst2", model="diff", variant="") == Recipe.read("sst2", model="diff")
 
 
@@ -54,7 +53,7 @@ def test_512_reads_longer_texts_and_changes_nothing_else() -> None:
     [
         ("nonsense", "ndt-free-2", "There is no variant 'nonsense'; there are equal"),
         ("swapped", "ndt-unit-2", "has no negative lambdas"),
-        ("frozen", "vanilla", "no lambda with a start of its own"),
+        ("frozen", "vanilla", "no lambda with a start value of its own"),
     ],
 )
 def test_a_variant_that_cannot_be_is_refused(variant: str, model: str, message: str) -> None:

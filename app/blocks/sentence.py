@@ -18,8 +18,8 @@ from sentviz.figures import component_name, heatmap
 from sentviz.figures.source import Call
 from sentviz.gallery import Sentence, code, sourced
 from sentviz.io.glossary import tip
+from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.configs import AdjustableTerm
-from sentviz.runs.languages import language, reads_pairs
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 

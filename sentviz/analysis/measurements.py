@@ -53,9 +53,9 @@ def _table(file: str, over: Callable[..., pd.DataFrame]) -> Callable[..., Run]:
     def make(run: Run, split: str, progress: Progress, **options: Any) -> Run:
         from sentviz.data import datasets
         from sentviz.models.loading import load
-        from sentviz.runs.store import attach, attachable
+        from sentviz.runs.writing import attach, check_attachable
 
-        attachable(run, file)
+        check_attachable(run, file)
         rows = datasets.load_split(run.config["data"]["name"], split)
         return attach(run, file, over(load(run), rows, progress, **options))
 
@@ -103,9 +103,9 @@ def _leaders(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
 def _epochs(run: Run, split: str, progress: Progress, *, sample: int = 400, seed: int = 0) -> Run:
     from sentviz.analysis.epochs.measured import files, names
     from sentviz.data import datasets
-    from sentviz.runs.store import attach_files, attachable
+    from sentviz.runs.writing import attach_files, check_attachable
 
-    attachable(run, *names(run))
+    check_attachable(run, *names(run))
     example, rows = run.example(), datasets.load_split(run.config["data"]["name"], split)
     return attach_files(run, files(run, rows, (example.text, example.text_pair), rows=sample, seed=seed, progress=progress))
 

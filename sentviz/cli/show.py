@@ -294,7 +294,7 @@ def verify(files: tuple[Path, ...]) -> None:
 
 def _find_run(name: str, pair: str | None) -> Run:
     """Return the run called `name`. Raises UsageError if `pair` is given and the run reads single texts."""
-    from sentviz.runs.languages import reads_pairs
+    from sentviz.runs.catalog import reads_pairs
     from sentviz.runs.store import find
 
     run = find(name)

@@ -23,6 +23,7 @@ from sentviz.data.cleaning import cleaned
 from sentviz.data.dataset_info import Cut, DatasetInfo, Part, origin, read_descriptions
 from sentviz.data.texts import is_blank
 from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.io.files import sha256
 from sentviz.io.paths import home
 
 if TYPE_CHECKING:
@@ -204,8 +205,7 @@ def digest(name: str, part: str) -> str:
         InputError: there is no such data set or part.
         DataMissingError: the file is not installed.
     """
-    with _path(name, part).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256(_path(name, part))
 
 
 def verify(name: str) -> None:

@@ -7,6 +7,7 @@ that a user or a run names, and refuse pipes, devices and files that never end.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import signal
@@ -107,6 +108,12 @@ def read_regular(path: str | os.PathLike[str], most: int, name: str = "") -> byt
     if len(data) > most:  # the file grew after it was opened, or it has no size, like files in /proc
         raise InputError(f"{name} is larger than {_size(most)}, the largest size that is read.")
     return data
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's content, as 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def inside(folder: Path, file: str) -> Path:

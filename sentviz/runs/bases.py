@@ -1,11 +1,11 @@
-"""A base: a pretrained encoder, stored once, on which runs are adapters. Needs no torch.
+"""A base: a pretrained encoder, stored once, on which runs are trained as adapters. Needs no torch.
 
 base.json                  settings of the encoder, source, licence, bits, digests of the files below
 tokenizer.json
-weights-<i>.safetensors    matrices in 8 or 4 bits (`sentviz.models.grid`), everything else exactly; each below 50 MB
+weights-<i>.safetensors    matrices in 8 or 4 bits (`sentviz.models.grid`), all other weights without loss; each file below 50 MB
 
-A base lies in the folder `bases` beside the runs (`checkpoints/bases/<name>`), or in a folder that SENTVIZ_MODELS names. It is rounded
-before anything is trained on it, so a run computes with the weights on which it was trained.
+A base is in the folder `bases` next to the runs (`checkpoints/bases/<name>`), or in a folder that SENTVIZ_MODELS names. Its weights are
+rounded before anything is trained on it, so a run computes with the weights on which it was trained.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
 
-from sentviz.errors import InputError, RunError
+from sentviz.errors import RunError
 from sentviz.io.files import inside, read_regular
 from sentviz.runs.schema import fits, fits_files
-from sentviz.runs.store import BASES, CONFIG_MOST, hashed, roots
+from sentviz.runs.store import BASES, CONFIG_MOST, checked_path, roots
 
 FORMAT = 1
 CARD = "base.json"
@@ -36,22 +36,22 @@ class Card(TypedDict):
     source: str
     license: str
     remark: str
-    weights_sha256: str  # of the file that was rounded
+    weights_sha256: str  # digest of the original file of weights
     bits: int
-    settings: dict[str, Any]  # of `EncoderConfig`, without classes
+    settings: dict[str, Any]  # settings of `EncoderConfig`, without classes
     files: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Base:
-    """A base on disk. Reading is strict: every accessor says in one sentence what is wrong with which file."""
+    """A stored base. If a file is missing or damaged, every accessor raises an error that names the file and the reason."""
 
     name: str
     folder: Path
 
     @cached_property
     def card(self) -> Card:
-        """base.json as written.
+        """The content of base.json.
 
         Raises:
             RunError: it is missing or damaged.
@@ -64,12 +64,12 @@ class Base:
                 raise ValueError(f"its format is {card['format']}, this version reads {FORMAT}")
         except (ValueError, RecursionError) as error:
             raise RunError(f"The base {self.name}: {CARD} cannot be read ({str(error).rstrip('.')}).") from error
-        found: Card = card
-        return found
+        checked: Card = card
+        return checked
 
     @cached_property
     def digest(self) -> str:
-        """Twelve hex digits that change when a weight, the tokenizer or a setting changes; remarks may be corrected."""
+        """Twelve hex digits that change if a weight, the tokenizer or a setting changes, but not if a remark does."""
         decisive = {"settings": self.card["settings"], "files": self.card["files"]}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -79,61 +79,49 @@ class Base:
         return dict(self.card["settings"])
 
     def path(self, file: str) -> Path:
-        """A file of the base, its digest checked.
+        """Return the path of a file of the base, after checking its digest.
 
         Raises:
-            RunError: missing, or not the file that was written with this base.
+            RunError: the file is missing, or is not the file that was written with this base.
         """
-        wanted = self.card["files"].get(file)
+        wanted, remedy = self.card["files"].get(file), "; fetch the base again"
         if wanted is None:
-            raise RunError(f"The base {self.name}: {file} is missing; fetch the base again.")
-        try:
-            path, digest = hashed(self.folder, file)
-        except InputError as error:
-            raise RunError(f"The base {self.name}: {str(error).rstrip('.')}; fetch the base again.") from error
-        if digest != wanted:
-            raise RunError(f"The base {self.name}: {file} is damaged (its digest differs from {CARD}); fetch the base again.")
-        return path
+            raise RunError(f"The base {self.name}: {file} is missing{remedy}.")
+        return checked_path(self.folder, file, wanted, f"The base {self.name}", CARD, remedy)
 
 
 def _folders() -> Iterator[Path]:
-    """Folders of bases: that of SENTVIZ_MODELS, then those beside the runs."""
+    """Yield the folders of bases: first that of SENTVIZ_MODELS, then those next to the runs."""
     if named := os.environ.get("SENTVIZ_MODELS"):
         yield Path(named)
     yield from (root / BASES for root in roots())
 
 
 def bases(root: Path | None = None) -> dict[str, Base]:
-    """Every base by name, by default of all folders; of several folders of a name the first counts.
+    """Return every base by name, by default from all folders. If several folders have a base of one name, the first is used.
 
     Args:
-        root: only the bases beside the runs of this folder.
+        root: read only the bases next to the runs of this folder.
     """
-    found: dict[str, Base] = {}
+    by_name: dict[str, Base] = {}
     for folder in _folders() if root is None else [root / BASES]:
         for path in sorted(folder.glob(f"*/{CARD}")):
-            found.setdefault(path.parent.name, Base(path.parent.name, path.parent))
-    return found
+            by_name.setdefault(path.parent.name, Base(path.parent.name, path.parent))
+    return by_name
 
 
 def find_base(name: str, digest: str = "") -> Base:
-    """A base by name.
+    """Return a base by name.
 
     Args:
-        digest: the one that a run names; "" = any.
+        digest: digest that the base must have; "" = any.
     Raises:
         RunError: there is no such base, or none with this digest.
     """
-    there = [Base(name, folder / name) for folder in _folders() if Path(name).name == name and (folder / name / CARD).is_file()]
-    if not there:
-        raise RunError(f"The base {name!r} is not here: `sentviz runs get` fetches it with its runs; `sentviz base add` makes one.")
-    for base in there:
+    same_name = [Base(name, folder / name) for folder in _folders() if Path(name).name == name and (folder / name / CARD).is_file()]
+    if not same_name:
+        raise RunError(f"The base {name!r} is not installed: `sentviz runs get` fetches it with its runs; `sentviz base add` makes one.")
+    for base in same_name:
         if digest in ("", base.digest):
             return base
-    raise RunError(f"The base {name!r} here is another one (digest {there[0].digest}, not {digest}).")
-
-
-def sha256(path: Path) -> str:
-    """Hexadecimal digest of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    raise RunError(f"The installed base {name!r} is another one (digest {same_name[0].digest}, not {digest}).")

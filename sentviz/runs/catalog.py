@@ -1,4 +1,4 @@
-"""Every run at hand: as a table of configurations and headline metrics, and as studies read them."""
+"""Catalog of installed runs: a table of configurations and headline metrics, and the runs that studies use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.errors import RunError
+from sentviz.data import datasets
+from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import SHIPPED, Folders, Run, runs, stamp
@@ -17,92 +18,92 @@ from sentviz.runs.store import SHIPPED, Folders, Run, runs, stamp
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDIED = ("metrics.json", "history.parquet", "test.parquet")  # what studies read of a run
-READERS = 4  # files that are read at a time
-# digests of runs that ship, whose files were all read as their readers do; `python -m sentviz.runs.catalog` reads them and writes it anew
-WHOLE = Path(__file__).with_name("whole.txt")
+STUDIED = ("metrics.json", "history.parquet", "test.parquet")  # files of a run that studies read
+THREADS = 4  # files that are read at the same time
+# Digests of the shipped runs whose files were all read without an error. `python -m sentviz.runs.catalog` reads them and writes the file.
+VERIFIED_FILE = Path(__file__).with_name("whole.txt")
 
 
 @dataclass(frozen=True)
 class StudyRuns:
-    """The runs that studies read."""
+    """The runs that studies use."""
 
     runs: list[Run]
-    left_out: dict[str, str]  # name -> why it is not among them
+    left_out: dict[str, str]  # name -> why studies do not use the run
 
 
 def study_runs(folders: Folders = ()) -> StudyRuns:
-    """Every readable run as the papers' tables and claims read them.
+    """Return every readable run that the papers' tables and claims use.
 
-    Where a run ships, no other of its name stands for it. Runs with a study's name that were trained on other rows than the first of their
-    data set, one that ships if any does, are left out: they could not be compared with it. So are damaged ones.
+    If a run ships, no other run of its name is used. Damaged runs are left out. A run with a study's name is also left out if its training
+    rows differ from those of the first run of its data set (a shipped one, if there is any), because the two cannot be compared.
     """
-    everywhere, here = runs(folders), runs(folders, shipped_first=True)
-    kept: list[Run] = []
-    opened = [run for run in here.values() if isinstance(run, Run)]
-    wrong = {name: str(error) for name, error in here.items() if not isinstance(error, Run)} | faults(opened, STUDIED)
+    in_order, shipped_first = runs(folders), runs(folders, shipped_first=True)
+    used: list[Run] = []
+    opened = [run for run in shipped_first.values() if isinstance(run, Run)]
+    wrong = {name: str(error) for name, error in shipped_first.items() if not isinstance(error, Run)} | faults(opened, STUDIED)
     left_out = {name: f"since {reason.removeprefix(f'{name}: ').rstrip('.')}" for name, reason in wrong.items()}
     first: dict[str, Run] = {}
     for run in opened:
         name = run.name
         if name in wrong:
             continue
-        other = everywhere[name]
-        if not isinstance(other, Run) or other.digest != run.digest:
+        hidden = in_order[name]
+        if not isinstance(hidden, Run) or hidden.digest != run.digest:
             left_out[name] = "since another run ships under this name and is read"
         if not run.of_a_study or _same_rows(run, base := first.setdefault(run.config["data"]["name"], run)):
-            kept.append(run)
+            used.append(run)
         else:
             left_out[name] = f"trained on other rows than {base.name}"
-    return StudyRuns(kept, left_out)
+    return StudyRuns(used, left_out)
 
 
 def faults(of: Sequence[Run], files: Sequence[str] = ()) -> dict[str, str]:
-    """What is wrong with files of runs, with any or some, in a sentence by name of the run; nothing of those that can be read.
+    """Check files of runs, by default all files, and return an error message by name for each run with a damaged file.
 
-    A file is read once, and again when it has changed.
+    A file is read once, and again after it has changed.
     """
 
     def fault(run: Run) -> str:
         try:
-            asked = files or run.config["files"]
-            return next(filter(None, (_fault(run, run.digest, file, stamp(run.folder / file)) for file in asked)), "")
-        except RunError as error:  # config.json is gone since it was opened
+            names = files or run.config["files"]
+            return next(filter(None, (_fault(run, run.digest, file, stamp(run.folder / file)) for file in names)), "")
+        except RunError as error:  # config.json was removed after the run was opened
             return str(error)
 
-    with ThreadPoolExecutor(READERS) as pool:
-        found = list(pool.map(fault, of))
-        return {run.name: fault for run, fault in zip(of, found, strict=True) if fault}
+    with ThreadPoolExecutor(THREADS) as pool:
+        messages = list(pool.map(fault, of))
+        return {run.name: message for run, message in zip(of, messages, strict=True) if message}
 
 
 @lru_cache(maxsize=16384)
 def _fault(run: Run, digest: str, file: str, stamp: tuple[int, int]) -> str:
     try:
-        if digest in _read_before():  # its config.json names the bytes of each file, and those bytes were read before
+        if digest in _verified():  # config.json has the digests of all files, and files with these digests were read before
             run.path(file)
         else:
             run.check(file)
     except RunError as error:
         return str(error)
-    except Exception as error:  # a fault of one run is that run's alone
+    except Exception as error:  # a fault of one run must not affect the others
         return f"{run.name}: {file} cannot be read ({type(error).__name__})."
     return ""
 
 
 @cache
-def _read_before() -> frozenset[str]:
-    return frozenset(WHOLE.read_text(encoding="utf-8").split()) if WHOLE.is_file() else frozenset()
+def _verified() -> frozenset[str]:
+    return frozenset(VERIFIED_FILE.read_text(encoding="utf-8").split()) if VERIFIED_FILE.is_file() else frozenset()
 
 
-def _same_rows(one: Run, other: Run) -> bool:
-    """Whether the splits that both name are the same; those trained on, where both recipes take as many rows of them."""
-    a, b = (run.config["data"].get("splits", {}) for run in (one, other))
-    taken = {run.config["recipe"].get("rows", 0) for run in (one, other)}
-    return all(a[split]["digest"] == b[split]["digest"] for split in a.keys() & b.keys() if split != "train" or len(taken) == 1)
+def _same_rows(a: Run, b: Run) -> bool:
+    """Return whether two runs have equal splits; the training split counts only if both recipes take the same number of rows."""
+    of_a, of_b = (run.config["data"].get("splits", {}) for run in (a, b))
+    sizes = {run.config["recipe"].get("rows", 0) for run in (a, b)}
+    return all(of_a[name]["digest"] == of_b[name]["digest"] for name in of_a.keys() & of_b.keys() if name != "train" or len(sizes) == 1)
 
 
 def catalog(folders: Folders = ()) -> pd.DataFrame:
-    """Every run with its configuration and headline metrics, one row each; unreadable ones with their reason in `problem`."""
+    """Return a table with one run per row: configuration and headline metrics; for unreadable runs, the reason in `problem`."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
@@ -111,7 +112,7 @@ def catalog(folders: Folders = ()) -> pd.DataFrame:
             rows.append(_row(run) if isinstance(run, Run) else {"run": name, "problem": str(run)})
         except RunError as error:
             rows.append({"run": name, "problem": str(error)})
-        except Exception as error:  # a fault of one run is that run's alone
+        except Exception as error:  # a fault of one run must not affect the others
             rows.append({"run": name, "problem": f"{name}: config.json or metrics.json was not written by sentviz ({error})."})
     columns = ["run", "weights", "data", "model", "constraint", "components", "accuracy", "low", "high", "n"]
     frame = pd.DataFrame(rows, columns=[*columns, *dict.fromkeys(k for row in rows for k in row if k not in columns)])
@@ -158,19 +159,35 @@ def _real(value: Any) -> float:
 
 def _whole(value: Any) -> int:
     if not _real(value).is_integer():
-        raise TypeError(f"{value!r} is no whole number")
+        raise TypeError(f"{value!r} is not a whole number")
     return int(value)
 
 
+def reads_pairs(run: Run) -> bool:
+    """Return whether a run was trained on pairs of texts."""
+    try:
+        return datasets.info(run.config["data"]["name"]).pair
+    except InputError:  # the data set is unknown in this version
+        return run.has_weights and run.example().text_pair is not None
+
+
+def language(run: Run) -> str:
+    """Return the language of the texts that a run was trained on, for example "ko"; "en" if its data set is unknown."""
+    try:
+        return datasets.info(run.config["data"]["name"]).language
+    except InputError:
+        return "en"
+
+
 def _read_all() -> None:
-    """Read every file of the runs that ship, and write which are whole, and how they are packed."""
+    """Read every file of the shipped runs, write which runs are undamaged, and write the index of packed runs."""
     from sentviz.runs.bases import bases
     from sentviz.runs.releases import index_of, write_index
 
     shipped = [run for run in runs([SHIPPED]).values() if isinstance(run, Run) and run.folder.is_relative_to(SHIPPED.resolve())]
     for run in shipped:
         run.check(*STUDIED)
-    with replacing(WHOLE) as part:
+    with replacing(VERIFIED_FILE) as part:
         part.write_text("".join(f"{run.digest}\n" for run in shipped), encoding="utf-8")
     write_index(index_of([*bases(SHIPPED).values(), *shipped]))
 

@@ -1,14 +1,14 @@
-"""What the reason for a prediction rests on: plain results of explanations, which a trace carries."""
+"""Results of explanations that support the reason for a prediction."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-MOST = 3  # words that an edit changes at most
+MOST = 3  # maximum number of words that an edit changes
 
 Chance = Mapping[int, float]
-"""Words of a unit -> log-odds; most units of that size in our own example sentences make a prediction fall by less."""
+"""Number of words of a unit -> log-odds: most units of that size in our example sentences lower a prediction by less."""
 
 
 @dataclass(frozen=True, order=True)
@@ -44,7 +44,7 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a reason rests on, besides the scores of units."""
+    """The results that support a reason, besides the scores of units."""
 
     chance: Chance
     flip: Flip | None  # None if the search was not possible

@@ -1,7 +1,7 @@
-"""Models by name: the presets of the papers.
+"""The papers' models by name: presets. Named changes to a recipe: variants.
 
-A name of a paper's `injections` behind any of them, as in `cls-last-scaled`, puts a polarity lexicon into the model's scores; one of its
-`additions`, as in `ndt-unit-2-gated`, adds a part of that paper's model. Several may follow each other.
+A name of a paper's `injections` after a preset's name, as in `cls-last-scaled`, puts a polarity lexicon into the model's scores. A name of
+its `additions`, as in `ndt-unit-2-gated`, adds a part of that paper's model. Several such endings may follow each other.
 """
 
 from __future__ import annotations
@@ -11,114 +11,162 @@ from dataclasses import fields, replace
 from typing import Any
 
 from sentviz.errors import InputError
-from sentviz.runs.configs import CONFIGS, ModelConfig
+from sentviz.runs.configs import CONFIGS, EncoderConfig, ModelConfig
 from sentviz.runs.registry import Preset, papers
 
-CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}  # of a mixing
+CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}  # constraint of a mixing -> range
+LAMBDA_CONTROLS = ("equal", "swapped", "frozen")
+VARIANTS = {
+    "equal": "every lambda starts at the same size, 0.15, with the preset's sign, whatever its layer and component",
+    "swapped": "every lambda starts at the preset's value with the other sign",
+    "frozen": "every lambda stays at the preset's start",
+    "512": "reads the first 512 tokens",
+    "3e-4": "learns at a rate of 0.0003",
+    "fast": "learns at a rate of 0.001",
+    **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
+    "6k-updates": "makes 6,000 updates",
+    "3k-masked": "makes 3,000 updates on masked tokens, then 3,000 on classes",
+    "epochs": "keeps the weights after each epoch for the training film; counts epochs if the recipe counts updates",
+}
+VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
+    "512": {"max_length": 512},
+    "3e-4": {"learning_rate": 3e-4},
+    "fast": {"learning_rate": 1e-3},
+    **{f"{thousands}k": {"rows": 1000 * thousands} for thousands in (5, 10, 20, 40, 80)},
+    "6k-updates": {"updates": 6000},
+    "3k-masked": {"pretrain": 3000, "updates": 3000},
+    "epochs": {"keep_epochs": 100, "updates": 0},
+}
+EQUAL = 0.15  # absolute start value of every lambda in the variant "equal"
 
 
 def presets() -> dict[str, Preset]:
-    """Every listed preset by name, without injections."""
-    return {name: found for paper in papers().values() for name, found in paper.presets.items()}
+    """Return every listed preset by name, without injections."""
+    return {name: entry for paper in papers().values() for name, entry in paper.presets.items()}
 
 
 def injections() -> dict[str, Mapping[str, Any]]:
-    """How a lexicon can enter a model's scores, by name."""
+    """Return the settings of each way in which a lexicon can enter a model's scores, by name."""
     return {name: settings for paper in papers().values() for name, settings in paper.injections.items()}
 
 
 def additions() -> dict[str, Mapping[str, Any]]:
-    """What else can be put behind a preset's name: settings of its shape, by name."""
+    """Return the settings of each other addition to a model, by name."""
     return {name: settings for paper in papers().values() for name, settings in paper.additions.items()}
 
 
 def split(name: str) -> tuple[str, str]:
-    """A preset's name, and what stands behind it ("" if nothing): ``"cls-gated-last-scaled"`` -> ``("cls", "gated-last-scaled")``."""
-    base, behind = _parsed(name)
-    return base, "-".join(behind)
+    """Split a name into preset and endings ("" if there are none): ``"cls-gated-last-scaled"`` -> ``("cls", "gated-last-scaled")``."""
+    base, endings = _parsed(name)
+    return base, "-".join(endings)
 
 
 def find_preset(name: str) -> Preset:
-    """What a name stands for, with all that stands behind it.
+    """Return the preset of a name, with the settings of all its endings.
 
     Raises:
-        InputError: no such preset, or one that cannot have what stands behind it.
+        InputError: there is no such preset, or its kind of model does not have these settings.
     """
-    base, behind = _parsed(name)
-    found, endings = _found(base), {**injections(), **additions()}
-    settings = {key: value for ending in behind for key, value in endings[ending].items()}
-    twice = len(settings) < sum(len(endings[ending]) for ending in behind)
-    if found is None or twice or not _has(found, settings):
-        fitting = [one for one, preset in presets().items() if _has(preset, {"lexicon": "", "gate": ""})]
-        others = [one for one in presets() if one not in fitting]
+    base, endings = _parsed(name)
+    listed, known = _listed(base), {**injections(), **additions()}
+    settings = {key: value for ending in endings for key, value in known[ending].items()}
+    twice = len(settings) < sum(len(known[ending]) for ending in endings)
+    if listed is None or twice or not _has(listed, settings):
+        extensible = [each for each, preset in presets().items() if _has(preset, {"lexicon": "", "gate": ""})]
+        fixed = [each for each in presets() if each not in extensible]
         raise InputError(
-            f"There is no model {name!r}; there are {', '.join(others)}, and {', '.join(fitting)}, each of the latter also with"
-            f" {', '.join(endings)}."
+            f"There is no model {name!r}; there are {', '.join(fixed)}, and {', '.join(extensible)}, each of the latter also with"
+            f" {', '.join(known)}."
         )
-    return replace(found, shape={**found.shape, **settings}) if behind else found
+    return replace(listed, shape={**listed.shape, **settings}) if endings else listed
 
 
 def on_base(name: str, base: str) -> dict[str, Any]:
-    """What stands behind the name of a base, as in `e5-last-scaled`: settings of the shape of a run on it.
+    """Return the settings named by the endings after the name of a base, as in `e5-last-scaled`, for the configuration of a run on it.
 
     Raises:
-        InputError: a name that does not begin with the base's, or an ending that does not exist.
+        InputError: the name does not begin with the base's name, or an ending does not exist.
     """
     known, rest, settings = {**injections(), **additions()}, name.removeprefix(base), dict[str, Any]()
     while rest:
-        ending = next((one for one in sorted(known, key=len, reverse=True) if (rest + "-").startswith(f"-{one}-")), "")
+        ending = next((each for each in sorted(known, key=len, reverse=True) if (rest + "-").startswith(f"-{each}-")), "")
         if not ending or not name.startswith(base):
-            raise InputError(f"A run on the base {base} is called {base}, or {base}- with {', '.join(known)} behind; not {name!r}.")
+            raise InputError(f"The name of a run on the base {base} is {base}, or {base}- with {', '.join(known)} after it; not {name!r}.")
         settings |= known[ending]
         rest = rest.removeprefix(f"-{ending}")
     return settings
 
 
 def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **changes: Any) -> ModelConfig:
-    """The configuration of a paper's model, with changes to its settings.
+    """Return the configuration of a paper's model, with changes to its settings.
 
     Raises:
-        InputError: no such preset, or a change that no model of its kind has.
+        InputError: there is no such preset, or its kind of model does not have a changed setting.
     """
-    found = find_preset(name)
-    wanted = CONFIGS[found.kind]
-    known = [item.name for item in fields(wanted)]
+    entry = find_preset(name)
+    config = CONFIGS[entry.kind]
+    known = [item.name for item in fields(config)]
     if unknown := sorted(changes.keys() - known):
         raise InputError(f"A model has no setting {unknown[0]!r}; there are {', '.join(known)}.")
     try:
-        return wanted(**({"vocab_size": vocab_size, "classes": classes, "max_length": max_length} | dict(found.shape) | changes))
+        return config(**({"vocab_size": vocab_size, "classes": classes, "max_length": max_length} | dict(entry.shape) | changes))
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} cannot be made: {error}") from error
 
 
 def check_shape(name: str, shape: Mapping[str, Any]) -> None:
-    """Check a recipe's changes to a preset before anything is read or trained.
+    """Check a recipe's changes to a preset before data is read or a model is trained.
 
     Raises:
-        InputError: a setting that no model has, or one that the recipe or its data set decides elsewhere.
+        InputError: the model has no such setting, or another part of the recipe or its data set decides it.
     """
     if elsewhere := [key for key in ("vocab_size", "classes", "max_length", "dropout") if key in shape]:
         raise InputError(f"The recipe's shape cannot set {elsewhere[0]}: the recipe itself or its data set does.")
     preset(name, vocab_size=9, classes=2, max_length=9, **shape)
 
 
+def variant_changes(variant: str, model: str) -> dict[str, Any]:
+    """Return the settings of `Recipe` that a variant changes for a preset; empty for the variant "".
+
+    Raises:
+        InputError: there is no such variant, or the preset cannot have it.
+    """
+    if not variant:
+        return {}
+    if variant not in VARIANTS:
+        raise InputError(f"There is no variant {variant!r}; there are {', '.join(VARIANTS)}.")
+    if variant in VARIANT_SETTINGS:
+        return dict(VARIANT_SETTINGS[variant])
+    config = preset(model, vocab_size=9, classes=2, max_length=9)
+    if not isinstance(config, EncoderConfig) or config.mixing not in CONSTRAINT_SIGNS:
+        raise InputError(f"{model} has no lambda with a start value of its own, which the variant {variant} changes.")
+    if variant == "frozen":
+        return {"shape": {"learn_lambda": False}}
+    if variant == "swapped" and config.mixing in ("unit", "nonneg"):
+        raise InputError(f"{model} has no negative lambdas, so its signs cannot be swapped.")
+    sign = -1 if config.mixing == "symmetric" else 1
+    new = [[sign * EQUAL if variant == "equal" else -value for value in row] for row in config.lambda_start]
+    return {"shape": {"lambda_start": new}}
+
+
 def _parsed(name: str) -> tuple[str, list[str]]:
-    """A name without what stands behind it, and that, in order; of two ways to read it the one with the longest last part."""
-    if _found(name):
+    """Split a name into the preset and its endings, in order. If there are two ways to read it, the longest last ending is used."""
+    if _listed(name):
         return name, []
     for ending in sorted({**injections(), **additions()}, key=len, reverse=True):
         base = name.removesuffix(f"-{ending}")
         if base != name and base:
             first, before = _parsed(base)
-            if _found(first):
+            if _listed(first):
                 return first, [*before, ending]
     return name, []
 
 
-def _has(found: Preset, settings: Mapping[str, Any]) -> bool:
-    """Whether models of its kind have these settings."""
-    return settings.keys() <= {item.name for item in fields(CONFIGS[found.kind])}
+def _has(entry: Preset, settings: Mapping[str, Any]) -> bool:
+    """Return whether the preset's kind of model has these settings."""
+    return settings.keys() <= {item.name for item in fields(CONFIGS[entry.kind])}
 
 
-def _found(name: str) -> Preset | None:
-    return next((found for paper in papers().values() if (found := paper.preset(name))), None)
+def _listed(name: str) -> Preset | None:
+    """Return the preset that a paper lists under a name without endings."""
+    return next((entry for paper in papers().values() if (entry := paper.preset(name))), None)

@@ -1,6 +1,6 @@
-"""What a paper is to the rest: names of models, studies, printed tables, claims, files and a page, all from its own folder.
+"""What a paper registers: names of models, studies, reported tables, claims, files and a page, all from its own folder.
 
-A `Paper` is light: what needs pandas, figures or models stands in modules that it names and that are loaded on first use.
+A `Paper` is light: it names the modules that need pandas, figures or models, and they are loaded on first use.
 """
 
 from __future__ import annotations
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preset:
-    """What a model's name stands for."""
+    """The model configuration that a name stands for."""
 
-    shape: Mapping[str, Any] = field(default_factory=dict)  # settings of its configuration, where they are not the defaults
-    kind: str = "encoder"  # of `sentviz.runs.configs.CONFIGS`
-    recipe: Mapping[str, Any] = field(default_factory=dict)  # settings that are usual for it, of a recipe written for other models too
-    without: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # settings of a recipe, options of `sentviz train`, that say nothing to it, and what they must be
+    shape: Mapping[str, Any] = field(default_factory=dict)  # settings of its configuration that differ from the defaults
+    kind: str = "encoder"  # key of `sentviz.runs.configs.CONFIGS`
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # recipe settings that are usual for it, if a recipe is for other models too
+    without: Mapping[str, Any] = field(default_factory=dict)  # recipe settings that do not apply to it, each with its only allowed value
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Study:
     about: str
     datasets: tuple[str, ...]
     models: tuple[str, ...]
-    variants: tuple[str, ...] = ("",)  # of `sentviz.runs.variants`
+    variants: tuple[str, ...] = ("",)  # keys of `sentviz.runs.presets.VARIANTS`
 
 
 @dataclass(frozen=True)
@@ -105,37 +103,35 @@ class Paper:
     printed: str = ""  # a function from data set and preset to printed values: name, layer, component, value, as in a history
 
     def preset(self, name: str) -> Preset | None:
-        """What a name, without an injection, stands for in this paper."""
+        """Return the preset of a name without endings; None if the paper has none."""
         return self.presets.get(name) or self.family(name)
 
     def items(self) -> list[dict[str, Any]]:
-        """Every printed table and figure of the paper.
-
-        id, printed, title, view, runs, state (live or cannot be had), and why it differs from the print or cannot be had.
+        """Return every table and figure of the paper: id, printed, title, view, runs, state (live or cannot be had), why it differs.
 
         Raises:
             SentvizError: the list cannot be read.
         """
         path = self.folder / "items.toml"
         try:
-            found: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["item"] if path.is_file() else []
+            entries: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["item"] if path.is_file() else []
         except (OSError, ValueError, KeyError) as error:
             raise SentvizError(f"The list of items of {self.short} cannot be read ({error}).") from error
-        return found
+        return entries
 
     def recipes(self) -> dict[str, Path]:
-        """Its recipes by data set."""
+        """Return the paper's recipes by data set."""
         return {path.stem: path for path in sorted((self.folder / "recipes").glob("*.toml"))}
 
     def tables(self) -> dict[str, Path]:
-        """Its printed tables by name."""
+        """Return the paper's reported tables by name."""
         return {path.stem: path for path in sorted((self.folder / "printed").glob("*.csv"))}
 
     def load(self, what: str, otherwise: Any) -> Any:
-        """What the field of this name points at, or `otherwise` where it is empty.
+        """Return the object that the field `what` names, or `otherwise` if the field is empty.
 
         Raises:
-            SentvizError: there is no such thing, or its module cannot be imported.
+            SentvizError: there is no such object, or its module cannot be imported.
         """
         place = getattr(self, what)
         try:
@@ -144,7 +140,7 @@ class Paper:
             raise SentvizError(f"{what.capitalize()} of {self.short} cannot be loaded: {' '.join(str(error).split())}.") from error
 
 
-# ---- which papers there are
+# ---- the registered papers
 
 BUILT_IN = ("ndt", "hardmax", "fused", "sentiformer", "sevenessxin")
 GROUP = "sentviz.papers"
@@ -152,20 +148,20 @@ OF_A_LEXICON = {"lexicon", "lexicon_heads", "lexicon_scaled"}
 
 
 def papers() -> dict[str, Paper]:
-    """Every paper by its name: ours, then those of other packages."""
-    return _found()[0]
+    """Return every paper by name: first our own, then those of other packages."""
+    return _registered()[0]
 
 
 def problems() -> list[str]:
-    """A sentence for each paper of another package that is left out, and why."""
-    return _found()[1]
+    """Return a sentence for each paper of another package that is left out, with the reason."""
+    return _registered()[1]
 
 
 def find_paper(name: str) -> Paper:
-    """A paper by its name.
+    """Return the paper called `name`.
 
     Raises:
-        InputError: no such paper.
+        InputError: there is no such paper.
     """
     if name not in papers():
         raise InputError(" ".join([f"There is no paper {name!r}; there are {', '.join(papers())}.", *problems()]))
@@ -173,19 +169,19 @@ def find_paper(name: str) -> Paper:
 
 
 def at(url: str) -> Paper | None:
-    """The paper whose page has this address."""
+    """Return the paper whose page has this address; None if there is none."""
     return next((paper for paper in papers().values() if paper.page.url == url), None)
 
 
 def studies() -> dict[str, tuple[Paper, Study]]:
-    """Every study by its name, with its paper."""
+    """Return every study by name, with its paper."""
     return {name: (paper, study) for paper in papers().values() for name, study in paper.studies.items()}
 
 
 def printed(dataset: str, preset: str) -> pd.DataFrame:
-    """What the papers print of a preset on a data set: paper, name, layer, component, value.
+    """Return the values that the papers report for a preset on a data set: paper, name, layer, component, value.
 
-    Layers and components are counted from 0 and are -1 where they have no meaning, as in a history; "accuracy" is a share (0..1).
+    Layers and components are counted from 0; -1 means that the value has none, as in a history. "accuracy" is a share (0 to 1).
     """
     return _printed(tuple(papers()), dataset, preset).copy()
 
@@ -206,26 +202,26 @@ def _printed(names: tuple[str, ...], dataset: str, preset: str) -> pd.DataFrame:
 
 
 @cache
-def _found() -> tuple[dict[str, Paper], list[str]]:
+def _registered() -> tuple[dict[str, Paper], list[str]]:
     from importlib.metadata import entry_points
 
-    here: dict[str, Paper] = {name: import_module(f"{late('papers').__name__}.{name}").PAPER for name in BUILT_IN}
+    registered: dict[str, Paper] = {name: import_module(f"{late('papers').__name__}.{name}").PAPER for name in BUILT_IN}
     left_out = []
     for point in entry_points(group=GROUP):
         whose = f"The paper {point.name!r}" + (f" of the package {point.dist.name}" if point.dist else "")
         try:
             paper = point.load()
-            if reason := _wrong(paper, here.values()):
+            if reason := _wrong(paper, registered.values()):
                 left_out.append(f"{whose} is left out: {reason}.")
             else:
-                here[paper.name] = replace(paper, page=replace(paper.page, url=f"paper-{paper.name}"))
+                registered[paper.name] = replace(paper, page=replace(paper.page, url=f"paper-{paper.name}"))
         except (Exception, SystemExit) as error:
             left_out.append(f"{whose} cannot be loaded: {' '.join(f'{type(error).__name__}: {error}'.split())}.")
-    return here, left_out
+    return registered, left_out
 
 
-def _wrong(paper: Any, others: Iterable[Paper]) -> str:
-    """Why a paper cannot join others; "" where it can."""
+def _wrong(paper: Any, registered: Iterable[Paper]) -> str:
+    """Return why a paper cannot be added to others; "" if it can."""
     if not isinstance(paper, Paper):
         return "its entry point is no sentviz.runs.registry.Paper"
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", paper.name):
@@ -241,16 +237,16 @@ def _wrong(paper: Any, others: Iterable[Paper]) -> str:
         return f"its page has two parts {again[0]!r}"
     if odd := [section.name for section in paper.page.sections if bool(section.show) == bool(section.figures)]:
         return f"its part {odd[0]!r} must name a function or figures, and not both"
-    for other in others:
-        taken = {
-            "name": [paper.name] * (paper.name == other.name),
-            "heading": [paper.short] * (paper.short == other.short),
-            "preset": [name for name in paper.presets if other.preset(name)],
-            "injection": [name for name in paper.injections if name in other.injections],
-            "addition": [name for name in paper.additions if name in other.additions or name in other.injections],
-            "study": [name for name in paper.studies if name in other.studies],
+    for paper_b in registered:
+        shared = {
+            "name": [paper.name] * (paper.name == paper_b.name),
+            "heading": [paper.short] * (paper.short == paper_b.short),
+            "preset": [name for name in paper.presets if paper_b.preset(name)],
+            "injection": [name for name in paper.injections if name in paper_b.injections],
+            "addition": [name for name in paper.additions if name in paper_b.additions or name in paper_b.injections],
+            "study": [name for name in paper.studies if name in paper_b.studies],
         }
-        for what, names in taken.items():
+        for what, names in shared.items():
             if names:
-                return f"its {what} {names[0]!r} is {other.short}'s already"
+                return f"its {what} {names[0]!r} is {paper_b.short}'s already"
     return ""

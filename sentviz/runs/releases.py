@@ -1,13 +1,12 @@
-"""Runs, and the bases that some need, as files of a release: packed, listed in an index, fetched, taken only as they were listed.
+"""Runs, and the bases that some of them need, as release files: pack, list in an index, download, and check against the index.
 
-A packed run is a zip without compression, whose bytes follow from the run's: whoever packs it anew gets the same file. The index of the
-runs that ship stands in every wheel, so what comes is held to what was packed, wherever it comes from. A base is packed as a run is, under
-the name `bases/<name>`.
+A packed run is a zip file without compression. Its bytes follow from the run, so packing a run again gives the same file. Every wheel
+contains the index of the shipped runs, so a download is accepted only if it equals the packed file, whatever its source. A base is packed
+like a run, under the name `bases/<name>`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -25,22 +24,22 @@ from typing import NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
-from sentviz.io.files import disk, hold, read_regular, replacing, writing
+from sentviz.io.files import disk, hold, read_regular, replacing, sha256, writing
 from sentviz.io.paths import home
 from sentviz.runs.bases import CARD, Base
 from sentviz.runs.schema import DIGEST, FILE, RUN, fits, short
 from sentviz.runs.store import BASES, Run, roots
 
-ADDRESS = "https://github.com/sentviz/sentviz/releases/download/runs"  # where the files that `sentviz runs pack` writes are put
-INDEX = Path(__file__).with_name("release.json")  # of the runs that ship; `python -m sentviz.runs.catalog` writes it anew
-DATE = (1980, 1, 1, 0, 0, 0)  # of every file in a zip, the first that it can hold
+ADDRESS = "https://github.com/sentviz/sentviz/releases/download/runs"  # location of the files that `sentviz runs pack` writes
+INDEX = Path(__file__).with_name("release.json")  # index of the shipped runs; `python -m sentviz.runs.catalog` writes it
+DATE = (1980, 1, 1, 0, 0, 0)  # date of every file in a zip, the earliest that the format allows
 UNIX = 3
 ENCRYPTED = 1
 
-LARGEST = 1 << 32  # bytes of a packed run
-INDEX_MOST = 1 << 24  # bytes of an index
+LARGEST = 1 << 32  # maximum bytes of a packed run
+INDEX_MOST = 1 << 24  # maximum bytes of an index
 
-Progress = Callable[[int, int], object]  # bytes done, bytes altogether
+Progress = Callable[[int, int], object]  # arguments: bytes done, total bytes
 
 
 class Entry(TypedDict):
@@ -55,35 +54,35 @@ class Entry(TypedDict):
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed run, or base, as an index has it."""
+    """A packed run or base, as listed in an index."""
 
     name: str
-    digest: str  # of the run
+    digest: str  # digest of the run
     bytes: int
-    sha256: str  # of the file
-    base: str = ""  # the entry of the base that the run needs
+    sha256: str  # digest of the packed file
+    base: str = ""  # entry of the base that the run needs; "" = none
 
     def __post_init__(self) -> None:
-        """Refuse what an index of somebody else could lead astray with.
+        """Refuse an entry that another person's index could use to write elsewhere.
 
         Raises:
-            InputError: a name that is no name of a run, or numbers and digests that are none.
+            InputError: the name is not a valid name of a run, or a number or digest is invalid.
         """
         fits(asdict(self), Entry)
         good = RUN.fullmatch(self.name) and re.fullmatch("[0-9a-f]{12}", self.digest) and DIGEST.fullmatch(self.sha256)
         of_base = self.name.startswith(f"{BASES}/")
-        on_base = bool(RUN.fullmatch(self.base)) and self.base.startswith(f"{BASES}/") and not of_base  # no base is on a base
+        on_base = bool(RUN.fullmatch(self.base)) and self.base.startswith(f"{BASES}/") and not of_base  # a base never needs a base
         if not good or not 0 < self.bytes <= LARGEST or (self.base and not on_base):
-            raise InputError(f"{short(self.name)} with {short(self.bytes)} bytes and the digest {short(self.digest)} is no packed run.")
+            raise InputError(f"{short(self.name)} with {short(self.bytes)} bytes and the digest {short(self.digest)} is not a packed run.")
 
     @property
     def file(self) -> str:
-        """Its file in a release, where there are no folders."""
+        """Name of its file in a release, which has no folders."""
         return packed_name(self.name)
 
 
 def packed_name(name: str) -> str:
-    """The file of a run in a release: ``sst2.ndt-unit-2.zip``."""
+    """Return the file name of a run in a release: ``sst2.ndt-unit-2.zip``."""
     return name.replace("/", ".") + ".zip"
 
 
@@ -91,22 +90,22 @@ def packed_name(name: str) -> str:
 
 
 def _open(name: str, folder: Path) -> Run | Base:
-    """What an entry names, in a folder."""
+    """Open the run or base that an entry names."""
     group, _, own = name.partition("/")
     return Base(own, folder) if group == BASES else Run.open(folder, name)
 
 
 def _files(of: Run | Base) -> dict[str, Path]:
-    """The files of a run or base, each checked: its card, then by name."""
+    """Return the files of a run or base after checking each digest: first its card, then sorted by name."""
     card, files = (CARD, of.card["files"]) if isinstance(of, Base) else ("config.json", of.config["files"])
     return {card: of.folder / card} | {name: of.path(name) for name in sorted(files)}
 
 
 def pack(of: Run | Base, path: Path) -> Packed:
-    """Write a run or a base as one file, whole or not at all.
+    """Write a run or a base as one file; after an error there is no file.
 
     Raises:
-        RunError: a file of it is missing or damaged.
+        RunError: a file of the run or base is missing or damaged.
     """
     with replacing(path) as fresh:
         with zipfile.ZipFile(fresh, "w") as archive:
@@ -116,7 +115,7 @@ def pack(of: Run | Base, path: Path) -> Packed:
                 with source.open("rb") as file, archive.open(info, "w") as member:
                     shutil.copyfileobj(file, member)
         needed = f"{BASES}/{of.config['base']['name']}" if isinstance(of, Run) and "base" in of.config else ""
-        return Packed(_entry(of), of.digest, fresh.stat().st_size, _sha256(fresh), needed)
+        return Packed(_entry(of), of.digest, fresh.stat().st_size, sha256(fresh), needed)
 
 
 def _entry(of: Run | Base) -> str:
@@ -124,28 +123,27 @@ def _entry(of: Run | Base) -> str:
 
 
 def release(of: Iterable[Run | Base], folder: Path) -> list[Packed]:
-    """The files of a release: a zip of each run and base, and their index beside them.
+    """Write the files of a release: a zip file for each run and base, and their index.
 
     Raises:
-        RunError: one of them is damaged.
+        RunError: a run or base is damaged.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made = [pack(one, folder / packed_name(_entry(one))) for one in of]
-    write_index(made, folder / INDEX.name)
-    return made
+    entries = [pack(item, folder / packed_name(_entry(item))) for item in of]
+    write_index(entries, folder / INDEX.name)
+    return entries
 
 
 def index_of(of: Iterable[Run | Base]) -> list[Packed]:
-    """Runs and bases as they would be packed."""
+    """Return the index entries of runs and bases, as packing them would give."""
     with tempfile.TemporaryDirectory() as spare:
-        return [pack(one, Path(spare) / "one.zip") for one in of]
+        return [pack(item, Path(spare) / "packed.zip") for item in of]
 
 
 def write_index(entries: Iterable[Packed], path: Path = INDEX) -> None:
-    """An index, a line for each run."""
-    lines = [
-        json.dumps({name: value for name, value in asdict(one).items() if value != ""}) for one in sorted(entries, key=lambda one: one.name)
-    ]
+    """Write an index, one line per run."""
+    by_name = sorted(entries, key=lambda entry: entry.name)
+    lines = [json.dumps({name: value for name, value in asdict(entry).items() if value != ""}) for entry in by_name]
     with replacing(path) as fresh:
         fresh.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
@@ -155,58 +153,58 @@ def write_index(entries: Iterable[Packed], path: Path = INDEX) -> None:
 
 @cache
 def index() -> Mapping[str, Packed]:
-    """The runs that ship, by name."""
+    """Return the shipped runs by name."""
     return read_index(INDEX)
 
 
 def read_index(path: Path) -> dict[str, Packed]:
-    """An index that was written before, by name.
+    """Return the entries of an index file by name.
 
     Raises:
-        InputError: it is none.
+        InputError: the file is not an index of runs.
     """
     try:
         stored = json.loads(read_regular(path, INDEX_MOST, path.name))
         fits(stored, list[Entry])
-        entries = [Packed(**one) for one in stored]
+        entries = [Packed(**entry) for entry in stored]
     except (ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"{path} is no index of runs ({str(error).rstrip('.')}).") from error
-    return {one.name: one for one in entries}
+        raise InputError(f"{path} is not an index of runs ({str(error).rstrip('.')}).") from error
+    return {entry.name: entry for entry in entries}
 
 
 def chosen(names: Sequence[str], among: Iterable[str]) -> list[str]:
-    """The names that are meant, where ``sst2/*`` means all of a data set.
+    """Return the names that match some patterns; ``sst2/*`` means all runs of a data set.
 
     Raises:
-        InputError: one that means none.
+        InputError: no name matches a pattern.
     """
-    there, found = list(among), dict[str, None]()
+    available, matches = list(among), dict[str, None]()
     for name in names:
-        these = [one for one in there if fnmatchcase(one, name)]
-        if not these:
-            raise InputError(f"There is no run {name!r} to be had; `sentviz runs list` names them.")
-        found |= dict.fromkeys(these)
-    return list(found)
+        matching = [each for each in available if fnmatchcase(each, name)]
+        if not matching:
+            raise InputError(f"No run that can be fetched is called {name!r}. `sentviz runs list` shows their names.")
+        matches |= dict.fromkeys(matching)
+    return list(matches)
 
 
 # ---- fetching
 
 
-def is_installed(one: Packed) -> bool:
-    """Whether a folder that is searched for runs has this one."""
-    return any(_there(one, root / one.name) for root in roots())
+def is_installed(entry: Packed) -> bool:
+    """Return whether a folder that is searched for runs contains this run."""
+    return any(_is_in(entry, root / entry.name) for root in roots())
 
 
-def _there(one: Packed, folder: Path) -> bool:
-    base, card = (True, CARD) if one.name.startswith(f"{BASES}/") else (False, "config.json")
+def _is_in(entry: Packed, folder: Path) -> bool:
+    base, card = (True, CARD) if entry.name.startswith(f"{BASES}/") else (False, "config.json")
     try:
-        return (folder / card).is_file() and (Base if base else Run)(one.name, folder).digest == one.digest
+        return (folder / card).is_file() and (Base if base else Run)(entry.name, folder).digest == entry.digest
     except RunError:
         return False
 
 
 def with_bases(names: Iterable[str], known: Mapping[str, Packed]) -> list[str]:
-    """The names, each base before the first run that needs it."""
+    """Return the names, with each base before the first run that needs it."""
     return list(dict.fromkeys(each for name in names for each in (known[name].base, name) if each in known))
 
 
@@ -219,50 +217,50 @@ def get(
     stop: threading.Event | None = None,
     again: bool = False,
 ) -> Path | None:
-    """Fetch a run into the user's folder, where it is found like those that came with sentviz; its base first, if that is not here.
+    """Fetch a run into the user's folder, where it is found like the shipped runs. Its base is fetched first if it is not installed.
 
     Args:
-        source: the address of a release, a folder of its files, or a folder of runs as in a checkout.
-        known: by name, what may come; the runs that ship without.
-        progress: called with the bytes done and altogether.
-        stop: set it from another thread to stop; the same call goes on from there.
-        again: also what is here already.
+        source: the address of a release, a folder with its files, or a folder of runs as in a checkout.
+        known: entries that may be fetched, by name; by default the shipped runs.
+        progress: called with the bytes done and the total bytes.
+        stop: set it from another thread to stop; calling `get` again continues the download.
+        again: also fetch an installed run.
     Returns:
-        Its folder; None where the same run is here already.
+        The run's folder; None if the same run is installed already.
     Raises:
-        InputError: no such run, or no such folder.
-        DataMissingError: it cannot be had there, or what is there is something else.
-        RunError: another process fetches it.
+        InputError: there is no such run or no such folder.
+        DataMissingError: the source does not have the run, or has another file under its name.
+        RunError: another process is fetching the run.
         SentvizError: the disk is full or cannot be written.
         Stopped: `stop` was set.
     """
     known = index() if known is None else known
-    one = known[chosen([name], known)[0]]
-    if one.base in known and not is_installed(known[one.base]):
-        get(one.base, source, known=known, stop=stop)
-    if is_installed(one) and not again:
+    entry = known[chosen([name], known)[0]]
+    if entry.base in known and not is_installed(known[entry.base]):
+        get(entry.base, source, known=known, stop=stop)
+    if is_installed(entry) and not again:
         return None
-    folder = home() / "runs" / one.name
-    with disk(folder.parent), ExitStack() as kept:
+    folder = home() / "runs" / entry.name
+    with disk(folder.parent), ExitStack() as stack:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        mine = kept.enter_context(hold(folder))
+        mine = stack.enter_context(hold(folder))
         if not mine:
-            raise RunError(f"{one.name} is being fetched by another process.")
+            raise RunError(f"{entry.name} is being fetched by another process.")
         if source.startswith(("http://", "https://")):
             file = folder.with_name(f".{folder.name}.zip")
-            kept.callback(file.unlink, missing_ok=True)
-            _download(one, source, file, progress, stop)
+            stack.callback(file.unlink, missing_ok=True)
+            _download(entry, source, file, progress, stop)
         else:
-            file = _local(one, Path(source), Path(kept.enter_context(tempfile.TemporaryDirectory())))
-        if file.stat().st_size != one.bytes or _sha256(file) != one.sha256:
-            raise DataMissingError(f"{one.name} from {source} is not the run that sentviz knows by this name; it was not kept.")
-        _unpack(one, file, folder)
+            file = _local(entry, Path(source), Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        if file.stat().st_size != entry.bytes or sha256(file) != entry.sha256:
+            raise DataMissingError(f"{entry.name} from {source} is not the run that sentviz knows by this name; it was not installed.")
+        _unpack(entry, file, folder)
         if progress:
-            progress(one.bytes, one.bytes)
+            progress(entry.bytes, entry.bytes)
     return folder
 
 
-def _download(one: Packed, source: str, file: Path, progress: Progress | None, stop: threading.Event | None) -> None:
+def _download(entry: Packed, source: str, file: Path, progress: Progress | None, stop: threading.Event | None) -> None:
     from sentviz.data.fetch.download import RemoteFile, fetch
 
     try:
@@ -271,29 +269,29 @@ def _download(one: Packed, source: str, file: Path, progress: Progress | None, s
     except ValueError:
         good = False
     if not good:
-        raise InputError(f"{source} is no address of a release.")
-    fetch(RemoteFile(f"{source.rstrip('/')}/{one.file}", one.bytes, one.sha256, token=False), file, progress=progress, stop=stop)
+        raise InputError(f"{source} is not the address of a release.")
+    fetch(RemoteFile(f"{source.rstrip('/')}/{entry.file}", entry.bytes, entry.sha256, token=False), file, progress=progress, stop=stop)
 
 
-def _local(one: Packed, source: Path, spare: Path) -> Path:
-    """The file of a run in a folder of a release, or made of a folder of runs."""
+def _local(entry: Packed, source: Path, spare: Path) -> Path:
+    """Return the packed file of a run: from a folder with release files, or packed from a folder of runs."""
     if not source.is_dir():
         raise InputError(f"{source} is neither an address nor a folder.")
-    if (source / one.file).is_file():
-        return source / one.file
-    if not any((source / one.name / card).is_file() for card in ("config.json", CARD)):
-        raise DataMissingError(f"{source} holds neither {one.file} nor {one.name}.")
-    pack(_open(one.name, source / one.name), spare / one.file)
-    return spare / one.file
+    if (source / entry.file).is_file():
+        return source / entry.file
+    if not any((source / entry.name / card).is_file() for card in ("config.json", CARD)):
+        raise DataMissingError(f"{source} holds neither {entry.file} nor {entry.name}.")
+    pack(_open(entry.name, source / entry.name), spare / entry.file)
+    return spare / entry.file
 
 
-def _unpack(one: Packed, file: Path, folder: Path) -> None:
-    """The run in its folder, if it holds what its config.json lists, by those digests, and nothing else."""
+def _unpack(entry: Packed, file: Path, folder: Path) -> None:
+    """Unpack a run into its folder if it contains exactly the files that its config.json lists, with the listed digests."""
     with writing(folder) as fresh:
         try:
             with zipfile.ZipFile(file) as archive:
                 members = archive.infolist()
-                _check_members(one, members)
+                _check_members(entry, members)
                 for info in members:
                     with archive.open(info) as member, disk(folder.parent):
                         (fresh / info.filename).parent.mkdir(exist_ok=True)
@@ -301,27 +299,22 @@ def _unpack(one: Packed, file: Path, folder: Path) -> None:
                             shutil.copyfileobj(member, target)
         except SentvizError:
             raise
-        except Exception as error:  # the module raises kinds of all sorts
-            raise RunError(f"{one.name} is no zip that can be read ({type(error).__name__}); it was not kept.") from error
-        unpacked = _open(one.name, fresh)
-        if {info.filename for info in members} != _files(unpacked).keys() or unpacked.digest != one.digest:
-            raise RunError(f"{one.name} does not hold what its card lists; it was not kept.")
+        except Exception as error:  # zipfile raises many types of errors
+            raise RunError(f"{entry.name} is not a readable zip file ({type(error).__name__}); it was not installed.") from error
+        unpacked = _open(entry.name, fresh)
+        if {info.filename for info in members} != _files(unpacked).keys() or unpacked.digest != entry.digest:
+            raise RunError(f"{entry.name} does not contain the files that its card lists; it was not installed.")
 
 
-def _check_members(one: Packed, members: Sequence[zipfile.ZipInfo]) -> None:
-    """Refuse members that `pack` does not write: names that lead elsewhere or stand twice, links, more bytes than the file has."""
+def _check_members(entry: Packed, members: Sequence[zipfile.ZipInfo]) -> None:
+    """Refuse members that `pack` does not write: unsafe or repeated names, links, or more bytes than the file has."""
     names: set[str] = set()
     folders = {info.filename.rpartition("/")[0] for info in members}
     for info in members:
         name, mode = info.filename, info.external_attr >> 16
         plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & ENCRYPTED and stat.S_IFMT(mode) in (0, stat.S_IFREG)
         if not plain or not FILE.fullmatch(name) or name in names | folders:
-            raise RunError(f"{one.name} holds {short(name)}, which is no file of a run; it was not kept.")
+            raise RunError(f"{entry.name} contains {short(name)}, which is not a file of a run; it was not installed.")
         names.add(name)
-    if sum(info.file_size for info in members) > one.bytes:
-        raise RunError(f"{one.name} stands for more bytes than it has; it was not kept.")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    if sum(info.file_size for info in members) > entry.bytes:
+        raise RunError(f"{entry.name} unpacks to more bytes than it has; it was not installed.")

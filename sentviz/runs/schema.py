@@ -278,7 +278,7 @@ def fits_files(files: Mapping[str, str]) -> None:
     """
     for name, digest in files.items():
         if not FILE.fullmatch(name):
-            raise ValueError(f"files names {short(name)}, which is no file of a run")
+            raise ValueError(f"files names {short(name)}, which is not a file of a run")
         if not DIGEST.fullmatch(digest):
             raise ValueError(f"files.{name} must be 64 hex digits, not {short(digest)}")
 

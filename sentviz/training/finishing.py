@@ -28,6 +28,7 @@ from sentviz.models.loading import load
 from sentviz.runs import store
 from sentviz.runs.configs import stored_config
 from sentviz.runs.store import Run
+from sentviz.runs.writing import write_config
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def finish(
             for epoch, state in sorted((epochs or {}).items()):
                 (fresh / "epochs").mkdir(exist_ok=True)
                 save_file(dict(state), fresh / "epochs" / f"{epoch}.safetensors")
-            store.seal(fresh, config)
+            write_config(fresh, config)
             finished = load(Run(model.name, fresh))
 
             evaluations = [evaluate(finished, split) for split in tests]
@@ -154,7 +155,7 @@ def finish(
             if epochs and validation is not None:
                 for file, save in files(Run(model.name, fresh), validation, example).items():
                     save(fresh / file)
-            store.seal(fresh, config)
+            write_config(fresh, config)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{model.name} cannot be written to {folder} ({' '.join(str(error).split())}).") from error
     return Run.open(folder, model.name)

@@ -13,10 +13,9 @@ from typing import Any
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular, restored
 from sentviz.runs.configs import HardmaxConfig
-from sentviz.runs.presets import check_shape, find_preset, on_base
+from sentviz.runs.presets import check_shape, find_preset, on_base, variant_changes
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run
-from sentviz.runs.variants import changes as varied
 
 SELECTIONS = ("accuracy", "loss", "f1_macro", "f1_positive")
 SCHEDULES = ("cosine", "linear", "constant")
@@ -33,7 +32,7 @@ class Recipe:
     dataset: str
     model: str = "vanilla-matched"  # a preset of sentviz.runs.presets
     folder: str = ""  # the first part of the run's name; "" = the data set
-    variant: str = ""  # a name of sentviz.runs.variants; the settings below hold what it changed
+    variant: str = ""  # key of `sentviz.runs.presets.VARIANTS`; the settings below hold what it changed
     seed: int = 0
     example: str = ""  # the sentence whose trace ships with the run
     example_pair: str = ""  # its second sentence, of a data set of pairs
@@ -103,7 +102,7 @@ class Recipe:
         elif changes.get("model", written := values.get("model", cls.model)) != written:
             values |= usual(changes)
         values |= changes
-        return cls.of(values | varied(values.get("variant", ""), values.get("model", cls.model)))
+        return cls.of(values | variant_changes(values.get("variant", ""), values.get("model", cls.model)))
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Recipe:

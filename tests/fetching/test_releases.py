@@ -119,7 +119,7 @@ def test_a_zip_cannot_write_elsewhere(packed: dict[str, Packed], hub: Hub, tmp_p
         archive.writestr(name, "x")
     known = {"toy/one": replace(packed["toy/one"], bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(SentvizError, match="not kept"):
+    with pytest.raises(SentvizError, match="not installed"):
         get("toy/one", str(path.parent), known=known)
     assert user_runs() == [] and [path for path in sorted(tmp_path.rglob("*")) if path.name.startswith(("escaped", "extra"))] == []
     assert {path for path in before if path.is_file()} <= set(tmp_path.rglob("*"))
@@ -127,7 +127,7 @@ def test_a_zip_cannot_write_elsewhere(packed: dict[str, Packed], hub: Hub, tmp_p
 
 def test_names_are_chosen_by_pattern(packed: dict[str, Packed]) -> None:
     assert chosen(["toy/*", "toy/one"], packed) == list(NAMES)
-    with pytest.raises(InputError, match="There is no run 'sst2/x'"):
+    with pytest.raises(InputError, match="No run that can be fetched is called 'sst2/x'"):
         chosen(["sst2/x"], packed)
 
 
@@ -195,17 +195,17 @@ def test_an_index_leads_nowhere_else(change: dict[str, object], packed: dict[str
     """Refused where it is read, and where somebody makes it in Python."""
     stored = asdict(packed["toy/one"]) | change
     (tmp_path / "index.json").write_text(json.dumps([stored]))
-    with pytest.raises(InputError, match=r"index\.json is no index of runs"):
+    with pytest.raises(InputError, match=r"index\.json is not an index of runs"):
         read_index(tmp_path / "index.json")
     if "more" not in change:
-        with pytest.raises(ValueError, match=r"no packed run|must be"):
+        with pytest.raises(ValueError, match=r"not a packed run|must be"):
             replace(packed["toy/one"], **change)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[" * 100_000, "[1]", '[{"name": "a/b"}]', "\0"])
 def test_an_index_that_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / "index.json").write_text(text)
-    with pytest.raises(InputError, match="is no index of runs"):
+    with pytest.raises(InputError, match="is not an index of runs"):
         read_index(tmp_path / "index.json")
 
 
@@ -271,7 +271,7 @@ def test_an_archive_that_pack_would_not_write(how: str, packed: dict[str, Packed
     before = get("toy/one", str(path.parent), known=packed)
     assert before is not None
     changed(path, how)
-    with pytest.raises(SentvizError, match=r"not kept\.$") as caught:
+    with pytest.raises(SentvizError, match=r"not installed\.$") as caught:
         get("toy/one", str(path.parent), known=offered(path, packed["toy/one"]), again=True)
     assert "\n" not in str(caught.value) and user_runs() == ["toy/one"] and is_installed(packed["toy/one"])
     assert not list(tmp_path.glob("escaped*"))

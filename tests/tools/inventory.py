@@ -97,9 +97,8 @@ def items() -> Part:
 def models() -> Part:
     """Return presets, variants, recipes, shipped runs and formats of exported figures."""
     from sentviz.export.files import FORMATS
-    from sentviz.runs.presets import presets
+    from sentviz.runs.presets import VARIANTS, presets
     from sentviz.runs.store import SHIPPED
-    from sentviz.runs.variants import VARIANTS
     from sentviz.training.recipe import recipes
 
     shipped = sorted(path.parent.relative_to(SHIPPED).as_posix() for path in SHIPPED.rglob("config.json"))

@@ -17,7 +17,7 @@ from sentviz.analysis.explain.notices import remarks
 from sentviz.data.examples import examples_for
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
-from sentviz.runs.languages import language, reads_pairs
+from sentviz.runs.catalog import language, reads_pairs
 
 ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune"}
 

@@ -18,7 +18,7 @@ from sentviz.analysis.epochs.course import Course, asked_of, course, examples, m
 from sentviz.browser.film import Film
 from sentviz.errors import SentvizError
 from sentviz.gallery.epochs import Epochs
-from sentviz.runs.languages import language, reads_pairs
+from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 

@@ -51,7 +51,7 @@ def chance_of(model: Model, run: Run) -> Chance:
     """`chance` over our own examples in the language of a run, pairs for one that reads pairs."""
     from sentviz.data import datasets
     from sentviz.data.examples import examples_for
-    from sentviz.runs.languages import reads_pairs
+    from sentviz.runs.catalog import reads_pairs
 
     try:
         language = datasets.info(run.config["data"]["name"]).language

@@ -11,7 +11,7 @@ from sentviz.analysis.explain import percent
 from sentviz.data.examples import EXAMPLES
 from sentviz.data.tags import TAGGER, Tagger, known
 from sentviz.data.texts import LONGEST
-from sentviz.runs.languages import language
+from sentviz.runs.catalog import language
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Leaders in a data set: which words the others gather around, and how fast.
 
-`survey` runs a split through the layers once; `sentviz.runs.store.attach` stores its frame with the run as FILE. The other functions
+`survey` runs a split through the layers once; `sentviz.runs.writing.attach` stores its frame with the run as FILE. The other functions
 read it, so that thresholds can be moved without the model.
 
     words     name, label, correct, confidence -> value reviews in which the word leads; confidence is the lower end of its step

@@ -23,7 +23,8 @@ import numpy.typing as npt
 from sentviz.analysis.evaluation import Z, wilson
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError, RunError
-from sentviz.runs.store import Run, attach, attachable
+from sentviz.runs.store import Run
+from sentviz.runs.writing import attach, check_attachable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -316,7 +317,7 @@ def store(run: Run) -> Run:
     from sentviz.analysis.testset.rows import stored
     from sentviz.data import datasets
 
-    attachable(run, FILE)
+    check_attachable(run, FILE)
     split = datasets.load_split(run.config["data"]["name"], "test").frame
     rows = stored(run).with_text(split)
     if not rows.has_text:

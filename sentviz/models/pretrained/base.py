@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import writing
-from sentviz.runs.bases import CARD, FORMAT, Base, Card, sha256
+from sentviz.io.files import sha256, writing
+from sentviz.runs.bases import CARD, FORMAT, Base, Card
 
 if TYPE_CHECKING:
     from torch import Tensor

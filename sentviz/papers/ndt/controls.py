@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sentviz.runs.presets import LAMBDA_CONTROLS, VARIANTS
 from sentviz.runs.store import Run
-from sentviz.runs.variants import LAMBDA_CONTROLS, VARIANTS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,8 @@ from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import compared, mixed
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.seeds import SeedNoise, seed_noise
+from sentviz.runs.presets import VARIANT_SETTINGS
 from sentviz.runs.store import Run
-from sentviz.runs.variants import PLAIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
         here = sized(every, preset)
         found = collected.summary(here)
         found = found[found["metric"] == "accuracy"].rename(columns={"model": "name"})
-        rows = [PLAIN[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in found["name"]]
+        rows = [VARIANT_SETTINGS[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in found["name"]]
         phase = preset.removeprefix(VERSIONS[0])
         theirs = pd.DataFrame({"rows": [80_000, 1_280_000], "printed": [printed[f"7ess-v5{phase}"], printed[f"7ess-v1{phase}"]]})
         parts += [found.assign(rows=rows, preset=preset), theirs.assign(preset=preset)]
