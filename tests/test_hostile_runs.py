@@ -19,7 +19,8 @@ from sentviz.data.tags import Tagger
 from sentviz.errors import RunError, SentvizError
 from sentviz.runs import store
 from sentviz.runs.catalog import catalog, faults
-from sentviz.runs.configs import BOUNDS, CONFIGS, read_config
+from sentviz.runs.configs import CONFIGS, read_config
+from sentviz.runs.settings import BOUNDS
 from sentviz.runs.store import Run, runs
 
 pytestmark = pytest.mark.slow
@@ -183,7 +184,7 @@ def bomb(kind: str) -> pa.Table:
     ("kind", "message"),
     [
         ("texts", "the texts of its column 'name' are longer"),
-        ("lists", "its column 'name' holds neither numbers nor texts"),
+        ("lists", "its column 'name' contains neither numbers nor texts"),
         ("numbers", "7,000,000 rows and 3 columns"),
     ],
 )

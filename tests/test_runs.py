@@ -147,7 +147,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "files that are a list": (lambda f: edit(f, lambda c: c.update(files=[])), "files must be a table"),
     "labels that are none": (lambda f: edit(f, lambda c: c.update(labels=None)), "labels must be a list, not None"),
     "no temperature": (lambda f: edit(f, lambda c: c.pop("temperature")), "temperature is missing"),
-    "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "labels must name two or more classes"),
+    "too few labels": (lambda f: edit(f, lambda c: c.update(labels=["one"])), "labels must name two to 1,000 classes"),
     "an unknown model setting": (lambda f: edit(f, lambda c: c["model"].update(magic=1)), "config.json"),
     "a missing model setting": (
         lambda f: edit(f, lambda c: c["model"].pop("vocab_size")),

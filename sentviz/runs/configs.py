@@ -1,7 +1,7 @@
-"""The shapes of all models, what each can be asked for, and how a stored shape is read. Plain data: needs no torch.
+"""Configurations of all models, their capabilities, and the reading of stored configurations. Plain data: needs no torch.
 
-A stored shape may be older or newer than the code. A field that it lacks takes the default, which therefore always means *as before*; a
-field that the code has given up may still stand there with the one value that every model has now (`RETIRED`); any other is refused.
+A stored configuration may be older or newer than the code. A missing field takes its default, which therefore always means *as before*.
+A field that the code no longer has is accepted if its value is the only one that models have now (`RETIRED`). Any other field is refused.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ import marshal
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import cache, cached_property, lru_cache
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal, get_args
 
 from sentviz.data.parts_of_speech import TAGS
-from sentviz.runs.schema import LABELS, short
+from sentviz.runs.schema import short
+from sentviz.runs.settings import check_settings
 
 
 @dataclass(frozen=True)
 class AdjustableTerm:
-    """A named term of the scores whose strength can be changed: 1 as trained, 0 without."""
+    """A named term of the scores whose strength can be changed: 1 as trained, 0 = removed."""
 
-    term: str  # its name in the scores
-    asks: str  # in the words of a visitor
-    tip: str  # its entry in the glossary
+    term: str  # name of the term in the scores
+    asks: str  # the question that changing it answers, in a visitor's words
+    tip: str  # name of its glossary entry
 
 
 GATE = AdjustableTerm("gate", "what if it were wider open, or not there?", "gate")
@@ -34,46 +35,46 @@ MASK = AdjustableTerm("mask", "what if padding was read, as in the published cod
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a model has, from which pages, scores, figures and commands decide what they offer of it."""
+    """What a model has. Pages, scores, figures and commands use it to decide what they offer."""
 
     layers: int
     heads: int = 1
     components: int = 1
     maps: bool = True  # attention maps
-    softmax: bool = True  # whose rows are a softmax of scores, which can be taken apart
-    lambdas: bool = False  # components mixed by learned weights
+    softmax: bool = True  # rows of the maps are a softmax of scores, which can be taken apart
+    lambdas: bool = False  # components are mixed by learned weights
     gate: bool = False  # a learned bias on each key, which can be opened and shut token by token
     tags: bool = False  # reads the part of speech of each token
-    aware: bool = False  # positions are a sum of signals, each weighed by a learned scalar
-    lexicon: bool = False  # polarities in the scores
+    aware: bool = False  # positions are a sum of signals, each weighted by a learned scalar
+    lexicon: bool = False  # polarities enter the scores
     cls: bool = False  # the classifier reads [CLS] instead of the mean
-    pairs: bool = False  # two texts, told apart
-    pattern: bool = False  # some keys are out of a query's sight
+    pairs: bool = False  # reads pairs of texts and tells the two texts apart
+    pattern: bool = False  # some keys are outside a query's window
     silence: bool = True  # heads can be silenced
-    extends: bool = False  # can read longer texts than it was trained on: no row of a table is learned for each place
+    extends: bool = False  # can read longer texts than in training: positions are not learned one by one
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
-    dials: tuple[AdjustableTerm, ...] = ()  # terms of its scores whose strength can be changed
-    switches: tuple[AdjustableTerm, ...] = ()  # what is as trained or not there, with nothing between
-    scalars: tuple[str, ...] = ()  # names of the learned scalars that its history records
+    dials: tuple[AdjustableTerm, ...] = ()  # terms of the scores whose strength can be changed
+    switches: tuple[AdjustableTerm, ...] = ()  # terms that are either as trained or removed
+    scalars: tuple[str, ...] = ()  # names of the learned scalars in the history
 
     @property
     def attention(self) -> str:
-        """How many maps a head has, in words."""
+        """The number of maps per head, in words."""
         if not self.maps:
             return "no attention"
         return f"{self.components} attention maps per head" if self.components > 1 else "one attention map per head"
 
 
 def differential_start(layer: int) -> float:
-    """DT's lambda_init = 0.8 - 0.6 exp(-0.3 layer), layers counted from 0."""
+    """Return the Differential Transformer's lambda_init = 0.8 - 0.6 exp(-0.3 layer), layers counted from 0."""
     return 0.8 - 0.6 * math.exp(-0.3 * layer)
 
 
 def lambda_starts(constraint: str, layers: int, components: int) -> tuple[tuple[float, ...], ...]:
-    """Start values (L, C-1) that reproduce the pattern of the paper's printed finals.
+    """Return start values (L, C-1) that reproduce the pattern of the paper's reported final values.
 
-    Reconstructed: the paper says only that they depend on layer and component and are clamped to the constraint's range. The first
-    two layers follow its tables II, IV, VI; deeper ones repeat the second.
+    Reconstructed: the paper says only that the start values depend on layer and component and are limited to the constraint's range. The
+    first two layers follow its tables II, IV, VI; deeper layers repeat the second.
     """
     first, later = {
         "unit": ([0.15 * 0.95**i for i in range(3)], [0.184, 0.160, 0.152]),
@@ -84,92 +85,21 @@ def lambda_starts(constraint: str, layers: int, components: int) -> tuple[tuple[
     return tuple(tuple((first if layer == 0 else later)[: components - 1]) for layer in range(layers))
 
 
-LISTED, FARTHEST = 1_000, 1 << 17  # entries of a list, and the largest whole number in one
-KINDS: dict[Any, str] = {
-    int: "a whole number",
-    float: "a finite number",
-    bool: "true or false",
-    str: "a text",
-    tuple[int, ...]: f"a list of whole numbers, at most {LISTED:,} and each at most {FARTHEST:,}",
-    tuple[tuple[float, ...], ...]: f"a list of rows of numbers, at most {LISTED:,}",
-}
-BOUNDS: dict[str, tuple[int, float]] = {  # the least and the most of a setting: nothing is made of a shape that no machine could hold
-    "vocab_size": (1, 1 << 22),
-    "classes": (1, LABELS),
-    "max_length": (1, FARTHEST),
-    **dict.fromkeys(("layers", "heads"), (1, LISTED)),
-    **dict.fromkeys(("components", "segments"), (1, 100)),
-    **dict.fromkeys(("width", "hidden", "filters"), (1, 1 << 16)),
-    "key_width": (0, 1 << 18),
-    "ffn_width": (1, 1 << 18),
-    "embedding_width": (0, 1 << 16),
-    "norm_eps": (0, 1),
-    "relative": (0, 1 << 12),
-    "relative_reach": (2, FARTHEST),
-    "window": (0, FARTHEST),
-    **dict.fromkeys(("global_drawn", "tags"), (0, LISTED)),
-    **dict.fromkeys(("lambda_std", "embedding_scale", "dropout"), (0, 1e6)),
-}
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a kind of `KINDS`; truth values are no numbers, lists from JSON pass for tuples."""
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
-    if kind in (bool, int, str):
-        return isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
-    if not isinstance(value, list | tuple) or len(value) > LISTED:
-        return False
-    part = get_args(kind)[0]
-    return all(_fits(each, part) and (part is not int or abs(each) <= FARTHEST) for each in value)
-
-
 class ModelKind:
-    """A kind of model: the name that its runs are stored under. Its network, model and subject are named in `sentviz.models.kinds` and
-    `sentviz.training.kinds`.
+    """A kind of model. Its runs are stored under the name `KIND`, for which `sentviz.models.kinds` and `sentviz.training.kinds` name its
+    network, its model and its training task.
     """
 
     KIND: ClassVar[str]
-    RETIRED: ClassVar[Mapping[str, Any]] = {}  # settings given up, each with the value that every model has now
+    RETIRED: ClassVar[Mapping[str, Any]] = {}  # former settings, each with the only value that models have now; ... = any value
 
     def __post_init__(self) -> None:
-        _check(self)
-
-
-@cache
-def _settings(config: type) -> list[tuple[str, Any, tuple[Any, ...]]]:
-    """Of each setting of a shape its name, what it must be, and where that is a choice, among what; made once, since catalogs read many."""
-    kinds = {name: kind for name, kind in get_type_hints(config).items() if get_origin(kind) is not ClassVar}
-    return [(name, kind, get_args(kind) if get_origin(kind) is Literal else ()) for name, kind in kinds.items()]
-
-
-def _check(config: Any) -> None:
-    """Refuse values of a setting that are not of its type, too small or too large.
-
-    Raises:
-        ValueError: the setting and its value, in one sentence.
-    """
-    shape: Any = type(config)
-    for name, kind, choices in _settings(shape):
-        value = getattr(config, name)
-        if choices:
-            if value not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, not {short(value)}.")
-        elif not _fits(value, kind):
-            raise ValueError(f"{name} must be {KINDS[kind]}, not {short(value)}.")
-    for name, (least, most) in BOUNDS.items():
-        value = getattr(config, name, least)
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, not {short(value)}.")
-        if value > most:
-            raise ValueError(f"{name} must be at most {most:,}, not {short(value)}.")
-    if getattr(config, "dropout", 0) >= 1:
-        raise ValueError(f"dropout must be below 1, not {config.dropout}.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)
 class EncoderConfig(ModelKind):
-    """The shape of an encoder; every field is stored with a run and read back strictly."""
+    """Configuration of an encoder. Every field is stored with a run and checked when it is read."""
 
     vocab_size: int
     classes: int
@@ -183,32 +113,32 @@ class EncoderConfig(ModelKind):
     lambda_start: tuple[tuple[float, ...], ...] = ()  # (L, C-1); () = the paper's pattern
     lambda_std: float = 0.02
     learn_lambda: bool = True
-    head_norm: bool = False  # DT: RMSNorm per head on A V, times (1 - lambda_init)
+    head_norm: bool = False  # Differential Transformer: RMSNorm per head of A V, times (1 - lambda_init)
     embedding_scale: float = 0.0  # factor on the token embeddings; 0 = sqrt(d), as in Vaswani et al. 2017, section 3.4
-    positions: Literal["sinusoid", "learned", "rotary", "aware", "none"] = "learned"  # aware: SentiFormer's of polarity
-    tags: int = 0  # parts of speech that aware positions tell apart, that of specials among them; 0 = all of TAGS, or none
+    positions: Literal["sinusoid", "learned", "rotary", "aware", "none"] = "learned"  # "aware": SentiFormer's positions
+    tags: int = 0  # number of parts of speech that aware positions distinguish, including that of special tokens; 0 = all of TAGS, or none
     qk_norm: bool = False  # L2-normalised Q and K, learned temperature
     norm: Literal["rms", "layer", "none"] = "rms"
     norm_first: bool = True
     ffn: Literal["swiglu", "relu", "gelu"] = "swiglu"
     ffn_width: int = 342
     pooling: Literal["mean", "cls"] = "mean"
-    segments: int = 1  # 2 = a pair of texts, told apart by an embedding
+    segments: int = 1  # 2 = pairs of texts, told apart by an embedding
     gate: bool = False  # SentiFormer's log sigmoid(x_j W_g)
     window: int = 0  # 0 = full attention
-    global_tokens: tuple[int, ...] = (0, -1)  # seen by all when a window is set; negative = from the end
-    global_drawn: int = 0  # that many more, drawn for each layer: anew at each training step, else by the text's length
-    lexicon: Literal["none", "add", "multiply"] = "none"  # Sentiment-Fused adds sigma, Xia et al. multiply by it
+    global_tokens: tuple[int, ...] = (0, -1)  # tokens that every token sees if a window is set; negative = counted from the end
+    global_drawn: int = 0  # further global tokens per layer: random at each training step, otherwise fixed by text length and layer
+    lexicon: Literal["none", "add", "multiply"] = "none"  # "add": Sentiment-Fused adds sigma; "multiply": Xia et al.
     lexicon_heads: Literal["all", "last"] = "all"
-    lexicon_scaled: bool = False  # sigma / sqrt(d_k)
-    masked: bool = True  # False: texts are filled up to max_length with padding, which is read like any token (7ess-Xin's published code)
+    lexicon_scaled: bool = False  # divide sigma by sqrt(d_k)
+    masked: bool = True  # False: texts are padded to max_length and padding is read like any token (7ess-Xin's published code)
     dropout: float = 0.2  # on the embedding and on each residual branch, never on attention
-    norm_eps: float = 0.0  # added to the variance; 0 = 1e-6 of "rms", 1e-5 of "layer"
-    embedding_width: int = 0  # e, brought to d by a linear map as in ELECTRA; 0 = d, without a map
+    norm_eps: float = 0.0  # added to the variance; 0 = 1e-6 for "rms", 1e-5 for "layer"
+    embedding_width: int = 0  # e, mapped linearly to d as in ELECTRA; 0 = d, without a map
     embedding_norm: bool = False  # LayerNorm of the embedding, as in BERT
-    relative: int = 0  # buckets of MPNet's relative position bias, one value per head and bucket, shared by the layers; 0 = none
-    relative_reach: int = 128  # tokens from which on all distances are in one bucket
-    head: Literal["none", "tanh", "relu", "gelu"] = "none"  # a dense layer between pooling and classifier, and its activation
+    relative: int = 0  # buckets of MPNet's relative position bias: one value per head and bucket, shared by the layers; 0 = none
+    relative_reach: int = 128  # distance, in tokens, from which on all distances share one bucket
+    head: Literal["none", "tanh", "relu", "gelu"] = "none"  # activation of a dense layer between pooling and classifier
 
     KIND: ClassVar[str] = "encoder"
 
@@ -225,9 +155,7 @@ class EncoderConfig(ModelKind):
         if not self.embedding_width:
             object.__setattr__(self, "embedding_width", self.width)
         if self.relative % 4 or (self.relative and self.relative_reach <= self.relative // 4):
-            raise ValueError(
-                f"{self.relative} buckets for distances up to {self.relative_reach} cannot be shared out; MPNet has 32 and 128."
-            )
+            raise ValueError(f"{self.relative} buckets do not fit distances up to {self.relative_reach}; MPNet has 32 and 128.")
         if (self.mixing == "none") != (self.components == 1):
             raise ValueError(f"A mixing of {self.mixing!r} does not fit {self.components} components.")
         starts = tuple(tuple(row) for row in self.lambda_start)
@@ -240,13 +168,13 @@ class EncoderConfig(ModelKind):
         if self.width % self.heads or self.key_width % self.heads or self.key_width < 1:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width} or a key width of {self.key_width}.")
         if self.head_norm and self.mixing == "none":
-            raise ValueError("head_norm is for mixed components; this model has one.")
+            raise ValueError("head_norm is for mixed components, but this model has one component.")
         if starts and [len(row) for row in starts] != [self.components - 1] * self.layers:
             raise ValueError(f"lambda_start needs {self.layers} rows of {self.components - 1} values.")
 
     @property
     def mixes(self) -> bool:
-        """Whether lambdas weigh several components."""
+        """True if lambdas mix several components."""
         return self.components > 1
 
     @property
@@ -256,7 +184,7 @@ class EncoderConfig(ModelKind):
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What a model of this shape has."""
+        """The capabilities of a model with this configuration."""
         return Capabilities(
             self.layers,
             self.heads,
@@ -278,7 +206,7 @@ class EncoderConfig(ModelKind):
 
 @dataclass(frozen=True)
 class HubConfig(ModelKind):
-    """The shape of a Hugging Face encoder as the library and the app read it; stored with a run."""
+    """Configuration of a Hugging Face encoder, as the library and the app read it; stored with a run."""
 
     architecture: str  # transformers' model_type
     vocab_size: int
@@ -287,7 +215,7 @@ class HubConfig(ModelKind):
     width: int
     layers: int
     heads: int
-    windows: tuple[int, ...] = ()  # (L,) tokens that a local layer sees around a query; 0 = all
+    windows: tuple[int, ...] = ()  # (L,) window of each layer in tokens around a query; 0 = all tokens
     pooling: Literal["cls", "mean"] = "cls"
     segments: int = 1
     positions: Literal["learned", "rotary"] = "learned"
@@ -319,7 +247,7 @@ class HubConfig(ModelKind):
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What a model of this shape has."""
+        """The capabilities of a model with this configuration."""
         return Capabilities(
             self.layers,
             self.heads,
@@ -333,17 +261,17 @@ class HubConfig(ModelKind):
 
 @dataclass(frozen=True)
 class HardmaxConfig(ModelKind):
-    """The shape of a hardmax classifier; stored with a run."""
+    """Configuration of a hardmax classifier; stored with a run."""
 
     vocab_size: int
     classes: int = 2
     max_length: int = 128  # words
     width: int = 2  # d
     layers: int = 8
-    cleaning: bool = True  # stop-words and possessives dropped
+    cleaning: bool = True  # drop stop words and the possessive 's
     training: Literal["softmax", "hardmax"] = "softmax"
     training_temperature: float = 1e-3
-    tolerance: float = 1e-12  # relative to the largest norm, as in sentviz.models.clustering.TOLERANCE
+    tolerance: float = 1e-12  # tolerance of ties, relative to the largest norm (sentviz.models.clustering.TOLERANCE)
 
     KIND: ClassVar[str] = "hardmax"
     RETIRED: ClassVar[Mapping[str, Any]] = {
@@ -353,54 +281,54 @@ class HardmaxConfig(ModelKind):
         "pooling": "mean",
         "segments": 1,
         "lexicon": "none",
-        "alpha": ...,  # the learned step, which the weights hold
+        "alpha": ...,  # the learned step, which is stored with the weights
     }
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.classes != 2:
-            raise ValueError(f"The hardmax classifier tells two classes apart, not {self.classes}.")
+            raise ValueError(f"The hardmax classifier needs two classes, not {self.classes}.")
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What a model of this shape has."""
+        """The capabilities of a model with this configuration."""
         return Capabilities(self.layers, softmax=False, moving=True, scalars=("alpha",))
 
 
 @dataclass(frozen=True)
 class RecurrentConfig(ModelKind):
-    """The shape of a bidirectional LSTM; stored with a run."""
+    """Configuration of a bidirectional LSTM; stored with a run."""
 
     vocab_size: int
     classes: int
     max_length: int = 256
-    hidden: int = 256  # of each direction
+    hidden: int = 256  # width of each direction
     layers: int = 2
-    dropout: float = 0.2  # on the embedding and behind each layer
+    dropout: float = 0.2  # on the embedding and after each layer
 
     KIND: ClassVar[str] = "recurrent"
 
     @property
     def width(self) -> int:
-        """d: of the embedding too, and the states of both directions side by side."""
+        """d: width of the embedding, and of the states of both directions together."""
         return 2 * self.hidden
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What a model of this shape has."""
+        """The capabilities of a model with this configuration."""
         return Capabilities(self.layers, maps=False, softmax=False, silence=False, extends=True)
 
 
 @dataclass(frozen=True)
 class ConvolutionalConfig(ModelKind):
-    """The shape of a convolution over words (Kim 2014); stored with a run."""
+    """Configuration of a convolution over words (Kim 2014); stored with a run."""
 
     vocab_size: int
     classes: int
     max_length: int = 256
-    filters: int = 100  # of each width
+    filters: int = 100  # number of filters of each width
     widths: tuple[int, ...] = (3, 4, 5)  # tokens that a filter reads
-    dropout: float = 0.2  # on the embedding and on what the classifier reads
+    dropout: float = 0.2  # on the embedding and on the input of the classifier
 
     KIND: ClassVar[str] = "convolutional"
 
@@ -412,34 +340,34 @@ class ConvolutionalConfig(ModelKind):
 
     @property
     def width(self) -> int:
-        """d: of the embedding too, and all filters side by side."""
+        """d: width of the embedding, and of the outputs of all filters together."""
         return self.filters * len(self.widths)
 
     @property
     def layers(self) -> int:
-        """One."""
+        """The number of layers, always 1."""
         return 1
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What a model of this shape has."""
+        """The capabilities of a model with this configuration."""
         return Capabilities(1, maps=False, softmax=False, silence=False, extends=True)
 
 
-ModelConfig = EncoderConfig | HubConfig | HardmaxConfig | RecurrentConfig | ConvolutionalConfig  # every kind of model there is
+ModelConfig = EncoderConfig | HubConfig | HardmaxConfig | RecurrentConfig | ConvolutionalConfig  # every kind of model
 CONFIGS: dict[str, type[ModelConfig]] = {each.KIND: each for each in get_args(ModelConfig)}
 
 
 def stored_config(config: ModelConfig) -> dict[str, Any]:
-    """A shape as it is stored with a run: its kind and every setting."""
+    """Return a configuration as it is stored with a run: its kind and every setting."""
     return {"kind": config.KIND} | asdict(config)
 
 
 def read_config(stored: dict[str, Any]) -> ModelConfig:
-    """A stored shape, of whichever version; see the module's docstring.
+    """Return a stored configuration of any version; see the module's docstring.
 
     Raises:
-        ValueError: an unknown kind or setting, or values that no model has, in one sentence.
+        ValueError: the kind, a setting or a value is unknown.
     """
     kind = stored.get("kind", EncoderConfig.KIND)
     if not isinstance(kind, str) or kind not in CONFIGS:
@@ -448,16 +376,16 @@ def read_config(stored: dict[str, Any]) -> ModelConfig:
 
 
 @lru_cache(maxsize=1024)
-def _read(wanted: type[ModelConfig], stored: bytes) -> ModelConfig:
-    """A shape never changes, and most runs share theirs with others."""
+def _read(config_class: type[ModelConfig], stored: bytes) -> ModelConfig:
+    """Read a stored configuration. Cached, because most runs share theirs with others."""
     values = marshal.loads(stored)
     values.pop("kind", None)
-    known = {item.name for item in fields(wanted)}
+    known = {item.name for item in fields(config_class)}
     for name in sorted(values.keys() - known):
         value = values.pop(name)
-        if name not in wanted.RETIRED or wanted.RETIRED[name] not in (value, ...):
+        if name not in config_class.RETIRED or config_class.RETIRED[name] not in (value, ...):
             raise ValueError(f"its setting {short(name)} = {short(value)} means nothing to this version")
     try:
-        return wanted(**values)
+        return config_class(**values)
     except TypeError as error:
         raise ValueError(str(error)) from error

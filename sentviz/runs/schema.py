@@ -1,7 +1,7 @@
-"""What stands in the files of a run, field by field, and the check that it does. Needs no torch.
+"""The contents of a run's files, field by field, and checks against them. Needs no torch.
 
-JSON is declared as types: a `TypedDict` names what is needed and what may be there, and `fits` holds a value against it. Tables are
-declared by their columns. What is not declared is read by nothing, so it is not checked.
+JSON is declared as types: a `TypedDict` names required and optional fields, and `fits` compares a value with it. Tables are declared by
+their columns. Fields that are not declared are never read, so they are not checked.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NotRequired, TypedDict, get_arg
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST = 100_000  # characters of a text
-MOST = 10_000  # entries of a list or a table
-DEEPEST = 16  # lists and tables inside each other, where nothing is declared
-LARGEST = (1 << 63) - 1  # of whole numbers, which tables store in 64 bits
-LABELS = 1_000  # classes
-CELLS, BYTES = 20_000_000, 1 << 28  # of a table
-FILE = re.compile(r"(?:\w[\w.-]{0,100}/)?\w[\w.-]{0,100}")  # a name in a run's folder: it leads nowhere else
-RUN = re.compile(r"\w[\w.-]{0,100}/\w[\w.-]{0,100}")  # the name of a run that can be fetched
+LONGEST = 100_000  # maximum characters of a text
+MOST = 10_000  # maximum entries of a list or table
+DEEPEST = 16  # maximum nesting of lists and tables in fields of type Any
+LARGEST = (1 << 63) - 1  # largest whole number, since tables store 64 bits
+LABELS = 1_000  # maximum number of classes
+CELLS, BYTES = 20_000_000, 1 << 28  # maximum cells and bytes of a table
+FILE = re.compile(r"(?:\w[\w.-]{0,100}/)?\w[\w.-]{0,100}")  # path of a file in a run's folder, which cannot lead out of it
+RUN = re.compile(r"\w[\w.-]{0,100}/\w[\w.-]{0,100}")  # name of a run that can be fetched
 DIGEST = re.compile("[0-9a-f]{64}")
 
 NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
@@ -33,7 +33,7 @@ NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or
 
 
 class Split(TypedDict):
-    """Rows of a data set that the run has seen."""
+    """Rows of a data set that the run was trained or evaluated on."""
 
     n: int
     digest: str
@@ -48,7 +48,7 @@ class Data(TypedDict):
 
 
 class Words(TypedDict):
-    """How texts become tokens."""
+    """The tokenizer."""
 
     kind: str
     cls: NotRequired[bool]
@@ -56,14 +56,14 @@ class Words(TypedDict):
 
 
 class Version(TypedDict):
-    """What wrote the run."""
+    """The versions that wrote the run."""
 
     sentviz: str
     torch: str
 
 
 class Best(TypedDict):
-    """Where the stored weights stood, with scores on the validation split."""
+    """The training step of the stored weights, with scores on the validation split."""
 
     epoch: float
     step: NotRequired[float]
@@ -74,14 +74,14 @@ class Best(TypedDict):
 
 
 class Tagger(TypedDict):
-    """The run's own tagger."""
+    """The run's own part-of-speech tagger."""
 
     version: str
     tags: list[str]
 
 
 class Settings(TypedDict):
-    """What is read of a recipe; `sentviz.training.recipe` knows all of it."""
+    """The settings of a recipe that are read back; `sentviz.training.recipe` defines all of them."""
 
     dataset: str
     model: str
@@ -109,7 +109,7 @@ class Settings(TypedDict):
 
 
 class OnBase(TypedDict):
-    """The base of a run that is an adapter (`sentviz.models.pretrained.base`)."""
+    """The base of a run that is an adapter (`sentviz.runs.bases`)."""
 
     name: str
     digest: str
@@ -152,7 +152,7 @@ class Interval(TypedDict):
 
 
 class Answers(TypedDict):
-    """What a split was answered."""
+    """Metrics of the predictions on a split."""
 
     n: int
     confusion: list[list[int]]
@@ -165,14 +165,14 @@ class Answers(TypedDict):
     f1_weighted: Interval
     auc: Interval
     loss: Interval
-    silhouette: NotRequired[Interval]  # needs rows of two classes
+    silhouette: NotRequired[Interval]  # present if the rows have at least two classes
     precision_positive: NotRequired[Interval]
     recall_positive: NotRequired[Interval]
     f1_positive: NotRequired[Interval]
 
 
 class Validation(TypedDict):
-    """What the validation split was answered."""
+    """Metrics of the predictions on the validation split."""
 
     n: int
     accuracy: float
@@ -180,10 +180,10 @@ class Validation(TypedDict):
     confusion: NotRequired[list[list[int]]]
 
 
-OTHER_PARTS = {"validation": Validation, "softmax": dict[str, float]}  # of metrics.json; every other part is a split's answers
+OTHER_PARTS = {"validation": Validation, "softmax": dict[str, float]}  # every other part of metrics.json has the type `Answers`
 
 
-# ---- tables: a column's kind is a whole number (i), a number (f), a text (s) or true and false (b)
+# ---- tables: the kinds of columns are whole numbers (i), numbers (f), texts (s) and truth values (b)
 
 TABLES: dict[str, dict[str, str]] = {
     "history.parquet": {"step": "i", "epoch": "f", "name": "s", "layer": "i", "component": "i", "value": "f"},
@@ -207,7 +207,7 @@ KINDS = {"i": ("iu", "whole numbers"), "f": ("fiu", "numbers"), "b": ("b", "true
 
 @cache
 def _declared(kind: Any) -> tuple[type, Any, dict[str, Any], frozenset[str]]:
-    """Its plain type, the type of what is in it, and of a table of fields their types and which are needed."""
+    """Return a type's plain type, the type of its elements and, for a `TypedDict`, the types of its fields and the required ones."""
     if not is_typeddict(kind):
         return get_origin(kind) or kind, next(reversed(get_args(kind)), Any), {}, frozenset()
     needed = (name for name, hint in get_type_hints(kind, include_extras=True).items() if get_origin(hint) is not NotRequired)
@@ -215,10 +215,10 @@ def _declared(kind: Any) -> tuple[type, Any, dict[str, Any], frozenset[str]]:
 
 
 def fits(value: Any, kind: Any, where: str = "") -> None:
-    """Check a value of JSON: its type (a `TypedDict`, `list[...]`, `dict[str, ...]`, a plain type or `Any`) and the bounds of this module.
+    """Check a value from JSON: its type (a `TypedDict`, `list[...]`, `dict[str, ...]`, a plain type or `Any`) and this module's limits.
 
     Raises:
-        ValueError: the first place that does not fit, in a sentence.
+        ValueError: a part does not fit; the message names the first one.
     """
     _bounded(value, where or "it")
     if kind is Any:
@@ -256,25 +256,25 @@ def _shallow(value: Any, where: str, depth: int = 0) -> None:
 
 
 def fits_config(config: Any) -> None:
-    """config.json.
+    """Check the content of config.json.
 
     Raises:
-        ValueError: the first place that is not as `Config` says.
+        ValueError: a part does not fit `Config`; the message names the first one.
     """
     fits(config, Config)
     labels = config["labels"]
     if len(labels) < 2 or len(labels) > LABELS or len(set(labels)) != len(labels):
-        raise ValueError(f"labels must name two or more classes, at most {LABELS:,}, each once")
+        raise ValueError(f"labels must name two to {LABELS:,} classes, each once")
     if not 0 < config["temperature"] < math.inf:
         raise ValueError(f"temperature must be above 0, not {config['temperature']}")
     fits_files(config["files"])
 
 
 def fits_files(files: Mapping[str, str]) -> None:
-    """Names of files in a folder, each with its digest.
+    """Check the names of files in a folder and their digests.
 
     Raises:
-        ValueError: a name that leads elsewhere, or a digest that is none.
+        ValueError: a name leads out of the folder, or a digest is invalid.
     """
     for name, digest in files.items():
         if not FILE.fullmatch(name):
@@ -284,10 +284,10 @@ def fits_files(files: Mapping[str, str]) -> None:
 
 
 def fits_metrics(metrics: Any, classes: int) -> None:
-    """metrics.json of a run with so many classes.
+    """Check the content of metrics.json of a run with `classes` classes.
 
     Raises:
-        ValueError: the first place that is not as `Answers` and `Validation` say.
+        ValueError: a part does not fit `Answers` or `Validation`; the message names the first one.
     """
     fits(metrics, dict[str, dict[str, Any]])
     if "test" not in metrics:
@@ -300,11 +300,11 @@ def fits_metrics(metrics: Any, classes: int) -> None:
 
 
 def read_table(file: BinaryIO) -> pd.DataFrame:
-    """Read a parquet file that takes no more memory than its size promises: a few bytes can stand for millions of cells or long texts.
+    """Read a parquet file with limited memory: a few bytes of the file can stand for millions of cells or very long texts.
 
     Raises:
-        ValueError: it does not, or is no table of plain columns.
-        OSError, TypeError, LookupError, NotImplementedError: it is damaged.
+        ValueError: the table is too large, or a column contains neither numbers nor texts.
+        OSError, TypeError, LookupError, NotImplementedError: the file is damaged.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -315,14 +315,14 @@ def read_table(file: BinaryIO) -> pd.DataFrame:
     kinds = {field.name: field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in stored.schema_arrow}
     texts = [name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
     if odd := [name for name, kind in kinds.items() if name not in texts and not pa.types.is_primitive(kind)]:
-        raise ValueError(f"its column {short(odd[0])} holds neither numbers nor texts")
+        raise ValueError(f"its column {short(odd[0])} contains neither numbers nor texts")
     sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     if max(meta.num_rows, 1) * meta.num_columns > CELLS or sum(sizes) > BYTES:
         raise ValueError(f"it has {meta.num_rows:,} rows and {meta.num_columns:,} columns, more than can be read")
     table = pq.ParquetFile(file, metadata=meta, read_dictionary=texts).read(use_threads=False)
     for place, (name, kind) in enumerate(kinds.items()):
         parts = [part for part in table[place].chunks if name in texts and pa.types.is_dictionary(part.type)]
-        # a text is stored once, however often it stands there
+        # each text is stored once, however often it appears
         if sum(pc.sum(pc.binary_length(part.dictionary).take(part.indices)).as_py() or 0 for part in parts) > BYTES:
             raise ValueError(f"the texts of its column {short(name)} are longer than can be read")
         table = table.set_column(place, name, table[place].cast(kind))
@@ -331,19 +331,19 @@ def read_table(file: BinaryIO) -> pd.DataFrame:
 
 
 def fits_table(frame: pd.DataFrame, file: str, labels: tuple[str, ...]) -> None:
-    """A table of a run with these classes.
+    """Check a table of a run with some classes.
 
     Raises:
-        ValueError: the first column that is missing or of another kind, or no rows at all.
+        ValueError: a column is missing or of another kind, or there are no rows.
     """
     columns = TABLES.get(file, {}) | (dict.fromkeys(labels, "f") if file == "test.parquet" else {})
     for name, kind in columns.items():
-        kinds, said = KINDS[kind]
+        kinds, kind_name = KINDS[kind]
         if name not in frame:
             raise ValueError(f"it has no column {name!r}")
         column = frame[name]
         if not (_texts(column) if kind == "s" else column.dtype.kind in kinds):
-            raise ValueError(f"its column {name!r} must hold {said}")
+            raise ValueError(f"its column {name!r} must hold {kind_name}")
     if columns and frame.empty:
         raise ValueError("it has no rows")
     if file == "test.parquet":
@@ -351,10 +351,10 @@ def fits_table(frame: pd.DataFrame, file: str, labels: tuple[str, ...]) -> None:
 
 
 def fits_answers(frame: pd.DataFrame, labels: tuple[str, ...]) -> None:
-    """Stored answers: a label that there is, and probabilities that add up, in every row.
+    """Check stored predictions: valid labels, and probabilities that add up to 1, in every row.
 
     Raises:
-        ValueError: they are not.
+        ValueError: a label or a probability is invalid.
     """
     import numpy as np
 
@@ -362,7 +362,7 @@ def fits_answers(frame: pd.DataFrame, labels: tuple[str, ...]) -> None:
     if not np.isfinite(shares).all() or (np.abs(shares.sum(axis=1) - 1) > 0.01).any() or (shares < 0).any():
         raise ValueError("some of its probabilities are not between 0 and 1")
     if (known < 0).any() or (known >= len(labels)).any():
-        raise ValueError(f"some of its labels are none of the {len(labels)} classes")
+        raise ValueError(f"some of its labels are not 0 to {len(labels) - 1}")
 
 
 def _texts(column: pd.Series[Any]) -> bool:
@@ -382,6 +382,6 @@ def _at(where: str, name: str) -> str:
 
 
 def short(value: Any) -> str:
-    """A value as it is written, cut where a sentence has no room for it."""
-    said = reprlib.repr(value) if isinstance(value, list | tuple | dict) else repr(value[:40] if isinstance(value, str) else value)
-    return said if len(said) <= 40 else f"{said[:39]}…"
+    """Return a value as text, shortened to at most 40 characters."""
+    text = reprlib.repr(value) if isinstance(value, list | tuple | dict) else repr(value[:40] if isinstance(value, str) else value)
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -13,9 +13,10 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.model import Model, filled
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
-from sentviz.runs.configs import BOUNDS, HubConfig
+from sentviz.runs.configs import HubConfig
 from sentviz.runs.presets import injections
 from sentviz.runs.schema import LABELS, fits, short
+from sentviz.runs.settings import BOUNDS
 
 if TYPE_CHECKING:
     from sentviz.data.lexicon import Lexicon
