@@ -247,7 +247,7 @@ def test_a_run_keeps_its_faithfulness(folder: Path, model: Model) -> None:
 def test_a_damaged_run_gets_nothing(folder: Path, model: Model) -> None:
     """The run stays as it was found, a file that somebody put beside it too."""
     frame, metrics = over_split(model, TEXTS, ["received"], sample=2), (folder / "metrics.json").read_text()
-    for name, content, reason in (("metrics.json", "{}", "metrics.json is damaged"), ("notes.txt", "mine", "holds notes.txt")):
+    for name, content, reason in (("metrics.json", "{}", "metrics.json is damaged"), ("notes.txt", "mine", "contains notes.txt")):
         (folder / "metrics.json").write_text(metrics)
         (folder / name).write_text(content)
         before = {p.name: p.read_bytes() for p in folder.iterdir()}

@@ -65,7 +65,7 @@ def test_what_cannot_be_longer_says_so(runs: Path, tiny_run: Path) -> None:
     """Learned positions, and a length below the trained one."""
     with pytest.raises(RunError, match="learned a position for each of its 16 places"):
         load(tiny_run, max_length=100)
-    with pytest.raises(RunError, match="reads 16 tokens; it can be asked to read more, not 15"):
+    with pytest.raises(RunError, match=r"reads 16 tokens\. It can be set to read more, but not 15"):
         Run.open(runs / "toy" / "sentiformer").longer(15)
 
 

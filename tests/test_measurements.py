@@ -66,7 +66,7 @@ def test_a_measurement_that_fails_says_why_and_can_be_tried_again(own: Path, mon
     for thread in [thread for thread in threading.enumerate() if thread.name == "The heads of toy/ndt-unit-2"]:
         thread.join(60)
     app.run()
-    assert "notes.txt, which is no part of the run" in app.warning[0].value.replace("\\", "")
+    assert "notes.txt, which is not part of the run" in app.warning[0].value.replace("\\", "")
     assert app.button[0].label == "Measure them here" and not app.exception
 
 

@@ -250,7 +250,7 @@ def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
     """The run was trained anew while it was measured."""
     run = Run.open(root / "toy/ndt-unit-2")
     _nan(run.folder)
-    with pytest.raises(RunError, match="trained anew"):
+    with pytest.raises(RunError, match="trained again"):
         attach(run, "heads.parquet", HEADS)
 
 
@@ -259,11 +259,11 @@ def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.M
     monkeypatch.setattr("sentviz.analysis.maps.heads.over_split", lambda *_: pytest.fail("measured"))
     folder = root / "toy/ndt-unit-2"
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"holds notes\.txt"):
+    with pytest.raises(RunError, match=r"contains notes\.txt"):
         measure("heads", find(folder))
     (folder / "notes.txt").unlink()
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(RunError, match="may not be written"):
+    with pytest.raises(RunError, match="cannot be written"):
         measure("heads", find(folder))
 
 

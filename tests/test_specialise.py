@@ -240,7 +240,7 @@ def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.Da
     pd.testing.assert_frame_equal(stored.frame(FILE), frame)
     assert all((folder / name).read_bytes() == content for name, content in files.items())
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"holds notes\.txt"):
+    with pytest.raises(RunError, match=r"contains notes\.txt"):
         attach(stored, FILE, frame)
     assert (folder / "notes.txt").read_text() == "mine"
 

@@ -147,7 +147,7 @@ def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path
     assert not run.has_weights
     assert run.metrics() == whole.metrics()
     assert len(run.history()) == len(whole.history())
-    with pytest.raises(RunError, match="not its weights"):
+    with pytest.raises(RunError, match="stored without weights"):
         run.path("model.safetensors")
 
 

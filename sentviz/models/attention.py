@@ -1,4 +1,4 @@
-"""The attention equation that all the papers share, and its exact backends.
+"""The attention equation of all papers, and its exact backends.
 
     S_c = scale * (Q_c K_c^T) * M + B      M: optional factor, B: sum of named biases
     A_c = softmax(S_c)                     c = 1..C components, per head
@@ -14,9 +14,9 @@
 | Xia et al. 2021         | 1     | 1                         | padding                      | rank 3    |
 | MPNet                   | 1     | 1                         | padding, distance            | 1         |
 
-B and M are structured: a vector over keys, low-rank factors, or a value for each distance. The first two are extra features of Q and K
-(`fold`), so the same structure runs through the fused kernel and the banded one. A term of distances is made dense for the rows that are
-computed and is a mask of the fused kernel. `scores` writes the same sum out term by term.
+B and M are structured: a vector over keys, low-rank factors, or a value for each distance. The first two become extra features of Q and K
+(`fold`), so the fused kernel and the banded one use the same structure. A term of distances is expanded for the computed rows and becomes
+a mask of the fused kernel. `scores` adds up the same sum term by term.
 
 Shapes: q, k (B, C, H, n|m, d_k); v (B, H, m, d_v); lambdas (C,).
 """
@@ -33,7 +33,7 @@ Some = Tensor | None  # places along an axis (k,); None = all
 
 
 def some(x: Tensor, *places: Some) -> Tensor:
-    """Chosen places of the axes behind the first; an axis of size 1 is shared by all and stays."""
+    """Select places of the axes after the first; an axis of size 1 is shared by all places and stays."""
     for axis, chosen in enumerate(places, start=1):
         if chosen is not None and x.shape[axis] > 1:
             x = x.index_select(axis, chosen)
@@ -42,21 +42,21 @@ def some(x: Tensor, *places: Some) -> Tensor:
 
 @dataclass(frozen=True)
 class KeyTerm:
-    """A term that depends on the key only: SentiFormer's log sigmoid(x_j W_g)."""
+    """A term that depends only on the key: SentiFormer's log sigmoid(x_j W_g)."""
 
     name: str
     values: Tensor  # (B, 1|C, 1|H, m)
 
     def dense(self) -> Tensor:
-        """(B, 1|C, 1|H, 1, m)."""
+        """Return the term, (B, 1|C, 1|H, 1, m)."""
         return self.values.unsqueeze(-2)
 
     def part(self, components: Some, heads: Some, queries: Some, keys: Some) -> KeyTerm:
-        """The term of some components, heads and keys."""
+        """Return the term of some components, heads and keys."""
         return KeyTerm(self.name, some(self.values, components, heads, keys))
 
     def features(self, queries: int) -> tuple[Tensor, Tensor]:
-        """Left (.., n, 1) and right (.., m, 1) with left right^T = the term."""
+        """Return left (.., n, 1) and right (.., m, 1) with left right^T = the term."""
         right = self.values.unsqueeze(-1)
         return right.new_ones(*self.values.shape[:-1], queries, 1), right
 
@@ -70,33 +70,33 @@ class LowRank:
     right: Tensor  # (B, 1|C, 1|H, m, r)
 
     def dense(self) -> Tensor:
-        """(B, 1|C, 1|H, n, m)."""
+        """Return the term, (B, 1|C, 1|H, n, m)."""
         return self.left @ self.right.transpose(-1, -2)
 
     def part(self, components: Some, heads: Some, queries: Some, keys: Some) -> LowRank:
-        """The term of some components, heads, queries and keys."""
+        """Return the term of some components, heads, queries and keys."""
         return LowRank(self.name, some(self.left, components, heads, queries), some(self.right, components, heads, keys))
 
     def features(self, queries: int) -> tuple[Tensor, Tensor]:
-        """Left (.., n, r) and right (.., m, r)."""
+        """Return left (.., n, r) and right (.., m, r)."""
         return self.left, self.right
 
 
 @dataclass(frozen=True)
 class Distance:
-    """A term that depends on the distance from query to key only: MPNet's relative position bias."""
+    """A term that depends only on the distance from query to key: MPNet's relative position bias."""
 
     name: str
-    values: Tensor  # (B|1, 1|C, 1|H, 2 N - 1) of the distances j - i from 1 - N to N - 1, in a text of N tokens
+    values: Tensor  # (B|1, 1|C, 1|H, 2 N - 1) for the distances j - i from 1 - N to N - 1, in a text of N tokens
     queries: Tensor  # (n,) places i
     keys: Tensor  # (m,) places j
 
     def dense(self) -> Tensor:
-        """(B|1, 1|C, 1|H, n, m)."""
+        """Return the term, (B|1, 1|C, 1|H, n, m)."""
         return self.values[..., self.keys[None, :] - self.queries[:, None] + self.values.shape[-1] // 2]
 
     def part(self, components: Some, heads: Some, queries: Some, keys: Some) -> Distance:
-        """The term of some components, heads, queries and keys."""
+        """Return the term of some components, heads, queries and keys."""
         places = (x if chosen is None else x[chosen] for x, chosen in ((self.queries, queries), (self.keys, keys)))
         return Distance(self.name, some(self.values, components, heads), *places)
 
@@ -106,22 +106,22 @@ Term = KeyTerm | LowRank | Distance
 
 @dataclass(frozen=True)
 class Pattern:
-    """Each token sees its window and the global tokens (SentiFormer, section III-D): |i - j| <= window // 2 or j global."""
+    """A window and global tokens (SentiFormer, section III-D): a token sees j if |i - j| <= window // 2 or j is global."""
 
     window: int
-    globals: Tensor  # (B, g) positions in each text, unique; -1 = none
+    globals: Tensor  # (B, g) unique positions in each text; -1 = unused
 
     def is_global(self, keys: Tensor) -> Tensor:
-        """(B, m) True where a key, by its place (m,), is seen by all."""
+        """Return whether each key, given by its place (m,), is global, (B, m)."""
         return (keys[:, None] == self.globals[:, None, :]).any(dim=-1)
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """(B, n, m) True where a query may see a key, by their places (n,) and (m,)."""
+        """Return whether a query may see a key, by their places (n,) and (m,), (B, n, m)."""
         near = (queries[:, None] - keys[None, :]).abs() <= self.window // 2
         return near | self.is_global(keys)[:, None, :]
 
     def reach(self, queries: Tensor, length: int) -> Tensor:
-        """(k,) places of the keys that any of some queries may see in a text, in order."""
+        """Return the places of the keys that any of some queries may see, (k,), ascending."""
         low, high = int(queries.min()) - self.window // 2, int(queries.max()) + self.window // 2
         near = torch.arange(max(low, 0), min(high + 1, length), device=self.globals.device)
         keys: Tensor = torch.cat([near, self.globals[self.globals >= 0]]).unique()  # type: ignore[no-untyped-call]
@@ -130,15 +130,15 @@ class Pattern:
 
 @dataclass(frozen=True)
 class ScoreModifiers:
-    """Everything of the scores that is neither Q nor K."""
+    """Inputs to the attention scores other than Q and K: padding mask, additive biases, multiplicative factor, window pattern."""
 
-    padding: Tensor | None = None  # (B, m) True = a real token; None = no padding
+    padding: Tensor | None = None  # (B, m) True for a token of the text; None = no padding
     biases: tuple[Term, ...] = ()
     factor: LowRank | None = None
     pattern: Pattern | None = None
 
     def part(self, components: Some = None, heads: Some = None, queries: Some = None, keys: Some = None) -> ScoreModifiers:
-        """The structure of some components, heads, queries and keys; the pattern tells places and stays."""
+        """Return the modifiers of some components, heads, queries and keys; the pattern works with places and stays."""
         if all(chosen is None for chosen in (components, heads, queries, keys)):
             return self
         padding = self.padding if self.padding is None or keys is None else self.padding[:, keys]
@@ -148,7 +148,7 @@ class ScoreModifiers:
 
     @property
     def dense(self) -> Tensor | None:
-        """(B|1, 1|C, 1|H, n, m) the sum of the terms of distances, which `fold` leaves out; None if there is no such term."""
+        """The sum of the terms of distances, which `fold` leaves out, (B|1, 1|C, 1|H, n, m); None if there is no such term."""
         added: Tensor | None = None
         for bias in self.biases:
             if isinstance(bias, Distance):
@@ -157,15 +157,15 @@ class ScoreModifiers:
 
 
 PLAIN = ScoreModifiers()
-CACHED_ELEMENTS = 1 << 20
-EVEN = 4  # features are filled up to a multiple of this with zeros: the fast kernel is slow on odd sizes
-BLOCK = 64  # queries that are asked together of the keys around them
-NARROW = 256  # tokens up to which one dense mask is cheaper than blocks
-MIXED_ELEMENTS = 1 << 22  # a larger text would leave the cache
+CACHED_ELEMENTS = 1 << 20  # numbers of S and A that are computed at the same time, so that they stay in the cache
+EVEN = 4  # features are padded with zeros to a multiple of this: the fused kernel is slow for odd sizes
+BLOCK = 64  # queries that share the keys around them
+NARROW = 256  # maximum number of tokens for which one dense mask is faster than blocks
+MIXED_ELEMENTS = 1 << 22  # maximum size of a text's maps for `_mixed`; larger maps do not fit into the cache
 
 
 def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: ScoreModifiers = PLAIN) -> Tensor:
-    """S written out term by term, (B, C, H, n, m); what may not be seen is left out by `maps` only."""
+    """Return S, added up term by term, (B, C, H, n, m). Invisible keys are excluded by `maps`, not here."""
     s = (q * scale) @ k.transpose(-1, -2)
     if structure.factor is not None:
         s = s * structure.factor.dense()
@@ -175,7 +175,7 @@ def scores(q: Tensor, k: Tensor, scale: Tensor | float, structure: ScoreModifier
 
 
 def visible(structure: ScoreModifiers, queries: Tensor, keys: Tensor) -> Tensor | None:
-    """(B|1, 1, 1, n, m) True where a query may see a key, by their places (n,) and (m,), or None when all is seen."""
+    """Return whether a query may see a key, by their places (n,) and (m,), (B|1, 1, 1, n, m); None if all keys are visible."""
     seen: Tensor | None = None
     if structure.padding is not None:
         seen = structure.padding[:, None, None, None, :]
@@ -186,26 +186,26 @@ def visible(structure: ScoreModifiers, queries: Tensor, keys: Tensor) -> Tensor 
 
 
 def maps(s: Tensor, seen: Tensor | None, out: Tensor | None = None) -> Tensor:
-    """A_c = softmax over the visible keys, (B, C, H, n, m); `out` receives it without a copy."""
+    """Return A_c = softmax over the visible keys, (B, C, H, n, m); `out` receives the result without a copy."""
     if seen is not None:
         s = s.masked_fill(~seen, torch.finfo(s.dtype).min)
     return torch.softmax(s, dim=-1) if out is None else torch.softmax(s, dim=-1, out=out)
 
 
 def mix(a: Tensor, lambdas: Tensor, out: Tensor | None = None) -> Tensor:
-    """Effective attention sum_c lambda_c A_c: (B, C, H, n, m) -> (B, H, n, m); `out` receives it and may be A_1 itself."""
+    """Return effective attention sum_c lambda_c A_c, (B, C, H, n, m) -> (B, H, n, m); `out` receives it and may be A_1 itself."""
     if out is None:
         return torch.einsum("bchnm,c->bhnm", a, lambdas) if a.shape[1] > 1 else a[:, 0] * lambdas[0]
-    first, *others = lambdas.tolist()
+    first, *rest = lambdas.tolist()
     if first != 1 or out.data_ptr() != a.data_ptr():
         torch.mul(a[:, 0], first, out=out)
-    for c, weight in enumerate(others, start=1):
+    for c, weight in enumerate(rest, start=1):
         out.add_(a[:, c], alpha=weight)
     return out
 
 
 def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: ScoreModifiers) -> tuple[Tensor, Tensor]:
-    """q', k' with q' k'^T = S but for terms of distances: biases are appended features, the factor a row-wise Kronecker product."""
+    """Return q', k' with q' k'^T = S without terms of distances: biases become features, the factor a row-wise Kronecker product."""
     q = q * scale
     if structure.factor is not None:
         left, right = structure.factor.features(q.shape[-2])
@@ -221,18 +221,18 @@ def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: ScoreModifiers)
 
 
 def lexicon_factor(polarity: Tensor, strength: Tensor) -> LowRank:
-    """Xia's M = s sigma + (1 - s), (H,) strengths s: 1 is sigma itself, 0 is no injection; a fourth feature carries the constant."""
+    """Return Xia's M = s sigma + (1 - s) for (H,) strengths s: 1 is sigma, 0 is no injection. A fourth feature carries the constant."""
     left = torch.cat([polarity, torch.ones_like(polarity[..., :1])], dim=-1)
     weights = torch.stack([strength, strength, strength, 1 - strength], dim=-1)[:, None, :]  # (H, 1, 4)
     return LowRank("lexicon factor", left * weights, left)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | float, structure: ScoreModifiers = PLAIN) -> Tensor:
-    """(sum_c lambda_c A_c) V without keeping a map, (B, H, n, d_v), by the cheapest exact backend.
+    """Return (sum_c lambda_c A_c) V without storing a map, (B, H, n, d_v), by the cheapest exact backend.
 
-    Fused: one call of the flash kernel a component. Mixed: several components without gradients on a CPU; maps of a few texts at a
-    time stay in the cache, so V is multiplied once and not C times. Banded: a pattern that leaves most of the keys out. Always in fp32 on
-    a CPU, whose kernel takes ten times as long for the gradients in bf16. With fewer queries than keys they are those of the first tokens.
+    Fused: one call of the flash kernel per component. Mixed: for several components without gradients on a CPU; the maps of a few texts at
+    a time stay in the cache, so V is multiplied once and not C times. Banded: for a pattern that excludes most keys. On a CPU always in
+    fp32, because its kernel takes ten times as long for gradients in bf16. Fewer queries than keys are the first tokens.
     """
     if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):
@@ -257,7 +257,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | flo
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, seen: Tensor | None) -> Tensor:
-    """The fast kernel wants one head size for q, k and v: the smaller ones are padded with zeros, which changes no product."""
+    """Call the fused kernel per component. It needs one head size for q, k and v, so smaller ones are padded with zeros."""
     size, d_v = max(q.shape[-1], v.shape[-1]), v.shape[-1]
     q, k, v = (F.pad(x, (0, size - x.shape[-1])) if x.shape[-1] < size else x for x in (q, k, v))
     if seen is not None and seen.dim() == 2:
@@ -272,7 +272,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, seen: Tensor | None
 
 
 def _mixed(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None) -> Tensor:
-    """S, A and their mixture in two buffers of about a million numbers, reused for every few texts of the batch."""
+    """Compute S, A and the mixture in two buffers of about a million numbers, which are reused for every few texts of the batch."""
     batch, components, heads, n, _ = q.shape
     m, keys, weights = k.shape[-2], k.transpose(-1, -2), lambdas.tolist()
     step = max(1, CACHED_ELEMENTS // (components * heads * n * m))
@@ -293,7 +293,7 @@ def _mixed(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | N
 
 
 def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | None, pattern: Pattern) -> Tensor:
-    """Blocks of queries against the keys around them and the globals, one fused call a component: O(n (window + g)) time and memory."""
+    """Attend from blocks of queries to the keys around them and the global keys: O(n (window + g)) time and memory."""
     batch, _, _, n, _ = q.shape
     reach, device = pattern.window // 2, q.device
     blocks = -(-n // BLOCK)
@@ -301,12 +301,12 @@ def _banded(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, padding: Tensor | 
     real = torch.ones(batch, n, dtype=torch.bool, device=device) if padding is None else padding
     near = real & ~pattern.is_global(torch.arange(n, device=device))
     places = pattern.globals.expand(batch, -1)
-    held = places.clamp_min(0)
-    far = real.gather(1, held) & (places >= 0)
+    clamped = places.clamp_min(0)
+    far = real.gather(1, clamped) & (places >= 0)
 
     def around(x: Tensor) -> Tensor:
-        """(B, .., m, d) -> (B blocks, .., BLOCK + 2 reach + g, d): the keys around each block, then the globals."""
-        at = held.view(batch, *(1,) * (x.dim() - 3), -1, 1)
+        """Return the keys around each block, then the global ones: (B, .., m, d) -> (B blocks, .., BLOCK + 2 reach + g, d)."""
+        at = clamped.view(batch, *(1,) * (x.dim() - 3), -1, 1)
         globals = x.take_along_dim(at, dim=-2).unsqueeze(1).expand(-1, blocks, *(-1,) * (x.dim() - 1))
         x = F.pad(x, (0, 0, reach, reach + blocks * BLOCK - n)).unfold(-2, wide, BLOCK).movedim(-3, 1).transpose(-1, -2)
         return torch.cat([x, globals], dim=-2).flatten(0, 1)

@@ -1,7 +1,7 @@
-"""Networks without attention, to compare with: a bidirectional LSTM and a convolution over words.
+"""Networks without attention, as baselines: a bidirectional LSTM and a convolution over words.
 
-The papers that name them print no more than their sizes. Ours: the embedding has the width of the states, so that every layer's states are
-of one width; the LSTM's classifier reads the mean of its states, the convolution's their maximum (Kim 2014), in both over the text alone.
+The papers report only the sizes of their baselines. In ours, the embedding has the width of the states, so all layers have states of one
+width. The LSTM's classifier reads the mean of its states, the convolution's their maximum (Kim 2014); padding is never read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sentviz.runs.configs import ConvolutionalConfig, RecurrentConfig
 
 
 class _Baseline(Network):
-    """What both have: an embedding, dropout, a linear classifier."""
+    """The common parts of both networks: an embedding, dropout, a linear classifier."""
 
     config: RecurrentConfig | ConvolutionalConfig
 
@@ -30,24 +30,24 @@ class _Baseline(Network):
         self.dropout = nn.Dropout(config.dropout)
 
     def _classifier(self) -> nn.Linear:
-        made = nn.Linear(self.config.width, self.config.classes)
-        nn.init.xavier_uniform_(made.weight)
-        nn.init.zeros_(made.bias)
-        return made
+        classifier = nn.Linear(self.config.width, self.config.classes)
+        nn.init.xavier_uniform_(classifier.weight)
+        nn.init.zeros_(classifier.bias)
+        return classifier
 
     @property
     def table(self) -> Tensor:
-        """(V, d)."""
+        """The embedding table, (V, d)."""
         return self.embedding.weight
 
     def embed(self, inputs: Inputs) -> Tensor:
-        """Token embeddings, (B, n, d)."""
+        """Return token embeddings, (B, n, d)."""
         x: Tensor = self.embedding(inputs.ids) if inputs.vectors is None else inputs.vectors
         return self.dropout(x)  # type: ignore[no-any-return]
 
 
 class Recurrent(_Baseline):
-    """Layers of LSTMs in both directions, each text read to its own end."""
+    """Bidirectional LSTM layers; each text is read to its own end."""
 
     config: RecurrentConfig
 
@@ -57,7 +57,7 @@ class Recurrent(_Baseline):
         self.classifier = self._classifier()
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
-        """One LSTM; the states of padding are zero."""
+        """Run one LSTM layer; the states of padding are zero."""
         if torch.onnx.is_in_onnx_export():
             x = _operator(self.lstms[layer], x, inputs.lengths)  # type: ignore[arg-type]
         elif inputs.mask is None:
@@ -68,21 +68,21 @@ class Recurrent(_Baseline):
         return self.dropout(x), None
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """The mean of the states, (B, n, d) -> (B, d)."""
+        """Return the mean of the states, (B, n, d) -> (B, d)."""
         return x.mean(dim=1) if mask is None else (x * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
 def _operator(lstm: nn.LSTM, x: Tensor, lengths: Tensor) -> Tensor:
-    """The same as one operator of an ONNX graph, (B, n, d) -> (B, n, 2 hidden): there each text ends at its own length too.
+    """Run an LSTM layer as one operator of an ONNX graph, (B, n, d) -> (B, n, 2 hidden); each text ends at its own length there, too.
 
     ONNX has the gates in the order input, output, forget, cell; torch has input, forget, cell, output.
     """
     ways, (batch, n, _) = ("", "_reverse"), x.shape
 
     def gates(name: str) -> Tensor:
-        """(2, 4 hidden, ..) of both directions."""
-        found = torch.stack([getattr(lstm, f"{name}_l0{way}") for way in ways])
-        i, f, c, o = found.chunk(4, dim=1)
+        """Return the weights of both directions in ONNX's order of gates, (2, 4 hidden, ..)."""
+        stacked = torch.stack([getattr(lstm, f"{name}_l0{way}") for way in ways])
+        i, f, c, o = stacked.chunk(4, dim=1)
         return torch.cat([i, o, f, c], dim=1)
 
     bias = torch.cat([gates("bias_ih"), gates("bias_hh")], dim=1)
@@ -97,7 +97,7 @@ def _operator(lstm: nn.LSTM, x: Tensor, lengths: Tensor) -> Tensor:
 
 
 class Convolutional(_Baseline):
-    """Filters of several widths over the embeddings; before a text and behind it there are zeros."""
+    """Filters of several widths over the embeddings, with zeros before and after each text."""
 
     config: ConvolutionalConfig
 
@@ -107,14 +107,14 @@ class Convolutional(_Baseline):
         self.classifier = self._classifier()
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
-        """All filters side by side, (B, n, d) -> (B, n, d): a state for each token, in the middle of what its filters read."""
+        """Run all filters, (B, n, d) -> (B, n, d): each token's state is the output of the filters centred on it."""
         if inputs.mask is not None:
             x = x * inputs.mask.unsqueeze(-1)
         x, sizes = x.transpose(1, 2), self.config.widths
-        found = [each(F.pad(x, ((size - 1) // 2, size // 2))) for each, size in zip(self.filters, sizes, strict=True)]
-        return F.relu(torch.cat(found, dim=1)).transpose(1, 2), None
+        outputs = [each(F.pad(x, ((size - 1) // 2, size // 2))) for each, size in zip(self.filters, sizes, strict=True)]
+        return F.relu(torch.cat(outputs, dim=1)).transpose(1, 2), None
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """The maximum of each filter, (B, n, d) -> (B, d)."""
-        x = x if mask is None else x.masked_fill(~mask.unsqueeze(-1), 0)  # no state is below 0
+        """Return the maximum of each filter, (B, n, d) -> (B, d)."""
+        x = x if mask is None else x.masked_fill(~mask.unsqueeze(-1), 0)  # 0 is safe because no state is below 0
         return self.dropout(x.amax(dim=1))  # type: ignore[no-any-return]

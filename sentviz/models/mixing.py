@@ -17,7 +17,7 @@ from sentviz.runs.configs import EncoderConfig
 Map = Callable[[Tensor], Tensor]
 
 CONSTRAINTS: dict[str, tuple[Map, Map]] = {
-    # name: (constraint, its inverse); the raw value starts at the inverse of the start wanted
+    # name: (constraint, its inverse); the raw value starts at the inverse of the wanted start value
     "unit": (torch.sigmoid, torch.logit),
     "symmetric": (torch.tanh, torch.atanh),
     "nonneg": (F.softplus, lambda x: x + torch.log(-torch.expm1(-x))),
@@ -26,15 +26,15 @@ CONSTRAINTS: dict[str, tuple[Map, Map]] = {
 
 
 class NoMixing(nn.Module):
-    """C = 1: nothing to mix."""
+    """Mixing for a model with one component: its weight is always 1."""
 
     def forward(self, like: Tensor) -> Tensor:
-        """(1,) of ones."""
+        """Return ones, (1,)."""
         return like.new_ones(1)
 
 
 class Differential(nn.Module):
-    """DT's (1, -lambda)."""
+    """The Differential Transformer's mixing, (1, -lambda)."""
 
     def __init__(self, start: float, size: int, std: float) -> None:
         super().__init__()
@@ -42,14 +42,14 @@ class Differential(nn.Module):
         self.vectors = nn.Parameter(torch.randn(4, size) * std)  # lq1, lk1, lq2, lk2
 
     def forward(self, like: Tensor) -> Tensor:
-        """(2,) = (1, -lambda)."""
+        """Return (1, -lambda), (2,)."""
         lq1, lk1, lq2, lk2 = self.vectors.unbind()
         value = torch.exp((lq1 * lk1).sum()) - torch.exp((lq2 * lk2).sum()) + self.start
         return torch.stack([like.new_ones(()), -value.to(like.dtype)])
 
 
 class Constrained(nn.Module):
-    """NDT's (1, lambda_2 .. lambda_C) under a constraint."""
+    """NDT's mixing (1, lambda_2 .. lambda_C) under a constraint."""
 
     def __init__(self, constraint: str, starts: tuple[float, ...], size: int, std: float) -> None:
         super().__init__()
@@ -64,13 +64,13 @@ class Constrained(nn.Module):
             raise ValueError(f"A start of {starts} lies outside the constraint {constraint!r}.")
 
     def forward(self, like: Tensor) -> Tensor:
-        """(C,) = (1, lambda_2 .. lambda_C)."""
+        """Return (1, lambda_2 .. lambda_C), (C,)."""
         raw = (self.query * self.key).sum(dim=-1) + self.start + self.bias
         return torch.cat([like.new_ones(1), self.constraint(raw).to(like.dtype)])
 
 
 def mixing(config: EncoderConfig, layer: int) -> nn.Module:
-    """The mixing of one layer as the configuration wants it."""
+    """Return the mixing of one layer of a configuration."""
     size = config.key_width // config.heads
     module: nn.Module
     if config.mixing == "none":

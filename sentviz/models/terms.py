@@ -1,6 +1,6 @@
-"""What a layer makes of Q, K and V: everything of its attention but Q, K and V themselves.
+"""The attention of a layer, without Q, K and V themselves.
 
-    S_c = scale * (Q_c K_c^T) * M + B        A_c = softmax(S_c) over the keys that are seen        A = sum_c lambda_c A_c
+    S_c = scale * (Q_c K_c^T) * M + B        A_c = softmax(S_c) over the visible keys        A = sum_c lambda_c A_c
     out = W_O head_norm(A V)
 
 A layer makes its `AttentionTerms` once and computes with them, and the trace keeps them. Whoever draws a map, takes it apart or follows it
@@ -25,45 +25,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeadNorm:
-    """Differential Transformer: RMSNorm of each head's output, times 1 - lambda_init."""
+    """The Differential Transformer's RMSNorm of each head's output, times 1 - lambda_init."""
 
     weight: Tensor  # (d_v,)
     eps: float
     factor: float
 
     def __call__(self, out: Tensor) -> Tensor:
-        """(.., d_v) -> (.., d_v)."""
+        """Return the normalised outputs, (.., d_v) -> (.., d_v)."""
         return F.rms_norm(out, self.weight.shape, self.weight, self.eps) * self.factor
 
 
 @dataclass(frozen=True)
 class AttentionTerms:
-    """One layer's attention, but for Q, K and V."""
+    """The attention of one layer, without Q, K and V."""
 
-    scale: Tensor | float  # of Q K^T
+    scale: Tensor | float  # factor of Q K^T
     structure: at.ScoreModifiers  # padding, biases, factor, pattern
-    lambdas: Tensor  # (C,) the mixing in force, lambda_1 = 1
-    output: Tensor  # (d, H d_v) W_O, which reads the heads' outputs side by side
+    lambdas: Tensor  # (C,) the current mixing, lambda_1 = 1
+    output: Tensor  # (d, H d_v) W_O, which reads the concatenated outputs of the heads
     head_norm: HeadNorm | None = None
-    cosine: bool = False  # Q and K have length 1 and the scale is learned: QK-norm
-    rotary: bool = False  # Q and K are turned to their places: RoPE
+    cosine: bool = False  # Q and K have length 1 and the scale is learned (QK-norm)
+    rotary: bool = False  # Q and K are rotated by their positions (RoPE)
 
     @property
     def window(self) -> int:
-        """Tokens that a query sees around itself; 0 = all."""
+        """Number of tokens that a query sees around itself; 0 = all."""
         return 0 if self.structure.pattern is None else self.structure.pattern.window
 
     def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> AttentionTerms:
-        """The terms of the scores of some components and heads, in this order; all unless told. Lambdas and W_O stay whole."""
+        """Return the terms of some components and heads, in this order, by default all. Lambdas and W_O stay complete."""
         some = [torch.tensor(chosen, device=self.lambdas.device) if len(chosen) else None for chosen in (components, heads)]
         return replace(self, structure=self.structure.part(*some))
 
     def scores(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None) -> Tensor:
-        """S, (B, C, H, n, m); q and k may be of some places (n,) and keys (m,) only, all unless told."""
+        """Return S, (B, C, H, n, m). q and k may belong to some query places (n,) and key places (m,), by default all."""
         return at.scores(q, k, self.scale, self.structure.part(queries=places, keys=keys))
 
     def seen(self, n: int, m: int, places: Tensor | None = None, keys: Tensor | None = None) -> Tensor | None:
-        """(B|1, 1, 1, n, m) True where a query may see a key; None = everywhere."""
+        """Return whether a query may see a key, (B|1, 1, 1, n, m) bool; None if every key is visible."""
         if self.structure.padding is None and self.structure.pattern is None:
             return None
         device = self.lambdas.device
@@ -71,29 +71,29 @@ class AttentionTerms:
         return at.visible(self.structure.part(keys=keys), rows, torch.arange(m, device=device) if keys is None else keys)
 
     def maps(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None, out: Tensor | None = None) -> Tensor:
-        """A_c, (B, C, H, n, m); q and k may be of some places (n,) and keys (m,) only; `out` receives it without a copy."""
+        """Return A_c, (B, C, H, n, m). q and k may belong to some places, as in `scores`; `out` receives the result without a copy."""
         return at.maps(self.scores(q, k, places, keys), self.seen(q.shape[-2], k.shape[-2], places, keys), out=out)
 
     def mix(self, maps: Tensor, out: Tensor | None = None) -> Tensor:
-        """Effective attention, (B, C, H, n, m) -> (B, H, n, m)."""
+        """Return effective attention, (B, C, H, n, m) -> (B, H, n, m)."""
         return at.mix(maps, self.lambdas, out=out)
 
     def reach(self, start: int, stop: int, length: int) -> tuple[Tensor, Tensor]:
-        """Places of the query rows [start, stop) of a text, (rows,), and of the keys that any of them may see, (reach,), in order.
+        """Return the places of the query rows [start, stop), (rows,), and of all keys that any of them may see, (reach,), ascending.
 
-        With a window the reach is as narrow as window and rows together, without one it is all keys.
+        With a window, the reach is about as wide as window and rows together; without one it is all keys.
         """
         rows, pattern = torch.arange(start, stop, device=self.lambdas.device), self.structure.pattern
         return rows, torch.arange(length, device=rows.device) if pattern is None else pattern.reach(rows, length)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """A V without keeping a map, (B, H, n, d_v); q may be of the first n tokens only."""
+        """Return A V without storing a map, (B, H, n, d_v); q may contain the first n tokens only."""
         n = q.shape[-2]
         structure = self.structure if n == k.shape[-2] else self.structure.part(queries=torch.arange(n, device=q.device))
         return at.attend(q, k, v, self.lambdas, self.scale, structure)
 
     def after(self, out: Tensor) -> Tensor:
-        """The heads' outputs as W_O reads them, (B, H, n, d_v)."""
+        """Return the heads' outputs as W_O reads them, (B, H, n, d_v)."""
         return out if self.head_norm is None else self.head_norm(out)
 
 
