@@ -1,12 +1,12 @@
-"""One encoder for all the papers; a paper is a preset of `EncoderConfig`.
+"""One encoder for all papers; a paper's model is a preset of `EncoderConfig`.
 
 Architectural choices:
     - one attention equation (sentviz.models.attention), C components mixed by lambda, one projection for all of Q, K and V
     - pre- or post-norm, RMSNorm or LayerNorm, SwiGLU, ReLU or GELU, biases everywhere
     - sinusoidal, learned, rotary or aware positions (SentiFormer's), relative position bias (MPNet's); QK-norm with a learned temperature
-    - key gate, window, global tokens and drawn ones, lexicon similarity or factor: structured terms of the scores
-    - masked mean or [CLS] pooling, one linear classifier, a dense layer before it where a pretrained head has one
-    - nothing seen is kept on a module: maps are returned, interventions are arguments
+    - key gate, window, global and drawn tokens, lexicon similarity or factor: structured terms of the scores
+    - masked mean or [CLS] pooling, one linear classifier, after a dense layer if a pretrained head has one
+    - modules store no activations: maps are returned, interventions are arguments
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Attention(nn.Module):
         nn.init.zeros_(self.output.bias)
 
     def lambdas(self, like: Tensor, change: Change) -> Tensor:
-        """(C,) the mixing in force."""
+        """Return the current mixing, (C,)."""
         if change.lambdas is not None:
             return change.lambdas[self.layer].to(like)
         return self.mixing(like)  # type: ignore[no-any-return]
@@ -59,7 +59,7 @@ class Attention(nn.Module):
     def forward(
         self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change, first: int | None = None
     ) -> tuple[Tensor, LayerSeen | None]:
-        """(B, n, d) -> (B, n, d), or (B, first, d) of the first tokens alone, and what was seen."""
+        """Return the layer's output, (B, n, d) -> (B, n, d), or (B, first, d) for the first tokens only, and its captured activations."""
         config, heads, terms = self.config, self.config.heads, self.terms(x, inputs, change)
         q, k, v = self.projected(x, first)
         q, k = (t.view(*t.shape[:-1], config.components, heads, -1).permute(0, 2, 3, 1, 4) for t in (q, k))  # (B, C, H, n, d_k)
@@ -80,7 +80,7 @@ class Attention(nn.Module):
         return self.output(out.transpose(1, 2).flatten(-2)), seen
 
     def projected(self, x: Tensor, first: int | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Q, K and V of all components and heads side by side; Q of the first tokens alone where it is asked of no other."""
+        """Return Q, K and V of all components and heads, concatenated; Q of the first tokens only if `first` is set."""
         of_q, *rest = self.widths
         weight, bias = self.project.weight, self.project.bias
         if first is None:
@@ -91,7 +91,7 @@ class Attention(nn.Module):
         return q, k, v
 
     def terms(self, x: Tensor, inputs: Inputs, change: Change) -> AttentionTerms:
-        """Everything of this layer's attention but Q, K and V, of what it reads, (B, n, d)."""
+        """Return the terms of this layer's attention for its input (B, n, d)."""
         config = self.config
         biases: list[at.Term] = []
         factor, pattern = None, None
@@ -123,10 +123,10 @@ class Attention(nn.Module):
         )
 
     def _globals(self, inputs: Inputs) -> Tensor:
-        """(B, g) the global positions of each text, counted from its own end where negative; -1 = beyond it or named twice."""
+        """Return the global positions of each text, (B, g), negative ones counted from its end; -1 = beyond the text or repeated."""
         config, lengths = self.config, inputs.lengths[:, None]
         if inputs.mask is None and not (config.global_drawn and self.training):
-            lengths = lengths[:1]  # all alike
+            lengths = lengths[:1]  # all texts have the same length
         places = torch.tensor(config.global_tokens, dtype=torch.long, device=lengths.device).expand(lengths.shape[0], -1)
         places = torch.where(places < 0, places + lengths, places)
         places = places.masked_fill((places < 0) | (places >= lengths), -1)
@@ -143,7 +143,7 @@ class Attention(nn.Module):
 
 
 def _scrambled(lengths: Tensor, layer: int, some: Tensor) -> Tensor:
-    """Numbers below 2^32 that look random and always are the same for a length, a layer and a number, on every machine."""
+    """Return numbers below 2^32 that look random but depend only on length, layer and index, on every machine."""
     x = (lengths * 0x9E3779B1 + layer * 0x85EBCA6B + some * 0xC2B2AE35) & 0xFFFFFFFF
     for shift, factor in ((16, 0x45D9F3B), (16, 0x45D9F3B)):
         x = ((x ^ (x >> shift)) * factor) & 0xFFFFFFFF
@@ -151,7 +151,7 @@ def _scrambled(lengths: Tensor, layer: int, some: Tensor) -> Tensor:
 
 
 def injection(config: EncoderConfig | HubConfig, polarity: Tensor, strength: float, scale: float) -> at.LowRank:
-    """The lexicon's term of polarities (B, n, 3): sigma, scaled where the configuration says so, added to the scores; Xia's factor."""
+    """Return the lexicon's term from polarities (B, n, 3): sigma, scaled if configured, to add to the scores, or Xia's factor."""
     polarity = polarity[:, None, None]  # (B, 1, 1, n, 3)
     of_head = polarity.new_full((config.heads,), strength)
     if config.lexicon_heads == "last":
@@ -162,9 +162,10 @@ def injection(config: EncoderConfig | HubConfig, polarity: Tensor, strength: flo
 
 
 def bucket(distances: Tensor, count: int, reach: int) -> Tensor:
-    """The bucket of each distance j - i, counted from 0: half of them for j <= i, half for j > i (Raffel et al. 2020, section 2.1).
+    """Return the bucket of each distance j - i, counted from 0: one half for j <= i, one for j > i (Raffel et al. 2020, section 2.1).
 
-    Of each half the first half is one distance each; the others grow by a constant factor up to `reach`, and the last has all beyond.
+    In each half, the first half of the buckets has one distance each. The others grow by a constant factor up to `reach`, and the last one
+    contains all larger distances.
     """
     half, exact = count // 2, count // 4
     size = distances.abs()
@@ -173,7 +174,7 @@ def bucket(distances: Tensor, count: int, reach: int) -> Tensor:
 
 
 def _rotate(x: Tensor) -> Tensor:
-    """RoPE on (.., n, d_k): pairs (i, i + d_k/2) turned by position * 10000^(-2i/d_k)."""
+    """Apply RoPE to (.., n, d_k): rotate the pairs (i, i + d_k/2) by position * 10000^(-2i/d_k)."""
     n, size = x.shape[-2:]
     half = size // 2
     angle = torch.arange(n, device=x.device)[:, None] * 10000.0 ** (-torch.arange(half, device=x.device) / half)
@@ -197,7 +198,7 @@ class FeedForward(nn.Module):
         nn.init.zeros_(self.down.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(.., d) -> (.., d)."""
+        """Return the output, (.., d) -> (.., d)."""
         x = self.up(x)
         if self.kind == "swiglu":
             gate, value = x.chunk(2, dim=-1)
@@ -217,7 +218,7 @@ class Block(nn.Module):
     def forward(
         self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change, first: int | None = None
     ) -> tuple[Tensor, LayerSeen | None]:
-        """(B, n, d) -> (B, n, d), or (B, first, d) of the first tokens alone, and what was seen."""
+        """Return the block's output, (B, n, d) -> (B, n, d), or (B, first, d) for the first tokens only, and its captured activations."""
         if self.norm_first:
             out, seen = self.attention(self.attention_norm(x), inputs, watch, change, first)
             x = x[:, :first] + self.dropout(out)
@@ -239,7 +240,7 @@ class AwarePositions(nn.Module):
         nn.init.normal_(self.tags.weight, std=0.02)
 
     def parts(self, inputs: Inputs) -> dict[str, Tensor]:
-        """The three signals as they are weighed: (n, d), (B, n, d), (B, n, d). A text without tags has those of specials."""
+        """Return the three weighted signals, (n, d), (B, n, d), (B, n, d). A text without tags is read as if all tokens were special."""
         n, width = inputs.ids.shape[1], self.sinusoid.shape[1]
         angle = torch.pi * torch.arange(n, device=inputs.ids.device) / inputs.lengths[:, None]
         recency = torch.stack([angle.sin(), angle.cos()], dim=-1).repeat(1, 1, -(-width // 2))[..., :width]
@@ -247,7 +248,7 @@ class AwarePositions(nn.Module):
         return {"sinusoid": self.alpha * self.sinusoid[:n], "recency": self.beta * recency.to(tags), "tag": self.gamma * tags}
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """(B, n, d)."""
+        """Return the sum of the three signals, (B, n, d)."""
         sinusoid, recency, tags = self.parts(inputs).values()
         return sinusoid + recency + tags
 
@@ -261,7 +262,7 @@ def _norm(config: EncoderConfig) -> nn.Module:
 
 
 def _sinusoid(length: int, width: int) -> Tensor:
-    """Vaswani et al. 2017, section 3.5: (n, d)."""
+    """Return the positions of Vaswani et al. 2017, section 3.5, (n, d)."""
     place = torch.arange(length, device="cpu")[:, None]
     rate = torch.exp(torch.arange(0, width, 2, device="cpu") * (-math.log(10000.0) / width))
     table = torch.zeros(length, width, device="cpu")
@@ -270,7 +271,7 @@ def _sinusoid(length: int, width: int) -> Tensor:
 
 
 class Encoder(Network):
-    """Our own; see the module's docstring."""
+    """The encoder of all presets; see the module's docstring."""
 
     config: EncoderConfig
 
@@ -295,7 +296,7 @@ class Encoder(Network):
         self.embedding_norm = nn.LayerNorm(e, eps=config.norm_eps or 1e-5) if config.embedding_norm else None
         self.widen = nn.Linear(e, d) if e != d else None
         self.relative = nn.Parameter(torch.randn(config.relative, config.heads) * 0.02) if config.relative else None
-        if config.lexicon != "none":  # lambda(x) of every vocabulary entry, neutral until a lexicon is put in; a constant of the model
+        if config.lexicon != "none":  # lambda(x) of every vocabulary entry, neutral until a lexicon is loaded; never trained
             self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.layers))
@@ -307,28 +308,28 @@ class Encoder(Network):
 
     @property
     def table(self) -> Tensor:
-        """(V, e)."""
+        """The embedding table, (V, e)."""
         return self.embedding.weight
 
     def rows(self, ids: Tensor) -> Tensor:
-        """Rows of `table`, (..) ids -> (.., e), expanded for these ids only."""
+        """Return rows of `table`, (..) ids -> (.., e), without expanding the others."""
         return self.embedding(ids)  # type: ignore[no-any-return]
 
     def plain(self) -> Encoder:
-        """The encoder with its table expanded; all else is shared."""
+        """Return the encoder with its table expanded; all other weights are shared."""
         if not isinstance(self.embedding, CodedEmbedding):
             return self
-        whole = copy(self)
-        whole._modules = dict(self._modules)
-        whole.embedding = nn.Embedding(*self.embedding.shape, _weight=self.embedding.weight)
-        return whole
+        expanded = copy(self)
+        expanded._modules = dict(self._modules)
+        expanded.embedding = nn.Embedding(*self.embedding.shape, _weight=self.embedding.weight)
+        return expanded
 
     def signals(self, inputs: Inputs) -> Mapping[str, Tensor]:
-        """Of aware positions."""
+        """Return the weighted signals of aware positions; empty for other positions."""
         return {} if self.aware is None else self.aware.parts(inputs)
 
     def ready(self, inputs: Inputs) -> Inputs:
-        """The inputs with the polarities of their tokens and the bias of each distance, where the layers read them."""
+        """Return the inputs with the polarities of their tokens and the bias of each distance, if the layers read them."""
         if self.config.lexicon != "none" and inputs.polarity is None:
             inputs = replace(inputs, polarity=self.polarity[inputs.ids])
         if self.relative is not None and inputs.distances is None:
@@ -339,7 +340,7 @@ class Encoder(Network):
         return inputs
 
     def embed(self, inputs: Inputs) -> Tensor:
-        """Token, position and segment embeddings, (B, n, d)."""
+        """Return the sum of token, position and segment embeddings, (B, n, d)."""
         x: Tensor = (self.embedding(inputs.ids) if inputs.vectors is None else inputs.vectors) * self.config.embedding_scale
         if self.position is not None:
             x = x + self.position[: x.shape[1]]
@@ -353,31 +354,31 @@ class Encoder(Network):
         return x if self.widen is None else self.widen(x)
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
-        """One block."""
+        """Run one block."""
         return self.blocks[layer](x, inputs, watch, change)  # type: ignore[no-any-return]
 
     def final(self, x: Tensor, inputs: Inputs, change: Change) -> Tensor:
-        """The last block; with [CLS] of its state alone."""
+        """Run the last block; with [CLS] pooling, compute only the state of [CLS]."""
         return self.blocks[-1](x, inputs, None, change, 1 if self.config.pooling == "cls" else None)[0]  # type: ignore[no-any-return]
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """What the classifier reads of a layer's states: [CLS] or the mean, (B, n, d) -> (B, d)."""
+        """Return the input of the classifier from a layer's states: [CLS] or the mean, (B, n, d) -> (B, d)."""
         x = self.final_norm(x)
         x = x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
         return x if self.config.head == "none" else BENDS[self.config.head](self.dense(x))  # type: ignore[misc]
 
     def parameters_count(self) -> int:
-        """Parameters, those of a coded table too."""
+        """Return the number of parameters, including those of a coded table."""
         coded = math.prod(self.embedding.shape) if isinstance(self.embedding, CodedEmbedding) else 0
         return super().parameters_count() + coded
 
     def lambdas(self) -> Tensor:
-        """(L, C) the learned mixing, lambda_1 = 1."""
+        """Return the learned mixing, (L, C), lambda_1 = 1."""
         like = self.classifier.weight
         return torch.stack([block.attention.lambdas(like, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
 
     def scalars(self) -> Iterator[Scalar]:
-        """Every lambda but the first, the temperatures of QK-norm, and alpha, beta and gamma of aware positions."""
+        """Yield every lambda but the first, the temperatures of QK-norm, and alpha, beta and gamma of aware positions."""
         for layer, row in enumerate(self.lambdas().tolist()):
             yield from (Scalar("lambda", layer, component, value) for component, value in enumerate(row[1:], start=1))
         for layer, block in enumerate(self.blocks):

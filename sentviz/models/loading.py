@@ -1,4 +1,4 @@
-"""A stored run as a model, whichever kind it is of."""
+"""Load a stored run as a model, whatever its kind."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ if TYPE_CHECKING:
 
 
 def load(run: str | Path | Run, folders: Folders = (), *, epoch: int = 0, max_length: int = 0) -> Model:
-    """A run by name (`sst2/ndt-unit-2`), by folder or as found in a catalog, as a read-only model.
+    """Return the read-only model of a run, given by name (`sst2/ndt-unit-2`), by folder or as a `Run`.
 
     Args:
-        epoch: the model as it was after this epoch, counted from 1, of those that the run keeps (`Run.epochs`); 0 = its best state.
-        max_length: how many tokens it reads, where its positions follow a formula that goes on; 0 = as it was trained. What it says of
-            places beyond those of its training was never trained.
+        epoch: use the weights after this epoch, counted from 1 (one of `Run.epochs`); 0 = the best state.
+        max_length: number of tokens that the model reads, if its positions follow a formula; 0 = as it was trained. Positions beyond those
+            of the training were never trained.
     Raises:
-        RunError: unknown, foreign or damaged; the message names the file and the reason. An epoch that was not kept; learned positions.
+        RunError: the run is unknown, damaged or not written by sentviz (the message names file and reason), the epoch was not stored, or
+            the positions are learned.
     """
-    found = run if isinstance(run, Run) else find(run, folders)
-    found = found.at(epoch) if epoch else found
-    found = found.longer(max_length) if max_length else found
-    if found.shape.KIND not in MODELS:
-        return _opened(found)
-    model: Model = model_class(found.shape).of(found)  # type: ignore[attr-defined]  # classes of `MODELS` open their runs themselves
+    run = run if isinstance(run, Run) else find(run, folders)
+    run = run.at(epoch) if epoch else run
+    run = run.longer(max_length) if max_length else run
+    if run.shape.KIND not in MODELS:
+        return _opened(run)
+    model: Model = model_class(run.shape).of(run)  # type: ignore[attr-defined]  # classes of `MODELS` open their runs themselves
     return model
 
 
 def _opened(run: Run) -> Model:
-    """Return the model of a run whose network its configuration alone describes."""
+    """Return the model of a run whose configuration alone describes the network."""
     from sentviz.data.tags import TAGGER, Tagger
     from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model, filled

@@ -1,8 +1,8 @@
-"""Weights as they are stored: half precision, and 8 bits a weight with one scale per row for large, wide matrices.
+"""Stored weights: half precision, and 8 bits per weight with one scale per row for large, wide matrices.
 
-Half precision is off by at most 2^-11 of a weight, or 3e-8; 8 bits by at most half a step. A step is 1/127 of the row's largest entry but
-never less than 6.1e-5, the smallest normal half: a row without an entry above 0.0078 keeps fewer than 127 steps on either side. Every
-published metric is computed from the weights as read back, and each run's metrics.json has its validation accuracy before and after.
+In half precision the error is at most 2^-11 of a weight, or 3e-8; in 8 bits at most half a step. A step is 1/127 of the row's largest entry
+but never less than 6.1e-5, the smallest normal half: a row without an entry above 0.0078 has fewer than 127 steps on each side. Every
+published metric is computed from the stored weights; each run's metrics.json has its validation accuracy before and after storing.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from sentviz.errors import RunError
 from sentviz.runs.schema import short
 
 M = TypeVar("M", bound=nn.Module)
-LARGE = 1 << 15  # entries
-PARAMETERS = 1 << 30  # of a model at most
-FLOATS = ("F16", "BF16", "F32", "F64")  # kinds of numbers that are read beside 8 bits, as safetensors names them
+LARGE = 1 << 15  # minimum entries of a matrix in 8 bits
+PARAMETERS = 1 << 30  # maximum parameters of a model
+FLOATS = ("F16", "BF16", "F32", "F64")  # accepted types of numbers besides 8 bits, as safetensors names them
 RANDOM = {nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.normal_, Tensor.uniform_}
-WIDE = 16  # columns; a scale per row of three polarities would save little and cost most of their precision
+WIDE = 16  # minimum columns of a matrix in 8 bits: with fewer, scales save little and cost most of the precision
 
 
 def in_8_bits(shape: Sequence[int]) -> bool:
-    """Whether a tensor of this shape is stored in 8 bits; any other one is in half precision."""
+    """Return whether a tensor of this shape is stored in 8 bits; all others are stored in half precision."""
     return len(shape) == 2 and shape[0] * shape[1] >= LARGE and shape[1] >= WIDE
 
 
 def coarser(path: Path) -> dict[str, float]:
-    """Matrices of a file that are in 8 bits where the rule has half precision, as in a run older than it: how far an entry can be off.
+    """Return the matrices of a file that are in 8 bits although the rule says half precision, as in old runs, with their largest error.
 
     Raises:
         RunError: the file cannot be read.
@@ -48,7 +48,7 @@ def coarser(path: Path) -> dict[str, float]:
 
 
 def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A state dict in its stored form."""
+    """Return a state dict in its stored form."""
     packed: dict[str, Tensor] = {}
     for name, tensor in state.items():
         weights = tensor.detach().cpu()
@@ -62,7 +62,7 @@ def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A state dict in single precision; matrices in plain half precision are taken too."""
+    """Return stored weights as a state dict in single precision; matrices in half precision are accepted, too."""
     rows = {name.removesuffix(".int8") for name in packed if name.endswith(".int8")}
     if odd := sorted(f for f in rows if packed[f"{f}.scale"].shape != (*packed[f"{f}.int8"].shape[:1], 1)):
         raise RuntimeError(f"{odd[0]}.scale is not one number for each row")
@@ -72,10 +72,10 @@ def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Stored weights in single precision.
+    """Return stored weights in single precision.
 
     Raises:
-        RunError: damaged, or values that are not numbers.
+        RunError: the file is damaged, or contains NaN or infinity.
     """
     try:
         state = unpack(load_file(path))
@@ -87,10 +87,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def load_weights(make: Callable[[], M], path: Path) -> M:
-    """Return the module that `make` makes, with stored weights in it. Nothing is made of numbers before the file is known to hold them all.
+    """Return the module that `make` builds, with stored weights. The file is checked before memory for the weights is allocated.
 
     Raises:
-        RunError: damaged, or of other shapes than the configuration says.
+        RunError: the file is damaged, or its shapes differ from the configuration.
     """
     with torch.device("meta"), _Undrawn():
         outline = make().state_dict()
@@ -103,13 +103,13 @@ def load_weights(make: Callable[[], M], path: Path) -> M:
 
 
 def whole_shares(module: nn.Module) -> None:
-    """Bring a lexicon's polarities to sums of exactly 1, whatever the stored precision, so that a neutral row stays constant."""
+    """Rescale a lexicon's polarities to sums of exactly 1 after storing them in reduced precision, so that neutral rows stay constant."""
     if (polarity := dict(module.named_buffers()).get("polarity")) is not None:
         polarity /= polarity.sum(dim=-1, keepdim=True)
 
 
 class _Undrawn(TorchFunctionMode):
-    """Zeros instead of random numbers, for parameters that are about to be read from a file."""
+    """Write zeros instead of random numbers into parameters that are read from a file afterwards."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -121,14 +121,14 @@ class _Undrawn(TorchFunctionMode):
 
 
 def _agree(outline: Mapping[str, Tensor], path: Path) -> None:
-    """Compare the tensors that a configuration asks for with those that the head of a file names.
+    """Compare the tensors of a configuration with the header of a file.
 
     Raises:
-        RunError: the first that is missing, extra, or of another shape or kind.
+        RunError: a tensor is missing, extra, or of another shape or type; the message names the first one.
     """
     try:
         with safe_open(path, framework="pt") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - safe_open is no mapping
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - safe_open is not a mapping
             stored = {name: (tuple(part.get_shape()), str(part.get_dtype())) for name, part in slices.items()}
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path.name} cannot be read ({error}).") from error
@@ -141,11 +141,11 @@ def _agree(outline: Mapping[str, Tensor], path: Path) -> None:
             wanted[name] = shape, FLOATS
     wrong = f"{path.name} does not fit the configuration"
     if odd := sorted(wanted.keys() ^ stored.keys()):
-        raise RunError(f"{wrong}: {short(odd[0])} is {'missing' if odd[0] in wanted else 'there, and no part of the model'}.")
+        raise RunError(f"{wrong}: {short(odd[0])} is {'missing' if odd[0] in wanted else 'not part of the model'}.")
     for name, (shape, kinds) in wanted.items():
         if stored[name][0] != shape:
-            raise RunError(f"{wrong}: {name} has the shape {stored[name][0]} there, and {shape} in the configuration.")
+            raise RunError(f"{wrong}: {name} has the shape {stored[name][0]} in the file and {shape} in the configuration.")
         if stored[name][1] not in kinds:
-            raise RunError(f"{wrong}: {name} is of the kind {stored[name][1]}, not {' or '.join(kinds)}.")
+            raise RunError(f"{wrong}: {name} has the type {stored[name][1]}, not {' or '.join(kinds)}.")
     if (count := sum(tensor.numel() for tensor in outline.values())) > PARAMETERS:
-        raise RunError(f"{path.name} has {count:,} numbers; models of at most {PARAMETERS:,} are read.")
+        raise RunError(f"{path.name} has {count:,} numbers; models of at most {PARAMETERS:,} can be read.")
