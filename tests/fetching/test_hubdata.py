@@ -296,7 +296,7 @@ def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkey
     """Announced, it is not asked for; either way one sentence, and nothing of it stays."""
     monkeypatch.setattr(hubdata, "SLACK", -0.999_999)
     hub.sent = 0
-    with pytest.raises(DataMissingError, match=r"toy has about 1 MB; its server sends .* was not downloaded"):
+    with pytest.raises(DataMissingError, match=r"toy has about 1 MB, but its server sends .* was not downloaded"):
         hubdata.get("toy")
     assert hub.sent == 0 and not litter()
 
