@@ -269,7 +269,7 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
     [
         (lambda config, weights: config["base"].update(name="mpnet"), "The base 'mpnet' is not installed"),
         (lambda config, weights: config["base"].update(digest="0" * 12), "is another one"),
-        (lambda config, weights: weights.pop("classifier.bias"), "classifier.bias is missing, extra or of another shape"),
+        (lambda config, weights: weights.pop("classifier.bias"), "classifier.bias is missing, extra or has another shape"),
         (lambda config, weights: weights.pop("blocks.1.ffn.up.b"), "blocks.1.ffn.up is missing, extra"),
         (lambda config, weights: weights.update({"blocks.1.ffn.up.a": torch.zeros(4, 33).half()}), "blocks.1.ffn.up is missing, extra"),
         (lambda config, weights: weights.update({"blocks.7.ffn.up.weight": torch.zeros(2, 2).half()}), "blocks.7.ffn.up.weight is"),

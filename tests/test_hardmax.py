@@ -215,14 +215,14 @@ def test_degenerate_tokens_in_numbers() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tokens": [[np.nan, 1.0]]}, "Token 0 has a coordinate that is no finite number"),
+        ({"tokens": [[np.nan, 1.0]]}, "Token 0 has a coordinate that is not a finite number"),
         ({"tokens": []}, "at least one"),
         ({"tokens": [1.0, 2.0]}, "a row for each token"),
         ({"tokens": [["a", "b"]]}, "table of numbers"),
         ({"A": [[1.0, 2.0], [2.0, 1.0]]}, "smallest eigenvalue is -1"),
         ({"A": [[1.0, 0.5], [0.0, 1.0]]}, "row 1, column 2 is 0.5, but row 2, column 1 is 0"),
         ({"A": np.eye(3)}, "2 x 2 numbers"),
-        ({"A": [[np.inf, 0], [0, 1]]}, "no finite number"),
+        ({"A": [[np.inf, 0], [0, 1]]}, "not a finite number"),
         ({"A": np.zeros((2, 2))}, "smallest eigenvalue is 0"),
         ({"alpha": 0.0}, "alpha must be a finite number above 0"),
         ({"alpha": -1}, "alpha must be"),

@@ -77,7 +77,7 @@ def changed_state(state: dict[str, torch.Tensor], **changes: torch.Tensor | None
     ("changes", "message"),
     [
         ({"classifier__bias": None}, "'classifier.bias' is missing"),
-        ({"more": torch.zeros(1)}, "'more' is there, and no part of the model"),
+        ({"more": torch.zeros(1)}, "'more' is not part of the model"),
         ({"classifier__bias": torch.zeros(5)}, r"classifier.bias has the shape \(5,\) there, and \(3,\) in the configuration"),
         ({"embedding__weight__scale": torch.zeros(1, 9)}, r"embedding.weight.scale has the shape \(1, 9\) there, and \(20, 1\)"),
         (

@@ -138,7 +138,7 @@ def test_odd_files_and_names(folders: dict[str, Path], tmp_path: Path) -> None:
         with pytest.raises(RunError, match=r"config\.json cannot be read") as error:
             hub.load(folder)
         sentence(error)
-    with pytest.raises(RunError, match="its labels are not counted from 0"):
+    with pytest.raises(RunError, match="its labels are not numbered from 0"):
         hub.load(changed(folders["bert"], tmp_path / "counted", id2label={"1": "a", "2": "b", "3": "c"}))
     with pytest.raises(RunError, match="There is no folder"):
         hub.load("/" + 300 * "a")

@@ -90,8 +90,8 @@ def test_specials_stay_neutral(folders: dict[str, Path]) -> None:
 def test_each_foreign_thing_is_one_sentence(folders: dict[str, Path], tmp_path: Path) -> None:
     bert = folders["bert"]
     cases = {
-        "needs code of its own repository": changed(bert, tmp_path / "code", auto_map={"AutoModel": "modeling.Own"}),
-        "kind 'gpt2', no encoder": changed(bert, tmp_path / "gpt", model_type="gpt2"),
+        "needs code of its repository": changed(bert, tmp_path / "code", auto_map={"AutoModel": "modeling.Own"}),
+        "kind 'gpt2', which cannot be read": changed(bert, tmp_path / "gpt", model_type="gpt2"),
         "it reads from left to right": changed(bert, tmp_path / "decoder", is_decoder=True),
         "multi label classification": changed(bert, tmp_path / "multi", problem_type="multi_label_classification"),
         "has one output, a score": small_one(bert, tmp_path / "one"),
@@ -146,12 +146,12 @@ def test_a_version_whose_attention_cannot_be_seen_is_told(folders: dict[str, Pat
     """Nothing is shown that was not computed: here the layers go back to transformers' own attention."""
     model = hub.load(folders["electra"])
     model.network.model.set_attn_implementation("eager")
-    with pytest.raises(RunError, match="computes the attention of ELECTRA in a way that cannot be seen"):
+    with pytest.raises(RunError, match="computes the attention of ELECTRA in a way that cannot be captured"):
         model.trace(SHORT)
 
 
 def test_injections_and_lexicons_go_together(folders: dict[str, Path], lexicon: Lexicon) -> None:
-    with pytest.raises(InputError, match="none is given"):
+    with pytest.raises(InputError, match="no lexicon is given"):
         hub.load(folders["bert"], injection="all")
     with pytest.raises(InputError, match="A lexicon needs an injection"):
         hub.load(folders["bert"], lexicon=lexicon)

@@ -1,9 +1,9 @@
-"""The hardmax transformer (Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602): dynamics, theory, classifier, leaders.
+"""The hardmax transformer (Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602): dynamics and theory.
 
 dynamics   tokens that move towards those furthest in their own direction
-polytope   the theorem's limit: who leads, where the others end, checked on a run
-model      the classifier behind the same predict and trace as every model: sentviz.models.hardmax, sentviz.training.hardmax; text
-leaders    which words lead over a whole split
+polytope   the theorem about the limit: which tokens lead, where the others end; checked on a run
+
+The classifier is in sentviz.models.hardmax and sentviz.training.hardmax, its leaders over a split in sentviz.analysis.testset.leaders.
 """
 
 from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, attended, matrix, places, simulate, step, weights

@@ -4,10 +4,10 @@
 
 Source: Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602, equations 1a and 1b.
 
-A tie: the projection of z_j on the direction of A z_i falls short of the largest one by at most `tolerance` times the largest norm of a
-token. The maximum of a linear function lies on the convex hull, so only points within that distance of the hull's boundary can be in C_i:
-up to dimension 5 no others are looked at (in the plane, the hull's vertex is found by bisection over the angles of its edges). Beyond, and
-where the hull is degenerate, the full product is taken in blocks of bounded memory. What comes out is the same.
+A tie: the projection of z_j on the direction of A z_i is smaller than the largest one by at most `tolerance` times the largest norm of a
+token. The maximum of a linear function is on the convex hull, so only points within that distance of the hull's boundary can be in C_i. Up
+to dimension 5, only these points are compared (in the plane, the hull's vertex is found by bisection over the angles of its edges). In
+higher dimensions and for degenerate hulls the full product is computed in blocks of bounded memory. The result is the same.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-12
-BLOCK = 1 << 22  # numbers of the n x n product held at a time
-SMALL = 256  # below, the full product is faster than a hull
+BLOCK = 1 << 22  # numbers of the n x n product in memory at the same time
+SMALL = 256  # number of tokens below which the full product is faster than a hull
 MOST_DIMENSIONS = 5
-ROUNDING = 1e-14  # of a projection, relative to the largest norm
+ROUNDING = 1e-14  # rounding error of a projection, relative to the largest norm
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Tokens through the layers.
+    """Positions of tokens through the layers.
 
-    Tokens that start at the same place stay together; as leaders they count as one, under the first one's index.
+    Tokens that start at the same place stay together; as leaders they count as one, under the index of the first.
     """
 
     positions: Doubles  # (K + 1, n, d) before each layer, and after the last
     leaders: Ints  # (r,) tokens with C_i = {i} at one of the K layers, ascending
-    since: Ints  # (r,) the first such layer, counted from 0: where positions[layer] is the layer's input
-    converged: int | None  # the first k where no token is further than tolerance x norm from positions[k + 1], or none
+    since: Ints  # (r,) the first such layer, counted from 0; its input is positions[layer]
+    converged: int | None  # first k for which every token is within tolerance x norm of positions[k + 1]; None if there is none
     A: Doubles  # (d, d)
     alpha: float
     temperature: float  # 0 is hardmax
     tolerance: float
-    notes: tuple[str, ...] = ()  # tokens outside the theorem's assumptions: zero, or equal to another
+    notes: tuple[str, ...] = ()  # tokens that violate the theorem's assumptions: zero, or equal to another one
 
 
 def simulate(
@@ -60,17 +60,17 @@ def simulate(
     tolerance: float = TOLERANCE,
     pinned: npt.ArrayLike = (),
 ) -> Clustering:
-    """The tokens through `layers` layers.
+    """Move the tokens through `layers` layers.
 
     Args:
         tokens: (n, d).
         A: (d, d) symmetric positive definite; the identity by default.
-        alpha: step size above 0: each layer moves a token alpha / (1 + alpha) of its way.
-        temperature: 0 is hardmax; above, softmax of <A z_i, z_j> / temperature over j, n x n work. Leaders are hardmax's in either case.
-        tolerance: of ties, relative to the largest norm of a token.
-        pinned: indices of tokens that stay where they are; others still move towards them.
+        alpha: step size above 0: each layer moves a token by alpha / (1 + alpha) of its distance to the target.
+        temperature: 0 is hardmax; above 0, softmax of <A z_i, z_j> / temperature over j, which costs n x n. Leaders are always hardmax's.
+        tolerance: tolerance of ties, relative to the largest norm of a token.
+        pinned: indices of tokens that do not move; other tokens still move towards them.
     Raises:
-        InputError: numbers that do not fit; of A, the asymmetry or the eigenvalue at fault is named.
+        InputError: an argument is invalid; for A, the message names the asymmetry or the eigenvalue.
     """
     z = places(tokens)
     a = matrix(A, z.shape[1])
@@ -82,9 +82,9 @@ def simulate(
     positions[0] = z
     since = np.full(len(z), -1, dtype=np.int64)
     converged: int | None = None
-    held = np.unique(np.asarray(pinned, dtype=np.int64))
-    if held.size and not (held[0] >= 0 and held[-1] < len(z)):
-        raise InputError(f"There is no token {held[0] if held[0] < 0 else held[-1]} to pin; they are counted from 0 to {len(z) - 1}.")
+    fixed = np.unique(np.asarray(pinned, dtype=np.int64))
+    if fixed.size and not (fixed[0] >= 0 and fixed[-1] < len(z)):
+        raise InputError(f"There is no token {fixed[0] if fixed[0] < 0 else fixed[-1]} to pin; they are counted from 0 to {len(z) - 1}.")
     for k in range(layers):
         z = positions[k]
         target, alone = _targets(z, a, tolerance, size)
@@ -92,7 +92,7 @@ def simulate(
         if temperature > 0:
             target = _soft_targets(z, a, temperature)
         positions[k + 1] = z + alpha / (1 + alpha) * (target - z)
-        positions[k + 1, held] = z[held]
+        positions[k + 1, fixed] = z[fixed]
         moved = np.linalg.norm(positions[k + 1] - z, axis=1).max()
         if converged is None and moved <= tolerance * _radius(z):
             converged = k
@@ -103,7 +103,7 @@ def simulate(
 
 
 def attended(tokens: npt.ArrayLike, A: npt.ArrayLike | None = None, tolerance: float = TOLERANCE) -> tuple[Ints, Ints]:
-    """C_i of every token: (indptr (n + 1,), indices), C_i = indices[indptr[i] : indptr[i + 1]], ascending."""
+    """Return C_i of every token: (indptr (n + 1,), indices), C_i = indices[indptr[i] : indptr[i + 1]], ascending."""
     z = places(tokens)
     rows, columns = [], []
     for block, members, mask in _furthest(z, matrix(A, z.shape[1]), tolerance):
@@ -121,7 +121,7 @@ def attended(tokens: npt.ArrayLike, A: npt.ArrayLike | None = None, tolerance: f
 
 
 def weights(tokens: npt.ArrayLike, A: npt.ArrayLike | None = None, temperature: float = 0.0, tolerance: float = TOLERANCE) -> Doubles:
-    """(n, n) attention of each token (row) to each other; rows sum to 1. For few tokens: all n x n numbers are held."""
+    """Return attention of each token (row) to each other, (n, n); rows sum to 1. For few tokens, since all n x n numbers are in memory."""
     z = places(tokens)
     a = matrix(A, z.shape[1])
     _check(1.0, temperature, tolerance)
@@ -139,7 +139,7 @@ def weights(tokens: npt.ArrayLike, A: npt.ArrayLike | None = None, temperature: 
 def step(
     tokens: npt.ArrayLike, A: npt.ArrayLike | None = None, alpha: float = 1.0, *, temperature: float = 0.0, tolerance: float = TOLERANCE
 ) -> Doubles:
-    """(n, d) the tokens after one layer; arguments as in `simulate`."""
+    """Return the tokens after one layer, (n, d); arguments as in `simulate`."""
     z = places(tokens)
     a = matrix(A, z.shape[1])
     _check(alpha, temperature, tolerance)
@@ -148,10 +148,10 @@ def step(
 
 
 def places(tokens: npt.ArrayLike) -> Doubles:
-    """Tokens as (n, d) float64.
+    """Return tokens as (n, d) float64.
 
     Raises:
-        InputError: no such table of finite numbers.
+        InputError: the tokens are not a table of finite numbers.
     """
     try:
         z = np.asarray(tokens, dtype=np.float64)
@@ -160,15 +160,15 @@ def places(tokens: npt.ArrayLike) -> Doubles:
     if z.ndim != 2 or 0 in z.shape:
         raise InputError(f"The tokens must be a table with a row for each token, at least one, not of shape {z.shape}.")
     if not np.isfinite(z).all():
-        raise InputError(f"Token {int(np.argmin(np.isfinite(z).all(axis=1)))} has a coordinate that is no finite number.")
+        raise InputError(f"Token {int(np.argmin(np.isfinite(z).all(axis=1)))} has a coordinate that is not a finite number.")
     return z
 
 
 def matrix(A: npt.ArrayLike | None, dimension: int) -> Doubles:
-    """A as (d, d) float64, the identity for None.
+    """Return A as (d, d) float64, the identity for None.
 
     Raises:
-        InputError: of another shape, not symmetric (with the largest difference), or not positive definite (with the eigenvalue).
+        InputError: A has another shape, is not symmetric (with the largest difference), or not positive definite (with the eigenvalue).
     """
     if A is None:
         return np.eye(dimension)
@@ -181,7 +181,7 @@ def matrix(A: npt.ArrayLike | None, dimension: int) -> Doubles:
             f"A must be a table of {dimension} x {dimension} numbers for tokens of dimension {dimension}, not of shape {a.shape}."
         )
     if not np.isfinite(a).all():
-        raise InputError("A has an entry that is no finite number.")
+        raise InputError("A has an entry that is not a finite number.")
     apart = np.abs(a - a.T)
     if apart.max() > 1e-8 * np.abs(a).max():
         i, j = np.unravel_index(int(apart.argmax()), apart.shape)
@@ -213,7 +213,7 @@ def _radius(z: Doubles) -> float:
 
 
 def _together(z: Doubles) -> tuple[Ints, Ints]:
-    """Of each token, the first token at the same place, and how many are there."""
+    """Return, for each token, the first token at the same place and the number of tokens there."""
     order = np.lexsort(z.T[::-1])
     new = np.concatenate([[True], (z[order][1:] != z[order][:-1]).any(axis=1)])
     group = np.cumsum(new) - 1
@@ -223,27 +223,26 @@ def _together(z: Doubles) -> tuple[Ints, Ints]:
 
 
 def _notes(z: Doubles, most: int = 8) -> tuple[str, ...]:
-    """Tokens that the theorem does not speak of, by their index."""
+    """Return a sentence for each group of tokens that violate the theorem's assumptions."""
 
-    def named(indices: Ints) -> str:
-        shown = ", ".join(str(i) for i in indices[:most])
-        return shown + (f" and {len(indices) - most} more" if len(indices) > most else "")
+    def listed(indices: Ints) -> str:
+        return ", ".join(str(i) for i in indices[:most]) + (f" and {len(indices) - most} more" if len(indices) > most else "")
 
-    found = []
+    notes = []
     if len(zero := np.flatnonzero(~z.any(axis=1))):
-        found.append(f"{'Token' if len(zero) == 1 else 'Tokens'} {named(zero)}: zero, so without a direction; attends to all.")
+        notes.append(f"{'Token' if len(zero) == 1 else 'Tokens'} {listed(zero)}: zero, so without a direction; attends to all.")
     first, _ = _together(z)
     for original in np.unique(first[first != np.arange(len(z))])[:most]:
         same = np.flatnonzero(first == original)
-        found.append(f"Tokens {named(same)} are equal; they move as one.")
-    return tuple(found)
+        notes.append(f"Tokens {listed(same)} are equal; they move as one.")
+    return tuple(notes)
 
 
 # ---- the rule ------------------------------------------------------------------------------------------------------
 
 
 def _targets(z: Doubles, a: Doubles, tolerance: float, size: Ints | int = 1) -> tuple[Doubles, Bools]:
-    """(n, d) the mean of C_i, and whether C_i is the token itself with the `size` tokens that started at its place."""
+    """Return the mean of C_i, (n, d), and whether C_i is the token itself with the `size` tokens that started at its place."""
     target, alone = np.empty_like(z), np.zeros(len(z), dtype=np.bool_)
     column = np.full(len(z), -1, dtype=np.int64)
     for rows, members, mask in _furthest(z, a, tolerance):
@@ -277,7 +276,7 @@ def _blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 def _furthest(z: Doubles, a: Doubles, tolerance: float) -> Iterator[tuple[Ints, Ints, Bools | None]]:
-    """C_i in blocks of rows: (rows, members, mask (rows, members)), or (rows, the one member of each, None)."""
+    """Yield C_i in blocks of rows: (rows, members, mask (rows, members)), or (rows, the one member of each, None)."""
     n = len(z)
     radius = _radius(z)
     u = z @ a
@@ -301,10 +300,10 @@ def _furthest(z: Doubles, a: Doubles, tolerance: float) -> Iterator[tuple[Ints, 
 
 
 def _by_angle(z: Doubles, u: Doubles, members: Ints, corners: Ints, slack: float) -> tuple[Ints, Bools]:
-    """In the plane: the corner furthest along each direction, and where no other member can tie with it.
+    """Return, in the plane, the corner furthest along each direction, and whether no other member can tie with it.
 
-    A corner wins between the normals of its two edges. There, another point at distance r falls short of it by at least r sin(gap), where
-    gap is the angle to the nearer of the two normals: the shortfall is a sine that is not negative on the whole arc.
+    A corner is furthest for directions between the normals of its two edges. There, another point at distance r is behind it by at least
+    r sin(gap), where gap is the angle to the nearer of the two normals: the lead is a sine that is not negative on the complete arc.
     """
     from scipy.spatial import cKDTree
 
@@ -321,7 +320,7 @@ def _by_angle(z: Doubles, u: Doubles, members: Ints, corners: Ints, slack: float
 
 
 def _near_hull(z: Doubles, slack: float) -> tuple[Ints, Ints | None]:
-    """Every token at most `slack` inside the hull's boundary (and perhaps others); in the plane, the corners counter-clockwise too."""
+    """Return every token at most `slack` inside the hull's boundary, perhaps others, and in the plane the corners, counter-clockwise."""
     n, d = z.shape
     everyone = np.arange(n)
     if n <= SMALL or d > MOST_DIMENSIONS:
@@ -342,7 +341,7 @@ def _near_hull(z: Doubles, slack: float) -> tuple[Ints, Ints | None]:
 
 
 def _extremes(z: Doubles, directions: int = 32) -> Ints:
-    """Tokens furthest along a few directions: corners of a polytope that most others lie deep inside."""
+    """Return the tokens furthest along a few directions: corners of a polytope that contains most other tokens deep inside."""
     n, d = z.shape
     if d == 2:
         turn = np.pi * np.arange(directions // 2) / (directions // 2)
@@ -362,10 +361,10 @@ def _extremes(z: Doubles, directions: int = 32) -> Ints:
 
 
 def _outside(z: Doubles, indices: Ints, facets: Doubles, slack: float) -> Ints:
-    """Those of the indices that lie outside some facet (rows: normal, offset), or at most `slack` inside."""
-    kept = []
+    """Return the indices of points that are outside some facet (rows: normal, offset), or at most `slack` inside."""
+    outside = []
     for block in _blocks(len(indices), 4 * len(facets)):
         depth = z[indices[block]] @ facets[:, :-1].T
         depth += facets[:, -1]
-        kept.append(indices[block][depth.max(axis=1) >= -slack])
-    return np.concatenate(kept)
+        outside.append(indices[block][depth.max(axis=1) >= -slack])
+    return np.concatenate(outside)

@@ -1,9 +1,9 @@
-"""The clustering theorem, statement by statement, on a simulated run.
+"""The clustering theorem, checked statement by statement on a simulated run.
 
-K is the convex hull of the leaders' limits, S the set of points that tokens converge to. Each statement is checked on the run continued
-to its limit, with the numerical error that was found. Source: Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602.
+K is the convex hull of the leaders' limits, S the set of points that tokens converge to. Each statement is checked on the run, continued to
+its limit, and is reported with its numerical error. Source: Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602.
 
-That v is a vertex, and s on the boundary, is certified by the direction A v, A s: nothing else of K may lie further in it.
+A vertex v or a boundary point s is certified by the direction A v or A s: no other point of K may be further in that direction.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from sentviz.models.clustering.dynamics import Clustering, _radius, _targets, _t
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-ACCURACY = 1e-6  # relative to the largest norm: what is closer counts as the same point
-SETTLED = 1e-9  # the distance left, relative likewise, at which a run counts as having reached its limit
+ACCURACY = 1e-6  # distance, relative to the largest norm, below which two points count as equal
+SETTLED = 1e-9  # remaining distance, relative to the largest norm, at which a run has reached its limit
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """Where hardmax takes the tokens of a run."""
+    """The points to which hardmax takes the tokens of a run."""
 
-    points: Doubles  # (n, d) each token's limit
-    leaders: Ints  # (r,) as in `Clustering`, over all the layers
-    since: Ints  # (r,)
-    settled: int | None  # layers until every token is within SETTLED of its limit; None: not within the layers allowed
+    points: Doubles  # (n, d) limit of each token
+    leaders: Ints  # (r,) as in `Clustering`, over all layers
+    since: Ints  # (r,) layer at which each leader became one
+    settled: int | None  # layers until every token is within SETTLED of its limit; None if there were too few layers
     left: float  # estimated distance of the last token from its limit, relative to the largest norm
-    drift: float  # how far a leader still moved after it became one, relative likewise
-    clusters: Doubles  # (s, d) S: the distinct limits, leaders' first
-    cluster: Ints  # (n,) each token's row of `clusters`
+    drift: float  # largest distance that a leader moved after it became one, relative to the largest norm
+    clusters: Doubles  # (s, d) S: the distinct limits, first those of leaders
+    cluster: Ints  # (n,) row of `clusters` for each token
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,19 @@ class Statement:
 
     name: str
     says: str
-    holds: bool | None  # None: nothing to check, or the limit was not reached
-    error: float  # relative to the largest norm of a token; NaN where there is none
+    holds: bool | None  # None if there is nothing to check, or the limit was not reached
+    error: float  # relative to the largest norm of a token; NaN if the statement has no numerical error
     detail: str
 
 
 def limit(clustering: Clustering, layers: int = 2_000) -> Limit:
-    """The run's tokens under hardmax until they settle, from their start; at most `layers` layers."""
+    """Run hardmax from the run's start until all tokens settle, for at most `layers` layers."""
     start, a, tolerance = clustering.positions[0], clustering.A, clustering.tolerance
     pace = clustering.alpha / (1 + clustering.alpha)
     radius = _radius(start) or 1.0
     first, size = _together(start)
     since = np.full(len(start), -1, dtype=np.int64)
-    stood = start.copy()  # where each token was when it became a leader
+    stood = start.copy()  # position of each token when it became a leader
     z, settled, left = start, None, 0.0
     for k in range(layers):
         target, alone = _targets(z, a, tolerance, size)
@@ -72,15 +72,15 @@ def limit(clustering: Clustering, layers: int = 2_000) -> Limit:
 
 
 def theory(clustering: Clustering, layers: int = 2_000) -> list[Statement]:
-    """Each statement of the theorem on the run, continued as hardmax for at most `layers` layers.
+    """Check each statement of the theorem on the run, continued as hardmax for at most `layers` layers.
 
-    Where an assumption is broken the theorem claims nothing; the statements are checked all the same.
+    If an assumption is violated, the theorem claims nothing, but the statements are checked all the same.
     """
     end, a = limit(clustering, layers), clustering.A
     radius = _radius(clustering.positions[0]) or 1.0
     r, s = len(end.leaders), len(end.clusters)
     corners = end.points[end.leaders]
-    found = [
+    statements = [
         Statement(
             "assumptions",
             "Tokens are not zero and differ from each other; A is symmetric positive definite.",
@@ -100,19 +100,19 @@ def theory(clustering: Clustering, layers: int = 2_000) -> list[Statement]:
         ),
     ]
     if not r:
-        return found
+        return statements
     finite = end.drift <= ACCURACY
-    found.append(
+    statements.append(
         Statement(
             "finite layers",
             "Every leader reaches its limit in finitely many layers.",
             finite,
             end.drift,
-            f"The last one stands still from layer {int(end.since.max()):,} on." if finite else "A leader moved on after it became one.",
+            f"The last one does not move from layer {int(end.since.max()):,} on." if finite else "A leader moved on after it became one.",
         )
     )
     lead = _ahead(corners, a, radius)
-    found.append(
+    statements.append(
         Statement(
             "vertices",
             "Leaders converge to distinct vertices of K, and K has no others.",
@@ -122,36 +122,36 @@ def theory(clustering: Clustering, layers: int = 2_000) -> list[Statement]:
         )
     )
     if end.settled is None:
-        return [*found, *(Statement(name, says, None, float("nan"), "The limit was not reached.") for name, says in (BOUNDARY, FACES))]
+        return [*statements, *(Statement(name, says, None, float("nan"), "The limit was not reached.") for name, says in (BOUNDARY, FACES))]
     inside = max(float(np.linalg.norm(point - projection(corners, point=point))) for point in end.clusters) / radius
     behind = max(_behind(point, corners, a, radius) for point in end.clusters)
     error = max(inside, behind)
-    found.append(
+    statements.append(
         Statement(*BOUNDARY, error <= ACCURACY, error, f"The {s:,} {'point' if s == 1 else 'points'} of S against {r:,} vertices.")
     )
-    others = end.clusters[r:] if s >= r else end.clusters[:0]
-    gaps = [float(np.linalg.norm(point - _on_face(point, corners, a, radius))) / radius for point in others]
-    found.append(
+    further = end.clusters[r:] if s >= r else end.clusters[:0]
+    gaps = [float(np.linalg.norm(point - _on_face(point, corners, a, radius))) / radius for point in further]
+    statements.append(
         Statement(
             *FACES,
             max(gaps) <= ACCURACY if gaps else None,
             max(gaps, default=float("nan")),
-            f"{len(gaps):,} of the {s:,} points of S {'is' if len(gaps) == 1 else 'are'} no vertex."
+            f"{len(gaps):,} of the {s:,} points of S {'is not a vertex' if len(gaps) == 1 else 'are not vertices'}."
             if gaps
             else "Every token ends at a leader: there is no other point to check.",
         )
     )
-    return found
+    return statements
 
 
 BOUNDARY = ("boundary", "S lies on the boundary of K.")
-FACES = ("projections", "A point of S that is no vertex is the projection of the origin onto a face of K in the norm of A.")
+FACES = ("projections", "A point of S that is not a vertex is the projection of the origin onto a face of K in the norm of A.")
 
 
 def projection(corners: Doubles, A: Doubles | None = None, point: Doubles | None = None) -> Doubles:
-    """(d,) the point of the convex hull of corners (r, d) nearest to `point` (the origin) in the norm of A (the identity).
+    """Return the point of the convex hull of corners (r, d) nearest to `point` (default: the origin) in the norm of A (default: identity).
 
-    Non-negative least squares: of all t x, x in the hull, t >= 0, the one that minimises |t x|^2 + c^2 (1 - t)^2 has the nearest x.
+    Non-negative least squares: of all t x with x in the hull and t >= 0, the one that minimises |t x|^2 + c^2 (1 - t)^2 has the nearest x.
     """
     from scipy.optimize import nnls
 
@@ -164,7 +164,7 @@ def projection(corners: Doubles, A: Doubles | None = None, point: Doubles | None
 
 
 def _clusters(points: Doubles, leaders: Ints, apart: float) -> tuple[Doubles, Ints]:
-    """Distinct points, those of the leaders first, and each point's row."""
+    """Return the distinct points, first those of the leaders, and the row of each point."""
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
@@ -184,7 +184,7 @@ def _clusters(points: Doubles, leaders: Ints, apart: float) -> tuple[Doubles, In
 
 
 def _ahead(corners: Doubles, a: Doubles, radius: float) -> float:
-    """The smallest lead of a corner over the others in its own direction, relative."""
+    """Return the smallest lead of a corner over the others in its own direction, relative to the largest norm."""
     u = corners @ a
     scores = u @ corners.T / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), np.finfo(float).tiny)
     own = np.diag(scores).copy()
@@ -195,14 +195,14 @@ def _ahead(corners: Doubles, a: Doubles, radius: float) -> float:
 
 
 def _behind(point: Doubles, corners: Doubles, a: Doubles, radius: float) -> float:
-    """How far a point falls short of the furthest corner in its own direction, relative."""
+    """Return how far a point is behind the furthest corner in its own direction, relative to the largest norm."""
     u = a @ point
     norm = float(np.linalg.norm(u))
     return float((corners @ u).max() - point @ u) / norm / radius if norm else 0.0
 
 
 def _on_face(point: Doubles, corners: Doubles, a: Doubles, radius: float) -> Doubles:
-    """The projection of the origin onto the face of K that is furthest in the point's own direction."""
+    """Return the projection of the origin onto the face of K that is furthest in the point's own direction."""
     u = a @ point
     norm = float(np.linalg.norm(u)) or 1.0
     scores = corners @ u / norm

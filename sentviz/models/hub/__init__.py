@@ -1,11 +1,11 @@
-"""Hugging Face encoders: load, predict, trace, inject a lexicon; `sentviz.training` fine-tunes them and keeps them as runs.
+"""Hugging Face encoders: load, predict, trace, inject a lexicon. `sentviz.training` fine-tunes them and stores them as runs.
 
     from sentviz.models import hub
     model = hub.load("user/model")  # or a folder
     model.trace("A quiet delight.").attention  # the maps that multiply V
     hub.load("user/model", lexicon=Lexicon.load("lexicon_en_vader"), injection="last-scaled")
 
-Needs the package transformers, 5 or newer, and loads it on first use; importing this needs torch only.
+The package transformers, 5 or newer, is needed and is loaded on first use; importing this package loads torch only.
 """
 
 from __future__ import annotations

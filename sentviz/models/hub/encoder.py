@@ -1,9 +1,9 @@
 """A Hugging Face encoder as a `Network`.
 
-The model's own embeddings, layers and classification head run. Only what happens between Q, K, V and the heads' outputs is computed here,
-by the equation of `sentviz.models.attention`, through transformers' attention interface. One function serves every architecture. What it
-needs of a call (watch, intervention, polarities) is in a context variable while the layer runs: nothing of a call is stored on the model,
-and threads do not see each other's calls.
+The model's own embeddings, layers and classification head run. Only the step from Q, K, V to the heads' outputs is computed here, by the
+equation of `sentviz.models.attention`, through transformers' attention interface. One function serves every architecture. The arguments of
+a call (watch, intervention, polarities) are in a context variable while the layer runs: nothing is stored on the model, and threads do not
+see each other's calls.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Watch, l
 from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HubConfig
 
-IMPLEMENTATION = "sentviz"  # the name of our attention in transformers' registry
+IMPLEMENTATION = "sentviz"  # name of our attention in transformers' registry
 
 
 def transformers() -> Any:
-    """The package.
+    """Return the package transformers.
 
     Raises:
         RunError: it is not installed.
@@ -41,7 +41,7 @@ def transformers() -> Any:
         raise RunError("Hugging Face models need the package transformers: `python -m pip install 'sentviz[hub]'`.") from None
 
 
-# ---- the architectures: how their parts are called -----------------------------------------------------------------
+# ---- the architectures: names of their parts ------------------------------------------------------------------------
 
 
 def _bert(model: Any, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -75,14 +75,14 @@ def _modernbert(model: Any, x: Tensor, mask: Tensor | None) -> Tensor:
 
 @dataclass(frozen=True)
 class Architecture:
-    """Where the parts of a model are, below the encoder's body unless said otherwise."""
+    """Names of a model's parts, below the encoder's body if not stated otherwise."""
 
     title: str
     layers: str
-    output: str  # below a layer: the projection of the heads' outputs
-    classifier: str  # below the model: the last linear layer
-    pool: Callable[[Any, Tensor, Tensor | None], Tensor]  # the last layer's states to what that one reads
-    types: bool = False  # token types: a pair of texts is told apart
+    output: str  # projection of the heads' outputs, below a layer
+    classifier: str  # the last linear layer, below the model
+    pool: Callable[[Any, Tensor, Tensor | None], Tensor]  # from the last layer's states to the input of the classifier
+    types: bool = False  # token types: tell the texts of a pair apart
 
 
 _ROBERTA = Architecture("RoBERTa", "encoder.layer", "attention.output.dense", "classifier.out_proj", _roberta, types=True)
@@ -102,14 +102,14 @@ ARCHITECTURES = {
 
 @dataclass
 class Call:
-    """What one layer of one forward pass needs, and what was seen of it."""
+    """The arguments of one layer in one forward pass, and its captured activations."""
 
     layer: int
-    terms: Callable[[Tensor, float], AttentionTerms]  # of the queries (B, 1, H, n, d_k) and their scale
+    terms: Callable[[Tensor, float], AttentionTerms]  # arguments: the queries (B, 1, H, n, d_k) and their scale
     watch: Watch | None
     change: Change
     seen: LayerSeen | None = None
-    asked: bool = False
+    called: bool = False
 
 
 CALL: ContextVar[Call] = ContextVar("sentviz_call")
@@ -125,19 +125,19 @@ def attention(
     dropout: float = 0.0,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """The heads' outputs (B, n, H, d_v) of q, k, v (B, H, n, d): what transformers calls in every layer.
+    """Return the heads' outputs (B, n, H, d_v) for q, k, v (B, H, n, d). Transformers calls this function in every layer.
 
-    Without a watch the fused kernels run, the lexicon as three more features of Q and K; in training, with dropout on the weights.
+    Without a watch, the fused kernels run, with the lexicon as three more features of Q and K; training with dropout needs the maps.
     """
     call = CALL.get()
-    call.asked = True
+    call.called = True
     q, k, watch = query[:, None], key[:, None], call.watch
     if call.change.values_off is not None:
         value = value.masked_fill(call.change.values_off[:, None, :, None], 0)
     terms = call.terms(q, query.shape[-1] ** -0.5 if scaling is None else scaling)
     if watch is not None and watch.sees(call.layer):
-        call.seen, whole = look(q, k, value, terms, watch)
-        out = terms.attend(q, k, value) if whole is None else whole @ value
+        call.seen, effective = look(q, k, value, terms, watch)
+        out = terms.attend(q, k, value) if effective is None else effective @ value
     elif dropout:
         out = F.dropout(terms.maps(q, k)[:, 0], dropout) @ value
     else:
@@ -147,7 +147,7 @@ def attention(
 
 @cache
 def register() -> None:
-    """Make `attention` known to transformers, once a process.
+    """Register `attention` in transformers, once per process.
 
     Raises:
         RunError: transformers is missing or too old.
@@ -162,7 +162,7 @@ def register() -> None:
 
 
 class HubEncoder(Network):
-    """A model of `AutoModelForSequenceClassification`, made with our attention."""
+    """A model of `AutoModelForSequenceClassification` that uses our attention."""
 
     config: HubConfig
 
@@ -173,39 +173,39 @@ class HubEncoder(Network):
         if config.lexicon != "none":
             self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
         self.polarity: Tensor
-        # the model's own last layer, under the name that every network has for it and not registered a second time
+        # The model's own last layer under the name that every network uses, without registering its parameters a second time.
         self.__dict__["classifier"] = model.get_submodule(self.known.classifier)
 
     @property
     def table(self) -> Tensor:
-        """(V, e). Behind the norm where one follows at once: a row itself may be scaled without effect, so no gradient lies along it."""
+        """The embedding table, (V, e), after the norm if one follows: rescaling a row has no effect, so no gradient points there."""
         if self.config.positions == "rotary":
             embeddings = self.model.base_model.embeddings
             return embeddings.norm(embeddings.tok_embeddings.weight)  # type: ignore[no-any-return]
         return self.model.get_input_embeddings().weight  # type: ignore[no-any-return]
 
     def ready(self, inputs: Inputs) -> Inputs:
-        """The inputs with the polarities of their tokens where a lexicon is injected."""
+        """Return the inputs with the polarities of their tokens if a lexicon is injected."""
         if self.config.lexicon == "none" or inputs.polarity is not None:
             return inputs
         return replace(inputs, polarity=self.polarity[inputs.ids])
 
     def embed(self, inputs: Inputs) -> Tensor:
-        """The model's embeddings, (B, n, d); rows of `table` are (.., e), e = d but in ELECTRA."""
+        """Return the model's embeddings, (B, n, d); rows of `table` are (.., e), with e = d except in ELECTRA."""
         body, vectors = self.model.base_model, inputs.vectors
         if vectors is not None and self.config.positions == "rotary":
             return vectors
         ids, pad = inputs.ids if vectors is None else None, self.model.config.pad_token_id
         if ids is not None and inputs.mask is not None and pad is not None:
             ids = ids.masked_fill(~inputs.mask, pad)
-        if self.config.architecture == "distilbert":  # the second has another name in each version
+        if self.config.architecture == "distilbert":  # the second argument has different names in different versions
             return body.embeddings(ids, vectors)  # type: ignore[no-any-return]
         types = {"token_type_ids": inputs.segments} if self.config.segments > 1 else {}
         x: Tensor = body.embeddings(input_ids=ids, inputs_embeds=vectors, **types)
         return body.embeddings_project(x) if hasattr(body, "embeddings_project") else x
 
     def terms(self, layer: int, like: Tensor, scale: float, inputs: Inputs, change: Change) -> AttentionTerms:
-        """Everything of a layer's attention but Q, K and V; like (B, 1, H, n, d_k)."""
+        """Return the terms of a layer's attention; `like` is (B, 1, H, n, d_k)."""
         config, factor = self.config, None
         biases: tuple[at.LowRank, ...] = ()
         if config.lexicon != "none":
@@ -224,7 +224,7 @@ class HubEncoder(Network):
         )
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
-        """One of the model's own layers, its attention computed here."""
+        """Run one of the model's own layers with our attention."""
         places: dict[str, Any] = {}
         if self.config.positions == "rotary":
             body, ids = self.model.base_model, torch.arange(x.shape[1], device=x.device)[None]
@@ -234,23 +234,23 @@ class HubEncoder(Network):
         token = CALL.set(call)
         try:
             out = self._layer(layer)(x, attention_mask=None, **places)
-        except KeyError as error:  # a version whose layers look their attention up elsewhere
+        except KeyError as error:  # in this version, the layers look up their attention elsewhere
             if error.args != (IMPLEMENTATION,):
                 raise
         finally:
             CALL.reset(token)
-        if not call.asked:
+        if not call.called:
             version = transformers().__version__
             raise RunError(
-                f"transformers {version} computes the attention of {self.known.title} in a way that cannot be seen; a newer one does not."
+                f"transformers {version} computes the attention of {self.known.title} in a way that cannot be captured. Use a newer one."
             )
         states: Tensor = out[0] if isinstance(out, tuple) else out
         return states, call.seen
 
     def _layer(self, layer: int) -> nn.Module:
-        found: nn.Module = self.model.base_model.get_submodule(f"{self.known.layers}.{layer}")
-        return found
+        module: nn.Module = self.model.base_model.get_submodule(f"{self.known.layers}.{layer}")
+        return module
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """What the last linear layer reads of a layer's states, (B, n, d) -> (B, d): behind pooler or dense layer of the model's head."""
+        """Return the input of the last linear layer from a layer's states, (B, n, d) -> (B, d): after the head's pooler or dense layer."""
         return self.known.pool(self.model, x, mask)

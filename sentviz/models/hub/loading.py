@@ -1,4 +1,4 @@
-"""Hugging Face models by name or folder. Safetensors only unless the user insists; code of a repository is never run."""
+"""Load Hugging Face models by name or folder. Only safetensors are read by default, and a repository's code is never run."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from sentviz.data.lexicon import Lexicon
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-TIMEOUT = 10.0  # seconds that the hub has for its first answer
+TIMEOUT = 10.0  # seconds to wait for the hub's first response
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A checkpoint as read: the model of transformers with our attention, its tokenizer, its labels."""
+    """A checkpoint as read: the transformers model with our attention, its tokenizer and its labels."""
 
     name: str
     model: Any
     tokenizer: PretrainedTokenizer
     tokenizer_limit: int
     labels: tuple[str, ...]
-    source: str  # its whole name on the hub; of a folder the last part, since a path is nobody else's business
-    weights: str  # 12 hex digits of what was read from the checkpoint
+    source: str  # full name on the hub, or the folder's last part: local paths are private
+    weights: str  # 12 hex digits of the weights that were read
 
     def wrapped(self, lexicon: Lexicon | None, injection: str, **changes: Any) -> HubModel:
-        """As a model of the library, with or without an injection.
+        """Return the checkpoint as a model of the library, with or without an injection.
 
         Raises:
-            InputError: an injection without a lexicon, or the other way round.
-            RunError: a configuration that describes no model.
+            InputError: an injection without a lexicon, or a lexicon without an injection.
+            RunError: the configuration is invalid.
         """
         settings = injected(injection)
         if injection and lexicon is None:
-            raise InputError(f"{injection} injects a lexicon, and none is given.")
+            raise InputError(f"{injection} injects a lexicon, but no lexicon is given.")
         if lexicon is not None and not injection:
             raise InputError("A lexicon needs an injection, last-scaled for example.")
         try:
@@ -59,29 +59,29 @@ class Opened:
 
 
 def load(name_or_folder: str | Path, *, lexicon: Lexicon | None = None, injection: str = "", allow_pickle: bool = False) -> HubModel:
-    """A Hugging Face sequence classifier: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT or ModernBERT.
+    """Load a Hugging Face sequence classifier: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT or ModernBERT.
 
     Args:
         name_or_folder: a folder, or a name on the hub such as ``"user/model"``.
-        lexicon, injection: polarities to put into the scores, and how: a name of `sentviz.runs.presets.injections`.
-        allow_pickle: also read weights that are pickled; transformers reads them as plain tensors only.
+        lexicon, injection: polarities to put into the scores, and how: a key of `sentviz.runs.presets.injections`.
+        allow_pickle: also read pickled weights; transformers reads them as plain tensors only.
     Raises:
-        RunError: unknown, another kind of model, without a classification head or tokenizer, pickled, or in need of its repository's code.
-        InputError: an injection that does not exist, or one without a lexicon.
+        RunError: the model is unknown, of another kind, pickled, without classification head or tokenizer, or needs its repository's code.
+        InputError: the injection does not exist, or has no lexicon.
     """
     return opened(name_or_folder, allow_pickle=allow_pickle).wrapped(lexicon, injection)
 
 
 def short_name(name_or_folder: str | Path) -> str:
-    """What a model is called here: the last part of its name or folder."""
+    """Return the short name of a model: the last part of its name or folder."""
     return Path(name_or_folder).resolve().name if _is_folder(name_or_folder) else str(name_or_folder).rpartition("/")[2]
 
 
 def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pickle: bool = False) -> Opened:
-    """Read a checkpoint. With `labels` it gets a new head where its own does not fit them, to be fine-tuned.
+    """Read a checkpoint. With `labels` it gets a new head if its own does not fit them, for fine-tuning.
 
     Raises:
-        RunError: as `load`.
+        RunError: as for `load`.
     """
     name = str(name_or_folder)
     reachable(name)
@@ -99,14 +99,14 @@ def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pick
         tokenizer = PretrainedTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
     except RunError as error:
         raise RunError(f"{name}: {error}") from error
-    named = tuple(str(model.config.id2label.get(k, "")) for k in range(model.config.num_labels))
-    if not all(named):
-        raise RunError(f"{name}: its labels are not counted from 0 ({', '.join(map(str, model.config.id2label))}).")
-    if len(set(named)) < len(named):
-        raise RunError(f"{name}: two of its labels have the same name ({', '.join(named)}).")
+    class_names = tuple(str(model.config.id2label.get(k, "")) for k in range(model.config.num_labels))
+    if not all(class_names):
+        raise RunError(f"{name}: its labels are not numbered from 0 ({', '.join(map(str, model.config.id2label))}).")
+    if len(set(class_names)) < len(class_names):
+        raise RunError(f"{name}: two of its labels have the same name ({', '.join(class_names)}).")
     assert kind == model.config.model_type
-    own = short_name(name)
-    return Opened(own, model, tokenizer, limit, named, source=own if _is_folder(name) else name, weights=digest)
+    short = short_name(name)
+    return Opened(short, model, tokenizer, limit, class_names, source=short if _is_folder(name) else name, weights=digest)
 
 
 def _is_folder(name: str | Path) -> bool:
@@ -117,10 +117,10 @@ def _is_folder(name: str | Path) -> bool:
 
 
 def reachable(name_or_folder: str | Path) -> None:
-    """Refuse, before anything is loaded, what leads to no model: the hub is asked once, transformers would ask it for half a minute.
+    """Check, before anything is loaded, that a name leads to a model. The hub is asked once; transformers would retry for half a minute.
 
     Raises:
-        RunError: a path to no folder, a folder without config.json, or a name that the hub does not have, or does not give now.
+        RunError: a path without a folder, a folder without config.json, or a name that the hub does not have or does not give now.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
 
@@ -131,19 +131,19 @@ def reachable(name_or_folder: str | Path) -> None:
         except InputError as error:
             raise RunError(f"{name}: {error}") from error
         if not (Path(name) / "config.json").is_file():
-            raise RunError(f"{name} is no Hugging Face model: config.json is missing.")
+            raise RunError(f"{name} is not a Hugging Face model: config.json is missing.")
         return
     if is_path(name):
         raise RunError(f"There is no folder {name}.")
     try:
         if not isinstance(try_to_load_from_cache(name, "config.json"), str):
             get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=TIMEOUT)
-    except Exception as error:  # whatever keeps the hub from answering
+    except Exception as error:  # the hub cannot be used, for many possible reasons
         raise RunError(_unreachable(name, error)) from error
 
 
 def _settings(name: str) -> dict[str, Any]:
-    """config.json as it is, without running anything of it."""
+    """Return the content of config.json, without running code of the repository."""
     try:
         with _quiet():
             settings, _ = transformers().PreTrainedConfig.get_config_dict(name)
@@ -153,10 +153,10 @@ def _settings(name: str) -> dict[str, Any]:
 
 
 def _configured(name: str) -> None:
-    """Check the configuration, as transformers and we do, before anything else of the model is read."""
+    """Check the configuration with transformers and with our own rules before the rest of the model is read."""
     try:
         shape(transformers().AutoConfig.from_pretrained(name, trust_remote_code=False), LONGEST)
-    except Exception as error:  # transformers raises kinds of its own
+    except Exception as error:  # transformers has many error types
         raise _no_model(name, error) from error
 
 
@@ -165,7 +165,7 @@ def _no_model(name: str, error: BaseException) -> RunError:
 
 
 def _unreachable(name: str, error: BaseException) -> str:
-    """Why a name leads nowhere, from the kinds of the errors behind the error."""
+    """Return why a name leads to no model, from the types of an error and its causes."""
     kinds: set[str] = set()
     cause: BaseException | None = error
     while cause is not None:
@@ -181,13 +181,13 @@ def _unreachable(name: str, error: BaseException) -> str:
 
 
 def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
-    """The model's kind, if it is one that can be read."""
+    """Return the model's kind, after checking that it can be read."""
     readable = ", ".join(dict.fromkeys(known.title for known in ARCHITECTURES.values()))
     kind = str(settings.get("model_type", ""))
     if settings.get("auto_map"):
-        raise RunError(f"{name} needs code of its own repository, which is never run here; there are {readable}.")
+        raise RunError(f"{name} needs code of its repository, which is never run here. Models that can be read: {readable}.")
     if kind not in ARCHITECTURES:
-        raise RunError(f"{name} is a model of the kind {kind or 'unknown'!r}, no encoder that can be read here; there are {readable}.")
+        raise RunError(f"{name} is a model of the kind {kind or 'unknown'!r}, which cannot be read. Kinds that can be read: {readable}.")
     try:
         check_sizes(settings)
     except ValueError as error:
@@ -201,19 +201,19 @@ def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
 
 def _tokenizer(name: str) -> tuple[Any, int]:
     try:
-        found = transformers().AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-        limit = min(int(found.model_max_length), 1 << 30)
-    except Exception as error:  # tokenizers raises bare Exception
+        tokenizer = transformers().AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        limit = min(int(tokenizer.model_max_length), 1 << 30)
+    except Exception as error:  # the tokenizers library raises bare Exception
         raise RunError(f"{name} has no tokenizer that can be read ({brief(error)}).") from error
-    if not getattr(found, "is_fast", False):
-        raise RunError(f"{name} has no fast tokenizer (tokenizer.json), and without one nothing tells where in the text a token stands.")
-    if len(found) <= len(found.all_special_ids):
+    if not getattr(tokenizer, "is_fast", False):
+        raise RunError(f"{name} has no fast tokenizer (tokenizer.json), which is needed to find the characters of each token.")
+    if len(tokenizer) <= len(tokenizer.all_special_ids):
         raise RunError(f"{name} has no tokenizer: tokenizer.json or its vocabulary is missing.")
-    return found, limit
+    return tokenizer, limit
 
 
 def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> tuple[Any, str]:
-    """The model in single precision, and a digest of its weights; all come from the checkpoint, but for a new head's."""
+    """Return the model in single precision and a digest of its weights. Only the weights of a new head are not from the checkpoint."""
     head: dict[str, Any] = {}
     if labels:
         head = {"id2label": dict(enumerate(labels)), "label2id": {label: k for k, label in enumerate(labels)}}
@@ -230,7 +230,7 @@ def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> tuple[Any, s
         )
     except OSError as error:
         raise RunError(_no_weights(name, error, allow_pickle)) from error
-    except Exception as error:  # safetensors and torch raise kinds of their own
+    except Exception as error:  # safetensors and torch have error types of their own
         raise RunError(f"{name}: its weights cannot be read ({brief(error)}).") from error
     known, layers = ARCHITECTURES[model.config.model_type], model.config.num_hidden_layers
     lost = sorted({*info["missing_keys"], *(entry[0] for entry in info["mismatched_keys"])})
@@ -240,7 +240,7 @@ def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> tuple[Any, s
     if lost and not labels:
         raise RunError(f"{name} has no classification head ({lost[0]} is not in its weights); `sentviz train` with --hub gives it one.")
     if not labels and model.config.num_labels < 2:
-        raise RunError(f"{name} has one output, a score; the classes of a text are at least two.")
+        raise RunError(f"{name} has one output, a score, but a text needs at least two classes.")
     state = {key: tensor for key, tensor in model.state_dict().items() if key not in lost}
     if broken := [key for key, tensor in state.items() if not torch.isfinite(tensor).all()]:
         raise RunError(f"{name}: its weights hold values that are not numbers ({broken[0]}).")
@@ -263,7 +263,7 @@ def _no_weights(name: str, error: BaseException, allow_pickle: bool) -> str:
 
         try:
             pickled = any(file_exists(name, file) for file in PICKLES)
-        except Exception:  # whatever keeps the hub from answering
+        except Exception:  # the hub cannot be used, for many possible reasons
             return _unreachable(name, error)
     if pickled and not allow_pickle:
         return f"{name} has pickled weights only, which can hide code; save it as safetensors, or allow pickle if you trust its author."
@@ -272,7 +272,7 @@ def _no_weights(name: str, error: BaseException, allow_pickle: bool) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No reports and bars of transformers: what matters of them is checked here."""
+    """Switch off reports and progress bars of transformers; everything important in them is checked here."""
     logging = transformers().utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""A loaded foreign encoder: whatever takes a `Model` takes it."""
+"""A loaded Hugging Face encoder, usable as any `Model`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from sentviz.data.lexicon import Lexicon
     from sentviz.runs.store import Run
 
-LONGEST = 512  # tokens read at most, also where a model could read more: a map of all its layers has to fit into memory
+LONGEST = 512  # maximum number of tokens, even if a model can read more: the maps of all layers must fit into memory
 MOST = {"num_labels": LABELS} | dict.fromkeys(("num_hidden_layers", "n_layers"), int(BOUNDS["layers"][1]))
 
 
 class HubModel(Model):
-    """A Hugging Face classifier with its tokenizer and labels. One attention map a head, so that there is no lambda to set."""
+    """A Hugging Face classifier with its tokenizer and labels. It has one attention map per head, so there is no lambda."""
 
     tokenizer: PretrainedTokenizer
     network: HubEncoder
@@ -39,10 +39,10 @@ class HubModel(Model):
 
     @classmethod
     def of(cls, run: Run) -> HubModel:
-        """The model of a run folder that `adopt` or `finetune` wrote.
+        """Return the model of a run folder that `adopt` or `finetune` wrote.
 
         Raises:
-            RunError: no such run, damaged, in need of code of its own, or transformers is missing.
+            RunError: the run is damaged, is not a Hugging Face model or needs code of its repository, or transformers is missing.
         """
         register()
         config, words = run.shape, run.config["tokenizer"]
@@ -52,17 +52,17 @@ class HubModel(Model):
             settings = dict(run.config["hub"])
             kind = settings.pop("model_type")
             if "auto_map" in settings or kind not in ARCHITECTURES or kind != config.architecture:
-                raise RunError(f"{run.name}: config.json asks for the model {kind!r}, which was not written by sentviz and is not run.")
+                raise RunError(f"{run.name}: config.json asks for the model {kind!r}, which was not written by sentviz and is not loaded.")
             check_sizes(settings)
             inner = transformers().AutoConfig.for_model(kind, **settings)
             injection = {field: getattr(config, field) for field in ("lexicon", "lexicon_heads", "lexicon_scaled")}
             if shape(inner, config.max_length, **injection) != config:
                 raise ValueError("its parts model and hub differ")
             special_ids, unknown = words["special_ids"], words["unknown"]
-            network = filled(lambda: _made(config, inner), run)
+            network = filled(lambda: _network(config, inner), run)
         except RunError:
             raise
-        except Exception as error:  # transformers raises kinds of its own, and numbers that do not fit any kind at all
+        except Exception as error:  # transformers has many error types, and invalid numbers raise further ones
             raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({brief(error)}).") from error
         tokenizer = PretrainedTokenizer.read(
             run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown
@@ -70,7 +70,7 @@ class HubModel(Model):
         return cls(run.name, network, tokenizer, run.labels, calibration=run.calibration)
 
 
-def _made(config: HubConfig, inner: Any) -> HubEncoder:
+def _network(config: HubConfig, inner: Any) -> HubEncoder:
     model = transformers().AutoModelForSequenceClassification.from_config(
         inner, trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32
     )
@@ -78,16 +78,16 @@ def _made(config: HubConfig, inner: Any) -> HubEncoder:
 
 
 def brief(error: BaseException) -> str:
-    """What an error says, on one line."""
-    said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename and error.strerror else str(error)
-    return " ".join(said.split())[:200].rstrip(".") or type(error).__name__
+    """Return an error message on one line, shortened to at most 200 characters."""
+    message = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename and error.strerror else str(error)
+    return " ".join(message.split())[:200].rstrip(".") or type(error).__name__
 
 
 def check_sizes(settings: Mapping[str, Any]) -> None:
-    """Check the numbers of a configuration before transformers makes lists and tables of so many entries.
+    """Check the numbers of a configuration before transformers allocates lists and tables of these sizes.
 
     Raises:
-        ValueError: the first that no model has.
+        ValueError: a number is too large for any model.
     """
     fits(settings, dict[str, Any])
     for name, value in settings.items():
@@ -97,10 +97,10 @@ def check_sizes(settings: Mapping[str, Any]) -> None:
 
 
 def injected(injection: str) -> dict[str, Any]:
-    """The settings of an injection by name; none for "".
+    """Return the settings of an injection by name; empty for "".
 
     Raises:
-        InputError: no such injection.
+        InputError: there is no such injection.
     """
     if injection and injection not in injections():
         raise InputError(f"There is no injection {injection!r}; there are {', '.join(injections())}.")
@@ -108,21 +108,21 @@ def injected(injection: str) -> dict[str, Any]:
 
 
 def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
-    """The library's configuration of a transformers configuration.
+    """Return the library's configuration for a transformers configuration.
 
     Args:
-        tokenizer_limit: tokens that the tokenizer allows.
-        changes: fields to set, those of the injection for example.
+        tokenizer_limit: maximum number of tokens of the tokenizer.
+        changes: fields to set, for example those of an injection.
     Raises:
-        ValueError: numbers that no model has.
+        ValueError: a number is invalid.
     """
     kind, layers = inner.model_type, inner.num_hidden_layers
     known, modern = ARCHITECTURES[kind], kind == "modernbert"
     if min(inner.hidden_size, layers, inner.num_attention_heads, inner.vocab_size) < 1 or inner.hidden_size % inner.num_attention_heads:
         raise ValueError(f"{layers} layers of {inner.num_attention_heads} heads and a width of {inner.hidden_size}")
-    offset = inner.pad_token_id + 1 if known.pool is ARCHITECTURES["roberta"].pool else 0  # its positions begin behind the padding's
+    offset = inner.pad_token_id + 1 if known.pool is ARCHITECTURES["roberta"].pool else 0  # positions begin after that of the padding
     windows: tuple[int, ...] = ()
-    if modern:  # half of local_attention, rounded down, is seen on each side
+    if modern:  # each side sees half of local_attention, rounded down
         windows = tuple(inner.local_attention // 2 * 2 if layer == "sliding_attention" else 0 for layer in inner.layer_types)
     settings: dict[str, Any] = {
         "architecture": kind,
@@ -143,7 +143,7 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
 
 
 def fuse(network: HubEncoder, tokenizer: PretrainedTokenizer, lexicon: Lexicon) -> None:
-    """Put a lexicon's polarities into a network that was made with an injection; specials stay neutral."""
+    """Put a lexicon's polarities into a network that was made with an injection; special tokens stay neutral."""
     table = lexicon.polarity(tokenizer)
     table[list(tokenizer.special_ids)] = NEUTRAL
     network.polarity.copy_(torch.from_numpy(np.asarray(table, dtype=np.float32)))

@@ -1,8 +1,8 @@
-"""Low-rank changes to the matrices of a base (LoRA, Hu et al. 2021, arXiv 2106.09685): trained beside it, folded into it at loading.
+"""Low-rank changes to the matrices of a base (LoRA, Hu et al. 2021, arXiv 2106.09685): trained separately, added to the base when loading.
 
-    y = W x + b + (alpha / r) B A x        W, b: the base's, frozen    A: (r, m)    B: (N, r), 0 at the start
+    y = W x + b + (alpha / r) B A x        W, b: of the base, frozen    A: (r, m)    B: (N, r), 0 at the start
 
-A projection of several parts (Q, K and V) has an A and a B for each. What a run stores is A and (alpha / r) B in half precision, with every
+A projection of several parts (Q, K and V) has an A and a B for each part. A run stores A and (alpha / r) B in half precision, and every
 weight that the base lacks (classifier, lambdas, gate, polarities). A loaded model has plain weights: W + (alpha / r) B A.
 """
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
     from sentviz.runs.store import Run
 
-MATRICES = ("attention.project", "attention.output", "ffn.up", "ffn.down")  # of a layer, that are adapted
+MATRICES = ("attention.project", "attention.output", "ffn.up", "ffn.down")  # matrices of a layer that are adapted
 
 
 class Adapted(nn.Module):
-    """A linear map of a base with a trained change of low rank."""
+    """A linear map of a base with a trained low-rank change."""
 
     def __init__(self, linear: nn.Linear, parts: tuple[int, ...], rank: int, scale: float) -> None:
         super().__init__()
@@ -43,14 +43,14 @@ class Adapted(nn.Module):
         nn.init.kaiming_uniform_(self.a, a=math.sqrt(5))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(.., m) -> (.., N)."""
+        """Return the output, (.., m) -> (.., N)."""
         inner = (F.linear(x, self.a) * self.scale).chunk(len(self.parts), dim=-1)
-        moved = [F.linear(one, b) for one, b in zip(inner, torch.split(self.b, list(self.parts)), strict=True)]
+        moved = [F.linear(part, b) for part, b in zip(inner, torch.split(self.b, list(self.parts)), strict=True)]
         return F.linear(x, self.weight, self.bias) + (torch.cat(moved, dim=-1) if len(moved) > 1 else moved[0])
 
 
 def parts_of(network: Encoder, name: str) -> tuple[int, ...]:
-    """Rows of each part of a matrix: those of Q, K and V of a projection."""
+    """Return the number of rows of each part of a matrix: those of Q, K and V for a projection."""
     if name.endswith(".project"):
         attention = network.get_submodule(name.removesuffix(".project"))
         assert isinstance(attention, Attention)
@@ -61,17 +61,17 @@ def parts_of(network: Encoder, name: str) -> tuple[int, ...]:
 
 
 def product(a: Tensor, b: Tensor, parts: tuple[int, ...]) -> Tensor:
-    """B A of each part, one below the other, (N, m)."""
+    """Return B A of each part, stacked, (N, m)."""
     return torch.cat([each_b @ each_a for each_b, each_a in zip(torch.split(b, list(parts)), a.chunk(len(parts)), strict=True)])
 
 
 def based(base: Base, config: EncoderConfig, *, empty: bool = False) -> tuple[Encoder, frozenset[str]]:
-    """A network of a shape with the weights of a base, and the names of these weights.
+    """Return a network of a configuration with the weights of a base, and the names of these weights.
 
     Args:
-        empty: the weights that the base lacks have no values yet; by default they are drawn.
+        empty: leave the weights that the base lacks without values; by default they are initialised at random.
     Raises:
-        RunError: the base is damaged, or its weights are not those of the shape.
+        RunError: the base is damaged, or its weights do not fit the configuration.
     """
     with torch.device("meta" if empty else "cpu"):
         network = Encoder(config)
@@ -79,7 +79,7 @@ def based(base: Base, config: EncoderConfig, *, empty: bool = False) -> tuple[En
     for name, tensor in weights_of(base):
         if name == "embedding.weight" and isinstance(tensor, Coded):
             if tensor.shape != own[name].shape:
-                raise RunError(f"The base {base.name} does not fit this model: {name} is of another shape.")
+                raise RunError(f"The base {base.name} does not fit this model: {name} has another shape.")
             network.embedding = CodedEmbedding(tensor)
             continue
         state[name] = tensor.expanded() if isinstance(tensor, Coded) else tensor
@@ -90,7 +90,7 @@ def based(base: Base, config: EncoderConfig, *, empty: bool = False) -> tuple[En
     if config.components > 1:
         _repeat(state, config)
     if wrong := sorted(name for name, tensor in state.items() if name not in own or own[name].shape != tensor.shape):
-        raise RunError(f"The base {base.name} does not fit this model: {wrong[0]} is extra or of another shape.")
+        raise RunError(f"The base {base.name} does not fit this model: {wrong[0]} is extra or has another shape.")
     if broken := sorted(name for name, tensor in state.items() if not bool(torch.isfinite(tensor).all())):
         raise RunError(f"The base {base.name} holds values that are not numbers ({broken[0]}).")
     network.load_state_dict(state, strict=False, assign=True)
@@ -98,7 +98,7 @@ def based(base: Base, config: EncoderConfig, *, empty: bool = False) -> tuple[En
 
 
 def _repeat(state: dict[str, Tensor], config: EncoderConfig) -> None:
-    """Q and K once for each component."""
+    """Repeat Q and K for each component."""
     for layer in range(config.layers):
         for part in ("weight", "bias"):
             name = f"blocks.{layer}.attention.project.{part}"
@@ -110,11 +110,11 @@ def _repeat(state: dict[str, Tensor], config: EncoderConfig) -> None:
 
 
 def adapt(network: Encoder, of_base: frozenset[str], *, rank: int, alpha: float, upper: int = 0) -> None:
-    """Make a network of `based` one in training: what is frozen is no parameter and in no state of it.
+    """Prepare a network of `based` for training: frozen weights become buffers that are not part of its state.
 
     Args:
         rank: r of the change of each matrix; 0 = all weights of the adapted layers are trained instead.
-        upper: how many of the upper layers are adapted; 0 = all.
+        upper: number of upper layers that are adapted; 0 = all.
     """
     layers = range(network.config.layers - upper if upper else 0, network.config.layers)
     learned = () if rank else tuple(f"blocks.{layer}." for layer in layers)
@@ -135,7 +135,7 @@ def adapt(network: Encoder, of_base: frozenset[str], *, rank: int, alpha: float,
 
 
 def merged(network: Encoder) -> Encoder:
-    """The plain network that one in training computes, on the CPU. What is frozen is shared, not copied."""
+    """Return the plain network that is equal to a network in training, on the CPU. Frozen weights are shared, not copied."""
     with torch.device("meta"):
         plain = Encoder(network.config)
     plain.embedding = network.embedding
@@ -151,7 +151,7 @@ def merged(network: Encoder) -> Encoder:
 
 
 def stored(network: Encoder, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A state of a network in training as its run keeps it: changes in half precision, (alpha / r) B; the rest as in any run."""
+    """Return a state of a network in training as its run stores it: changes in half precision, (alpha / r) B; the rest as in any run."""
     scales = {f"{name}.b": module.scale for name, module in network.named_modules() if isinstance(module, Adapted)}
     changes = {name for b in scales for name in (b, b.removesuffix("b") + "a")}
     low = {name: (state[name] * scales.get(name, 1.0)).detach().cpu().half().contiguous() for name in sorted(changes)}
@@ -162,15 +162,15 @@ def stored(network: Encoder, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def adapted(run: Run) -> tuple[Encoder, PretrainedTokenizer]:
-    """The network and the tokenizer of a run on a base; the network has plain weights.
+    """Return the network and the tokenizer of a run on a base; the network has plain weights.
 
     Raises:
         RunError: the base or the run is damaged, or they do not belong together.
     """
-    config, named = run.shape, run.config["base"]
+    config, reference = run.shape, run.config["base"]
     assert isinstance(config, EncoderConfig)
     try:
-        base = find_base(named["name"], named["digest"])
+        base = find_base(reference["name"], reference["digest"])
         tokenizer = tokenizer_of(base)
         network, of_base = based(base, config, empty=True)
         fold(network, of_base, read_weights(run.path(run.weights)))
@@ -184,9 +184,9 @@ def fold(network: Encoder, of_base: frozenset[str], changes: Mapping[str, Tensor
     """Put the weights of a run into the network of its base.
 
     Args:
-        network, of_base: from `based`. changes: `<matrix>.a` and `<matrix>.b`, and whole tensors by name, in single precision.
+        network, of_base: results of `based`. changes: `<matrix>.a` and `<matrix>.b`, and complete tensors by name, in single precision.
     Raises:
-        RunError: something is missing, extra or of another shape.
+        RunError: a weight is missing, extra or of another shape.
     """
     own = network.state_dict()
     low = {name.removesuffix(".a") for name in changes if name.endswith(".a")}
@@ -201,5 +201,5 @@ def fold(network: Encoder, of_base: frozenset[str], changes: Mapping[str, Tensor
         else:
             weight += product(a, b, parts)
     if wrong:
-        raise RunError(f"its weights do not fit its base: {sorted(wrong)[0]} is missing, extra or of another shape.")
+        raise RunError(f"its weights do not fit its base: {sorted(wrong)[0]} is missing, extra or has another shape.")
     network.load_state_dict(plain, strict=False, assign=True)

@@ -1,4 +1,4 @@
-"""A pretrained encoder as a base (`sentviz.runs.bases`), and what is read of one: its tokenizer and its weights."""
+"""Store a pretrained encoder as a base (`sentviz.runs.bases`), and read its tokenizer and weights."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from sentviz.models.grid import Coded
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
-MOST = 45_000_000  # bytes of a file of weights
+MOST = 45_000_000  # maximum bytes of a file of weights
 
 
 def tokenizer_of(base: Base) -> PretrainedTokenizer:
-    """The tokenizer of a base.
+    """Return the tokenizer of a base.
 
     Raises:
-        RunError: missing, damaged, or of another vocabulary.
+        RunError: it is missing or damaged, or has another vocabulary.
     """
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
@@ -36,7 +36,7 @@ def tokenizer_of(base: Base) -> PretrainedTokenizer:
 
 
 def weights_of(base: Base) -> Iterator[tuple[str, Tensor | Coded]]:
-    """Weights by the names of our encoder, one after the other, so that nothing is held twice.
+    """Yield the weights by the names of our encoder, one at a time, so that no weight is in memory twice.
 
     Raises:
         RunError: a file is missing or damaged.
@@ -60,17 +60,17 @@ def weights_of(base: Base) -> Iterator[tuple[str, Tensor | Coded]]:
             raise RunError(f"The base {base.name}: {file} cannot be read ({error}).") from error
 
 
-def source_folder(named: str | Path) -> Path:
-    """A folder in the Hugging Face layout, by its path or by its name below SENTVIZ_MODELS.
+def source_folder(name: str | Path) -> Path:
+    """Return a folder in the Hugging Face layout, given by its path or by its name below SENTVIZ_MODELS.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such folder with a config.json.
     """
-    places = [Path(named), *([Path(os.environ["SENTVIZ_MODELS"]) / named] if os.environ.get("SENTVIZ_MODELS") else [])]
+    places = [Path(name), *([Path(os.environ["SENTVIZ_MODELS"]) / name] if os.environ.get("SENTVIZ_MODELS") else [])]
     for place in places:
         if (place / "config.json").is_file():
             return place
-    raise InputError(f"There is no pretrained encoder {str(named)!r}: a folder with config.json, or one of those below SENTVIZ_MODELS.")
+    raise InputError(f"There is no pretrained encoder {str(name)!r}. Name a folder with config.json, or one below SENTVIZ_MODELS.")
 
 
 def add_base(
@@ -79,14 +79,14 @@ def add_base(
     """Round a pretrained encoder and store it as the base `out/<name>`.
 
     Args:
-        folder: in the Hugging Face layout: config.json, model.safetensors, tokenizer.json; or its name below SENTVIZ_MODELS.
-        name: of the base.
-        out: a folder of bases.
-        bits: 8, with one scale per row, or 4, with one per 32 weights.
-        pooling: what a classifier on it reads: "mean" over the tokens, or "cls", the first one.
-        source, license, remark: where it comes from, under which licence, and what else there is to say.
+        folder: a folder in the Hugging Face layout (config.json, model.safetensors, tokenizer.json), or its name below SENTVIZ_MODELS.
+        name: name of the base.
+        out: folder of bases.
+        bits: 8, with one scale per row, or 4, with one scale per 32 weights.
+        pooling: input of a classifier on the base: "mean" over the tokens, or "cls", the first token.
+        source, license, remark: origin, licence and further remarks.
     Raises:
-        RunError: a file is missing or damaged, or the encoder is none that ours computes. InputError: bits or pooling that do not exist.
+        RunError: a file is missing or damaged, or our encoder cannot compute this one. InputError: bits or pooling are invalid.
     """
     from safetensors.torch import save_file
 
@@ -96,7 +96,7 @@ def add_base(
     from sentviz.runs.configs import EncoderConfig
 
     if not name or Path(name).name != name or name.startswith("."):
-        raise InputError(f"A base cannot be called {name!r}; give it one word.")
+        raise InputError(f"A base cannot be called {name!r}. Its name must be a file name that does not begin with a dot.")
     folder = source_folder(folder)
     read = read_checkpoint(folder)
     settings = read.settings | {"key_width": read.settings["width"], "pooling": pooling}

@@ -1,8 +1,8 @@
-"""A pretrained encoder in the Hugging Face layout as a shape and weights of our own encoder. Needs no transformers.
+"""Read a pretrained encoder in the Hugging Face layout as settings and weights of our own encoder. Needs no transformers.
 
-All of them are post-norm with learned positions and exact GELU or ReLU. What differs is a switch of `EncoderConfig` or is settled here:
-positions that begin behind that of the padding (RoBERTa, MPNet) are cut to those of tokens, and one token type for all (RoBERTa) is added
-to the positions.
+All of them are post-norm with learned positions and exact GELU or ReLU. Differences are switches of `EncoderConfig` or are removed here:
+positions that begin after that of the padding (RoBERTa, MPNet) are cut to those of tokens, and a single token type (RoBERTa) is added to
+the positions.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from torch import Tensor
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import open_regular, read_regular
 
-SIZES = {".json": 1 << 27, ".txt": 1 << 27, ".model": 1 << 27, ".safetensors": 1 << 34, ".bin": 1 << 34}  # bytes of a file at most
-LAYERS = 1_000  # of an encoder at most
-NUMBERS = {  # our setting: names in config.json
+SIZES = {".json": 1 << 27, ".txt": 1 << 27, ".model": 1 << 27, ".safetensors": 1 << 34, ".bin": 1 << 34}  # maximum bytes of a file
+LAYERS = 1_000  # maximum layers of an encoder
+NUMBERS = {  # our setting -> names in config.json
     "vocab_size": ("vocab_size",),
     "width": ("hidden_size", "dim"),
     "layers": ("num_hidden_layers", "n_layers"),
@@ -34,20 +34,20 @@ NUMBERS = {  # our setting: names in config.json
 
 @dataclass(frozen=True)
 class Architecture:
-    """Names of the tensors of an architecture, those of a layer behind `layer`."""
+    """Names of the tensors of an architecture; those of a layer follow `layer`."""
 
     title: str
-    prefix: str  # before all but the head, in a checkpoint that has one
-    dense: str  # the layer between pooling and classifier, in a checkpoint with a head
+    prefix: str  # precedes all names but those of the head, in a checkpoint with a head
+    dense: str  # layer between pooling and classifier, in a checkpoint with a head
     classifier: str
-    head: str  # its activation
+    head: str  # activation after `dense`
     layer: str = "encoder.layer.{}."
     attention: tuple[str, str, str, str] = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
     attention_norm: str = "attention.output.LayerNorm"
     ffn: tuple[str, str] = ("intermediate.dense", "output.dense")
     ffn_norm: str = "output.LayerNorm"
-    types: bool = True  # token types
-    behind_padding: bool = False  # positions begin behind that of the padding
+    types: bool = True  # has token types
+    behind_padding: bool = False  # positions begin after that of the padding
 
 
 _OUT = "classifier.out_proj"
@@ -87,7 +87,7 @@ ARCHITECTURES = {
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A pretrained encoder: settings of `EncoderConfig`, weights by the names of our encoder, and the tokenizer's file."""
+    """A pretrained encoder: settings of `EncoderConfig`, weights by the names of our encoder, and the file of its tokenizer."""
 
     settings: dict[str, Any]  # without classes; with "head" if the checkpoint has a classification head
     weights: dict[str, Tensor]
@@ -98,7 +98,7 @@ def read_checkpoint(folder: str | Path, *, head: bool = False) -> Checkpoint:
     """Read a Hugging Face folder: config.json, model.safetensors and tokenizer.json.
 
     Args:
-        folder: where the three files are.
+        folder: folder with the three files.
         head: also read the classification head.
     Raises:
         RunError: a file is missing or damaged, the architecture is unknown, or a tensor is missing, of another shape or not finite.
@@ -108,7 +108,7 @@ def read_checkpoint(folder: str | Path, *, head: bool = False) -> Checkpoint:
         readable(folder)
         config = json.loads(read_regular(folder / "config.json", SIZES[".json"], "config.json"))
         if not isinstance(config, dict):
-            raise ValueError("it is no table")
+            raise ValueError("it is not a table")
     except InputError as error:
         raise RunError(f"{folder.name}: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -128,7 +128,7 @@ def read_checkpoint(folder: str | Path, *, head: bool = False) -> Checkpoint:
 
 
 def readable(folder: Path) -> None:
-    """Check that what a Hugging Face library would read of a folder are regular files of a usual size.
+    """Check that all files that a Hugging Face library would read of a folder are regular files of a usual size.
 
     Raises:
         InputError: a file is a pipe or a device, is too large, or cannot be opened.
@@ -139,14 +139,14 @@ def readable(folder: Path) -> None:
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of `EncoderConfig` of a config.json, without classes and head.
+    """Return settings of `EncoderConfig` from the content of config.json, without classes and head.
 
     Raises:
-        ValueError: an encoder that ours cannot compute, in a sentence.
+        ValueError: our encoder cannot compute this one; the message is a sentence.
     """
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in ARCHITECTURES:
-        known = ", ".join(dict.fromkeys(one.title for one in ARCHITECTURES.values()))
+        known = ", ".join(dict.fromkeys(each.title for each in ARCHITECTURES.values()))
         raise ValueError(f"config.json describes a model of the kind {kind!r}; a base is one of {known}.")
     if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
         raise ValueError("config.json describes a decoder or other positions than learned ones; a base has neither.")
@@ -180,14 +180,14 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
 def weights_of(
     config: Mapping[str, Any], settings: Mapping[str, Any], tensor: Callable[[str], Tensor | None], *, head: bool = False
 ) -> dict[str, Tensor]:
-    """Weights by the names of our encoder, in single precision (double stays double).
+    """Return the weights by the names of our encoder, in single precision (double precision is kept).
 
     Args:
-        config: of the checkpoint. settings: those of `settings_of`.
-        tensor: a tensor of the checkpoint by its name; None if there is none.
-        head: also the classification head, whose number of classes is that of the checkpoint.
+        config: content of the checkpoint's config.json. settings: result of `settings_of`.
+        tensor: returns a tensor of the checkpoint by its name, or None.
+        head: also return the classification head, with as many classes as the checkpoint has.
     Raises:
-        ValueError: a tensor is missing, of another shape or holds values that are not numbers, in a sentence.
+        ValueError: a tensor is missing, has another shape or contains NaN or infinity; the message is a sentence.
     """
     known = ARCHITECTURES[config["model_type"]]
     words = "embeddings.word_embeddings.weight"
@@ -195,15 +195,15 @@ def weights_of(
     d, e, wide, length = (settings[name] for name in ("width", "embedding_width", "ffn_width", "max_length"))
 
     def take(name: str, *shape: int) -> Tensor:
-        found = tensor(name)
-        if found is None:
+        value = tensor(name)
+        if value is None:
             raise ValueError(f"model.safetensors has no tensor {name}, which config.json asks for.")
-        if len(found.shape) != len(shape) or any(want not in (-1, have) for have, want in zip(found.shape, shape, strict=True)):
-            said = " x ".join("K" if want < 0 else str(want) for want in shape)
-            raise ValueError(f"{name} is {' x '.join(map(str, found.shape))}; config.json asks for {said}.")
-        if not bool(torch.isfinite(found).all()):
+        if len(value.shape) != len(shape) or any(want not in (-1, have) for have, want in zip(value.shape, shape, strict=True)):
+            expected = " x ".join("K" if want < 0 else str(want) for want in shape)
+            raise ValueError(f"{name} is {' x '.join(map(str, value.shape))}; config.json asks for {expected}.")
+        if not bool(torch.isfinite(value).all()):
             raise ValueError(f"{name} holds values that are not numbers.")
-        return found if found.dtype == torch.float64 else found.float()
+        return value if value.dtype == torch.float64 else value.float()
 
     def both(name: str, ours: str, *shape: int) -> dict[str, Tensor]:
         return {f"{ours}.weight": take(f"{name}.weight", *shape), f"{ours}.bias": take(f"{name}.bias", shape[0])}
@@ -225,14 +225,16 @@ def weights_of(
     if settings["relative"]:
         weights["relative"] = take(f"{prefix}encoder.relative_attention_bias.weight", settings["relative"], settings["heads"])
     for layer in range(settings["layers"]):
-        here, ours = prefix + known.layer.format(layer), f"blocks.{layer}."
-        projected = [both(here + name, "x", d, d) for name in known.attention[:3]]
-        weights |= {f"{ours}attention.project.{part}": torch.cat([one[f"x.{part}"] for one in projected]) for part in ("weight", "bias")}
-        weights |= both(here + known.attention[3], f"{ours}attention.output", d, d)
-        weights |= both(here + known.attention_norm, f"{ours}attention_norm", d)
-        weights |= both(here + known.ffn[0], f"{ours}ffn.up", wide, d)
-        weights |= both(here + known.ffn[1], f"{ours}ffn.down", d, wide)
-        weights |= both(here + known.ffn_norm, f"{ours}ffn_norm", d)
+        theirs, ours = prefix + known.layer.format(layer), f"blocks.{layer}."
+        projected = [both(theirs + name, "x", d, d) for name in known.attention[:3]]
+        weights |= {
+            f"{ours}attention.project.{part}": torch.cat([matrix[f"x.{part}"] for matrix in projected]) for part in ("weight", "bias")
+        }
+        weights |= both(theirs + known.attention[3], f"{ours}attention.output", d, d)
+        weights |= both(theirs + known.attention_norm, f"{ours}attention_norm", d)
+        weights |= both(theirs + known.ffn[0], f"{ours}ffn.up", wide, d)
+        weights |= both(theirs + known.ffn[1], f"{ours}ffn.down", d, wide)
+        weights |= both(theirs + known.ffn_norm, f"{ours}ffn_norm", d)
     if head:
         weights |= both(known.dense, "dense", d, d)
         weights["classifier.weight"] = take(f"{known.classifier}.weight", -1, d)
@@ -245,7 +247,7 @@ def _offset(config: Mapping[str, Any], architecture: Architecture) -> int:
 
 
 def _number(config: Mapping[str, Any], names: tuple[str, ...], least: int = 1) -> int:
-    """A whole number of config.json, under whichever of some names it has."""
+    """Return a whole number of config.json, under the first of some names that it has."""
     value = next((config[name] for name in names if name in config), None)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"config.json must name {names[0]}, a whole number of at least {least}, not {value!r}.")
