@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.maps import (
     TITLE_PAD,
     Floats,
@@ -189,28 +189,26 @@ def _map(cells: Floats, sums: Floats, row_labels: list[str], col_labels: list[st
     strip = max(72 / cell, 1.8)  # in cells: 72 px or more
     width, height = int((m + strip) * cell), n * row
     top = 88
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        "",
+        (max(left + width + 16, 320), top + height + below),
+        (left, top, 16, below),
         go.Heatmap(z=cells, coloraxis="coloraxis", xgap=1, ygap=1),
-        layout=base_layout(
-            theme,
-            width=max(left + width + 16, 320),
-            height=top + height + below,
-            margin=(left, top, 16, below),
-            coloraxis=coloraxis(np.append(cells, least), colours, above=24 / height),
-            title_pad_t=TITLE_PAD,
-            showlegend=False,
-            barmode="overlay",
-            xaxis=_token_axis("key", col_labels, size)
-            | {
-                "range": [-0.5, m - 0.5 + strip],
-                "tickangle": angle,
-                "constrain": "domain",
-                "constraintoward": "left",
-            },
-            yaxis=_token_axis("query", row_labels, size)
-            | {"range": [n - 0.5, -0.5], "constrain": "domain", "constraintoward": "top"}
-            | ({"scaleanchor": "x"} if row == cell else {}),
-        ),
+        coloraxis=coloraxis(np.append(cells, least), colours, above=24 / height),
+        title_pad_t=TITLE_PAD,
+        showlegend=False,
+        barmode="overlay",
+        xaxis=_token_axis("key", col_labels, size)
+        | {
+            "range": [-0.5, m - 0.5 + strip],
+            "tickangle": angle,
+            "constrain": "domain",
+            "constraintoward": "left",
+        },
+        yaxis=_token_axis("query", row_labels, size)
+        | {"range": [n - 0.5, -0.5], "constrain": "domain", "constraintoward": "top"}
+        | ({"scaleanchor": "x"} if row == cell else {}),
     )
     if max(n, m) <= 10:
         low, high = plot.layout.coloraxis.cmin, plot.layout.coloraxis.cmax
@@ -306,7 +304,11 @@ def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str
     if not len(tokens) or heights.shape != (len(tokens),):
         raise InputError("Importance needs at least one token, and a value for each.")
     colours, even = palette(theme), (1 - rest) / len(tokens)
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        title,
+        (620, 300),
+        (56, 44, 16, 84),
         go.Bar(
             x=np.arange(len(tokens)),
             y=heights,
@@ -314,7 +316,6 @@ def token_importance(tokens: Sequence[str], values: npt.ArrayLike, *, title: str
             hovertemplate="%{customdata}: %{y:.1%}<extra></extra>",
             customdata=[as_text(token, 60) for token in tokens],
         ),
-        layout=base_layout(theme, title=title, width=620, height=300, margin=(56, 44, 16, 84)),
     )
     plot.add_hline(y=even, line={"color": colours.muted, "dash": "dot", "width": 1.2})
     plot.update_xaxes(tickvals=np.arange(len(tokens)), ticktext=[as_text(token, 16) for token in tokens], tickangle=-40)

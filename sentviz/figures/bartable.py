@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from sentviz.figures.colours import Palette, Theme, palette
-from sentviz.figures.figure import base_layout
+from sentviz.figures.figure import new_plot
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, broken, label_width, text_columns
 
@@ -45,23 +45,20 @@ def bar_table(
     parts = [column.width / whole - _GAP for column in columns]
     headings = [broken(column.heading, part * inner, 12) for column, part in zip(columns, parts, strict=True)]
     top = _TOP + 16 * max(heading.count("<br>") for heading in headings)
-    plot = go.Figure(
-        layout=base_layout(
-            theme,
-            width=width,
-            height=top + _ROW * len(names) + 14,
-            margin=(left, top, 24, 14),
-            title=title,
-            showlegend=False,
-            barmode="overlay",
-            yaxis={
-                "range": [len(names) - 0.5, -0.5],
-                "tickvals": list(range(len(names))),
-                "ticktext": list(names),
-                "showgrid": False,
-                "ticklabelstandoff": 6,
-            },
-        )
+    plot = new_plot(
+        theme,
+        title,
+        (width, top + _ROW * len(names) + 14),
+        (left, top, 24, 14),
+        showlegend=False,
+        barmode="overlay",
+        yaxis={
+            "range": [len(names) - 0.5, -0.5],
+            "tickvals": list(range(len(names))),
+            "ticktext": list(names),
+            "showgrid": False,
+            "ticklabelstandoff": 6,
+        },
     )
     for i, (column, part, heading) in enumerate(zip(columns, parts, headings, strict=True)):
         _column(plot, i, replace(column, heading=heading), (start, start + part), part * inner, faint, colours)

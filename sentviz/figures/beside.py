@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import legend_below, reported_marker, row_axis, with_interval
 from sentviz.figures.text import as_text
 
@@ -40,7 +39,7 @@ def measured_beside_printed(
     places = {model: i for i, model in enumerate(models)}
     tall = 27 * len(models)
     legend = legend_below(-28 / tall)
-    plot = go.Figure(layout=base_layout(theme, title=title, width=620, height=104 + tall, margin=(140, 44, 24, 60), legend=legend))
+    plot = new_plot(theme, title, (620, 104 + tall), (140, 44, 24, 60), legend=legend)
     known = frame.dropna(subset="value")
     values = known[["value", "low", "high"]].to_numpy(float)
     form = ".2%" if percent else ".3f"

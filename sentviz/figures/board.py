@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Reference, Verdict
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, ink_on, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe
+from sentviz.figures.figure import Figure, base_layout, file_safe, new_plot
 from sentviz.figures.text import as_text, label_width
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
 
@@ -194,9 +194,7 @@ def _panels(papers: Sequence[pd.DataFrame], width: int, top: int, chosen: str, t
     stacks = _stacked(panels, beside, between)
     inner = max(_tall(stack, between) for stack in stacks)
     margin = (12 + round(label), top or 8, 12, 10)
-    plot = go.Figure(
-        layout=base_layout(theme, width=width, height=round(margin[1] + inner + 10), margin=margin, showlegend=False, barmode="overlay")
-    )
+    plot = new_plot(theme, "", (width, round(margin[1] + inner + 10)), margin, showlegend=False, barmode="overlay")
     room = width - 24 - label
     for i, stack in enumerate(stacks):
         start, at = i * (each + gap) / room, 0.0

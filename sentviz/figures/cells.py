@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from sentviz.figures.colours import Theme, blend, colour_scale, palette
-from sentviz.figures.figure import annotate, base_layout, number
+from sentviz.figures.figure import annotate, new_plot, number
 from sentviz.figures.maps import Floats
 from sentviz.figures.panels import cell_texts
 
@@ -34,7 +34,11 @@ def number_cells(
         hover: hover text of each cell, Plotly labels; by default its number.
     """
     colours = palette(theme)
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        title,
+        (max(360, left + 20 + 72 * len(columns)), 110 + row * len(rows)),
+        (left, 76, 16, 20),
         go.Heatmap(
             z=values,
             x=list(columns),
@@ -48,13 +52,6 @@ def number_cells(
             hoverongaps=False,
             customdata=[list(line) for line in hover] or [[f"{value:.4f}" for value in line] for line in values],
             hovertemplate="%{y}, %{x}: %{customdata}<extra></extra>",
-        ),
-        layout=base_layout(
-            theme,
-            title=title,
-            width=max(360, left + 20 + 72 * len(columns)),
-            height=110 + row * len(rows),
-            margin=(left, 76, 16, 20),
         ),
     )
     texts = [[number(value, digits) if np.isfinite(value) else "" for value in line] for line in values.tolist()]

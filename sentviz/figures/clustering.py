@@ -8,11 +8,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, halo, palette
-from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
+from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number
 from sentviz.figures.panels import band, name_ends, row_axis
 from sentviz.figures.particles import inner_size, label_places
 from sentviz.figures.text import as_text, text_columns, visible
@@ -37,7 +36,7 @@ def layer_lines(
     if not values:
         raise InputError("There is nothing to draw.")
     colours = palette(theme)
-    plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=320, margin=(62, 48, 118, 46), showlegend=False))
+    plot = new_plot(theme, title, (520, 320), (62, 48, 118, 46), showlegend=False)
     rows, ends, last = [], [], 0
     for n, (name, by_layer) in enumerate(values.items()):
         y = np.asarray(by_layer, dtype=float)
@@ -84,7 +83,7 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     if rows.empty:
         raise InputError(f"{measure!r} was not measured.")
     colours, x = palette(theme), rows["layer"].to_numpy(int)
-    plot = go.Figure(layout=base_layout(theme, title=title, width=460, height=300, margin=(56, 48, 60, 46), showlegend=False))
+    plot = new_plot(theme, title, (460, 300), (56, 48, 60, 46), showlegend=False)
     for low, high, opacity in (("q05", "q95", 0.16), ("q25", "q75", 0.3)):
         band(plot, x, rows[low], rows[high], colours.lines[0], opacity)
     form = ".1%" if share else ".3g"
@@ -126,7 +125,7 @@ def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> F
     fills = blend(colours.classes, 0.5 + rows["score"].to_numpy(float) / (2 * max(float(frame["score"].abs().max()), 1e-9)))
     height = 92 + 24 * len(rows)
     title = f"{as_text(label.capitalize())} reviews are led by"
-    plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=height, margin=(140, 44, 96, 40), showlegend=False))
+    plot = new_plot(theme, title, (520, height), (140, 44, 96, 40), showlegend=False)
     plot.add_bar(
         x=rows["count"],
         y=np.arange(len(rows)),
@@ -172,7 +171,7 @@ def vocabulary_map(
     colours = palette(theme)
     height, margin = max(round(0.7 * width), 320), (48, 48, 16, 44)
     title = "The vocabulary, and how often each word leads"
-    plot = go.Figure(layout=base_layout(theme, title=title, width=width, height=height, margin=margin))
+    plot = new_plot(theme, title, (width, height), margin)
     plot.update_layout(showlegend=False)
     at, leads = frame[["x0", "x1"]].to_numpy(float), frame["leads"].to_numpy(float)
     fills = np.array(blend(colours.probability, 1 / (1 + np.exp(-frame["score"].to_numpy(float)))))

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.figure import SYMBOLS, Figure, annotate, base_layout, file_safe, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, annotate, base_layout, file_safe, lay_out, sentence
 from sentviz.figures.panels import UNSEEN, cell_texts, legend_above, panel_axes, panel_grid, stacked, with_interval
 from sentviz.figures.text import as_run, as_text, text_columns
 
@@ -225,9 +225,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
                 notes.append({**place, "text": words, "showarrow": False, "font": ink, "bgcolor": colours.paper})
     drawn, top = tall * len(classes) + 12, 96 if len(runs) > 1 else 72
     title = "Each class" + (f" of {as_run(runs[0], 40)}" if len(runs) == 1 else "")
-    plot.update_layout(
-        base_layout(theme, title=title, width=620, height=top + drawn + 34, margin=(left, top, 24, 34), legend=legend_above(top, drawn))
-    )
+    lay_out(plot, theme, title, (620, top + drawn + 34), (left, top, 24, 34), legend=legend_above(top, drawn))
     annotate(plot, notes)
     plot.update_xaxes(range=[start, 1.02], tickformat=".0%", nticks=4, automargin=False, fixedrange=True)
     plot.update_yaxes(range=[len(classes) - 0.5, -0.5], automargin=False, fixedrange=True, showgrid=False, ticklabelstandoff=8)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, colour_scale, palette
-from sentviz.figures.figure import Figure, annotate, base_layout, sentence
+from sentviz.figures.figure import Figure, annotate, lay_out, sentence
 from sentviz.figures.panels import cell_texts, panel_axes, panel_grid
 from sentviz.figures.text import as_text
 
@@ -52,20 +52,18 @@ def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme:
         notes += cell_texts(texts, blend(colours.sequential, shares.ravel()), 13 if len(classes) < 4 else 10, **panel_axes(i))
         plot.update_xaxes(tickvals=at, ticktext=names, title_text="predicted", title_standoff=4, showgrid=False, automargin=False, **place)
         plot.update_yaxes(tickvals=at, ticktext=names, autorange="reversed", showgrid=False, automargin=False, ticklabelstandoff=4, **place)
-    plot.update_layout(
-        base_layout(
-            theme,
-            title="Confusion matrices of the best NDT of each data set",
-            width=430 * min(len(panels), 2) + 40,
-            height=330 * places[-1]["row"] + 76,
-            margin=(84, 84, 72, 56),
-            coloraxis={
-                "colorscale": colour_scale(colours.sequential),
-                "cmin": 0,
-                "cmax": 1,
-                "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0, "tickfont": {"size": 12}},
-            },
-        )
+    lay_out(
+        plot,
+        theme,
+        "Confusion matrices of the best NDT of each data set",
+        (430 * min(len(panels), 2) + 40, 330 * places[-1]["row"] + 76),
+        (84, 84, 72, 56),
+        coloraxis={
+            "colorscale": colour_scale(colours.sequential),
+            "cmin": 0,
+            "cmax": 1,
+            "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0, "tickfont": {"size": 12}},
+        },
     )
     annotate(plot, notes)
     totals = frame.groupby("panel", sort=False)["count"].sum()

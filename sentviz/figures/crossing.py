@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, sentence
+from sentviz.figures.figure import Figure, new_plot, sentence
 from sentviz.figures.panels import legend_below
 from sentviz.figures.text import as_text
 
@@ -31,16 +30,7 @@ def crossing_curves(frame: pd.DataFrame, crossings: Mapping[str, float | None], 
     if frame.empty:
         raise InputError("Time by length has not been measured.")
     colours = palette(theme)
-    plot = go.Figure(
-        layout=base_layout(
-            theme,
-            title="Time of one text by its length",
-            width=620,
-            height=430,
-            margin=(64, 44, 16, 96),
-            legend=legend_below(-0.17),
-        )
-    )
+    plot = new_plot(theme, "Time of one text by its length", (620, 430), (64, 44, 16, 96), legend=legend_below(-0.17))
     statements = []
     for (of, rows), colour in zip(frame.groupby("of", sort=True), colours.lines, strict=False):
         name, times = NAMES.get(str(of), str(of)), rows.sort_values("tokens")

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, band, legend_entry, panel_grid
 from sentviz.figures.text import as_run, as_text
 
@@ -92,15 +92,8 @@ def curves(
         star = {"symbol": "star", "size": 11, "color": colours.muted}
         legend_entry(plot, "best on validation", "markers", marker=star, showlegend=True)
     legend = 210 if len(runs) > 1 else 160 if marked else 16
-    plot.update_layout(
-        base_layout(
-            theme,
-            title="Training",
-            width=290 * per_row + 72 + legend,
-            height=230 * places[-1]["row"] + 116,
-            margin=(56, 72, legend, 52),
-            legend=LEGEND_RIGHT,
-        )
+    lay_out(
+        plot, theme, "Training", (290 * per_row + 72 + legend, 230 * places[-1]["row"] + 116), (56, 72, legend, 52), legend=LEGEND_RIGHT
     )
     plot.update_xaxes(title_text=x, title_standoff=6, nticks=6, automargin=False)
     plot.update_yaxes(nticks=6, automargin=False)

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
-from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, annotate, file_safe, lay_out, new_plot, sentence
 from sentviz.figures.heads import MEASURE_TITLES
 from sentviz.figures.maps import component_slug, head_slug, map_title
 from sentviz.figures.panels import FRAMELESS, LEGEND_RIGHT, band, cell_texts, legend_entry, panel_axes, panel_grid
@@ -38,7 +38,7 @@ def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: n
     shares = np.asarray(probabilities, dtype=float)
     if shares.shape != (len(epochs), len(labels)) or not shares.size:
         raise InputError(f"{len(epochs)} epochs and {len(labels)} labels do not fit probabilities of shape {shares.shape}.")
-    plot = go.Figure(layout=base_layout(theme, title="The answer after each epoch", width=560, height=300, margin=(56, 52, 128, 52)))
+    plot = new_plot(theme, "The answer after each epoch", (560, 300), (56, 52, 128, 52))
     for k, (label, colour) in enumerate(zip(labels, class_colours(labels, theme), strict=True)):
         plot.add_scatter(
             x=list(epochs),
@@ -104,15 +104,13 @@ def epoch_maps(
     rows = places[-1]["row"]
     scale = colour_scale(stops)
     bar = {"thickness": 10, "outlinewidth": 0, "tickfont": {"size": 11}, "len": 0.7}
-    plot.update_layout(
-        base_layout(
-            theme,
-            title=map_title(component, layer, head),
-            width=230 * across + (170 if named else 100),
-            height=230 * rows + 96,
-            margin=(96 if named else 24, 76, 76, 20),
-            coloraxis={"colorscale": scale, "cmin": -peak if signed else 0, "cmax": peak, "colorbar": bar},
-        )
+    lay_out(
+        plot,
+        theme,
+        map_title(component, layer, head),
+        (230 * across + (170 if named else 100), 230 * rows + 96),
+        (96 if named else 24, 76, 76, 20),
+        coloraxis={"colorscale": scale, "cmin": -peak if signed else 0, "cmax": peak, "colorbar": bar},
     )
     plot.update_xaxes(showgrid=False, ticks="", automargin=False)
     plot.update_yaxes(showgrid=False, ticks="", automargin=False)
@@ -192,15 +190,13 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
         )
         plot.update_xaxes(tickvals=list(range(k)), ticktext=names, showticklabels=place["row"] == places[-1]["row"], **place)
     scale = colour_scale(colours.judged)
-    plot.update_layout(
-        base_layout(
-            theme,
-            title="The same rows after each epoch",
-            width=190 * across + 130,
-            height=190 * places[-1]["row"] + 130,
-            margin=(96, 76, 24, 52),
-            coloraxis={"colorscale": scale, "cmin": -1, "cmax": 1, "showscale": False},
-        )
+    lay_out(
+        plot,
+        theme,
+        "The same rows after each epoch",
+        (190 * across + 130, 190 * places[-1]["row"] + 130),
+        (96, 76, 24, 52),
+        coloraxis={"colorscale": scale, "cmin": -1, "cmax": 1, "showscale": False},
     )
     plot.update_xaxes(showgrid=False, ticks="", automargin=False)
     plot.update_yaxes(showgrid=False, ticks="", automargin=False)
@@ -274,15 +270,13 @@ def epoch_points(
     for k, name in enumerate(classes):
         sign = {"size": 8, "color": fills[k], "symbol": SYMBOLS[k % len(SYMBOLS)]}
         legend_entry(plot, as_text(name, 16), "markers", marker=sign)
-    plot.update_layout(
-        base_layout(
-            theme,
-            title="The same rows as points",
-            width=230 * across + 140,
-            height=230 * panels[-1]["row"] + 84,
-            margin=(16, 64, 124, 16),
-            legend=LEGEND_RIGHT | {"itemsizing": "constant"},
-        )
+    lay_out(
+        plot,
+        theme,
+        "The same rows as points",
+        (230 * across + 140, 230 * panels[-1]["row"] + 84),
+        (16, 64, 124, 16),
+        legend=LEGEND_RIGHT | {"itemsizing": "constant"},
     )
     plot.update_xaxes(**FRAMELESS)
     plot.update_yaxes(**FRAMELESS)
@@ -321,7 +315,7 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
     if part.empty:
         raise InputError(f"These epochs have no measure {measure!r}; there are {', '.join(dict.fromkeys(frame['measure']))}.")
     colours, epochs = palette(theme), sorted(part["epoch"].unique())
-    plot = go.Figure(layout=base_layout(theme, title=MEASURE_TITLES.get(measure, measure), width=560, height=320, margin=(56, 52, 110, 52)))
+    plot = new_plot(theme, MEASURE_TITLES.get(measure, measure), (560, 320), (56, 52, 110, 52))
     for layer in sorted(part["layer"].unique().tolist()):
         rows = part[part["layer"] == layer]
         colour, x = colours.line(layer), rows["epoch"]

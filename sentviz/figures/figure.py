@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.basedatatypes import BaseTraceType
 
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.source import Call, Source
@@ -107,6 +108,18 @@ def base_layout(
             part = part[step]
         part[last] = value
     return base
+
+
+def new_plot(
+    theme: Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], *traces: BaseTraceType, **more: Any
+) -> go.Figure:
+    """Return a plot with the layout of `base_layout`; `size` is width and height in pixels."""
+    return go.Figure(list(traces), layout=base_layout(theme, title=title, width=size[0], height=size[1], margin=margin, **more))
+
+
+def lay_out(plot: go.Figure, theme: Theme, title: str, size: tuple[int, int], margin: tuple[int, int, int, int], **more: Any) -> None:
+    """Give a plot, for example a grid of panels, the layout of `base_layout`; `size` is width and height in pixels."""
+    plot.update_layout(base_layout(theme, title=title, width=size[0], height=size[1], margin=margin, **more))
 
 
 def annotate(plot: go.Figure, notes: Iterable[dict[str, Any]]) -> None:

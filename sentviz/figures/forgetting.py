@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text
 
 
@@ -43,7 +43,11 @@ def forgetting(
     order = np.lexsort((table.sum(axis=0), -often))
     changed = [i for i in order if 0 < table[:, i].sum() < len(epochs)]
     drawn, colours = (changed or list(order))[:most], palette(theme)
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        "Learned, forgotten and learned again",
+        (max(420, 200 + 64 * len(epochs)), 110 + 17 * len(drawn)),
+        (120, 84, 24, 16),
         go.Heatmap(
             z=table[:, drawn].T.astype(float),
             colorscale=[[0, colours.judged[2]], [1, colours.judged[-3]]],
@@ -58,13 +62,6 @@ def forgetting(
             hovertemplate="%{customdata} after epoch %{x}<extra></extra>",
             x=[str(epoch) for epoch in epochs],
             y=list(range(len(drawn))),
-        ),
-        layout=base_layout(
-            theme,
-            title="Learned, forgotten and learned again",
-            width=max(420, 200 + 64 * len(epochs)),
-            height=110 + 17 * len(drawn),
-            margin=(120, 84, 24, 16),
         ),
     )
     plot.update_xaxes(type="category", side="top", title_text="epoch", title_standoff=6, showgrid=False, automargin=False)

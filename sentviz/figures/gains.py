@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.panels import legend_below, reported_marker, row_axis, with_interval
 from sentviz.figures.text import as_text
 
@@ -49,7 +48,7 @@ def gain_dots(
     colours = palette(theme)
     tall = _LINE * len(rows)
     legend = {"legend": legend_below(-48 / tall), "showlegend": True}
-    plot = go.Figure(layout=base_layout(theme, title=title, width=620, height=tall + 136, margin=(150, 44, 24, 92), **legend))
+    plot = new_plot(theme, title, (620, tall + 136), (150, 44, 24, 92), **legend)
     plot.add_vline(x=0, line={"color": colours.muted, "width": 1.2})
     measured = set(frame["row"])
     for kind, (symbol, colour) in _KINDS.items():

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, run_prefix, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, run_prefix, sentence
 from sentviz.figures.panels import legend_below, with_interval
 from sentviz.figures.text import as_text, text_columns
 
@@ -78,16 +78,7 @@ def gate_lines(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") ->
             hovertemplate=f"{as_text(name)}, layer %{{customdata[0]}}<br>%{{y:.3f}} [%{{customdata[1]:.3f}}, %{{customdata[2]:.3f}}]"
             "<br>shuffled %{customdata[3]:.3f} to %{customdata[4]:.3f}<br>%{customdata[5]:,} tokens<extra></extra>",
         )
-    plot.update_layout(
-        base_layout(
-            theme,
-            title="Mean gate by class of words",
-            width=640,
-            height=420,
-            margin=(56, 48, 20, 118),
-            legend=legend_below(-0.2),
-        )
-    )
+    lay_out(plot, theme, "Mean gate by class of words", (640, 420), (56, 48, 20, 118), legend=legend_below(-0.2))
     plot.update_xaxes(
         tickvals=[layer + 1 for layer in layers], title_text="layer", title_standoff=4, range=[0.7, len(layers) + 0.3], automargin=False
     )

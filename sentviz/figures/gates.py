@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from sentviz.analysis.maps.tokenwise import forced, gates
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.text import as_text, token_label
 from sentviz.runs.trace import Trace
@@ -42,7 +42,11 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
     top = token // wide * (layers + head)
     drawn = values[:, :count].T.ravel()
     is_forced = np.array([bool(state) for state in by_hand])[token]
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        "Gate of each token, layer by layer",
+        (560, int(lines * (layers * _ROW + _LABELS)) + 40 + 34),
+        (34, 40, 34, 34),
         go.Bar(
             orientation="h",
             base=token % wide + 0.04,
@@ -62,24 +66,17 @@ def gate_cells(trace: Trace, *, tagger: str = "", across: int = 20, theme: Theme
             ],
             hovertemplate="%{customdata}<extra></extra>",
         ),
-        layout=base_layout(
-            theme,
-            title="Gate of each token, layer by layer",
-            width=560,
-            height=int(lines * (layers * _ROW + _LABELS)) + 40 + 34,
-            margin=(34, 40, 34, 34),
-            showlegend=False,
-            barmode="overlay",
-            dragmode=False,
-            xaxis={"range": [0, wide], "visible": False, "fixedrange": True},
-            yaxis={
-                "range": [lines * (layers + head) - head - 0.5, -head - 0.5],
-                "tickvals": [line * (layers + head) + at for line in range(lines) for at in range(layers)],
-                "ticktext": [f"L{at + 1}" for at in trace.layer_ids] * lines,
-                "showgrid": False,
-                "fixedrange": True,
-            },
-        ),
+        showlegend=False,
+        barmode="overlay",
+        dragmode=False,
+        xaxis={"range": [0, wide], "visible": False, "fixedrange": True},
+        yaxis={
+            "range": [lines * (layers + head) - head - 0.5, -head - 0.5],
+            "tickvals": [line * (layers + head) + at for line in range(lines) for at in range(layers)],
+            "ticktext": [f"L{at + 1}" for at in trace.layer_ids] * lines,
+            "showgrid": False,
+            "fixedrange": True,
+        },
     )
     muted = f'<span style="color:{colours.muted};font-size:10px">'
     labels = [

@@ -9,7 +9,7 @@ import pandas as pd
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe
+from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out
 from sentviz.figures.panels import band, legend_below, panel_grid
 from sentviz.figures.text import as_run
 
@@ -90,15 +90,7 @@ def layer_lines(
                 hovertemplate="this sentence, layer %{x}: %{y:.4f}<extra></extra>",
                 **place,
             )
-    plot.update_layout(
-        base_layout(
-            theme,
-            width=420 * min(len(drawn), 2) + 60,
-            height=250 * down + 90,
-            margin=(56, 40, 20, 78),
-            legend=legend_below(-0.22 / down),
-        )
-    )
+    lay_out(plot, theme, "", (420 * min(len(drawn), 2) + 60, 250 * down + 90), (56, 40, 20, 78), legend=legend_below(-0.22 / down))
     plot.update_xaxes(tickvals=[layer + 1 for layer in layers], title_text="layer", title_standoff=4, automargin=False)
     plot.update_yaxes(rangemode="tozero", automargin=False, nticks=6)
     counts = sorted({int(table["n"].min()), int(table["n"].max())})

@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 from sentviz.errors import InputError
 from sentviz.figures.beside import span
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.panels import band, dotted, legend_below, legend_entry, reported_marker
 from sentviz.figures.text import as_text, subscript
 
@@ -87,15 +87,13 @@ def lambda_grid(
     spans = np.concatenate([frame[low], frame[high], [] if marks is None else marks["value"]]).astype(float)
     room = max(float(spans.max() - spans.min()), 1e-3)
     tall = (130 if turned else 230) * len(down)
-    plot.update_layout(
-        base_layout(
-            theme,
-            title=f"λ while training, {'change from the start, ' if change else ''}{as_text(title, 40)}",
-            width=width or max(230 * len(constraints) + _SIDES, 520),
-            height=tall + 72 + 92,
-            margin=(60, 72, _SIDES - 60, 92),
-            legend=legend_below(-52 / tall),
-        )
+    lay_out(
+        plot,
+        theme,
+        f"λ while training, {'change from the start, ' if change else ''}{as_text(title, 40)}",
+        (width or max(230 * len(constraints) + _SIDES, 520), tall + 72 + 92),
+        (60, 72, _SIDES - 60, 92),
+        legend=legend_below(-52 / tall),
     )
     plot.update_xaxes(range=[-0.05 * last, 1.27 * last], nticks=4, automargin=False)
     plot.update_xaxes(title_text="step", title_standoff=4, row=len(down))

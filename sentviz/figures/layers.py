@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
-from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, number
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, new_plot, number
 from sentviz.figures.panels import cell_texts, name_ends
 from sentviz.figures.text import as_text
 
@@ -80,7 +80,11 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     rows = [f"L{layer + 1} H{head + 1}" for layer, head in patterns[["layer", "head"]].to_numpy(int)]
     scale = colour_scale(colours.sequential)
     height = 88 + 26 * len(rows)
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        "What each head does here",
+        (560, height),
+        (64, 68, 16, 20),
         go.Heatmap(
             z=scaled,
             x=habits,
@@ -94,7 +98,6 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
             ygap=1,
             hovertemplate="%{y}, %{x}: %{customdata:.3f}<extra></extra>",
         ),
-        layout=base_layout(theme, title="What each head does here", width=560, height=height, margin=(64, 68, 16, 20)),
     )
     texts = [[number(value) for value in line] for line in values.tolist()]
     annotate(plot, cell_texts(texts, blend(colours.sequential, scaled.ravel()), 11))

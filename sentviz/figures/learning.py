@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import legend_below, reported_marker, with_interval
 from sentviz.figures.text import as_text
 
@@ -33,7 +32,7 @@ def learning_curve(
     if measured.empty:
         raise InputError("No point of this learning curve has been measured.")
     colours = palette(theme)
-    plot = go.Figure(layout=base_layout(theme, title=title, width=620, height=380, margin=(64, 44, 24, 96), legend=legend_below(-0.2)))
+    plot = new_plot(theme, title, (620, 380), (64, 44, 24, 96), legend=legend_below(-0.2))
     for i, (preset, name) in enumerate(titles.items()):
         colour = colours.line(i)
         own = measured[measured["preset"] == preset].sort_values("rows")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.figures.colours import DEFICIENCIES, Palette, Theme, palette, simulated
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout
+from sentviz.figures.figure import SYMBOLS, Figure, new_plot
 from sentviz.figures.verdicts import VERDICTS, verdict_colour
 
 _LEFT, _STEP, _ROW = 190, 22, 46  # pixels
@@ -47,7 +46,7 @@ def colour_legend(theme: Theme = "light", *, width: int = 0) -> Figure:
     left, top, bottom = (_SLIM, 12, 12) if turned else (_LEFT, 44, 12)
     height = top + bottom + round(_LINE * group * len(roles) if turned else _ROW * len(roles) + 4)
     margin = (left, top, max(24, (width or natural) - left - 24 * wide if turned else 0), bottom)
-    plot = go.Figure(layout=base_layout(theme, title="", width=width or natural, height=height, margin=margin, showlegend=False))
+    plot = new_plot(theme, "", (width or natural, height), margin, showlegend=False)
     rows = []
     for r, (role, parts) in enumerate(roles.items()):
         for w, way in enumerate(ways):

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.analysis.maps.arithmetic import plain
 from sentviz.analysis.maps.injection import Entries, Row, neutral
@@ -18,7 +17,7 @@ from sentviz.errors import InputError
 from sentviz.figures.attention import heatmap
 from sentviz.figures.bartable import Column, bar_table, row_names
 from sentviz.figures.colours import Palette, Theme, ink_on, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.maps import Floats
 from sentviz.figures.strip import token_strip
 from sentviz.figures.text import as_text, token_label
@@ -142,7 +141,7 @@ def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5, theme: Theme =
         raise InputError("No coverage has been measured.")
     colours = palette(theme)
     lexicons, height = list(dict.fromkeys(frame["lexicon"])), 92 + 24 * len(frame) + 10 * frame["dataset"].nunique()
-    plot = go.Figure(layout=base_layout(theme, width=620, height=height, margin=(220, 16, 24, 52), showlegend=False))
+    plot = new_plot(theme, "", (620, height), (220, 16, 24, 52), showlegend=False)
     at, y, ticks = 0.0, [], []
     for i, row in enumerate(frame.to_dict("records")):
         first = i == 0 or frame["dataset"].iloc[i - 1] != row["dataset"]

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, colour_scale, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.text import as_text, label_width, token_label
 
 _LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: smallest and usual width of a column, height of a row, right margin
@@ -50,7 +50,11 @@ def method_matrix(
         [f"{word}, {as_text(title)}: {number(value, 4)}" for word, value in zip(words, row[columns], strict=True)]
         for title, row in rows.items()
     ]
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        "Every explanation of this sentence",
+        (left + _RIGHT + min(max(_CELL * len(columns), 240), room), top + 12 + _ROW * len(rows)),
+        (left, top, _RIGHT, 12),
         go.Heatmap(
             z=shares[:, columns],
             x=list(range(len(columns))),
@@ -64,13 +68,6 @@ def method_matrix(
             hoverongaps=False,
             customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
-        ),
-        layout=base_layout(
-            theme,
-            title="Every explanation of this sentence",
-            width=left + _RIGHT + min(max(_CELL * len(columns), 240), room),
-            height=top + 12 + _ROW * len(rows),
-            margin=(left, top, _RIGHT, 12),
         ),
     )
     bare = {"showgrid": False, "automargin": False}

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, sentence
 from sentviz.figures.maps import TITLE_PAD, Floats, Indices, coloraxis, component_name, component_slug, map_title
 from sentviz.figures.text import token_label
 from sentviz.runs.trace import Trace
@@ -62,22 +62,19 @@ def small_multiples(
     panel = int(np.clip(880 / n_heads, 64, 190))
     width, height = panel * n_heads, max(panel * n_layers * min(1.0, max(n / m, 0.25)), 40 * n_layers)
     colours = palette(theme)
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        map_title(component),
+        (width + 64, int(height) + 128),
+        (48, 112, 16, 16),
         go.Heatmap(z=mosaic, coloraxis="coloraxis", hoverongaps=False, hovertemplate="%{y}<br>%{x}<br>%{z:.3f}<extra></extra>"),
-        layout=base_layout(
-            theme,
-            title=map_title(component),
-            width=width + 64,
-            height=int(height) + 128,
-            margin=(48, 112, 16, 16),
-            coloraxis=coloraxis(mosaic, colours, above=44 / height),
-            title_pad_t=TITLE_PAD,
-            xaxis=_mosaic_axis(col_names, n_heads, m, col_gap)
-            | {"range": [-0.5, mosaic.shape[1] - 0.5], "constrain": "domain", "constraintoward": "left"},
-            yaxis=_mosaic_axis(row_names, n_layers, n, row_gap)
-            | {"range": [len(mosaic) - 0.5, -0.5], "constrain": "domain", "constraintoward": "top"}
-            | ({"scaleanchor": "x"} if n == m else {}),
-        ),
+        coloraxis=coloraxis(mosaic, colours, above=44 / height),
+        title_pad_t=TITLE_PAD,
+        xaxis=_mosaic_axis(col_names, n_heads, m, col_gap)
+        | {"range": [-0.5, mosaic.shape[1] - 0.5], "constrain": "domain", "constraintoward": "left"},
+        yaxis=_mosaic_axis(row_names, n_layers, n, row_gap)
+        | {"range": [len(mosaic) - 0.5, -0.5], "constrain": "domain", "constraintoward": "top"}
+        | ({"scaleanchor": "x"} if n == m else {}),
     )
     above, left = {"y": -0.5, "yanchor": "bottom", "yshift": 2}, {"x": -0.5, "xanchor": "right", "xshift": -8}
     columns = ({"x": at * (m + col_gap) + (m - 1) / 2, "text": f"H{head + 1}", **above} for at, head in enumerate(trace.head_ids))

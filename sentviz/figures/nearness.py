@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout
+from sentviz.figures.figure import Figure, new_plot
 from sentviz.figures.panels import dotted, name_ends
 
 LINES = {"q50": "half of the reviews", "mean": "mean", "q05": "19 of 20 reviews"}
@@ -30,7 +29,7 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
         raise InputError("No nearness has been measured.")
     colours = palette(theme)
     title = f"Words at a leader after {layers} layers, by what counts as near"
-    plot = go.Figure(layout=base_layout(theme, title=title, width=520, height=320, margin=(62, 48, 132, 46), showlegend=False))
+    plot = new_plot(theme, title, (520, 320), (62, 48, 132, 46), showlegend=False)
     ends = []
     for (column, name), colour, dash in zip(LINES.items(), colours.lines, ("solid", "dash", "dot"), strict=False):
         plot.add_scatter(

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, lay_out, sentence
 from sentviz.figures.panels import dotted, legend_above, legend_entry, panel_grid, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
 
@@ -111,15 +111,13 @@ def one_vs_rest(
         )
     title = "ROC" if kind == "roc" else "Precision and recall"
     drawn, top = (320, 210 * lines + 40)[lines > 1], 96 if len(runs) > 1 else 72
-    plot.update_layout(
-        base_layout(
-            theme,
-            title=title + (f", {as_run(runs[0], 40)}" if len(runs) == 1 else ""),
-            width=700 if len(classes) > 1 else 520,
-            height=top + drawn + 48,
-            margin=(58, top, 16, 48),
-            legend=legend_above(top, drawn),
-        )
+    lay_out(
+        plot,
+        theme,
+        title + (f", {as_run(runs[0], 40)}" if len(runs) == 1 else ""),
+        (700 if len(classes) > 1 else 520, top + drawn + 48),
+        (58, top, 16, 48),
+        legend=legend_above(top, drawn),
     )
     words = ("false positive rate", "recall") if kind == "roc" else ("recall", "precision")
     plot.update_xaxes(range=[-0.02, 1.02], nticks=5, automargin=False, title_standoff=4)

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, colour_scale, palette
-from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text, text_columns, visible
 
 Doubles = npt.NDArray[np.float64]
@@ -170,7 +170,7 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
     when = f"after layer {layer} of {scene.layers}" if layer else "at the start"
     title = f"{as_text(scene.title, 60)}, {when}"
     picture = (width, round(_HIGH * width))
-    plot = go.Figure(layout=base_layout(theme, title=title, width=picture[0], height=picture[1], margin=_PLOT, showlegend=False))
+    plot = new_plot(theme, title, (picture[0], picture[1]), _PLOT, showlegend=False)
     low, high = _window(scene, picture)
     if scene.decision:
         _shade(plot, scene.decision, low, high, theme)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import UNFADED, dotted, row_axis, with_interval
 from sentviz.figures.text import as_run, as_text
 
@@ -40,15 +39,12 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
     row = max(34, step * len(runs) + 14)
     legend = 22 * -(-len(runs) // 2)
     height = 52 + row * len(order) + 56 + legend
-    plot = go.Figure(
-        layout=base_layout(
-            theme,
-            title="Accuracy by phenomenon, demo set",
-            width=620,
-            height=height,
-            margin=(140, 52, 28, 56 + legend),
-            legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "xref": "container", "entrywidth": 210},
-        )
+    plot = new_plot(
+        theme,
+        "Accuracy by phenomenon, demo set",
+        (620, height),
+        (140, 52, 28, 56 + legend),
+        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "xref": "container", "entrywidth": 210},
     )
     for i in range(0, len(order), 2):
         plot.add_hrect(y0=i - 0.5, y1=i + 0.5, fillcolor=colours.neutral, opacity=0.5, line_width=0, layer="below")

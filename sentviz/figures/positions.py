@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.analysis.maps.tokenwise import Signals
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text, token_label
 from sentviz.runs.trace import Trace
 
@@ -29,15 +28,12 @@ def position_signals(trace: Trace, parts: Signals, *, tagger: str = "", theme: T
     colours, n = palette(theme), len(trace.tokens)
     tags, places = trace.tags or ("",) * n, np.arange(n)
     lengths = {**parts.parts, "sum": parts.total, "word": parts.word}
-    plot = go.Figure(
-        layout=base_layout(
-            theme,
-            title="What the positions are made of",
-            width=560,
-            height=360,
-            margin=(52, 84, 20, 112),
-            legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        )
+    plot = new_plot(
+        theme,
+        "What the positions are made of",
+        (560, 360),
+        (52, 84, 20, 112),
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )
     for i, (name, values) in enumerate(lengths.items()):
         title = _NAMES.get(name, (name, ""))[0]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number
+from sentviz.figures.figure import Figure, file_safe, new_plot, number
 from sentviz.figures.panels import dotted, row_axis, with_interval
 from sentviz.figures.text import as_text
 
@@ -29,7 +28,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
         raise InputError("There is no method to rank.")
     colours = palette(theme)
     height = 96 + 30 * len(rows)
-    plot = go.Figure(layout=base_layout(theme, title=title, width=560, height=height, margin=(178, 44, 64, 44)))
+    plot = new_plot(theme, title, (560, height), (178, 44, 64, 44))
     base = frame[frame["method"] == reference]
     if not base.empty:
         chance = base.iloc[0]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, sentence
+from sentviz.figures.figure import Figure, lay_out, sentence
 from sentviz.figures.operating import DASHES, chance_line
 from sentviz.figures.panels import panel_grid
 from sentviz.figures.text import as_text
@@ -72,14 +72,12 @@ def roc_panels(
                     x=1, y=0.02, xanchor="right", yanchor="bottom", align="right", text=text, font={"size": 11},
                     bgcolor=colours.paper, opacity=0.92, **place,
                 )  # fmt: skip
-    plot.update_layout(
-        base_layout(
-            theme,
-            title=f"ROC curves: DT {'left' if turned else 'above'}, the best NDT of each data set {'right' if turned else 'below'}",
-            width=width or max(250 * len(panels) + 80, 560),
-            height=(210 if turned else 275) * down + 110,
-            margin=(64, 80, 24, 52),
-        )
+    lay_out(
+        plot,
+        theme,
+        f"ROC curves: DT {'left' if turned else 'above'}, the best NDT of each data set {'right' if turned else 'below'}",
+        (width or max(250 * len(panels) + 80, 560), (210 if turned else 275) * down + 110),
+        (64, 80, 24, 52),
     )
     short = {"tickvals": [0, 0.5, 1], "ticktext": ["0", "0.5", "1"], "automargin": False}
     plot.update_xaxes(range=[-0.02, 1.02], **short)

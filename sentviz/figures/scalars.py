@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.figure import Figure, file_safe, lay_out, number, sentence
 from sentviz.figures.operating import DASHES
 from sentviz.figures.panels import LEGEND_RIGHT, dotted, legend_entry, name_ends
 from sentviz.figures.text import as_run, as_text, subscript
@@ -142,15 +142,13 @@ def scalar_evolution(
 
     legend = 210 if len(runs) > 1 or marks is not None else 90
     what = ", ".join(symbols)
-    plot.update_layout(
-        base_layout(
-            theme,
-            title=f"{what} while training, change from the start" if change else f"{what} while training",
-            width=310 * per_row + 40 + legend,
-            height=270 * len(rows) + 100,
-            margin=(64, 72, legend, 52),
-            legend=LEGEND_RIGHT,
-        )
+    lay_out(
+        plot,
+        theme,
+        f"{what} while training, change from the start" if change else f"{what} while training",
+        (310 * per_row + 40 + legend, 270 * len(rows) + 100),
+        (64, 72, legend, 52),
+        legend=LEGEND_RIGHT,
     )
     plot.update_xaxes(
         range=[first - 0.04 * span, last + (0.32 if marks is not None else 0.26 if per_row > 1 else 0.36) * span],

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import SCALES, Palette, Theme, class_colours, colour_scale, halo, palette, scaled
-from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, row_axis, with_interval
 from sentviz.figures.text import as_text
 
@@ -84,7 +84,7 @@ def scatter(
     labelled = bool((frame["label"] >= 0).any())
     wrong = (frame["label"] >= 0).to_numpy() & ~frame["right"].to_numpy(bool)
     legend = 172
-    plot = go.Figure(layout=base_layout(theme, title=title, width=820, height=600, margin=(44 if axes[0] else 16, 44, legend, 44)))
+    plot = new_plot(theme, title, (820, 600), (44 if axes[0] else 16, 44, legend, 44))
     draw = _Draw(plot, kind, frame, dims, _hover(frame, classes), point_size(n, len(dims)), colours)
     if colour in SCALES:
         draw.scale(colour, parts, picked)
@@ -139,7 +139,7 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     colours, names = palette(theme), list(dict.fromkeys(rows["class"]))
     height = 108 + 54 * len(names)
     left = 16 + 8 * min(16, max(len(name or "all rows") for name in names))
-    plot = go.Figure(layout=base_layout(theme, title="Silhouette", width=420, height=height, margin=(left, 44, 24, 64)))
+    plot = new_plot(theme, "Silhouette", (420, height), (left, 44, 24, 64))
     places = {name: i for i, name in enumerate(names)}
     for space, name, symbol, line, shift in (
         ("vectors", "in the vectors", "circle", colours.lines[0], -0.14),

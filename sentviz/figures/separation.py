@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import dotted, with_interval
 from sentviz.figures.text import as_text
 
@@ -33,15 +32,12 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int, theme: Theme = "lig
     colours = palette(theme)
     most, longest, shortest = (int(value) for value in (frame["order"].max(), frame["length"].max(), frame["length"].min()))
     shades = blend(colours.sequential[2:5], np.linspace(0, 1, max(most, 1)))
-    plot = go.Figure(
-        layout=base_layout(
-            theme,
-            title="Accuracy by the length of the sequence",
-            width=760,
-            height=420,
-            margin=(60, 52, 208, 52),
-            legend={"x": 1.02, "xanchor": "left", "y": 1, "yanchor": "top"},
-        )
+    plot = new_plot(
+        theme,
+        "Accuracy by the length of the sequence",
+        (760, 420),
+        (60, 52, 208, 52),
+        legend={"x": 1.02, "xanchor": "left", "y": 1, "yanchor": "top"},
     )
     right = np.log2(longest) + 0.12
     if trained < longest:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, run_prefix, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, run_prefix, sentence
 from sentviz.figures.maps import component_name
 from sentviz.figures.panels import dotted, legend_below, legend_entry, panel_grid, row_axis, with_interval
 
@@ -180,16 +180,7 @@ def _dots(
         legend_entry(plot, "heads shuffled", line=bar)
     if cells["untrained"].notna().any():
         legend_entry(plot, "untrained", line={"color": colours.muted, "width": 3})
-    plot.update_layout(
-        base_layout(
-            theme,
-            title=title,
-            width=left + 330 * across + 40,
-            height=height,
-            margin=(left, 62, 24, 84),
-            legend=legend_below(-34 / (height - 146)),
-        )
-    )
+    lay_out(plot, theme, title, (left + 330 * across + 40, height), (left, 62, 24, 84), legend=legend_below(-34 / (height - 146)))
     plot.update_yaxes(row_axis(list(rows.values())))
     plot.update_xaxes(nticks=6, automargin=False)
     return plot

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
-from sentviz.figures.figure import MONOSPACE, Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import MONOSPACE, Figure, file_safe, new_plot, sentence
 from sentviz.figures.text import as_text, text_columns, token_label, visible
 
 Scale = Literal["support", "class"]
@@ -98,7 +98,11 @@ def token_strip(
     height = (last + 1) * _LINE
     anchors = _anchors(full) if full and knee else []
     top, bottom = (44 if title else 10), 56 if anchors else 36
-    plot = go.Figure(
+    plot = new_plot(
+        theme,
+        as_text(title, None) if title else "",
+        (int(columns * _CHAR) + 24, height + top + bottom),
+        (12, top, 12, bottom),
         go.Bar(
             orientation="h",
             base=starts,
@@ -119,32 +123,24 @@ def token_strip(
             + [f"“{as_text(text, 120)}”<br>removed before the model reads" for _, text in gone],
             hovertemplate="%{customdata}<extra></extra>",
         ),
-        layout=base_layout(
-            theme,
-            title=as_text(title, None) if title else "",
-            width=int(columns * _CHAR) + 24,
-            height=height + top + bottom,
-            margin=(12, top, 12, bottom),
-            showlegend=False,
-            barmode="overlay",
-            # a fixed ratio of line to character: on a wider page the text keeps its shape and leaves room at the right
-            xaxis={
-                "range": [0, columns],
-                "visible": False,
-                "fixedrange": True,
-                "constrain": "range",
-                "constraintoward": "left",
-            },
-            yaxis={
-                "range": [last + 0.5, -0.5],
-                "visible": False,
-                "fixedrange": True,
-                "scaleanchor": "x",
-                "scaleratio": _LINE / _CHAR,
-                "constrain": "range",
-                "constraintoward": "top",
-            },
-        ),
+        showlegend=False,
+        barmode="overlay",
+        xaxis={
+            "range": [0, columns],
+            "visible": False,
+            "fixedrange": True,
+            "constrain": "range",
+            "constraintoward": "left",
+        },
+        yaxis={
+            "range": [last + 0.5, -0.5],
+            "visible": False,
+            "fixedrange": True,
+            "scaleanchor": "x",
+            "scaleratio": _LINE / _CHAR,
+            "constrain": "range",
+            "constraintoward": "top",
+        },
     )
     swatch, gap = '<span style="color:{}">■</span> {}', "&nbsp;" * 5
     words = [swatch.format(fill, as_text(label, 60)) for fill, label in ((low, low_label), (high, high_label))]

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number
+from sentviz.figures.figure import Figure, file_safe, new_plot, number
 from sentviz.figures.particles import hull, inner_size, label_places, name_points
 from sentviz.figures.text import as_text, text_columns, visible
 
@@ -68,7 +68,7 @@ def token_step(
     colours = palette(theme)
     name = as_text(words[token], 20)
     title, size = f"The step of “{name}”", (width, round(_HIGH * width))
-    plot = go.Figure(layout=base_layout(theme, title=title, width=size[0], height=size[1], margin=_PLOT, showlegend=False))
+    plot = new_plot(theme, title, (size[0], size[1]), _PLOT, showlegend=False)
     low, high = _window(np.concatenate([flat, [end, np.zeros(2)]]), size)
     reach = float(np.abs(high - low).sum()) * 2
     across = np.array([-ray[1], ray[0]])

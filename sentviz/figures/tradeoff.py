@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import legend_below, with_interval
 from sentviz.figures.text import as_text
 
@@ -31,15 +30,8 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
     if frame.empty and printed.empty:
         raise InputError("There is neither a measured nor a reported time.")
     colours = palette(theme)
-    plot = go.Figure(
-        layout=base_layout(
-            theme,
-            title=f"Parameters against time per batch, {as_text(title, 40)}",
-            width=620,
-            height=420,
-            margin=(64, 44, 44, 88),
-            legend=legend_below(-0.17),
-        )
+    plot = new_plot(
+        theme, f"Parameters against time per batch, {as_text(title, 40)}", (620, 420), (64, 44, 44, 88), legend=legend_below(-0.17)
     )
     kinds = (
         ("measured, 95% interval over rounds", frame, "circle", colours.lines[0]),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, class_colours
-from sentviz.figures.figure import Figure, base_layout, number, sentence
+from sentviz.figures.figure import Figure, lay_out, number, sentence
 from sentviz.figures.panels import FRAMELESS, panel_grid
 from sentviz.figures.text import as_text, label_width
 
@@ -75,14 +75,12 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), width: int 
             "x": across[0], "y": up[0] - 0.008, "xanchor": "left", "yanchor": "top", "orientation": "h", "itemsizing": "constant",
             "bgcolor": "rgba(0,0,0,0)", "font": {"size": 12},
         }  # fmt: skip
-    plot.update_layout(
-        base_layout(
-            theme,
-            title="Pooled vectors of the best NDT of each data set, t-SNE",
-            width=width or 480 * per_row + 40,
-            height=370 * places[-1]["row"] + 90,
-            margin=(20, 84, 20, 44),
-        ),
+    lay_out(
+        plot,
+        theme,
+        "Pooled vectors of the best NDT of each data set, t-SNE",
+        (width or 480 * per_row + 40, 370 * places[-1]["row"] + 90),
+        (20, 84, 20, 44),
         **legends,
     )
     plot.update_xaxes(**FRAMELESS)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, class_colours, palette
-from sentviz.figures.figure import Figure, base_layout
+from sentviz.figures.figure import Figure, new_plot
 from sentviz.figures.text import as_text, text_columns
 
 
@@ -31,25 +30,23 @@ def probability_bars(labels: Sequence[str], probabilities: npt.ArrayLike, *, the
     best = int(shares.argmax())
     names = [as_text(label) for label in labels]
     rows, fills = list(range(len(labels))), class_colours(labels, theme)
-    plot = go.Figure(
-        layout=base_layout(
-            theme,
-            width=460,
-            height=30 * len(labels) + 16,
-            margin=(24 + 8 * max(min(text_columns(label), 24) for label in labels), 8, 56, 8),
-            showlegend=False,
-            barmode="overlay",
-            xaxis={"range": [0, 1], "visible": False, "fixedrange": True},
-            yaxis={
-                "range": [len(labels) - 0.5, -0.5],
-                "tickvals": rows,
-                "ticktext": names,
-                "fixedrange": True,
-                "showgrid": False,
-                "ticklabelstandoff": 6,
-                "tickfont": {"size": 13},
-            },
-        )
+    plot = new_plot(
+        theme,
+        "",
+        (460, 30 * len(labels) + 16),
+        (24 + 8 * max(min(text_columns(label), 24) for label in labels), 8, 56, 8),
+        showlegend=False,
+        barmode="overlay",
+        xaxis={"range": [0, 1], "visible": False, "fixedrange": True},
+        yaxis={
+            "range": [len(labels) - 0.5, -0.5],
+            "tickvals": rows,
+            "ticktext": names,
+            "fixedrange": True,
+            "showgrid": False,
+            "ticklabelstandoff": 6,
+            "tickfont": {"size": 13},
+        },
     )
     shape = {"orientation": "h", "y": rows, "width": 0.5}
     plot.add_bar(x=[1.0] * len(labels), marker={"color": colours.neutral, "cornerradius": 4}, hoverinfo="skip", **shape)

@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, number, sentence
+from sentviz.figures.figure import Figure, file_safe, lay_out, new_plot, number, sentence
 from sentviz.figures.panels import UNFADED, UNSEEN, row_axis, with_interval
 from sentviz.figures.text import as_text, text_columns
 
@@ -68,7 +68,7 @@ def cloud(
     spaces = {"horizontal_spacing": gap / (across - 2 * side), "vertical_spacing": line / (height - above - below)}
     plot = make_subplots(rows=rows, cols=columns, **spaces)
     title = "Words that belong to a cell" if by == "keyness" else "The most frequent words"
-    plot.update_layout(base_layout(theme, title=title, width=across, height=height, margin=(side, above, side, below)))
+    lay_out(plot, theme, title, (across, height), (side, above, side, below))
     quiet: list[str] = []
     unsure = 0
     written: list[dict[str, Any]] = []  # added together: Plotly checks all earlier annotations with each addition
@@ -160,7 +160,7 @@ def word_bars(
     left = 20 + round(7.4 * max(text_columns(name) for name in names))
     heading = "Log-odds ratio against all other rows" if by == "keyness" else "Occurrences in a thousand words"
     height = 92 + 20 * len(words)
-    plot = go.Figure(layout=base_layout(theme, title=as_text(title, 52), width=430, height=height, margin=(left, 44, 24, 48)))
+    plot = new_plot(theme, as_text(title, 52), (430, height), (left, 44, 24, 48))
     line = words["word"].eq(selected).to_numpy() if selected else np.zeros(len(words), dtype=bool)
     for y in at[line]:
         plot.add_hrect(y0=y - 0.5, y1=y + 0.5, fillcolor=colours.neutral, line_width=0, layer="below")
