@@ -13,7 +13,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, halo, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number
 from sentviz.figures.panels import band, name_ends, row_axis
-from sentviz.figures.particles import inner_size, label_places
+from sentviz.figures.particles import decision_line, inner_size, label_places, view_window
 from sentviz.figures.text import as_text, text_columns, visible
 
 _DASHES = ("solid", "dash", "dot")
@@ -177,9 +177,7 @@ def vocabulary_map(
     fills = np.array(blend(colours.probability, 1 / (1 + np.exp(-frame["score"].to_numpy(float)))))
     size = inner_size((width, height), margin)
     sizes = np.where(leads > 0, 4 + min(34, 0.04 * size[0]) * np.sqrt(leads / max(float(leads.max()), 1)), 3)
-    low, high = at.min(axis=0), at.max(axis=0)
-    unit = max(float(((high - low) / (size - 60)).max()), 1e-12)
-    low, high = (low + high) / 2 - size * unit / 2, (low + high) / 2 + size * unit / 2
+    low, high, unit = view_window(at, (width, height), margin, (60, 60))
     texts = np.array([as_text(word) for word in frame["word"]], dtype=object)
     for some, opacity in ((leads == 0, 0.45), (leads > 0, 0.85)):
         plot.add_scattergl(
@@ -196,15 +194,7 @@ def vocabulary_map(
             customdata=np.stack([leads[some], frame["score"].to_numpy(float)[some]], axis=-1),
             hovertemplate="%{text}: leads %{customdata[0]:,} reviews, log-odds %{customdata[1]:.2f}<extra></extra>",
         )
-    w, b = np.asarray(decision[0], dtype=float), float(decision[1])
-    norm = float(np.hypot(*w))
-    if norm > 0:
-        foot, along = -b * w / norm**2, np.array([-w[1], w[0]]) / norm
-        reach = float(np.abs([low, high]).max() * 3 + np.hypot(*foot))
-        ends = np.array([foot - reach * along, foot + reach * along])
-        plot.add_scatter(
-            x=ends[:, 0], y=ends[:, 1], mode="lines", line={"color": colours.ink, "width": 1.8, "dash": "dash"}, hoverinfo="skip"
-        )
+    decision_line(plot, decision, low, high, colours.ink)
     order = np.argsort(-leads, kind="stable")[:named]
     order = order[leads[order] > 0]
     if len(order):

@@ -14,7 +14,7 @@ from sentviz.errors import InputError
 from sentviz.figures.beside import span
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
-from sentviz.figures.panels import band, dotted, legend_below, legend_entry, reported_marker
+from sentviz.figures.panels import band, dotted, legend_below, legend_entry, reported_marker, start_and_end
 from sentviz.figures.text import as_text, subscript
 
 DASHES = {2: "solid", 3: "dash", 4: "dot"}
@@ -133,15 +133,7 @@ def _curve(plot: go.Figure, line: pd.DataFrame, value: str, colour: str, dash: s
         hovertemplate=f"{name}<br>step %{{x}}: %{{y:.4f}}<extra></extra>",
         **place,
     )
-    plot.add_scatter(
-        x=steps[[0, -1]],
-        y=heights[[0, -1]],
-        mode="markers",
-        marker={"size": 6, "color": [paper, colour], "line": {"color": colour, "width": 1.5}},
-        showlegend=False,
-        hoverinfo="skip",
-        **place,
-    )
+    start_and_end(plot, steps, heights, colour, paper, 6, 1.5, **place)
 
 
 def _diamonds(plot: go.Figure, marks: pd.DataFrame, last: int, colour: dict[Any, str], place: dict[str, int]) -> None:

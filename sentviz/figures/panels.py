@@ -95,6 +95,25 @@ def band(plot: go.Figure, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayL
     )
 
 
+def path(
+    plot: go.Figure, points: npt.ArrayLike, colour: str, width: float, dash: str | None = None, opacity: float | None = None, **trace: Any
+) -> None:
+    """Draw a line through points (n, 2) that does not react to the pointer; NaN ends a line, so that one trace can have several."""
+    at = np.asarray(points, dtype=float)
+    line = {"color": colour, "width": width, "dash": dash}
+    plot.add_scatter(x=at[:, 0], y=at[:, 1], mode="lines", line=line, opacity=opacity, hoverinfo="skip", **trace)
+
+
+def start_and_end(
+    plot: go.Figure, x: npt.ArrayLike, y: npt.ArrayLike, colour: str, paper: str, size: float, edge: float, **trace: Any
+) -> None:
+    """Mark the first point of a line with an open circle and the last one with a filled circle; size and edge in pixels."""
+    marker = {"size": size, "color": [paper, colour], "line": {"color": colour, "width": edge}}
+    plot.add_scatter(
+        x=np.asarray(x)[[0, -1]], y=np.asarray(y)[[0, -1]], mode="markers", marker=marker, showlegend=False, hoverinfo="skip", **trace
+    )
+
+
 def with_interval(axis: str, values: npt.NDArray[np.float64], colour: str) -> dict[str, Any]:
     """Return coordinates and error bars of marks along the axis "x" or "y"; `values` has columns value, low, high, (n, 3)."""
     above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]

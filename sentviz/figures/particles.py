@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, sentence
+from sentviz.figures.panels import path
 from sentviz.figures.text import as_text, text_columns, visible
 
 Doubles = npt.NDArray[np.float64]
@@ -236,15 +237,34 @@ def _caption(scene: Scene, layer: int) -> str:
 
 def _window(scene: Scene, size: tuple[int, int]) -> tuple[Doubles, Doubles]:
     """Return the low and high ends of a view of every layer, the mean and the origin, in the proportions of the picture."""
-    flat = seen(scene.positions).reshape(-1, 2)
-    parts = [flat, np.zeros((1, 2))] + ([scene.means] if scene.means is not None else [])
-    points = np.concatenate(parts)
+    parts = [seen(scene.positions).reshape(-1, 2), np.zeros((1, 2))] + ([scene.means] if scene.means is not None else [])
+    low, high, _ = view_window(np.concatenate(parts), size, _PLOT, (90, 60))
+    return low, high
+
+
+def view_window(
+    points: Doubles, size: tuple[int, int], margin: tuple[int, int, int, int], around: tuple[int, int]
+) -> tuple[Doubles, Doubles, float]:
+    """Return the low and high ends of a view of points (n, 2) in the proportions of a picture, and the length of a pixel.
+
+    Args:
+        size, margin: pixels of the picture. around: pixels that stay free next to the points, across and down, both sides together.
+    """
     low, high = points.min(axis=0), points.max(axis=0)
-    whole = inner_size(size, _PLOT)
-    unit = float(max(((high - low) / (whole - (90, 60))).max(), 1e-12))
-    reach = unit * whole / 2
+    inner = inner_size(size, margin)
+    unit = max(float(((high - low) / (inner - around)).max()), 1e-12)
     middle = (low + high) / 2
-    return middle - reach, middle + reach
+    return middle - inner * unit / 2, middle + inner * unit / 2, unit
+
+
+def decision_line(plot: go.Figure, decision: tuple[npt.ArrayLike, float], low: Doubles, high: Doubles, colour: str) -> None:
+    """Draw the line w . z + b = 0 across a view, dashed; nothing if w is 0."""
+    w, b = np.asarray(decision[0], dtype=float), float(decision[1])
+    norm = float(np.hypot(*w))
+    if norm > 0:
+        foot, along = -b * w / norm**2, np.array([-w[1], w[0]]) / norm
+        reach = float(np.abs([low, high]).max() * 4 + np.hypot(*foot))
+        path(plot, [foot - reach * along, foot + reach * along], colour, 1.8, "dash")
 
 
 def inner_size(size: tuple[int, int], margin: tuple[int, int, int, int]) -> Doubles:
@@ -264,13 +284,7 @@ def _shade(plot: go.Figure, decision: tuple[Doubles, float], low: Doubles, high:
     plot.add_contour(
         x=x, y=y, z=z, zmin=0, zmax=1, colorscale=scale, contours=bands, line_width=0, opacity=0.28, showscale=False, hoverinfo="skip"
     )
-    size = float(np.hypot(*w))
-    if size > 0:
-        foot, along = -b * w / size**2, np.array([-w[1], w[0]]) / size
-        reach = float(np.abs([low, high]).max() * 4 + np.hypot(*foot))
-        ends = np.array([foot - reach * along, foot + reach * along])
-        line = {"color": palette(theme).ink, "width": 1.8, "dash": "dash"}
-        plot.add_scatter(x=ends[:, 0], y=ends[:, 1], mode="lines", line=line, hoverinfo="skip")
+    decision_line(plot, decision, low, high, palette(theme).ink)
 
 
 def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, theme: Theme) -> None:
@@ -278,18 +292,12 @@ def _lines(plot: go.Figure, scene: Scene, layer: int, flat: Doubles, theme: Them
     colours = palette(theme)
     if layer:
         ways = seen(scene.positions[: layer + 1]).transpose(1, 0, 2)
-        broken = np.concatenate([ways, np.full((len(ways), 1, 2), np.nan)], axis=1).reshape(-1, 2)
-        plot.add_scatter(
-            x=broken[:, 0], y=broken[:, 1], mode="lines", line={"color": colours.muted, "width": 0.7}, opacity=0.45, hoverinfo="skip"
-        )
+        path(plot, np.concatenate([ways, np.full((len(ways), 1, 2), np.nan)], axis=1).reshape(-1, 2), colours.muted, 0.7, opacity=0.45)
     around = hull(flat)
-    closed = flat[[*around, around[0]]]
-    plot.add_scatter(x=closed[:, 0], y=closed[:, 1], mode="lines", line={"color": colours.lines[0], "width": 1}, hoverinfo="skip")
+    path(plot, flat[[*around, around[0]]], colours.lines[0], 1)
     if scene.corners is not None and scene.edges:
         corners = seen(scene.corners)
-        pairs = np.array([[*corners[list(edge)], (np.nan, np.nan)] for edge in scene.edges]).reshape(-1, 2)
-        dots = {"color": colours.lines[0], "width": 2, "dash": "dot"}
-        plot.add_scatter(x=pairs[:, 0], y=pairs[:, 1], mode="lines", line=dots, hoverinfo="skip")
+        path(plot, np.array([[*corners[list(edge)], (np.nan, np.nan)] for edge in scene.edges]).reshape(-1, 2), colours.lines[0], 2, "dot")
 
 
 def _names(

@@ -13,7 +13,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, number, sentence
 from sentviz.figures.operating import DASHES
-from sentviz.figures.panels import LEGEND_RIGHT, dotted, legend_entry, name_ends
+from sentviz.figures.panels import LEGEND_RIGHT, dotted, legend_entry, name_ends, start_and_end
 from sentviz.figures.text import as_run, as_text, subscript
 
 SYMBOLS = {"lambda": "λ", "alpha": "α", "beta": "β", "gamma": "γ", "temperature": "τ"}
@@ -102,16 +102,7 @@ def scalar_evolution(
                 hovertemplate=f"{as_run(run, 60)}<br>{label}{f', layer {layer + 1}' if layer >= 0 else ''}<br>{_AT}",
                 **place,
             )
-            plot.add_scatter(
-                x=steps[[0, -1]],
-                y=heights[[0, -1]],
-                mode="markers",
-                marker={"size": 8, "color": [colours.paper, own], "line": {"color": own, "width": 2}},
-                showlegend=False,
-                hoverinfo="skip",
-                cliponaxis=False,
-                **place,
-            )
+            start_and_end(plot, steps, heights, own, colours.paper, 8, 2, cliponaxis=False, **place)
         if len(ends) <= _LABELS:
             at_axis = "" if at == 0 else str(at + 1)
             name_ends(plot, ends, last, span=1.2 * room, inner=226, axis=at_axis, shift=10 if marks is None else 26)

@@ -125,6 +125,7 @@ def token_strip(
         ),
         showlegend=False,
         barmode="overlay",
+        # A fixed ratio of line to character: on a wider page, the text keeps its shape and leaves room at the right.
         xaxis={
             "range": [0, columns],
             "visible": False,

@@ -16,7 +16,8 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, number
-from sentviz.figures.particles import hull, inner_size, label_places, name_points
+from sentviz.figures.panels import path
+from sentviz.figures.particles import hull, inner_size, label_places, name_points, view_window
 from sentviz.figures.text import as_text, text_columns, visible
 
 Doubles = npt.NDArray[np.float64]
@@ -69,18 +70,18 @@ def token_step(
     name = as_text(words[token], 20)
     title, size = f"The step of “{name}”", (width, round(_HIGH * width))
     plot = new_plot(theme, title, (size[0], size[1]), _PLOT, showlegend=False)
-    low, high = _window(np.concatenate([flat, [end, np.zeros(2)]]), size)
+    low, high, unit = view_window(np.concatenate([flat, [end, np.zeros(2)]]), size, _PLOT, (90, 90))
     reach = float(np.abs(high - low).sum()) * 2
     across = np.array([-ray[1], ray[0]])
-    _path(plot, [-ray * reach, ray * reach], colours.muted, 1, "solid", 0.6)
+    path(plot, [-ray * reach, ray * reach], colours.muted, 1, "solid", 0.6)
     feet = np.outer(projection, ray)
     chosen = np.flatnonzero(~follows)[:400]
     ladder = np.stack([flat[chosen], feet[chosen], np.full((len(chosen), 2), np.nan)], axis=1).reshape(-1, 2)
-    _path(plot, ladder, colours.muted, 0.7, "dot", 0.55)
+    path(plot, ladder, colours.muted, 0.7, "dot", 0.55)
     top = float(projection.max()) * ray
-    _path(plot, [top - across * reach, top + across * reach], colours.lines[1], 2, "dash", 1)
+    path(plot, [top - across * reach, top + across * reach], colours.lines[1], 2, "dash", 1)
     around = hull(flat)
-    _path(plot, flat[[*around, around[0]]], colours.lines[0], 1, "solid", 0.7)
+    path(plot, flat[[*around, around[0]]], colours.lines[0], 1, "solid", 0.7)
     _dots(plot, feet, [""] * len(feet), 4, colours.muted, "circle-open", 0.8)
     rest = np.flatnonzero(np.arange(len(z)) != token)
     sizes = 7 + 9 * np.sqrt(share / max(float(share.max()), 1e-12))
@@ -89,8 +90,7 @@ def token_step(
         rows = rest[mask[rest]]
         _dots(plot, flat[rows], [labels[i] for i in rows], sizes[rows], colour, symbol, 0.95)
     _dots(plot, start[None], [labels[token]], 13, colours.lines[0], "diamond" if follows[token] else "circle", 1)
-    _path(plot, [start, aim], colours.lines[0], 1.2, "dot", 0.9)
-    unit = float((high - low)[0]) / inner_size(size, _PLOT)[0]
+    path(plot, [start, aim], colours.lines[0], 1.2, "dot", 0.9)
     if np.hypot(*(end - start)) > 4 * unit:
         _arrow(plot, start, end, colours.lines[0])
     _arrow(plot, start, start + ray * 64 * unit, colours.ink)
@@ -118,20 +118,6 @@ def _plane(z: Doubles, along: Doubles, step: Doubles) -> Doubles:
             across = across - (across @ along) * along
     across = across / np.linalg.norm(across)
     return np.stack([along, across])
-
-
-def _window(points: Doubles, size: tuple[int, int]) -> tuple[Doubles, Doubles]:
-    whole = inner_size(size, _PLOT)
-    low, high = points.min(axis=0), points.max(axis=0)
-    unit = max(float(((high - low) / (whole - 90)).max()), 1e-12)
-    middle = (low + high) / 2
-    return middle - whole * unit / 2, middle + whole * unit / 2
-
-
-def _path(plot: go.Figure, points: npt.ArrayLike, colour: str, width: float, dash: str, opacity: float) -> None:
-    at = np.asarray(points, dtype=float)
-    line = {"color": colour, "width": width, "dash": dash}
-    plot.add_scatter(x=at[:, 0], y=at[:, 1], mode="lines", line=line, opacity=opacity, hoverinfo="skip")
 
 
 def _dots(plot: go.Figure, at: Doubles, names: Sequence[str], size: npt.ArrayLike, colour: str, symbol: str, opacity: float) -> None:
