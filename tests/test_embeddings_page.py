@@ -136,9 +136,9 @@ def test_the_demo_set_and_its_layers_are_asked_beside_the_page() -> None:
     """Vectors of the demo set are computed with progress; then the layers below are there, turned onto those above."""
     app = settled(opened("embeddings", over="demo", depth="0"))
     assert titled(app) == "PCA, embedding"
-    assert "Turned and scaled" in words(app)
+    assert "Rotated and scaled" in words(app)
     assert at_hand(app) == 3
-    assert "Turned and scaled" not in words(opened("embeddings", over="demo"))
+    assert "Rotated and scaled" not in words(opened("embeddings", over="demo"))
 
 
 def test_one_button_brings_every_layer() -> None:
