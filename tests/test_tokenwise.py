@@ -235,7 +235,7 @@ def test_notebooks_and_the_command_line_take_gates(gated_runs: Path, tmp_path: P
     np.testing.assert_allclose(written["gate"], drawn.frame["gate"], atol=1e-6)
     for value in ("x", "0x3", "1,,2", "-1"):
         refused = CliRunner().invoke(main, [*arguments, "-O", f"gates_shut={value}"])
-        assert refused.exit_code and "places of tokens, counted from 1" in refused.output
+        assert refused.exit_code and "token positions, counted from 1" in refused.output
     assert "no token 0" in CliRunner().invoke(main, [*arguments, "-O", "gates_shut=0"]).output
     assert "There is no token 99" in CliRunner().invoke(main, [*arguments, "-O", "gates_shut=99"]).output
 

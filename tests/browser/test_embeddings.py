@@ -205,7 +205,7 @@ def test_the_slider_moves_points_under_the_hand_and_rests_at_a_layer(page: Any, 
     assert "depth" not in page.url
     page.mouse.up()
     page.wait_for_url(re.compile("depth=1"), timeout=30_000)
-    page.wait_for_function(f"document.querySelector('{PLOT}').innerText.includes('Turned and scaled')", timeout=30_000)
+    page.wait_for_function(f"document.querySelector('{PLOT}').innerText.includes('Rotated and scaled')", timeout=30_000)
     assert page.locator(f"{PLOT} .title").inner_text() == "PCA, layer 1"
     slider.focus()
     page.keyboard.press("ArrowLeft")
