@@ -35,7 +35,7 @@ MASK = AdjustableTerm("mask", "what if padding was read, as in the published cod
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a model has. Pages, scores, figures and commands use it to decide what they offer."""
+    """The parts and abilities of a model. Pages, scores, figures and commands use it to decide what they offer."""
 
     layers: int
     heads: int = 1

@@ -28,9 +28,9 @@ class Flip:
     text: str = ""  # the edited text
     text_pair: str | None = None
     label: str = ""  # the class predicted for the edited text
-    probability: float = float("nan")  # of that class
+    probability: float = float("nan")  # probability of `label`
     passes: int = 0  # edited texts that the search predicted
-    most: int = MOST  # largest number of words edited; if no edit was found, as far as the passes reached
+    most: int = MOST  # largest number of words edited; if no edit was found, the largest number that was tried
     random: int = 0  # random edits of as many words that change the class ...
     drawn: int = 0  # ... among this number of random edits
 

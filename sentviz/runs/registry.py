@@ -1,4 +1,4 @@
-"""What a paper registers: names of models, studies, reported tables, claims, files and a page, all from its own folder.
+"""Register papers: names of models, studies, reported tables, claims, files and a page, all from its own folder.
 
 A `Paper` is light: it names the modules that need pandas, figures or models, and they are loaded on first use.
 """
@@ -52,15 +52,15 @@ class Section:
     figures: tuple[str, ...] = ()  # names in the gallery, drawn of all data sets under the words of the items that stand here
 
 
-FIRST, LAST = "claims", "items"  # the parts that every paper's page has: the board of its claims, and every item with where it is
+FIRST, LAST = "claims", "items"  # parts of every paper's page: the board of its claims, and the list of all tables and figures
 
 
 @dataclass(frozen=True)
 class Page:
-    """Its place in the app's navigation; without a script of its own a paper is shown as all are: board, sections, items."""
+    """A paper's page in the app. A paper without a `script` is shown like all others: board, sections, items."""
 
     help: str
-    url: str = ""  # the last part of its address; of a paper in another package always paper-<name>
+    url: str = ""  # last part of the page's address; always paper-<name> for a paper of another package
     icon: str = ":material/article:"
     script: Path | None = None  # a Streamlit page in another package
     cannot: str = "Nothing is here that the paper's package does not bring: numbers are as it copied them from the print."
@@ -68,12 +68,12 @@ class Page:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Its parts as a link names them."""
+        """Names of the page's parts in links."""
         return (FIRST, *(section.name for section in self.sections), LAST)
 
     @property
     def titles(self) -> dict[str, str]:
-        """Its parts as a visitor reads them."""
+        """Titles of the page's parts, by name."""
         return {FIRST: "Claims", **{section.name: section.title for section in self.sections}, LAST: "Every item"}
 
 
@@ -107,7 +107,7 @@ class Paper:
         return self.presets.get(name) or self.family(name)
 
     def items(self) -> list[dict[str, Any]]:
-        """Return every table and figure of the paper: id, printed, title, view, runs, state (live or cannot be had), why it differs.
+        """Return every table and figure of the paper: id, printed, title, view, runs, state ("live" or "cannot be had"), why it differs.
 
         Raises:
             SentvizError: the list cannot be read.

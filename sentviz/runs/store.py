@@ -60,7 +60,7 @@ FILES = (
 )
 EPOCH = re.compile(r"epochs/([1-9]\d*)(\.measured)?\.safetensors")
 MOST = {  # maximum bytes of a file, by its name or suffix
-    "tokenizer.json": 1 << 26,  # that of XLM-RoBERTa has 17 MB
+    "tokenizer.json": 1 << 26,  # the file of XLM-RoBERTa has 17 MB
     ".json": 1 << 24,
     ".gz": 1 << 26,
     ".parquet": 1 << 28,
