@@ -24,7 +24,7 @@ from sentviz.models.encoder import Encoder
 from sentviz.models.model import Model, collate
 from sentviz.models.protocol import Inputs, Network
 from sentviz.runs.configs import EncoderConfig, RecurrentConfig
-from sentviz.training import Trainer, subject_of, train
+from sentviz.training import Trainer, task_of, train
 from sentviz.training.recipe import Recipe
 
 LABELS = ("negative", "positive")
@@ -103,7 +103,7 @@ def batch(rows: Iterable[Any]) -> Inputs:
 
 def toy_trainer(folder: Path, model: str = "ndt-unit-2", **changes: Any) -> Trainer:
     """The trainer of a toy recipe."""
-    return Trainer(subject_of(toy_recipe(model, **changes)), folder)
+    return Trainer(task_of(toy_recipe(model, **changes)), folder)
 
 
 def hardmax_recipe(model: str = "hardmax-d2", **changes: Any) -> Recipe:

@@ -128,8 +128,8 @@ def test_resuming_is_bit_for_bit(kind: str, tmp_path: Path, monkeypatch: pytest.
     again = toy_trainer(tmp_path / "two", kind, **changes)
     assert again.resume()
     again.fit(progress=False)
-    for name, tensor in whole.subject.network.state_dict().items():
-        assert torch.equal(tensor, again.subject.network.state_dict()[name]), name
+    for name, tensor in whole.task.network.state_dict().items():
+        assert torch.equal(tensor, again.task.network.state_dict()[name]), name
     assert whole.at.history == again.at.history
 
 

@@ -35,7 +35,7 @@ from sentviz.runs.releases import is_installed as is_here
 from sentviz.runs.store import Run, runs
 from sentviz.runs.writing import write_config
 from sentviz.training import Trainer, train
-from sentviz.training.based import BasedSubject
+from sentviz.training.based import BasedTask
 from tests.bases import based_recipe, bert_folder, toy_base
 from tests.makers import use_toy_data
 
@@ -206,18 +206,18 @@ def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
     gradient.
     """
     recipe = replace(based_recipe(adapter_layers=1), weights=find_base("tiny").digest)
-    whole = Trainer(BasedSubject(recipe), tmp_path / "whole")
+    whole = Trainer(BasedTask(recipe), tmp_path / "whole")
     whole.fit(progress=False)
-    first = Trainer(BasedSubject(recipe), tmp_path / "parts")
+    first = Trainer(BasedTask(recipe), tmp_path / "parts")
     first.fit(progress=False, until=13)
-    second = Trainer(BasedSubject(recipe), tmp_path / "parts")
+    second = Trainer(BasedTask(recipe), tmp_path / "parts")
     assert second.resume()
     second.fit(progress=False)
-    ours, theirs = second.subject.network.state_dict(), whole.subject.network.state_dict()
+    ours, theirs = second.task.network.state_dict(), whole.task.network.state_dict()
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items()) and set(ours) == set(theirs)
     assert all(name.startswith(("blocks.2.", "classifier.")) for name in ours)
-    network, change = whole.subject.network, Change()
-    batch = network.ready(whole.subject.batch(np.arange(4)))
+    network, change = whole.task.network, Change()
+    batch = network.ready(whole.task.batch(np.arange(4)))
     x = network.embed(batch)
     for layer in (0, 1):
         x, _ = network.step(layer, x, batch, None, change)

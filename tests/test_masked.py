@@ -11,7 +11,7 @@ import torch
 
 from sentviz.errors import InputError
 from sentviz.models.protocol import Watch
-from sentviz.training import subject_of, train
+from sentviz.training import task_of, train
 from sentviz.training.masked import MASK, hidden_tokens, masked_loss, states
 from sentviz.training.plan import rate
 from tests.makers import batch, toy_recipe, toy_trainer, use_toy_data
@@ -41,7 +41,7 @@ def test_the_share_and_the_kinds_of_hidden_tokens_are_those_of_the_paper() -> No
 
 
 def test_the_loss_is_that_of_a_loop_over_hidden_tokens() -> None:
-    subject = subject_of(toy_recipe())
+    subject = task_of(toy_recipe())
     network = subject.network.eval().requires_grad_(False)
     inputs = subject.batch(np.arange(8))
     torch.manual_seed(1)
@@ -57,7 +57,7 @@ def test_the_loss_is_that_of_a_loop_over_hidden_tokens() -> None:
 
 
 def test_states_are_those_that_the_classifier_pools() -> None:
-    subject = subject_of(toy_recipe())
+    subject = task_of(toy_recipe())
     network, inputs = subject.network.eval(), subject.batch(np.arange(4))
     seen = states(network, inputs)  # type: ignore[arg-type]
     mask = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.mask is None else inputs.mask
@@ -66,7 +66,7 @@ def test_states_are_those_that_the_classifier_pools() -> None:
 
 
 def test_a_batch_in_which_nothing_is_hidden_teaches_nothing() -> None:
-    subject = subject_of(toy_recipe())
+    subject = task_of(toy_recipe())
     only = batch([np.array([2, 3])])
     assert masked_loss(subject.network, only, 4).item() == 0  # type: ignore[arg-type]
 
@@ -89,8 +89,8 @@ def test_two_phases_have_a_schedule_each_and_resume_bit_for_bit(tmp_path: Path) 
         parts = toy_trainer(tmp_path / "parts", **changes)
         assert parts.resume()
     parts.fit(progress=False)
-    for name, tensor in whole.subject.network.state_dict().items():
-        assert torch.equal(tensor, parts.subject.network.state_dict()[name]), name
+    for name, tensor in whole.task.network.state_dict().items():
+        assert torch.equal(tensor, parts.task.network.state_dict()[name]), name
     assert parts.at.history == history
 
 
@@ -100,7 +100,7 @@ def test_hidden_tokens_are_learned(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "x", pretrain=150, updates=1, log_every=25)
     trainer.fit(progress=False, until=150)
     losses = [row[5] for row in trainer.at.history if row[2] == "masked_loss"]
-    assert losses[-1] < 0.8 * losses[0] and losses[0] < 1.2 * math.log(trainer.subject.network.config.vocab_size)
+    assert losses[-1] < 0.8 * losses[0] and losses[0] < 1.2 * math.log(trainer.task.network.config.vocab_size)
 
 
 def test_nothing_hidden_is_the_training_as_before(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_training_keeps_the_state_that_was_best(select: str, tmp_path: Path) -
     assert trainer.at.best["step"] == first and trainer.at.best[select] == seen[select][first]
     until = toy_trainer(tmp_path / "y", **changes)
     until.fit(progress=False, until=first)
-    assert all(torch.equal(trainer.best_state[k], v) for k, v in until.subject.network.state_dict().items())
+    assert all(torch.equal(trainer.best_state[k], v) for k, v in until.task.network.state_dict().items())
 
 
 @pytest.mark.parametrize("patience, steps", [(1, 10), (2, 15), (0, 40)])
@@ -147,8 +147,8 @@ def test_a_smoothed_loss_is_that_of_smoothed_labels(smoothing: float, tmp_path: 
     trainer = toy_trainer(tmp_path / "x", label_smoothing=smoothing, dropout=0.0, log_every=1)
     wanted = toy_trainer(tmp_path / "y", dropout=0.0)
     rows = next(trainer._remaining(1))
-    logs = F.log_softmax(wanted.subject.logits(rows).detach(), dim=-1).numpy()
-    labels = trainer.subject.train.frame["label"].to_numpy()[rows]
+    logs = F.log_softmax(wanted.task.logits(rows).detach(), dim=-1).numpy()
+    labels = trainer.task.train.frame["label"].to_numpy()[rows]
     shares = (1 - smoothing) * np.eye(2)[labels] + smoothing / 2
     trainer.fit(progress=False, until=1)
     assert next(row[5] for row in trainer.at.history if row[2] == "train_loss") == pytest.approx(
@@ -195,9 +195,9 @@ def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path, monkeypatc
     """The loss of such a row is least where both probabilities are one half; all other rows are learned as before."""
     before = toy_trainer(tmp_path / "a").targets
     trainer = toy_trainer(tmp_path / "b")
-    frame = trainer.subject.train.frame.copy()
+    frame = trainer.task.train.frame.copy()
     frame.loc[3, "label"] = MIDDLE
-    targets = _targets(replace(trainer.subject.train, frame=frame))
+    targets = _targets(replace(trainer.task.train, frame=frame))
     assert targets[3].tolist() == [0.5, 0.5] and before.dtype == torch.int64
     rest = torch.arange(len(before)) != 3
     assert (targets[rest].argmax(dim=1) == before[rest]).all() and set(targets[rest].flatten().tolist()) == {0.0, 1.0}

@@ -14,7 +14,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.papers.studies.runner import light
 from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
-from sentviz.training import subject_of, train
+from sentviz.training import task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names
 from tests.makers import toy_pairs, toy_recipe, toy_splits, use_toy_data
 
@@ -80,7 +80,7 @@ def test_what_the_end_would_refuse_is_refused_at_the_start(changes: dict[str, An
 
     monkeypatch.setattr(datasets, "load_split", load_split)
     with pytest.raises(InputError, match=reason):
-        subject_of(toy_recipe(**changes))
+        task_of(toy_recipe(**changes))
 
 
 # ---- stored recipes of other versions

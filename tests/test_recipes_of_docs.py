@@ -37,7 +37,7 @@ from sentviz.papers.studies.figures import drawn
 from sentviz.runs import configs as shapes
 from sentviz.runs import registry
 from sentviz.runs.store import Run
-from sentviz.training import Trainer, subject_of, train
+from sentviz.training import Trainer, task_of, train
 from sentviz.training.recipe import Recipe
 from tests.docs import ROOT, Block, blocks
 from tests.makers import toy_splits, use_toy_data
@@ -214,7 +214,7 @@ def test_it_resumes_bit_for_bit(bag: Path, tmp_path: Path) -> None:
     for stops in ((), (7, 19)):
         folder = tmp_path / str(len(stops)) / "sst2" / "bag"
         for stop in (*stops, None):
-            trainer = Trainer(subject_of(recipe()), folder)
+            trainer = Trainer(task_of(recipe()), folder)
             assert trainer.resume() == (trainer.at.step > 0)
             trainer.fit(progress=False, until=stop)
         states.append((trainer.best_state, trainer.at.history))

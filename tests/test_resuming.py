@@ -23,14 +23,14 @@ from sentviz.models.loading import load
 from sentviz.models.weights import pack, unpack
 from sentviz.runs import store
 from sentviz.runs.writing import attach
-from sentviz.training import Trainer, resuming, subject, subject_of, train, trainer
+from sentviz.training import Trainer, resuming, task, task_of, train, trainer
 from sentviz.training.recipe import Recipe
 from tests.makers import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
 pytestmark = pytest.mark.slow
 
 Make = Callable[..., Trainer]
-OWNERS = {"collate": subject, "evaluate": trainer}
+OWNERS = {"collate": task, "evaluate": trainer}
 
 
 @pytest.fixture(autouse=True)
@@ -58,14 +58,14 @@ def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mak
 
     def build(folder: Path) -> Trainer:
         if source is not None:
-            from sentviz.training.foreign import ForeignSubject
+            from sentviz.training.foreign import ForeignTask
 
             values: dict[str, Any] = {"dataset": "toy", "model": model, "source": "bert", "lexicon": "own", "example": "a warm song"}
             values |= {"epochs": 2, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24, "log_every": 5, "keep_epochs": 2}
-            return Trainer(ForeignSubject(Recipe.of(values), source, "all"), folder)
+            return Trainer(ForeignTask(Recipe.of(values), source, "all"), folder)
         hard = model.startswith("hardmax")
         recipe = hardmax_recipe(epochs=3, keep_epochs=2) if hard else toy_recipe(model, dropout=0.3, keep_epochs=2)
-        return Trainer(subject_of(recipe), folder)
+        return Trainer(task_of(recipe), folder)
 
     return build
 
@@ -74,12 +74,12 @@ def same(first: Trainer, two: Trainer) -> None:
     """Weights, best weights, kept ones, optimizer state, history and progress are equal bit for bit."""
     assert first.epochs.keys() == two.epochs.keys()
     states: list[tuple[dict[str, Tensor], dict[str, Tensor]]] = [(first.best_state, two.best_state)]
-    states += [(dict(first.subject.network.state_dict()), dict(two.subject.network.state_dict()))]
+    states += [(dict(first.task.network.state_dict()), dict(two.task.network.state_dict()))]
     states += [(first.epochs[epoch], two.epochs[epoch]) for epoch in first.epochs]
     for ours, theirs in states:
         assert ours.keys() == theirs.keys()
         assert all(torch.equal(ours[k], theirs[k]) for k in ours)
-    moments = [t.subject.optimizer.state_dict()["state"] for t in (first, two)]
+    moments = [t.task.optimizer.state_dict()["state"] for t in (first, two)]
     assert all(torch.equal(moments[0][i][k], moments[1][i][k]) for i in moments[0] for k in moments[0][i])
     assert first.at.history == two.at.history
     assert (first.at.step, first.at.best, first.at.since_best, first.at.stopped) == (
@@ -191,7 +191,7 @@ def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> No
         part = make(tmp_path / "toy" / "x")
         part.resume()
         part.fit(progress=False, until=10 * epoch)
-        seen[epoch] = unpack(pack(part.subject.network.state_dict()))
+        seen[epoch] = unpack(pack(part.task.network.state_dict()))
         if epoch == 1:
             continue
         part.total = 20  # it ends here

@@ -23,7 +23,7 @@ from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import find_preset, preset
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
-from sentviz.training.run import subject_of
+from sentviz.training.run import task_of
 from tests import makers, slow
 
 TEXTS = ["i am so happy today", "this is sad", "not what i want at all", "fine"]
@@ -181,7 +181,7 @@ def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> 
     for split, rows in splits.items():
         splits[split] = replace(rows, labels=("a", "b", "c"))
     with pytest.raises(InputError, match="f1_positive is of two classes, and toy has 3: select f1_macro"):
-        subject_of(makers.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
+        task_of(makers.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
 
 
 def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """In training a row has the logits that the finished model gives it, padding and all."""
     makers.use_toy_data(monkeypatch)
-    subject = subject_of(makers.toy_recipe(f"7ess-v1-{UNMASKED}", max_length=9, dropout=0.0, shape=SMALL))
+    subject = task_of(makers.toy_recipe(f"7ess-v1-{UNMASKED}", max_length=9, dropout=0.0, shape=SMALL))
     subject.network.eval()
     with torch.no_grad():
         in_training = subject.logits(np.arange(6)).numpy()

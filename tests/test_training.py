@@ -22,7 +22,7 @@ from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, SentvizError
 from sentviz.models.loading import load
 from sentviz.models.model import collate, softmax
-from sentviz.training import Trainer, batches, subject_of, train
+from sentviz.training import Trainer, batches, task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names
 from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
@@ -89,7 +89,7 @@ def test_an_embedding_starts_as_wide_as_the_recipe_says() -> None:
     for make, usual in ((toy_recipe, 0.02), (hardmax_recipe, 0.1)):
         for start, wanted in ((None, usual), (0.5, 0.5)):
             recipe = make(**({} if start is None else {"start": start}))
-            weight = subject_of(recipe).network.state_dict()["embedding.weight"]
+            weight = task_of(recipe).network.state_dict()["embedding.weight"]
             assert float(weight[1:].std()) == pytest.approx(wanted, rel=0.25) and not weight[0].any()
 
 
@@ -99,7 +99,7 @@ def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
     order = batches(trainer.lengths, 16, 0, 0)[:5]
     losses = []
     for rows in order:
-        logits = torch.stack([trainer.subject.network(collate([trainer.subject.rows[i]])).logits[0] for i in rows])
+        logits = torch.stack([trainer.task.network(collate([trainer.task.rows[i]])).logits[0] for i in rows])
         losses.append(float(F.cross_entropy(logits, trainer.targets[rows]).detach()))
     trainer.fit(progress=False, until=5)
     entry = next(row for row in trainer.at.history if row[2] == "train_loss")
@@ -111,7 +111,7 @@ def test_the_rate_rises_linearly_then_falls_as_a_cosine(warmup: float, tmp_path:
     """Every step's rate, in both groups, by the formula."""
     trainer = toy_trainer(tmp_path / "x", warmup=warmup, lambda_rate=3e-3)
     seen: list[tuple[float, float]] = []
-    optimizer = trainer.subject.optimizer
+    optimizer = trainer.task.optimizer
     plain = optimizer.step
 
     def step(*_: object) -> None:
@@ -150,8 +150,8 @@ def test_an_epoch_holds_every_row_once(count: int, size: int) -> None:
 def test_lambda_parameters_alone_are_not_decayed(model: str, tmp_path: Path) -> None:
     """Two groups: exactly the mixing's parameters with decay 0 and their own rate, all others with the recipe's."""
     trainer = toy_trainer(tmp_path / "x", model, lambda_rate=2e-3)
-    names = {id(p): n for n, p in trainer.subject.network.named_parameters()}
-    groups = [({names[id(p)] for p in g["params"]}, g["weight_decay"], g["lr"]) for g in trainer.subject.optimizer.param_groups]
+    names = {id(p): n for n, p in trainer.task.network.named_parameters()}
+    groups = [({names[id(p)] for p in g["params"]}, g["weight_decay"], g["lr"]) for g in trainer.task.optimizer.param_groups]
     mixing = {n for n in names.values() if ".mixing." in n}
     assert groups[0] == (set(names.values()) - mixing, 0.1, 1e-2)
     assert groups[1:] == ([(mixing, 0.0, 2e-3)] if model != "vanilla" else [])

@@ -78,14 +78,14 @@ def changed_state(state: dict[str, torch.Tensor], **changes: torch.Tensor | None
     [
         ({"classifier__bias": None}, "'classifier.bias' is missing"),
         ({"more": torch.zeros(1)}, "'more' is not part of the model"),
-        ({"classifier__bias": torch.zeros(5)}, r"classifier.bias has the shape \(5,\) there, and \(3,\) in the configuration"),
-        ({"embedding__weight__scale": torch.zeros(1, 9)}, r"embedding.weight.scale has the shape \(1, 9\) there, and \(20, 1\)"),
+        ({"classifier__bias": torch.zeros(5)}, r"classifier.bias has the shape \(5,\) in the file and \(3,\) in the configuration"),
+        ({"embedding__weight__scale": torch.zeros(1, 9)}, r"embedding.weight.scale has the shape \(1, 9\) in the file and \(20, 1\)"),
         (
             {"embedding__weight__int8": torch.zeros(20, 1, dtype=torch.int8)},
-            r"embedding.weight.int8 has the shape \(20, 1\) there, and \(20, 8\)",
+            r"embedding.weight.int8 has the shape \(20, 1\) in the file and \(20, 8\)",
         ),
-        ({"embedding__weight__int8": torch.zeros(20, 8)}, "embedding.weight.int8 is of the kind F32, not I8"),
-        ({"classifier__bias": torch.zeros(3, dtype=torch.int64)}, "classifier.bias is of the kind I64, not F16 or"),
+        ({"embedding__weight__int8": torch.zeros(20, 8)}, "embedding.weight.int8 has the type F32, not I8"),
+        ({"classifier__bias": torch.zeros(3, dtype=torch.int64)}, "classifier.bias has the type I64, not F16 or"),
     ],
 )
 def test_a_file_of_other_shapes_is_told_from_its_head(changes: dict[str, torch.Tensor | None], message: str, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_file_of_other_shapes_is_told_from_its_head(changes: dict[str, torch.T
 def test_a_model_of_too_many_numbers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sentviz.models.weights.PARAMETERS", 100)
     save_file(pack((encoder := small_encoder(5).float()).state_dict()), tmp_path / "w.safetensors")
-    with pytest.raises(RunError, match="models of at most 100 are read"):
+    with pytest.raises(RunError, match="models of at most 100 can be read"):
         load_weights(lambda: Encoder(encoder.config), tmp_path / "w.safetensors")
 
 

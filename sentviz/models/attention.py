@@ -221,7 +221,7 @@ def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: ScoreModifiers)
 
 
 def lexicon_factor(polarity: Tensor, strength: Tensor) -> LowRank:
-    """Return Xia's M = s sigma + (1 - s) for (H,) strengths s: s = 1 gives sigma, s = 0 switches the injection off. A fourth feature carries the constant."""
+    """Return Xia's M = s sigma + (1 - s), (H,) strengths s: s = 1 is sigma, s = 0 no injection. A fourth feature carries the constant."""
     left = torch.cat([polarity, torch.ones_like(polarity[..., :1])], dim=-1)
     weights = torch.stack([strength, strength, strength, 1 - strength], dim=-1)[:, None, :]  # (H, 1, 4)
     return LowRank("lexicon factor", left * weights, left)

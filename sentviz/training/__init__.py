@@ -1,11 +1,12 @@
-"""One trainer for every kind of model, and one way to finish a run.
+"""Train models of every kind, and write them as runs.
 
-subject    what is trained: the protocol, and how it is met: own (from a configuration alone), foreign (Hugging Face), hardmax
-trainer    the loop: steps, selection, early stop, kept epochs, Ctrl-C; resumable bit for bit
-plan       batches of an epoch, when to evaluate, the rate of a step, which state is the best
+task       the training task: everything that the trainer needs of a kind of model. Implemented in own (networks described by their
+           configuration alone), foreign (Hugging Face), based (pretrained bases) and hardmax
+trainer    the loop: steps, evaluations, best state, kept epochs, early stop, Ctrl-C; resuming gives equal bits
+plan       batches of an epoch, times of evaluations, learning rates, choice of the best state
 resuming   resume points on disk
-finishing  a model as a run folder: evaluated as it will be loaded
-adoption   a Hugging Face classifier as a run, as it is
+finishing  write a model as a run folder and evaluate it as it will be loaded
+adoption   write a Hugging Face classifier as a run, without training
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
     from sentviz.training.finishing import finish
     from sentviz.training.foreign import finetune
     from sentviz.training.plan import batches
-    from sentviz.training.run import subject_of, train
-    from sentviz.training.subject import TrainingTask
+    from sentviz.training.run import task_of, train
+    from sentviz.training.task import TrainingTask
     from sentviz.training.trainer import Trainer
 
-__all__ = ["Trainer", "TrainingTask", "adopt", "batches", "finetune", "finish", "subject_of", "train"]
+__all__ = ["Trainer", "TrainingTask", "adopt", "batches", "finetune", "finish", "task_of", "train"]
 
 _MODULES = {
-    "TrainingTask": "subject",
+    "TrainingTask": "task",
     "Trainer": "trainer",
     "adopt": "adoption",
     "batches": "plan",
     "finetune": "foreign",
     "finish": "finishing",
-    "subject_of": "run",
+    "task_of": "run",
     "train": "run",
 }
 

@@ -1,4 +1,4 @@
-"""A foreign encoder as a run folder like any other, so that every page shows it."""
+"""Write a Hugging Face classifier as a run folder, so that every page can show it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sentviz.models.hub.encoder import transformers
 from sentviz.models.hub.loading import Opened, opened, reachable, short_name
 from sentviz.models.hub.model import HubModel
 from sentviz.runs.store import Run
-from sentviz.training.finishing import asked, finish, hardware
+from sentviz.training.finishing import finish, hardware, test_splits
 from sentviz.training.plan import scores
 
-LEFT_OUT = ("_name_or_path", "architectures", "dtype", "transformers_version")  # of the configuration that is stored
+LEFT_OUT = ("_name_or_path", "architectures", "dtype", "transformers_version")  # settings of the configuration that are not stored
 
 
 def configuration(name_or_folder: str | Path, injection: str = "") -> str:
-    """The model's name in a run's: letters, digits, dots and dashes, with the injection behind."""
+    """Return the model's name in a run's name: letters, digits, dots and dashes, with the injection after it."""
     plain = re.sub(r"[^\w.]+", "-", short_name(name_or_folder)).strip("-.") or "model"
     return f"{plain}-{injection}" if injection else plain
 
@@ -43,18 +43,18 @@ def adopt(
     example: tuple[str, str | None] | None = None,
     allow_pickle: bool = False,
 ) -> Run:
-    """Evaluate a foreign classifier on a data set as it is, and write it as the run `out/<data set>/<model>` with a copy of its weights.
+    """Evaluate a Hugging Face classifier on a data set, and write it as the run `out/<data set>/<model>` with a copy of its weights.
 
-    Its classes are brought into the data set's order, by their names; the temperature is fitted on the validation split, if there is one.
+    Its classes are sorted into the data set's order by their names. The temperature is fitted on the validation split, if there is one.
 
     Args:
-        lexicon, injection: polarities to put into its scores without any training, by the lexicon's name.
-        labels: the model's classes in its own order, in the data set's names, where the names alone do not tell.
-        example: the sentence that opens its pages, and the second of a pair; one of ours in the data set's language unless given.
+        lexicon, injection: polarities to put into its scores without training, by the lexicon's name, and the name of the injection.
+        labels: the model's classes in its own order, by the data set's names; needed if the model's own names do not tell.
+        example: the sentence whose trace is stored, and the second of a pair; by default one of ours in the data set's language.
     Raises:
-        RunError: as `load`, classes that are not the data set's, or a run of another model in its place.
-        InputError: a data set without classes, or labels that are not one for each class of the model.
-        DataMissingError: the data set is not here.
+        RunError: as for `load`, the classes are not those of the data set, or the folder contains the run of another model.
+        InputError: the data set has no classes, or there is not one label for each class of the model.
+        DataMissingError: the data set is not installed.
     """
     reachable(name_or_folder)
     test = datasets.load_split(classified(dataset), "test")
@@ -64,8 +64,8 @@ def adopt(
     model = read.wrapped(Lexicon.load(lexicon) if lexicon else None, injection)
     if labels and len(labels) != len(model.labels):
         raise InputError(
-            f"{read.name} tells {len(model.labels)} classes apart ({', '.join(model.labels)}), and {len(labels)} labels are given"
-            f" ({', '.join(labels)}); name one for each, in its order."
+            f"{read.name} has {len(model.labels)} classes ({', '.join(model.labels)}), but {len(labels)} labels are given"
+            f" ({', '.join(labels)}). Name one for each class, in its order."
         )
     _reorder(model, _order(labels or model.labels, test.labels, read.name))
     model.name, model.labels = name, tuple(test.labels)
@@ -77,10 +77,10 @@ def adopt(
             raise RunError(f"{name} is being written by another process in {out}.")
         occupied(folder, read)
         try:
-            held = datasets.load_split(dataset, "validation")
+            validation = datasets.load_split(dataset, "validation")
         except (DataMissingError, InputError):
-            held = None
-        found = scores(evaluate(model, held)) if held is not None else {}
+            validation = None
+        validation_scores = scores(evaluate(model, validation)) if validation is not None else {}
         return finish(
             folder,
             model,
@@ -88,10 +88,10 @@ def adopt(
             recipe=recipe,
             preset=configuration(name_or_folder, injection),
             seen=(),
-            validation=held,
-            tests=asked(dataset),
-            history=[[0, 0.0, f"validation_{key}", -1, -1, value] for key, value in found.items()],
-            best={"step": 0, "epoch": 0.0} | found,
+            validation=validation,
+            tests=test_splits(dataset),
+            history=[[0, 0.0, f"validation_{key}", -1, -1, value] for key, value in validation_scores.items()],
+            best={"step": 0, "epoch": 0.0} | validation_scores,
             example=example or opening(dataset),
             steps=0,
             seconds=time.monotonic() - start,
@@ -101,21 +101,21 @@ def adopt(
 
 
 def classified(dataset: str) -> str:
-    """The data set's name, if its rows have classes.
+    """Return the data set's name, after checking that its rows have classes.
 
     Raises:
-        InputError: they have none, or there is no such data set.
+        InputError: the data set has no classes or does not exist.
     """
     if not datasets.info(dataset).labels:
-        raise InputError(f"{dataset} has no classes to tell apart.")
+        raise InputError(f"{dataset} has no classes to predict.")
     return dataset
 
 
 def occupied(folder: Path, read: Opened) -> None:
-    """Refuse to write over the run of another model: two on the hub may share the last part of their names.
+    """Check that a folder does not contain the run of another model: two models on the hub may have the same short name.
 
     Raises:
-        RunError: there is one.
+        RunError: it contains such a run.
     """
     try:
         stored = Run.open(folder).config["recipe"]
@@ -127,14 +127,14 @@ def occupied(folder: Path, read: Opened) -> None:
 
 
 def opening(dataset: str) -> tuple[str, str | None]:
-    """The first of our sentences, or pairs of sentences, in the language of a data set."""
+    """Return the first of our examples, a sentence or a pair, in the language of a data set."""
     item = datasets.info(dataset)
     first = next(iter(examples_for(item.labels, item.language, pairs=item.pair).values()))
     return first.text, first.pair
 
 
 def entries(model: HubModel) -> dict[str, dict[str, Any]]:
-    """What config.json says of a Hugging Face model alone."""
+    """Return the entries of config.json that only Hugging Face models have."""
     inner, tokenizer = model.network.model.config.to_diff_dict(), model.tokenizer
     return {
         "hub": {key: value for key, value in inner.items() if key not in LEFT_OUT},
@@ -144,20 +144,20 @@ def entries(model: HubModel) -> dict[str, dict[str, Any]]:
 
 
 def _order(own: Sequence[str], wanted: Sequence[str], name: str) -> list[int]:
-    """The model's class for each of the data set's: by name, by the beginning of it, or by place where the model only counts (LABEL_0)."""
+    """Return the model's class for each class of the data set: by name, by its beginning, or by number if the names are LABEL_0, ..."""
     if len(own) == len(wanted):
         if all(re.fullmatch(r"LABEL_\d+", label) for label in own):
             return list(range(len(own)))
         pairs = [(own[k].casefold(), k) for k in range(len(own)) if own[k]]
-        found = [[k for label, k in pairs if full.startswith(label) or label.startswith(full)] for full in map(str.casefold, wanted)]
-        if all(len(places) == 1 for places in found) and len({places[0] for places in found}) == len(own):
-            return [places[0] for places in found]
+        matches = [[k for label, k in pairs if full.startswith(label) or label.startswith(full)] for full in map(str.casefold, wanted)]
+        if all(len(places) == 1 for places in matches) and len({places[0] for places in matches}) == len(own):
+            return [places[0] for places in matches]
     what = "say which is which with labels" if len(own) == len(wanted) else "both need the same number of classes"
     raise RunError(f"{name} tells {', '.join(own)} apart, the data set {', '.join(wanted)}; {what}.")
 
 
 def _reorder(model: HubModel, order: Sequence[int]) -> None:
-    """The rows of the last layer in another order."""
+    """Reorder the rows of the last layer."""
     last: Any = model.network.classifier
     with torch.no_grad():
         for rows in (last.weight, last.bias):

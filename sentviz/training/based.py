@@ -1,4 +1,4 @@
-"""A base, trained as an adapter or as a whole, on its own tokens."""
+"""Train runs on a base, as an adapter or with all weights of some layers, on the base's own tokens."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from sentviz.models.pretrained.base import tokenizer_of
 from sentviz.runs.bases import find_base
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import on_base
-from sentviz.training.own import EncoderSubject
+from sentviz.training.own import EncoderTask
 from sentviz.training.recipe import Recipe
-from sentviz.training.subject import TrainingTask
+from sentviz.training.task import TrainingTask
 
 
 def shape_on(recipe: Recipe, classes: int, pairs: bool) -> EncoderConfig:
-    """The shape of a run on a base: the base's, with what the recipe changes. It reads as many tokens as the base, however short its rows.
+    """Return the configuration of a run on a base: the base's, with the recipe's changes. It reads as many tokens as the base can.
 
     Raises:
-        InputError: settings that no model on this base has.
-        RunError: the base is not here, or another one.
+        InputError: a setting does not fit this base.
+        RunError: the base is not installed, or is another one.
     """
     settings = find_base(recipe.base, recipe.weights).settings
     longest, layers = settings["max_length"], settings["layers"]
@@ -45,8 +45,8 @@ def shape_on(recipe: Recipe, classes: int, pairs: bool) -> EncoderConfig:
         raise InputError(f"{recipe.model} cannot be made: {error}") from error
 
 
-class BasedSubject(EncoderSubject):
-    """An encoder of a base: low-rank changes of its matrices or the matrices themselves, and all weights that the base lacks. AdamW."""
+class BasedTask(EncoderTask):
+    """An encoder on a base: trains low-rank changes of its matrices or the matrices, and all weights that the base lacks. AdamW."""
 
     masks = False
 
@@ -69,25 +69,25 @@ class BasedSubject(EncoderSubject):
 
     @classmethod
     def check(cls, recipe: Recipe) -> None:
-        """What the base cannot have."""
+        """Check the recipe's settings against the base."""
         item = datasets.info(recipe.dataset)
         shape_on(recipe, max(2, len(item.labels)), item.pair)
 
     def begin(self) -> None:
-        """The polarity of each token, where a lexicon is injected; that of specials is neutral."""
+        """Set the polarity of each token if a lexicon is injected; special tokens stay neutral."""
         if self.network.capabilities.lexicon:
             table = Lexicon.load(self.recipe.lexicon).polarity(self.tokenizer)
             table[self.specials] = NEUTRAL
             self.network.polarity.copy_(torch.from_numpy(table))
 
     def model(self) -> Model:
-        """The plain network; what is frozen is shared with the one in training."""
+        """Return the plain network as a model; frozen weights are shared with the network in training."""
         return Model(self.recipe.name, merged(self.network), self.tokenizer, self.train.labels, cls=self.recipe.cls, tagger=self.tagger)
 
     def stored(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Changes and what the base lacks."""
+        """Return the changes to the base, and the weights that the base lacks."""
         return stored(self.network, state)
 
     def entries(self) -> dict[str, dict[str, Any]]:
-        """Which base it needs."""
+        """Return the name and digest of the base."""
         return {"base": {"name": self.base.name, "digest": self.base.digest}}

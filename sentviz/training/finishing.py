@@ -1,4 +1,4 @@
-"""A model as a run folder: what is measured is measured of the model as `sentviz.load` will give it."""
+"""Write a trained model as a run folder. All measurements are made on the model as `sentviz.load` returns it."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
     from sentviz.data.datasets import Split
     from sentviz.models.model import Model
 
-EMBEDDINGS = 1_000  # pooled vectors of the test split that a run carries
+EMBEDDINGS = 1_000  # maximum number of pooled vectors of the test split that a run stores
 COLUMNS = {"step": "int32", "epoch": "float32", "name": "str", "layer": "int8", "component": "int8", "value": "float32"}
 
 
-def asked(dataset: str, transfer: str = "", like: Split | None = None) -> list[Split]:
-    """What a finished run is asked: its data set's own test splits and, by its name, another data set's with the same kind of rows.
+def test_splits(dataset: str, transfer: str = "", like: Split | None = None) -> list[Split]:
+    """Return the splits on which a finished run is evaluated: the test splits of its data set and, named after it, that of `transfer`.
 
     Raises:
-        DataMissingError: a data set is not here. InputError: the other one has other classes or kinds of texts than `like`.
+        DataMissingError: a data set is not installed. InputError: `transfer` has other classes or kinds of texts than `like`.
     """
     names = ["test", *(split for split in ("official_test",) if split in datasets.info(dataset).splits)]
-    found = [datasets.load_split(dataset, name) for name in names]
+    splits = [datasets.load_split(dataset, name) for name in names]
     if transfer:
-        other, own = datasets.load_split(transfer, "test"), like or found[0]
-        if other.labels != own.labels or ("text_pair" in other.frame) != ("text_pair" in own.frame):
+        further, own = datasets.load_split(transfer, "test"), like or splits[0]
+        if further.labels != own.labels or ("text_pair" in further.frame) != ("text_pair" in own.frame):
             raise InputError(f"The recipe's transfer {transfer} has other classes or kinds of texts than {dataset}.")
-        found.append(replace(other, split=transfer))
-    return found
+        splits.append(replace(further, split=transfer))
+    return splits
 
 
 def hardware() -> str:
-    """The machine, in words."""
+    """Return a description of the machine."""
     return f"{platform.machine()}, {torch.get_num_threads()} CPU thread(s)"
 
 
@@ -80,16 +80,16 @@ def finish(
     entries: Mapping[str, Mapping[str, Any]] | None = None,
     measures: Callable[[Model], Mapping[str, Any]] = lambda model: {},
 ) -> Run:
-    """Write a run folder, atomically: its weights first, then what the model that is loaded from them says.
+    """Write a run folder completely or not at all: first its weights, then the measurements of the model loaded from them.
 
     Args:
-        model: tokenizer, labels and shape; its own weights do not matter.
-        weights, epochs: states as stored, that of the run and those after some epochs, counted from 1.
-        seen: splits that the model has learned from. validation: without one, the temperature stays 1.
-        history: rows of `COLUMNS`. best: scores on the validation split, step and epoch.
-        entries: what config.json says besides, entries of its tables. measures: what metrics.json says besides.
+        model: provides tokenizer, labels and configuration; its own weights are not used.
+        weights, epochs: states in stored form: that of the run, and those after some epochs, counted from 1.
+        seen: splits that the model was trained on. validation: the validation split; without one, the temperature stays 1.
+        history: rows with the columns `COLUMNS`. best: scores on the validation split, step and epoch of the stored weights.
+        entries: further entries for tables of config.json. measures: returns further entries for metrics.json.
     Raises:
-        RunError: the folder cannot be written; what was there before is as it was.
+        RunError: the folder cannot be written; its earlier content is unchanged.
     """
     import pandas as pd
     from safetensors.numpy import save_file as save_arrays
@@ -137,11 +137,15 @@ def finish(
             evaluations = [evaluate(finished, split) for split in tests]
             report: dict[str, Any] = {each.split: metrics(each) for each in evaluations}
             if validation is not None:
-                held = evaluate(finished, validation)
-                config["temperature"] = round(fit_calibration(held.logits, held.labels), 4)
-                report["validation"] = {"n": len(held.labels), "accuracy": best["accuracy"], "stored_accuracy": accuracy(held)}
-                said = held.logits.argmax(axis=1).astype(np.int64)
-                report["validation"]["confusion"] = confusion(held.labels, said, len(held.classes)).tolist()
+                on_validation = evaluate(finished, validation)
+                config["temperature"] = round(fit_calibration(on_validation.logits, on_validation.labels), 4)
+                report["validation"] = {
+                    "n": len(on_validation.labels),
+                    "accuracy": best["accuracy"],
+                    "stored_accuracy": accuracy(on_validation),
+                }
+                predicted = on_validation.logits.argmax(axis=1).astype(np.int64)
+                report["validation"]["confusion"] = confusion(on_validation.labels, predicted, len(on_validation.classes)).tolist()
             report |= measures(finished)
             (fresh / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

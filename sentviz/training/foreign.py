@@ -1,4 +1,4 @@
-"""Fine-tuning a Hugging Face encoder, with or without a lexicon in its scores."""
+"""Fine-tune a Hugging Face encoder, with or without a lexicon in its scores."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sentviz.models.hub.model import HubModel
 from sentviz.training.adoption import classified, configuration, entries, occupied, opening
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import completed
-from sentviz.training.subject import TrainingTask
+from sentviz.training.task import TrainingTask
 
 if TYPE_CHECKING:
     from sentviz.models.hub.encoder import HubEncoder
     from sentviz.runs.store import Run
 
 
-class ForeignSubject(TrainingTask):
-    """A checkpoint as it is, with a new head where it has none for these classes. AdamW; biases and norms are not decayed.
+class ForeignTask(TrainingTask):
+    """A checkpoint with its own head, or a new one if its head does not fit the classes. AdamW without decay of biases and norms.
 
-    Its recipe names the model by more than the last part of its name: runs and resume points tell namesakes apart.
+    Its recipe contains the model's full name and a digest of its weights, so that models with the same short name are told apart.
     """
 
     def __init__(self, recipe: Recipe, source: str | Path, injection: str = "", device: str = "cpu", *, allow_pickle: bool = False) -> None:
@@ -48,11 +48,11 @@ class ForeignSubject(TrainingTask):
         self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
 
     def model(self) -> HubModel:
-        """A copy."""
+        """Return a copy as a model."""
         return HubModel(self.recipe.name, copy.deepcopy(self.network).cpu(), self.tokenizer, self.train.labels)
 
     def entries(self) -> dict[str, dict[str, Any]]:
-        """The configuration that transformers makes the model from."""
+        """Return the configuration from which transformers makes the model."""
         return entries(self.model())
 
 
@@ -69,28 +69,28 @@ def finetune(
     allow_pickle: bool = False,
     **settings: Any,
 ) -> Run:
-    """Train a foreign encoder to a run folder `out/<data set>/<model>`; a run that stopped goes on where it was.
+    """Train a Hugging Face encoder to the run folder `out/<data set>/<model>`; a stopped run is continued.
 
-    AdamW, linear warm-up and decay, dropout as in the model's configuration; the weights with the best validation accuracy stay, and
-    training stops after `patience` evaluations without a better one. A checkpoint without a head for the data set's classes gets a new one.
+    AdamW, linear warm-up and decay, dropout as in the model's configuration. The weights with the best validation accuracy are kept, and
+    training stops after `patience` evaluations without a better one. A checkpoint gets a new head if its own does not fit the classes.
 
     Args:
-        lexicon, injection: polarities to put into its scores, by the lexicon's name, and how: a name of `sentviz.runs.presets.INJECTIONS`.
-        example: the sentence that opens its pages, and the second of a pair; one of ours in the data set's language unless given.
-        settings: of `Recipe`, on top of 3 epochs of batches of 32 at a rate of 2e-5, weight decay 0.01, warm-up 0.1, 128 tokens.
+        lexicon, injection: polarities to put into its scores, by the lexicon's name, and how: a key of `sentviz.runs.presets.injections`.
+        example: the sentence whose trace is stored, and the second of a pair; by default one of ours in the data set's language.
+        settings: settings of `Recipe`; the defaults are 3 epochs, batches of 32, rate 2e-5, weight decay 0.01, warm-up 0.1, 128 tokens.
     Raises:
-        DataMissingError: the data set is not here. RunError: as `load`, or a run or resume point of another model or recipe.
-        InputError: a setting that does not exist, or a data set without classes. KeyboardInterrupt: after saving a resume point.
+        DataMissingError: the data set is not installed. RunError: as for `load`, or a run or resume point is another model's or recipe's.
+        InputError: a setting does not exist, or the data set has no classes. KeyboardInterrupt: interrupted; a resume point was saved.
     """
     reachable(name_or_folder)
-    named = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "source": str(name_or_folder)}
-    recipe = Recipe.of(named | settings)
+    names = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "source": str(name_or_folder)}
+    recipe = Recipe.of(names | settings)
     text, pair = example or opening(classified(dataset))
     recipe = replace(recipe, example=text, example_pair=pair or "")
 
-    def subject(device: str) -> ForeignSubject:
-        made = ForeignSubject(recipe, name_or_folder, injection, device, allow_pickle=allow_pickle)
-        occupied(Path(out) / recipe.name, made.read)
-        return made
+    def make_task(device: str) -> ForeignTask:
+        task = ForeignTask(recipe, name_or_folder, injection, device, allow_pickle=allow_pickle)
+        occupied(Path(out) / recipe.name, task.read)
+        return task
 
-    return completed(recipe.name, out, subject, device=device, progress=progress)
+    return completed(recipe.name, out, make_task, device=device, progress=progress)

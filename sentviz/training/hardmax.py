@@ -1,4 +1,4 @@
-"""The hardmax classifier. Training replaces the argmax by a softmax of low temperature, or takes it as it is."""
+"""Train the hardmax classifier, with a softmax of low temperature instead of the argmax or with the argmax itself."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.presets import preset
 from sentviz.training.plan import accuracy
 from sentviz.training.recipe import Recipe
-from sentviz.training.subject import TrainingTask
+from sentviz.training.task import TrainingTask
 
 if TYPE_CHECKING:
     from sentviz.models.model import Model
 
 
-class HardmaxSubject(TrainingTask):
-    """Words in, a step size, a decoder and the words' places learned by AdamW.
+class HardmaxTask(TrainingTask):
+    """The hardmax classifier: AdamW trains the step size, the decoder and the vectors of the words.
 
-    Training texts without a known word are left out and counted as dropped. Of the other splits every row is answered: the mean of no
-    word is the origin, where the decoder says its bias.
+    Training texts without a known word are left out and counted as dropped. In the other splits every row is predicted: a text without
+    known words has the mean 0, for which the decoder returns its bias.
     """
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
@@ -45,49 +45,49 @@ class HardmaxSubject(TrainingTask):
         self.example = self._example(), None
         self.recipe = replace(recipe, example=self.example[0])
         seen = self.tokenizer.ids_batch(texts, max_length=recipe.max_length)
-        kept = [i for i, row in enumerate(seen) if len(row)]
-        self.rows = [TokenizedText(seen[i]) for i in kept]
-        dropped = self.train.dropped + len(seen) - len(kept)
-        self.train = replace(self.train, frame=self.train.frame.iloc[kept].reset_index(drop=True), dropped=dropped)
+        nonempty = [i for i, row in enumerate(seen) if len(row)]
+        self.rows = [TokenizedText(seen[i]) for i in nonempty]
+        dropped = self.train.dropped + len(seen) - len(nonempty)
+        self.train = replace(self.train, frame=self.train.frame.iloc[nonempty].reset_index(drop=True), dropped=dropped)
         self.temperature = shape.training_temperature if shape.training == "softmax" else 0.0
         torch.manual_seed(recipe.seed)
         self.network: HardmaxEncoder = HardmaxEncoder(replace(shape, vocab_size=self.tokenizer.vocab_size))
         if recipe.start:
             with torch.no_grad():
-                self.network.embedding.weight.mul_(recipe.start)  # drawn with a standard deviation of 1
+                self.network.embedding.weight.mul_(recipe.start)  # initialised with a standard deviation of 1
         self.optimizer = torch.optim.AdamW(self.network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
 
     @classmethod
     def check(cls, recipe: Recipe) -> None:
-        """Two classes of single texts."""
+        """Check that the data set has two classes of single texts."""
         item = datasets.info(recipe.dataset)
         if item.pair or len(item.labels) != 2:
             has = "pairs" if item.pair else f"{len(item.labels) or 'no'} classes"
-            raise InputError(f"The hardmax classifier tells two classes of single texts apart; {recipe.dataset} has {has}.")
+            raise InputError(f"The hardmax classifier needs two classes of single texts, but {recipe.dataset} has {has}.")
 
     def _example(self) -> str:
-        """The recipe's example or, in another language, the first of ours of which the model knows a word."""
+        """Return the recipe's example or, if the model knows none of its words, the first of our examples with a known word."""
         item = datasets.info(self.recipe.dataset)
         texts = [self.recipe.example, *(example.text for example in examples_for(item.labels, item.language).values())]
         for text, row in zip(texts, self.tokenizer.ids_batch(texts), strict=True):
             if len(row):
                 return text
-        raise InputError(f"The model would know no word of the example {self.recipe.example!r}: please give another one.")
+        raise InputError(f"The model would know no word of the example {self.recipe.example!r}. Give another one.")
 
     def logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
-        """(B, 2) at the temperature of the training."""
+        """Return logits at the temperature of the training, (B, 2)."""
         return self.network.short([self.rows[i].ids for i in rows], self.temperature).logits
 
     def model(self) -> HardmaxModel:
-        """A copy, which is hardmax whatever the training is."""
+        """Return a copy as a hardmax model, also if training uses a softmax."""
         return HardmaxModel(self.recipe.name, copy.deepcopy(self.network), self.tokenizer, self.train.labels)
 
     def stored(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """In half precision, every entry: 8 bits would move the words."""
+        """Return every entry in half precision, because 8 bits would move the words visibly."""
         return {name: tensor.half().contiguous() for name, tensor in state.items()}
 
     def measures(self, model: Model) -> dict[str, Any]:
-        """What the softmax of the training would answer."""
+        """Return the accuracy of the softmax that training uses; empty if training uses the argmax."""
         assert isinstance(model, HardmaxModel)
         if not self.temperature:
             return {}

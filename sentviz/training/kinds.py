@@ -1,4 +1,4 @@
-"""Which subject trains a kind of model; imported when it is needed."""
+"""The training task of each kind of model, imported when it is used."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sentviz.training.subject import TrainingTask
+    from sentviz.training.task import TrainingTask
 
-SUBJECTS = {  # `KIND` of a configuration -> subject, if it is not `OwnSubject`
-    "encoder": "sentviz.training.own:EncoderSubject",
-    "hardmax": "sentviz.training.hardmax:HardmaxSubject",
+TASKS = {  # `KIND` of a configuration -> training task, if it is not `OwnTask`
+    "encoder": "sentviz.training.own:EncoderTask",
+    "hardmax": "sentviz.training.hardmax:HardmaxTask",
 }
 
 
-def subject_class(kind: str) -> type[TrainingTask]:
+def task_class(kind: str) -> type[TrainingTask]:
     """Return the class that trains models of a kind by a recipe."""
-    found: type[TrainingTask] = resolve_name(SUBJECTS.get(kind, "sentviz.training.own:OwnSubject"))
-    return found
+    cls: type[TrainingTask] = resolve_name(TASKS.get(kind, "sentviz.training.own:OwnTask"))
+    return cls

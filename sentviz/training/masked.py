@@ -1,4 +1,4 @@
-"""Learning from texts alone before the classes are learned: masked tokens (Devlin et al. 2019, section 3.1, task 1)."""
+"""Training on texts without labels before the classes are learned: masked tokens (Devlin et al. 2019, section 3.1, task 1)."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from torch import Tensor
 from sentviz.models.encoder import Encoder
 from sentviz.models.protocol import Change, Inputs
 
-MASK = 1  # the id of the unknown token, which stands for a hidden one
-SHARE = 0.15  # of the tokens of a text that are asked for
-HIDDEN, OTHER = 0.8, 0.1  # of these, shown as MASK and as any token; the rest as they are
+MASK = 1  # id of the unknown token, which replaces a masked token
+SHARE = 0.15  # share of the tokens of a text that are predicted
+HIDDEN, OTHER = 0.8, 0.1  # shares of these that are replaced by MASK and by a random token; the rest is unchanged
 
 
 def hidden_tokens(inputs: Inputs, vocab_size: int, specials: int) -> tuple[Inputs, Tensor]:
-    """Texts with some of their tokens hidden, and which: (B, n) booleans.
+    """Return the inputs with some tokens masked, and which tokens are to be predicted, (B, n) bool.
 
     Args:
-        specials: how many ids at the vocabulary's start are no text's; they are neither hidden nor shown instead.
+        specials: number of special ids at the start of the vocabulary; they are never predicted and never used as replacements.
     """
     ids = inputs.ids
     chance = torch.rand(ids.shape, device=ids.device)
-    asked = (chance < SHARE) & (ids >= specials)
+    is_masked = (chance < SHARE) & (ids >= specials)
     if inputs.mask is not None:
-        asked &= inputs.mask
-    others = torch.randint(specials, vocab_size, ids.shape, device=ids.device)
-    shown = torch.where(chance < SHARE * (HIDDEN + OTHER), others, ids)
-    shown = torch.where(chance < SHARE * HIDDEN, torch.full_like(ids, MASK), shown)
-    return replace(inputs, ids=torch.where(asked, shown, ids)), asked
+        is_masked &= inputs.mask
+    random_ids = torch.randint(specials, vocab_size, ids.shape, device=ids.device)
+    ids_masked = torch.where(chance < SHARE * (HIDDEN + OTHER), random_ids, ids)
+    ids_masked = torch.where(chance < SHARE * HIDDEN, torch.full_like(ids, MASK), ids_masked)
+    return replace(inputs, ids=torch.where(is_masked, ids_masked, ids)), is_masked
 
 
 def states(network: Encoder, inputs: Inputs) -> Tensor:
-    """(B, n, d): every token after the last layer, as the classifier's pooling reads it."""
+    """Return the final state of every token, as the classifier's pooling reads it, (B, n, d)."""
     inputs = network.ready(inputs)
     x = network.embed(inputs)
     for layer in range(network.config.layers):
@@ -43,7 +43,7 @@ def states(network: Encoder, inputs: Inputs) -> Tensor:
 
 
 def masked_loss(network: Encoder, inputs: Inputs, specials: int) -> Tensor:
-    """The mean cross-entropy (nats) of hidden tokens, 0 where there are none; a state tells a token by its likeness with the embeddings."""
-    shown, asked = hidden_tokens(inputs, network.config.vocab_size, specials)
-    logits = states(network, shown)[asked] @ network.table.T
-    return F.cross_entropy(logits.float(), inputs.ids[asked], reduction="sum") / asked.sum().clamp(min=1)
+    """Return the mean cross-entropy (nats) of the masked tokens, 0 if there are none; logits are products of states and embeddings."""
+    masked_inputs, is_masked = hidden_tokens(inputs, network.config.vocab_size, specials)
+    logits = states(network, masked_inputs)[is_masked] @ network.table.T
+    return F.cross_entropy(logits.float(), inputs.ids[is_masked], reduction="sum") / is_masked.sum().clamp(min=1)

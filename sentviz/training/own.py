@@ -1,4 +1,4 @@
-"""Networks of our own, in the shape of a preset, trained from their start on tokens of the training texts."""
+"""Train our own networks, in the configuration of a preset, from random weights on tokens of the training texts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sentviz.runs.configs import CONFIGS
 from sentviz.runs.presets import find_preset, preset
 from sentviz.training.masked import masked_loss
 from sentviz.training.recipe import Recipe
-from sentviz.training.subject import TrainingTask
+from sentviz.training.task import TrainingTask
 
 EXAMPLE = "Not bad at all, but I would not see it twice."
 
 
-class OwnSubject(TrainingTask):
-    """A network that its configuration alone describes, with a tokenizer fitted on the training texts. AdamW."""
+class OwnTask(TrainingTask):
+    """A network that its configuration alone describes, with a tokenizer trained on the training texts. Optimizer: AdamW."""
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
         super().__init__(recipe, device)
@@ -38,13 +38,15 @@ class OwnSubject(TrainingTask):
         texts = [*frame["text"], *(frame["text_pair"] if pairs else ())]
         self.tokenizer = Tokenizer.train(recipe.tokenizer, texts, min_count=recipe.min_count, vocab_size=recipe.vocab_size)
         self.example = self._example()
-        given = {name: value for name, value in (("dropout", recipe.dropout), ("segments", 2 if pairs else 1)) if name in _settings(recipe)}
+        settings = {
+            name: value for name, value in (("dropout", recipe.dropout), ("segments", 2 if pairs else 1)) if name in _settings(recipe)
+        }
         shape = preset(
             recipe.model,
             vocab_size=self.tokenizer.vocab_size,
             classes=len(self.train.labels),
             max_length=recipe.max_length,
-            **given | recipe.shape,
+            **settings | recipe.shape,
         )
         self.tagger = Tagger.load() if shape.capabilities.tags else None
         longest = recipe.max_length
@@ -60,7 +62,7 @@ class OwnSubject(TrainingTask):
 
     @classmethod
     def check(cls, recipe: Recipe) -> None:
-        """Pairs need a network that tells two texts apart."""
+        """Check that a network for a data set of pairs can tell two texts apart."""
         if datasets.info(recipe.dataset).pair and "segments" not in _settings(recipe):
             raise InputError(f"{recipe.model} reads single texts; {recipe.dataset} has pairs.")
 
@@ -73,37 +75,37 @@ class OwnSubject(TrainingTask):
         return text, pair
 
     def begin(self) -> None:
-        """Put into the fresh network what it does not learn."""
+        """Set the parts of the new network that are not trained; does nothing by default."""
 
     def groups(self) -> list[dict[str, Any]]:
-        """Parameters, each group with its highest rate and its decay."""
+        """Return groups of parameters, each with its highest learning rate and its weight decay."""
         learned = [p for p in self.network.parameters() if p.requires_grad]
         return [{"params": learned, "lr": self.recipe.learning_rate, "weight_decay": self.recipe.weight_decay}]
 
     def model(self) -> Model:
-        """A copy; that it is made anew draws random numbers, on which every run that ships depends."""
+        """Return a copy of the network as a model. Making it draws random numbers; the shipped runs depend on these draws."""
         copy = network_of(self.network.config)
         copy.load_state_dict({k: v.detach().cpu() for k, v in self.network.state_dict().items()})
         return Model(self.recipe.name, copy, self.tokenizer, self.train.labels, cls=self.recipe.cls, tagger=self.tagger)
 
 
-class EncoderSubject(OwnSubject):
-    """Our encoder: polarities from a lexicon, and lambda parameters with a rate of their own and no decay."""
+class EncoderTask(OwnTask):
+    """Our encoder, with polarities from a lexicon, and lambda parameters with a separate rate and no weight decay."""
 
     network: Encoder
     masks = True
 
     def masked_loss(self, rows: npt.NDArray[np.int64]) -> Tensor:
-        """Of the encoder's last states."""
+        """Return the mean cross-entropy (nats) of the masked tokens in `rows`, from the final hidden states; 0 if no token is masked."""
         return masked_loss(self.network, self.batch(rows), len(SPECIALS))
 
     def begin(self) -> None:
-        """The polarity of each token, where a lexicon is injected."""
+        """Set the polarity of each token if a lexicon is injected."""
         if self.network.capabilities.lexicon:
             self.network.polarity.copy_(torch.from_numpy(Lexicon.load(self.recipe.lexicon).polarity(self.tokenizer)))
 
     def groups(self) -> list[dict[str, Any]]:
-        """Lambda parameters behind all others."""
+        """Return the groups of the base class, and a separate one for lambda parameters, if there are any."""
         modules = [module for module in self.network.modules() if isinstance(module, Constrained | Differential)]
         mixing = [p for module in modules for p in module.parameters() if p.requires_grad]
         chosen = {id(p) for p in mixing}
@@ -113,5 +115,5 @@ class EncoderSubject(OwnSubject):
 
 
 def _settings(recipe: Recipe) -> set[str]:
-    """What can be set of the recipe's kind of model."""
+    """Return the names of the settings that the recipe's kind of model has."""
     return {item.name for item in fields(CONFIGS[find_preset(recipe.model).kind])}

@@ -1,4 +1,4 @@
-"""The plan of a training run: batches of an epoch, when it is evaluated, the rate of each step, which state is the best."""
+"""The plan of a training run: batches of an epoch, times of evaluations, learning rates, and the choice of the best state."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 def batches(
     lengths: npt.NDArray[np.int64], size: int, seed: int, epoch: int, mixture: Mixture | None = None
 ) -> list[npt.NDArray[np.int64]]:
-    """Length-bucketed batches of one epoch: shuffled, sorted by length within pools of 50 batches, batches shuffled again."""
+    """Return the batches of one epoch, of rows of similar length: shuffled, sorted in pools of 50 batches, shuffled again."""
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(lengths)) if mixture is None else mixture.draw(rng)
     pools = [order[i : i + 50 * size] for i in range(0, len(order), 50 * size)]
     cut = [pool[np.argsort(lengths[pool], kind="stable")] for pool in pools]
-    made = [pool[i : i + size] for pool in cut for i in range(0, len(pool), size)]
-    return [made[i] for i in rng.permutation(len(made))]
+    parts = [pool[i : i + size] for pool in cut for i in range(0, len(pool), size)]
+    return [parts[i] for i in rng.permutation(len(parts))]
 
 
 class Mixture:
-    """As many rows as there are, drawn from n of each source in proportion to n^(1/T): no row again before all of its source were drawn.
+    """Draws the rows of an epoch from a mixture: in total as many as there are, from n rows of a source in proportion to n^(1/T).
 
-    Source: the temperature-scaled mixing of Raffel et al. 2020, section 3.5.2, T = 1 being the proportions as they are.
+    No row is drawn twice before all rows of its source were drawn. Source: the temperature-scaled mixing of Raffel et al. 2020, section
+    3.5.2; T = 1 keeps the proportions.
     """
 
     def __init__(self, sources: npt.NDArray[np.str_], temperature: float) -> None:
@@ -44,7 +45,7 @@ class Mixture:
         self.counts[np.argsort(self.counts - exact, kind="stable")[:short]] += 1
 
     def draw(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """The rows of an epoch, shuffled."""
+        """Return the rows of an epoch, shuffled."""
         drawn = [
             np.concatenate([*[rows] * (count // len(rows)), rng.permutation(rows)[: count % len(rows)]])
             for rows, count in zip(self.rows, self.counts, strict=True)
@@ -53,18 +54,18 @@ class Mixture:
 
 
 def evaluation_due(step: int, steps: int, evaluations: int) -> bool:
-    """Whether the model is evaluated after a step, counted from 1: `evaluations` times in so many steps, evenly, the last at their end."""
+    """Return whether the model is evaluated after a step, counted from 1: evenly, `evaluations` times per `steps` steps, the last at their end."""
     place = step % steps or steps
     return place in {math.ceil(steps * (i + 1) / evaluations) for i in range(evaluations)}
 
 
 def rate(schedule: str, step: int, total: int, warmup: float) -> float:
-    """The factor on the learning rate of a step, counted from 0.
+    """Return the factor on the learning rate of a step, counted from 0.
 
     Args:
-        schedule: cosine or linear, to 0; constant.
-        total: steps of the whole training.
-        warmup: share of the steps in which the rate rises linearly to 1, at least one; 0 = none.
+        schedule: "cosine" or "linear" (both end at 0), or "constant".
+        total: steps of the complete training.
+        warmup: share of the steps in which the factor rises linearly to 1, at least one step; 0 = none.
     """
     warm = max(1, round(warmup * total)) if warmup else 0
     if step < warm:
@@ -79,22 +80,22 @@ def rate(schedule: str, step: int, total: int, warmup: float) -> float:
 
 
 def accuracy(evaluation: Evaluation) -> float:
-    """The share of rows answered right."""
+    """Return the share of rows that are predicted correctly."""
     return float((evaluation.logits.argmax(axis=1) == evaluation.labels).mean())
 
 
 def scores(evaluation: Evaluation, select: str = "accuracy") -> dict[str, float]:
-    """Accuracy, loss (cross-entropy, nats) and what is selected by: any metric of the confusion matrix."""
+    """Return accuracy, loss (cross-entropy, nats) and the metric `select`, which may be any metric of the confusion matrix."""
     loss = F.cross_entropy(torch.from_numpy(evaluation.logits), torch.from_numpy(evaluation.labels))
-    found = {"accuracy": accuracy(evaluation), "loss": float(loss)}
-    if select not in found:
+    values = {"accuracy": accuracy(evaluation), "loss": float(loss)}
+    if select not in values:
         counts = confusion(evaluation.labels, evaluation.logits.argmax(axis=1).astype(np.int64), evaluation.logits.shape[1])
-        found[select] = float(from_confusion(counts[None])[select][0])
-    return found
+        values[select] = float(from_confusion(counts[None])[select][0])
+    return values
 
 
 def better(scores: Mapping[str, float], best: Mapping[str, float], select: str) -> bool:
-    """Whether scores are better than the best so far (empty: there is none): by the metric selected, ties by loss."""
+    """Return whether scores are better than the best so far (empty if there is none): by the metric `select`, ties by loss."""
     return not best or _rank(scores, select) > _rank(best, select)
 
 

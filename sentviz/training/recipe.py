@@ -1,4 +1,4 @@
-"""A recipe: everything that decides a training run, in one TOML file."""
+"""A recipe: all settings that decide a training run, in one TOML file."""
 
 from __future__ import annotations
 
@@ -24,80 +24,80 @@ PRECISIONS = ("auto", "fp32", "bf16")
 
 @dataclass(frozen=True)
 class Recipe:
-    """One run's data, model and training. The NDT paper prints neither heads, length, batch, rate nor epochs: these are ours.
+    """Data, model and training of one run. The NDT paper reports no heads, length, batch size, rate or epochs; these values are ours.
 
-    A stored recipe may be older: a setting that it lacks takes the default, which therefore always means *as before*.
+    A stored recipe may be older. A missing setting takes its default, which therefore always means *as before*.
     """
 
     dataset: str
-    model: str = "vanilla-matched"  # a preset of sentviz.runs.presets
-    folder: str = ""  # the first part of the run's name; "" = the data set
-    variant: str = ""  # key of `sentviz.runs.presets.VARIANTS`; the settings below hold what it changed
+    model: str = "vanilla-matched"  # preset of sentviz.runs.presets
+    folder: str = ""  # first part of the run's name; "" = the data set
+    variant: str = ""  # key of `sentviz.runs.presets.VARIANTS`; the settings below include its changes
     seed: int = 0
-    example: str = ""  # the sentence whose trace ships with the run
-    example_pair: str = ""  # its second sentence, of a data set of pairs
-    rows: int = 0  # of train, as many of each class; 0 = all
+    example: str = ""  # sentence whose trace is stored with the run
+    example_pair: str = ""  # second sentence of the example, for a data set of pairs
+    rows: int = 0  # rows of train, the same number of each class; 0 = all
     mixing_temperature: float = 0.0  # T: an epoch draws from a mixture's n rows of a data set in proportion to n^(1/T); 0 = all once
-    transfer: str = ""  # a data set of the same labels whose test split is asked as well
-    source: str = ""  # a Hugging Face encoder that is trained on instead of a preset
-    base: str = ""  # a base (sentviz.models.pretrained) that is trained on instead of a preset; `model` is its name, with endings
+    transfer: str = ""  # data set with the same labels whose test split is evaluated as well
+    source: str = ""  # Hugging Face encoder that is trained instead of a preset
+    base: str = ""  # base (sentviz.models.pretrained) that is trained instead of a preset; `model` is its name, with endings
     weights: str = ""  # digest of the encoder or the base
-    adapter_rank: int = 0  # on a base: rank of the change of each matrix; 0 = the matrices themselves are trained
+    adapter_rank: int = 0  # on a base: rank of the change of each matrix; 0 = the matrices are trained directly
     adapter_alpha: float = 16.0  # a change is multiplied by alpha / rank
-    adapter_layers: int = 0  # so many of the upper layers are trained; 0 = all
+    adapter_layers: int = 0  # number of upper layers that are trained; 0 = all
     # text
     tokenizer: str = "words"  # words | bpe | tweets | english
     min_count: int = 5
-    vocab_size: int = 0  # of bpe and tweets; of a hardmax model the most words
+    vocab_size: int = 0  # vocabulary size for bpe and tweets; for a hardmax model, the maximum number of words
     max_length: int = 256
     cls: bool = False
-    lexicon: str = ""  # whose polarities a preset with an injection gets
+    lexicon: str = ""  # lexicon whose polarities a preset with an injection gets
     # model: changes to the preset's configuration
     shape: dict[str, Any] = field(default_factory=dict)
     # training
     epochs: int = 6
-    pretrain: int = 0  # steps on masked tokens of the same rows before the training, with a schedule of their own; of our encoder only
-    updates: int = 0  # steps of the whole training, whatever the rows, and what `evaluations` are counted over; 0 = epochs decide
+    pretrain: int = 0  # steps on masked tokens of the same rows before the training, with a separate schedule; our encoder only
+    updates: int = 0  # steps of the complete training, over which `evaluations` are spread; 0 = `epochs` decides
     batch_size: int = 64
     learning_rate: float = 5e-4
     lambda_rate: float = 5e-4
-    weight_decay: float = 0.1  # lambda parameters: 0
+    weight_decay: float = 0.1  # 0 for lambda parameters
     warmup: float = 0.06  # share of all steps; 0 = none
-    schedule: str = "cosine"  # what the rate does after the warm-up: cosine or linear to 0, constant
+    schedule: str = "cosine"  # learning rate after the warm-up: cosine or linear to 0, constant
     clip: float = 1.0
     dropout: float = 0.2
     label_smoothing: float = 0.0
-    start: float = 0.0  # standard deviation of the embedding's start; 0 = the model's own
-    precision: str = "auto"  # of the steps' products; weights and evaluations are fp32. auto: bf16 on a GPU, fp32 on a CPU
-    evaluations: int = 2  # per epoch
-    select: str = "accuracy"  # the metric on validation whose best state stays, ties by loss: accuracy, loss, f1_macro or f1_positive
+    start: float = 0.0  # standard deviation of the initial embedding; 0 = the model's own
+    precision: str = "auto"  # precision of the steps' products; weights and evaluations are fp32. auto: bf16 on a GPU, fp32 on a CPU
+    evaluations: int = 2  # evaluations per epoch
+    select: str = "accuracy"  # validation metric that selects the stored state, ties by loss: accuracy, loss, f1_macro or f1_positive
     patience: int = 6  # evaluations without a better state after which training stops; 0 = never
     log_every: int = 20  # steps
-    keep_epochs: int = 0  # the weights after each of the last so many epochs are kept with the run
+    keep_epochs: int = 0  # number of last epochs after which the weights are stored with the run
 
     @classmethod
     def read(cls, source: str | Path, **changes: Any) -> Recipe:
-        """A recipe by the name of one that ships or from a TOML file, with changes on top; of a hardmax model by its data set's name.
+        """Return a recipe, given by the name of a shipped recipe, by a TOML file or, for a hardmax model, by a data set, with changes.
 
-        A preset that the recipe was not written for brings settings of its own, where it has any.
+        If a change names another preset than the recipe, that preset's own settings replace those of the recipe.
 
         Raises:
-            InputError: no such recipe, not TOML, or a key that means nothing here.
+            InputError: the recipe does not exist, is not TOML, or has an unknown setting.
         """
         path = Path(source)
         path = path if path.suffix == ".toml" else recipes().get(str(source), path)
         changes = {k: v for k, v in changes.items() if v is not None}
-        if path.suffix != ".toml" and usual(changes):  # a model that brings settings of its own: any data set will do
+        if path.suffix != ".toml" and usual(changes):  # the model has settings of its own, so any data set will do
             return cls.of({"dataset": str(source)} | changes)
         try:
             values = tomllib.loads(read_regular(path, 1 << 20, path.name).decode())
         except (ValueError, RecursionError) as error:
             if isinstance(error.__cause__, FileNotFoundError):
-                raise InputError(f"There is no recipe {str(source)!r}; those that ship: {', '.join(recipe_names())}.") from None
+                raise InputError(f"There is no recipe {str(source)!r}. Shipped recipes: {', '.join(recipe_names())}.") from None
             if isinstance(error, InputError):
                 raise InputError(f"The recipe {error}") from error
             raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
-        if changes.get("base") and not values.get("base"):  # a recipe of another kind of model: only its data and example count
+        if changes.get("base") and not values.get("base"):  # the recipe is for another kind of model: use only its data and example
             values = {name: values[name] for name in ("dataset", "example", "example_pair", "transfer") if name in values}
         elif changes.get("model", written := values.get("model", cls.model)) != written:
             values |= usual(changes)
@@ -106,10 +106,10 @@ class Recipe:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Recipe:
-        """A recipe from a mapping, strictly; what it does not name is as usual for its model.
+        """Return a recipe from a mapping, strictly checked; missing settings take the usual values for its model.
 
         Raises:
-            InputError: a setting, a kind of value or a preset that does not exist.
+            InputError: a setting, the type of a value or a preset does not exist.
         """
         values = _modern(values)
         known = {item.name: item for item in dataclasses.fields(cls)}
@@ -131,43 +131,43 @@ class Recipe:
                 raise InputError(f"The recipe's {item.name} cannot be {value}.")
         for name, known_values in CHOICES.items():
             if getattr(recipe, name) not in known_values:
-                *others, last = known_values
-                raise InputError(f"The recipe's {name} must be {', '.join(others)} or {last}, not {getattr(recipe, name)!r}.")
+                *first_values, last = known_values
+                raise InputError(f"The recipe's {name} must be {', '.join(first_values)} or {last}, not {getattr(recipe, name)!r}.")
         if recipe.seed >= 2**63:
             raise InputError(f"The recipe's seed cannot be {recipe.seed}.")
-        if recipe.source:  # its shape is the encoder's own
+        if recipe.source:  # the encoder decides the configuration
             return recipe
         if recipe.base:
             if on_base(recipe.model, recipe.base).get("lexicon", "none") != "none" and not recipe.lexicon:
-                raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
+                raise InputError(f"{recipe.model} injects a lexicon, but the recipe names none.")
             return recipe
         check_shape(recipe.model, recipe.shape)
         if find_preset(recipe.model).shape.get("lexicon", "none") != "none" and not recipe.lexicon:
-            raise InputError(f"{recipe.model} injects a lexicon, and the recipe names none.")
+            raise InputError(f"{recipe.model} injects a lexicon, but the recipe names none.")
         without = find_preset(recipe.model).without
-        if given := [name for name in without if hasattr(recipe, name) and getattr(recipe, name) != without[name]]:
-            raise InputError(f"{recipe.model} does not take {given[0]}; a model of its kind has nothing like it.")
+        if unsuitable := [name for name in without if hasattr(recipe, name) and getattr(recipe, name) != without[name]]:
+            raise InputError(f"{recipe.model} does not take {unsuitable[0]}: its kind of model has no such setting.")
         return recipe
 
     @property
     def name(self) -> str:
-        """`<data set or folder>/<model>`, with `-<variant>` where there is one and `-s<seed>` where the seed is not 0."""
+        """`<data set or folder>/<model>`, followed by `-<variant>` if there is one and by `-s<seed>` if the seed is not 0."""
         return f"{self.folder or self.dataset}/{self.configuration}" + (f"-s{self.seed}" if self.seed else "")
 
     @property
     def configuration(self) -> str:
-        """The preset, with `-<variant>` where there is one: runs of one configuration differ in their seed only."""
+        """The preset, followed by `-<variant>` if there is one; runs of one configuration differ only in their seed."""
         return f"{self.model}-{self.variant}" if self.variant else self.model
 
     def as_dict(self) -> dict[str, Any]:
-        """All settings, for config.json."""
+        """Return all settings, for config.json."""
         return dataclasses.asdict(self)
 
 
 POSITIVE = {"adapter_alpha", "epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
 SHARES = {"warmup", "dropout", "label_smoothing"}
 CHOICES = {"tokenizer": ("words", "bpe", "tweets", "english"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
-FOREIGN: dict[str, Any] = {  # settings of a recipe that are usual for a Hugging Face encoder
+FOREIGN: dict[str, Any] = {  # usual settings for a Hugging Face encoder
     "tokenizer": "bpe",
     "cls": True,
     "max_length": 128,
@@ -179,7 +179,7 @@ FOREIGN: dict[str, Any] = {  # settings of a recipe that are usual for a Hugging
     "schedule": "linear",
     "patience": 3,
 }
-BASED: dict[str, Any] = {  # settings of a recipe that are usual for a base
+BASED: dict[str, Any] = {  # usual settings for a base
     "tokenizer": "bpe",
     "cls": True,
     "max_length": 64,
@@ -199,16 +199,16 @@ KINDS = {str: "a text", dict: "a table", bool: "true or false", int: "a whole nu
 
 
 def finished(recipe: Recipe, root: str | Path) -> Run | None:
-    """The run of a recipe (its example aside) in a folder of runs; None where nothing is in its place.
+    """Return the finished run of a recipe (with any example) in a folder of runs; None if there is none.
 
     Raises:
-        RunError: what is in its place is another recipe's run, a damaged one or none; training would replace it.
+        RunError: the run's folder contains the run of another recipe, a damaged run or other files, which training would replace.
     """
     folder = restored(Path(root) / recipe.name)
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     if not (folder / "config.json").is_file():
-        raise RunError(f"{folder} is there already and holds no run; move it away or choose another folder.")
+        raise RunError(f"{folder} exists already and contains no run; move it away or choose another folder.")
     run = Run.open(folder, recipe.name)
     try:
         same = _bare(Recipe.of(run.config["recipe"])) == _bare(recipe)
@@ -220,10 +220,10 @@ def finished(recipe: Recipe, root: str | Path) -> Run | None:
 
 
 def usual(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that a recipe has where it does not name them, other than those of `Recipe` itself: its model's own.
+    """Return the usual settings of a recipe's model, which replace the defaults of `Recipe`.
 
     Raises:
-        InputError: no such preset.
+        InputError: there is no such preset.
     """
     if values.get("source"):
         return FOREIGN
@@ -234,7 +234,7 @@ def usual(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _modern(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored recipe as it is written now: those of hardmax runs of format 1 held the model's shape among the settings."""
+    """Return a stored recipe in today's form: hardmax runs of format 1 stored the model's configuration among the settings."""
     older = ("width", "training", "cleaning", "layers", "training_temperature")
     if not all(name in stored for name in older):
         return dict(stored)
@@ -247,23 +247,23 @@ def _bare(recipe: Recipe) -> Recipe:
 
 
 def learned(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that decide what is learned; the others decide what the finished run shows, keeps and is asked."""
+    """Return the settings that decide what is learned; the others decide what the finished run shows, stores and is evaluated on."""
     return {name: value for name, value in settings.items() if name not in ("example", "example_pair", "transfer", "keep_epochs")}
 
 
 def recipes() -> dict[str, Path]:
-    """Every recipe that ships: the house's by its name, a paper's by `<paper>_<data set>` and, the first that has it, by its data set."""
-    found = {path.stem: path for path in sorted((Path(__file__).parent / "recipes").glob("*.toml"))}
+    """Return every shipped recipe by name: ours, and those of papers by `<paper>_<data set>` and, for the first paper, by data set."""
+    by_name = {path.stem: path for path in sorted((Path(__file__).parent / "recipes").glob("*.toml"))}
     for paper in papers().values():
         for dataset, path in paper.recipes().items():
-            found.setdefault(dataset, path)
-            found[f"{paper.name}_{dataset}"] = path
-    return found
+            by_name.setdefault(dataset, path)
+            by_name[f"{paper.name}_{dataset}"] = path
+    return by_name
 
 
 def recipe_names() -> list[str]:
-    """The recipes that ship."""
-    found: dict[Path, str] = {}
+    """Return one name of each shipped recipe."""
+    name_of: dict[Path, str] = {}
     for name, path in recipes().items():
-        found.setdefault(path, name)
-    return sorted(found.values())
+        name_of.setdefault(path, name)
+    return sorted(name_of.values())

@@ -1,7 +1,7 @@
-"""Resume points: tensors and progress of a training run in a hidden folder beside that of the run.
+"""Resume points: tensors and progress of a training run, in a hidden folder next to the run's folder.
 
-state.safetensors      model.*, best.*, optimizer.<i>.*, epoch.<number>.* (kept ones, as stored), rng, on a GPU rng.cuda
-progress.json          recipe, digests of the rows, names of the tensors, where it stands
+state.safetensors      model.*, best.*, optimizer.<i>.*, epoch.<number>.* (kept ones, in stored form), rng, and on a GPU rng.cuda
+progress.json          recipe, digests of the rows, names of the tensors, progress
 """
 
 from __future__ import annotations
@@ -30,45 +30,45 @@ if TYPE_CHECKING:
 
 @dataclass
 class Progress:
-    """Where a training run stands; with the tensors it is all that resuming needs."""
+    """The progress of a training run; together with the tensors it is all that resuming needs."""
 
     step: int = 0
     since_best: int = 0
-    best: dict[str, float] = field(default_factory=dict)  # accuracy, loss, what is selected by, step, epoch
+    best: dict[str, float] = field(default_factory=dict)  # accuracy, loss, selected metric, step and epoch of the best state
     seconds: float = 0.0
-    loss_sum: float = 0.0  # since the last log
+    loss_sum: float = 0.0  # sum of losses since the last log
     loss_steps: int = 0
     stopped: bool = False
     history: list[list[Any]] = field(default_factory=list)  # step, epoch, name, layer, component, value
 
 
 def point(folder: Path) -> Path:
-    """Where the resume point of a run is."""
+    """Return the folder of a run's resume point."""
     return folder.with_name(f".{folder.name}.tmp-resume")
 
 
 def write(folder: Path, tensors: Mapping[str, Tensor], recipe: Recipe, splits: Sequence[Split], at: Progress) -> None:
-    """Write the resume point of a run; the old one stays until the new one is whole. The state of the CPU's random numbers is added.
+    """Write the resume point of a run, with the state of the CPU's random numbers; the old one is replaced when it is complete.
 
     Raises:
         RunError: it cannot be written.
     """
-    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()} | {"rng": torch.get_rng_state()}
-    stored = {"recipe": recipe.as_dict(), "data": _digests(splits), "tensors": sorted(whole), "at": asdict(at)}
+    all_tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()} | {"rng": torch.get_rng_state()}
+    stored = {"recipe": recipe.as_dict(), "data": _digests(splits), "tensors": sorted(all_tensors), "at": asdict(at)}
     try:
         with writing(point(folder)) as fresh:
-            save_file(whole, fresh / "state.safetensors")
+            save_file(all_tensors, fresh / "state.safetensors")
             (fresh / "progress.json").write_text(json.dumps(stored))
     except (OSError, SafetensorError) as error:
-        said = f"The resume point {point(folder)} cannot be written ({reason(error)}); the one before it, if any, stays."
-        raise RunError(said) from error
+        message = f"The resume point {point(folder)} cannot be written ({reason(error)}); the one before it, if any, stays."
+        raise RunError(message) from error
 
 
 def read(folder: Path, recipe: Recipe, splits: Sequence[Split], device: torch.device) -> tuple[Progress, dict[str, Tensor]] | None:
-    """The resume point of a run, if there is one.
+    """Return progress and tensors of a run's resume point; None if there is none.
 
     Raises:
-        RunError: it is damaged, or belongs to another recipe (its example, transfer and kept epochs aside) or to other data.
+        RunError: it is damaged, or belongs to other data or to a recipe that differs in more than example, transfer and kept epochs.
     """
     place = restored(point(folder))
     if not (place / "progress.json").is_file():
@@ -76,7 +76,7 @@ def read(folder: Path, recipe: Recipe, splits: Sequence[Split], device: torch.de
     try:
         stored = json.loads(read_regular(place / "progress.json", store.most("progress.json"), "progress.json"))
         open_regular(place / "state.safetensors", store.most("state.safetensors"), "state.safetensors").close()
-        at, data = Progress(**stored["at"]), stored.get("data", _digests(splits))  # those of older versions name no data
+        at, data = Progress(**stored["at"]), stored.get("data", _digests(splits))  # older versions stored no digests of the data
         if learned(Recipe.of(stored["recipe"]).as_dict()) != learned(json.loads(json.dumps(recipe.as_dict()))):
             raise RunError(f"The resume point {place} belongs to another recipe; delete it to start again.")
         if data != _digests(splits):
@@ -96,22 +96,22 @@ def _digests(splits: Sequence[Split]) -> dict[str, str]:
 
 
 def damaged(folder: Path, error: Exception) -> RunError:
-    """That a resume point cannot be gone on from, and what to do."""
+    """Return the error for a resume point that cannot be used."""
     return RunError(f"The resume point {point(folder)} is damaged ({reason(error)}); delete it to start again.")
 
 
 def reason(error: Exception) -> str:
-    """What an error says, on one line."""
+    """Return an error message on one line."""
     return " ".join(str(error).split())
 
 
 def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with a prefix, without it."""
+    """Return the tensors whose names begin with a prefix, by the rest of their names."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put `<i>.<name>` entries back into an optimizer."""
+    """Put tensors with names `<i>.<name>` back into an optimizer."""
     state = optimizer.state_dict()
     for name, tensor in tensors.items():
         i, key = name.split(".")
@@ -120,7 +120,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
 
 
 def restore_random(tensors: Mapping[str, Tensor], device: torch.device) -> None:
-    """Random numbers go on where they were, on the device of the training too."""
+    """Restore the states of the random number generators, on the CPU and on the device of the training."""
     torch.set_rng_state(tensors["rng"].cpu())
     if device.type == "cuda":
         torch.cuda.set_rng_state(tensors["rng.cuda"].cpu())

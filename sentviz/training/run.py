@@ -1,4 +1,4 @@
-"""A recipe from its first step, or its resume point, to its run folder."""
+"""Train a recipe from its first step or its resume point to its run folder."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from sentviz.io.files import disk, hold
 from sentviz.runs.bases import find_base
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
-from sentviz.training.based import BasedSubject
-from sentviz.training.kinds import subject_class
+from sentviz.training.based import BasedTask
+from sentviz.training.kinds import task_class
 from sentviz.training.recipe import Recipe, finished
-from sentviz.training.subject import TrainingTask
+from sentviz.training.task import TrainingTask
 from sentviz.training.trainer import Trainer
 
 
 def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool = True) -> Run:
-    """Train a recipe to a run folder `root/<data set>/<model>`; a run that stopped goes on where it was, a finished one is given back.
+    """Train a recipe to the run folder `root/<data set>/<model>`. A stopped run is continued; a finished run is returned unchanged.
 
     Raises:
-        DataMissingError: the data set is not here. InputError: a recipe that its data set or its model does not allow.
-        RunError: something else is in its place, a resume point of another recipe, or a folder that cannot be written.
-        KeyboardInterrupt: after saving a resume point.
+        DataMissingError: the data set is not installed. InputError: the data set or the model does not allow the recipe.
+        RunError: the folder contains something else or cannot be written, or a resume point belongs to another recipe.
+        KeyboardInterrupt: training was interrupted; a resume point was saved.
     """
-    if recipe.base:  # runs and resume points on another base are others
+    if recipe.base:  # the digest tells runs and resume points on different bases apart
         recipe = replace(recipe, weights=find_base(recipe.base, recipe.weights).digest)
     kind = _kind(recipe)
     kind.check(recipe)
     if recipe.pretrain and not kind.masks:
         raise InputError(f"{recipe.model} does not learn from masked tokens, only our encoder does: leave pretrain at 0.")
 
-    def there() -> Run | None:
+    def finished_run() -> Run | None:
         run = finished(recipe, root)
         if run is not None and not run.has_weights:
             raise RunError(f"{run.folder} keeps the run's measurements without its weights; choose another folder to train it.")
         return run
 
-    return completed(recipe.name, root, lambda device: kind(recipe, device), there, device=device, progress=progress)
+    return completed(recipe.name, root, lambda device: kind(recipe, device), finished_run, device=device, progress=progress)
 
 
-def subject_of(recipe: Recipe, device: str = "cpu") -> TrainingTask:
-    """What a recipe trains.
+def task_of(recipe: Recipe, device: str = "cpu") -> TrainingTask:
+    """Return the training task of a recipe.
 
     Raises:
-        DataMissingError: the data set is not here. InputError: a recipe that its data set does not allow.
+        DataMissingError: the data set is not installed. InputError: the data set does not allow the recipe.
     """
     return _kind(recipe)(recipe, device)
 
@@ -57,16 +57,16 @@ def subject_of(recipe: Recipe, device: str = "cpu") -> TrainingTask:
 def completed(
     name: str,
     root: str | Path,
-    subject: Callable[[str], TrainingTask],
-    there: Callable[[], Run | None] = lambda: None,
+    task: Callable[[str], TrainingTask],
+    existing: Callable[[], Run | None] = lambda: None,
     *,
     device: str = "",
     progress: bool = True,
 ) -> Run:
-    """Train what is there of a run to its end, held by this process alone.
+    """Train a run to its end, from its resume point if it has one, while this process holds the run's folder.
 
     Args:
-        subject: made of a device, once nobody else can train it. there: the run where it is finished already.
+        task: makes the training task on a device; called once the folder is held. existing: returns the run if it is finished already.
     Raises:
         SentvizError: the folder cannot be written, or another process trains the run.
     """
@@ -77,9 +77,9 @@ def completed(
             mine = stack.enter_context(hold(folder))
         if not mine:
             raise RunError(f"{name} is being trained by another process in {root}.")
-        if run := there():
+        if run := existing():
             return run
-        trainer = Trainer(subject(device or ("cuda" if torch.cuda.is_available() else "cpu")), folder)
+        trainer = Trainer(task(device or ("cuda" if torch.cuda.is_available() else "cpu")), folder)
         trainer.resume()
         trainer.fit(progress=progress)
         return trainer.finish()
@@ -89,5 +89,5 @@ def _kind(recipe: Recipe) -> type[TrainingTask]:
     if recipe.source:
         raise InputError(f"{recipe.model} is a Hugging Face encoder: `finetune`, or `sentviz train` with --hub, trains it.")
     if recipe.base:
-        return BasedSubject
-    return subject_class(find_preset(recipe.model).kind)
+        return BasedTask
+    return task_class(find_preset(recipe.model).kind)

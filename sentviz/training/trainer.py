@@ -1,4 +1,4 @@
-"""The loop: steps, evaluations, the best state, kept epochs, early stop. It knows nothing of what kind of model it trains."""
+"""The training loop: steps, evaluations, best state, kept epochs, early stop. It does not depend on the kind of model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sentviz.training import resuming
 from sentviz.training.finishing import finish, hardware
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.resuming import Progress
-from sentviz.training.subject import TrainingTask
+from sentviz.training.task import TrainingTask
 
 SAVE_EVERY = 60.0  # seconds between resume points
 
@@ -30,27 +30,27 @@ SAVE_EVERY = 60.0  # seconds between resume points
 class Trainer:
     """One training run."""
 
-    def __init__(self, subject: TrainingTask, folder: Path) -> None:
-        self.subject, self.folder, self.recipe = subject, folder, subject.recipe
-        self.lengths = subject.lengths
-        self.mixture = Mixture(subject.train.sources, self.recipe.mixing_temperature) if self.recipe.mixing_temperature else None
-        self.targets = _targets(subject.train)
+    def __init__(self, task: TrainingTask, folder: Path) -> None:
+        self.task, self.folder, self.recipe = task, folder, task.recipe
+        self.lengths = task.lengths
+        self.mixture = Mixture(task.train.sources, self.recipe.mixing_temperature) if self.recipe.mixing_temperature else None
+        self.targets = _targets(task.train)
         self.best_state = self._state()
-        self.rates = [group["lr"] for group in subject.optimizer.param_groups]
+        self.rates = [group["lr"] for group in task.optimizer.param_groups]
         self.steps_per_epoch = math.ceil(len(self.lengths) / self.recipe.batch_size)
         learned = self.recipe.updates or self.steps_per_epoch * self.recipe.epochs
-        self.round = learned if self.recipe.updates else self.steps_per_epoch  # steps with `evaluations` evaluations
+        self.round = learned if self.recipe.updates else self.steps_per_epoch  # steps over which `evaluations` evaluations are spread
         self.total = self.recipe.pretrain + learned
-        self.epochs: dict[int, dict[str, Tensor]] = {}  # kept ones, as stored
+        self.epochs: dict[int, dict[str, Tensor]] = {}  # states after the kept epochs, in stored form
         self.at = Progress()
 
     def _state(self) -> dict[str, Tensor]:
-        return {name: tensor.detach().clone() for name, tensor in self.subject.network.state_dict().items()}
+        return {name: tensor.detach().clone() for name, tensor in self.task.network.state_dict().items()}
 
     # ---- the loop
 
     def fit(self, *, progress: bool = True, until: int | None = None) -> None:
-        """Train to the end, or to a step; Ctrl-C leaves a resume point.
+        """Train to the end, or to the step `until`; Ctrl-C saves a resume point.
 
         Raises:
             RunError: a resume point cannot be written.
@@ -92,24 +92,24 @@ class Trainer:
             yield from left[: last - self.at.step]
 
     def _step(self, rows: npt.NDArray[np.int64]) -> None:
-        subject, recipe = self.subject, self.recipe
-        subject.network.train()
-        hides = self.at.step < recipe.pretrain
-        first, last = (0, recipe.pretrain) if hides else (recipe.pretrain, self.total)
-        for group, highest in zip(subject.optimizer.param_groups, self.rates, strict=True):
+        task, recipe = self.task, self.recipe
+        task.network.train()
+        is_masked = self.at.step < recipe.pretrain
+        first, last = (0, recipe.pretrain) if is_masked else (recipe.pretrain, self.total)
+        for group, highest in zip(task.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = highest * rate(recipe.schedule, self.at.step - first, last - first, recipe.warmup)
-        device = subject.device
+        device = task.device
         reduced = recipe.precision == "bf16" or (recipe.precision == "auto" and device.type == "cuda")
         with torch.autocast(device.type, torch.bfloat16, enabled=reduced):
-            answered = subject.masked_loss(rows) if hides else subject.logits(rows)
-        if hides:
-            loss = answered
+            output = task.masked_loss(rows) if is_masked else task.logits(rows)
+        if is_masked:
+            loss = output
         else:
-            loss = F.cross_entropy(answered.float(), self.targets[rows].to(device), label_smoothing=recipe.label_smoothing)
-        subject.optimizer.zero_grad(set_to_none=True)
+            loss = F.cross_entropy(output.float(), self.targets[rows].to(device), label_smoothing=recipe.label_smoothing)
+        task.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(subject.network.parameters(), recipe.clip)
-        subject.optimizer.step()
+        torch.nn.utils.clip_grad_norm_(task.network.parameters(), recipe.clip)
+        task.optimizer.step()
         self.at.step += 1
         self.at.loss_sum += float(loss.detach())
         self.at.loss_steps += 1
@@ -117,18 +117,18 @@ class Trainer:
             self._log_scalars()
 
     def _keep(self) -> None:
-        """The weights after this epoch, of the last `keep_epochs`."""
-        self.epochs[self.at.step // self.steps_per_epoch] = self.subject.stored(self.subject.network.state_dict())
+        """Keep the weights after this epoch, and drop those before the last `keep_epochs` epochs."""
+        self.epochs[self.at.step // self.steps_per_epoch] = self.task.stored(self.task.network.state_dict())
         for epoch in sorted(self.epochs)[: -self.recipe.keep_epochs or None]:
             del self.epochs[epoch]
 
     def _validate(self) -> None:
         select, best = self.recipe.select, self.at.best
-        found = scores(evaluate(self.subject.model(), self.subject.validation), select)
-        for name, value in found.items():
+        validation_scores = scores(evaluate(self.task.model(), self.task.validation), select)
+        for name, value in validation_scores.items():
             self._log(f"validation_{name}", value)
-        if better(found, best, select):
-            self.at.best = found | {"step": self.at.step, "epoch": self.at.step / self.steps_per_epoch}
+        if better(validation_scores, best, select):
+            self.at.best = validation_scores | {"step": self.at.step, "epoch": self.at.step / self.steps_per_epoch}
             self.best_state = self._state()
             self.at.since_best = 0
         else:
@@ -139,52 +139,52 @@ class Trainer:
         self.at.history.append([self.at.step, self.at.step / self.steps_per_epoch, name, layer, component, value])
 
     def _log_scalars(self) -> None:
-        """The mean training loss since the last log and every learned scalar."""
+        """Log the mean training loss since the last log, the learning rate and every learned scalar."""
         if self.at.loss_steps:
             self._log("masked_loss" if self.at.step <= self.recipe.pretrain else "train_loss", self.at.loss_sum / self.at.loss_steps)
-            self._log("learning_rate", self.subject.optimizer.param_groups[0]["lr"])
+            self._log("learning_rate", self.task.optimizer.param_groups[0]["lr"])
             self.at.loss_sum, self.at.loss_steps = 0.0, 0
         with torch.no_grad():
-            for name, layer, component, value in self.subject.network.scalars():
+            for name, layer, component, value in self.task.network.scalars():
                 self._log(name, value, layer, component)
 
     # ---- resume points
 
     def save(self) -> None:
-        """Write a resume point; the old one stays until the new one is whole.
+        """Write a resume point; the old one is replaced when the new one is complete.
 
         Raises:
             RunError: it cannot be written.
         """
-        tensors = {f"model.{k}": v for k, v in self.subject.network.state_dict().items()}
+        tensors = {f"model.{k}": v for k, v in self.task.network.state_dict().items()}
         tensors |= {f"best.{k}": v for k, v in self.best_state.items()}
-        for i, entry in self.subject.optimizer.state_dict()["state"].items():
+        for i, entry in self.task.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{i}.{k}": v for k, v in entry.items()}
         for epoch, state in self.epochs.items():
             tensors |= {f"epoch.{epoch}.{k}": v for k, v in state.items()}
-        if self.subject.device.type == "cuda":
+        if self.task.device.type == "cuda":
             tensors["rng.cuda"] = torch.cuda.get_rng_state()
-        resuming.write(self.folder, tensors, self.recipe, (self.subject.train, self.subject.validation), self.at)
+        resuming.write(self.folder, tensors, self.recipe, (self.task.train, self.task.validation), self.at)
 
     def resume(self) -> bool:
-        """Go on from a resume point, if there is one.
+        """Continue from a resume point, if there is one, and return whether there was.
 
         Raises:
-            RunError: it is damaged, or belongs to another recipe (its example, transfer and kept epochs aside) or to other data.
+            RunError: it is damaged, or belongs to other data or to a recipe that differs in more than example, transfer and kept epochs.
         """
-        subject = self.subject
-        found = resuming.read(self.folder, self.recipe, (subject.train, subject.validation), subject.device)
-        if found is None:
+        task = self.task
+        stored = resuming.read(self.folder, self.recipe, (task.train, task.validation), task.device)
+        if stored is None:
             return False
-        at, tensors = found
+        at, tensors = stored
         try:
-            subject.network.load_state_dict(resuming.under(tensors, "model."))
-            resuming.restore_optimizer(subject.optimizer, resuming.under(tensors, "optimizer."))
+            task.network.load_state_dict(resuming.under(tensors, "model."))
+            resuming.restore_optimizer(task.optimizer, resuming.under(tensors, "optimizer."))
             numbers = sorted({int(name.split(".")[1]) for name in tensors if name.startswith("epoch.")})
-            kept = numbers[-self.recipe.keep_epochs :] if self.recipe.keep_epochs else []
-            self.epochs = {number: {k: v.cpu() for k, v in resuming.under(tensors, f"epoch.{number}.").items()} for number in kept}
+            kept_numbers = numbers[-self.recipe.keep_epochs :] if self.recipe.keep_epochs else []
+            self.epochs = {number: {k: v.cpu() for k, v in resuming.under(tensors, f"epoch.{number}.").items()} for number in kept_numbers}
             self.best_state = resuming.under(tensors, "best.")
-            resuming.restore_random(tensors, subject.device)
+            resuming.restore_random(tensors, task.device)
         except Exception as error:
             raise resuming.damaged(self.folder, error) from error
         self.at = at
@@ -193,37 +193,37 @@ class Trainer:
     # ---- the run folder
 
     def finish(self) -> Run:
-        """Write the run folder from the best state; the resume point goes.
+        """Write the run folder from the best state, and delete the resume point.
 
         Raises:
-            RunError: it cannot be written; the resume point stays.
+            RunError: the folder cannot be written; the resume point stays.
         """
-        subject = self.subject
+        task = self.task
         run = finish(
             self.folder,
-            subject.model(),
-            subject.stored(self.best_state),
+            task.model(),
+            task.stored(self.best_state),
             recipe=self.recipe.as_dict(),
             preset=self.recipe.configuration,
-            seen=(subject.train,),
-            validation=subject.validation,
-            tests=subject.tests,
+            seen=(task.train,),
+            validation=task.validation,
+            tests=task.tests,
             history=self.at.history,
             best=self.at.best,
-            example=subject.example,
+            example=task.example,
             steps=self.at.step,
             seconds=self.at.seconds,
-            hardware=hardware() if subject.device.type == "cpu" else torch.cuda.get_device_name(),
+            hardware=hardware() if task.device.type == "cpu" else torch.cuda.get_device_name(),
             epochs=self.epochs,
-            entries=subject.entries(),
-            measures=subject.measures,
+            entries=task.entries(),
+            measures=task.measures,
         )
         shutil.rmtree(resuming.point(self.folder), ignore_errors=True)
         return run
 
 
 def _targets(train: Split) -> Tensor:
-    """(n,) classes; where some rows are between them (n, K) shares, theirs even."""
+    """Return the classes of rows, (n,) or, if some rows are between the classes, shares (n, K) that are equal for these rows."""
     labels = torch.tensor(train.frame["label"].to_numpy(np.int64, copy=True))
     middle = labels == MIDDLE
     if not middle.any():

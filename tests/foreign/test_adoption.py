@@ -22,7 +22,7 @@ from sentviz.runs.catalog import catalog  # noqa: E402
 from sentviz.runs.store import Run  # noqa: E402
 from sentviz.training import Trainer  # noqa: E402
 from sentviz.training.adoption import _order as order  # noqa: E402
-from sentviz.training.foreign import ForeignSubject  # noqa: E402
+from sentviz.training.foreign import ForeignTask  # noqa: E402
 from sentviz.training.recipe import Recipe  # noqa: E402
 from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
@@ -105,7 +105,7 @@ def test_a_lexicon_is_a_constant_of_the_training(
     """No step changes its polarities."""
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
     values = {**SETTINGS, "epochs": 1, "dataset": "toy", "model": "bert-all", "source": "bert", "lexicon": "own", "example": SHORT}
-    subject = ForeignSubject(Recipe.of(values), folders["bert"], "all")
+    subject = ForeignTask(Recipe.of(values), folders["bert"], "all")
     Trainer(subject, tmp_path / "toy" / "bert").fit(progress=False)
     table = lexicon.polarity(subject.tokenizer)
     table[list(subject.tokenizer.special_ids)] = NEUTRAL

@@ -18,7 +18,7 @@ from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.runs.store import Run  # noqa: E402
 from sentviz.training import Trainer  # noqa: E402
-from sentviz.training.foreign import ForeignSubject  # noqa: E402
+from sentviz.training.foreign import ForeignTask  # noqa: E402
 from sentviz.training.recipe import Recipe  # noqa: E402
 from tests.foreign.models import KINDS, changed, saved  # noqa: E402
 from tests.makers import use_toy_data  # noqa: E402
@@ -217,7 +217,7 @@ def test_a_namesake_does_not_go_on_from_a_resume_point(toy: dict[str, datasets.S
 
     def trainer(source: Path) -> Trainer:
         recipe = Recipe.of({"dataset": "toy", "model": "bert-tiny", "source": "bert-tiny", "example": "a song"} | SETTINGS)
-        return Trainer(ForeignSubject(recipe, source), tmp_path / "runs" / "toy" / "bert-tiny")
+        return Trainer(ForeignTask(recipe, source), tmp_path / "runs" / "toy" / "bert-tiny")
 
     stopped = trainer(alice)
     stopped.fit(progress=False, until=2)
