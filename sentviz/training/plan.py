@@ -54,7 +54,7 @@ class Mixture:
 
 
 def evaluation_due(step: int, steps: int, evaluations: int) -> bool:
-    """Return whether the model is evaluated after a step, counted from 1: evenly, `evaluations` times per `steps` steps, the last at their end."""
+    """Return whether to evaluate after a step, counted from 1: evenly, `evaluations` times per `steps` steps, the last at their end."""
     place = step % steps or steps
     return place in {math.ceil(steps * (i + 1) / evaluations) for i in range(evaluations)}
 
