@@ -14,6 +14,7 @@ import torch
 from click.testing import CliRunner
 
 from sentviz.cli import main
+from sentviz.data.datasets import Split
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.training import train
@@ -45,6 +46,20 @@ def no_fsync() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def close_browser() -> Iterator[None]:
+    """End the Chromium of exports after each file that used it."""
+    yield
+    if (exports := sys.modules.get("sentviz.export.files")) is not None:
+        exports.BROWSER.close()
+
+
+@pytest.fixture
+def toy_data(monkeypatch: pytest.MonkeyPatch) -> dict[str, Split]:
+    """Replace every data set by the made-up one; return its splits."""
+    return makers.use_toy_data(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -79,9 +79,14 @@ def opened(page: str = "explore", **query: str) -> AppTest:
 
 
 def words(app: AppTest) -> str:
-    """All text of a page."""
+    """Return all text of a page."""
     elements = [*app.markdown, *app.caption, *app.warning, *app.info, *app.error]
     return "\n".join(str(element.value) for element in elements)
+
+
+def page_text(app: AppTest) -> str:
+    """Return all text of a page without the backslashes of markdown."""
+    return words(app).replace("\\", "")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -111,7 +116,7 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
     assert "Positive" in after[0]
     assert "text" not in app.query_params
     app.text_input(key="sentence").set_value("not bad at all").run()
-    answer = words(app).replace("\\", "")
+    answer = page_text(app)
     assert "**Without “not bad”: " in answer and "than chance: without what it names first" in answer
 
 
@@ -194,8 +199,8 @@ def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch
     st.cache_resource.clear()
     try:
         app = opened("runs")
-        assert "sst2/half" in words(app).replace("\\", "")
-        assert "config.json" in words(app).replace("\\", "")
+        assert "sst2/half" in page_text(app)
+        assert "config.json" in page_text(app)
     finally:
         st.cache_resource.clear()
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from sentviz.data import demo
 from sentviz.runs.store import Run
-from tests.test_app import RUN, opened, words
+from tests.test_app import RUN, opened, page_text, words
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")]
@@ -82,7 +82,7 @@ def test_search_length_and_order() -> None:
 def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
     app = opened("confusion", run=RUN, over="demo", find=pattern)
     assert not app.exception, app.exception
-    assert "is no regular expression" in words(app).replace("\\", "") or "No row is left" in words(app) or app.dataframe
+    assert "is no regular expression" in page_text(app) or "No row is left" in words(app) or app.dataframe
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
 def test_a_slice_that_means_nothing_here_says_so_and_shows_all_rows(slice_: str, message: str) -> None:
     app = opened("confusion", run=RUN, slice=slice_)
     assert not app.exception, app.exception
-    assert message in words(app).replace("\\", "")
+    assert message in page_text(app)
 
 
 def test_a_forgotten_file_asks_for_itself_again() -> None:

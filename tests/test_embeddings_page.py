@@ -18,7 +18,7 @@ from sentviz.analysis.testset.rows import stored
 from sentviz.analysis.testset.slices import Slice
 from sentviz.figures.scatter import COLOURS
 from sentviz.runs.store import find
-from tests.test_app import RUN, opened, words
+from tests.test_app import RUN, opened, page_text, words
 
 pytestmark = [
     pytest.mark.slow,
@@ -113,14 +113,14 @@ def test_a_lasso_in_a_link_keeps_its_rows() -> None:
     inside = int((points[:, 0] < 0).sum())
     assert 0 < inside < 1000
     assert f"{inside:,} of {n:,} rows" in words(app)
-    assert f"{inside:,} are chosen" in words(app).replace("\\", "")
+    assert f"{inside:,} are chosen" in page_text(app)
     assert int((marked(app) < 2).sum()) == inside
     assert drawn(app)["outline"] == {"layer": 2, "corners": [list(map(float, corner)) for corner in outline]}
 
 
 def test_a_cell_fades_the_others() -> None:
     app = opened("embeddings", slice="cell=1,0")
-    assert "are chosen" in words(app).replace("\\", "")
+    assert "are chosen" in page_text(app)
 
 
 @pytest.mark.parametrize("part", ["lasso=tsne.2:0,0;1,0;1,1", "lasso=isomap.9:0,0;1,0;1,1", "lasso=pca.2:x", "nonsense"])

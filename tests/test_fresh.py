@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from sentviz.data.datasets import info
 from sentviz.runs.store import runs
 from tests.fresh import FAULTS
-from tests.test_app import PAGES, ROOT, opened, words
+from tests.test_app import PAGES, ROOT, opened, page_text
 
 pytestmark = pytest.mark.skipif(not (ROOT / "checkpoints" / "english").is_dir(), reason="checkpoints/ is not here")
 DEFAULT = "english/ndt-unit-2"
@@ -19,7 +19,7 @@ DEFAULT = "english/ndt-unit-2"
 
 def sane(app: AppTest) -> str:
     """The text of a page that has no fault: neither an exception nor a sentence that owns up to one."""
-    text = words(app).replace("\\", "")
+    text = page_text(app)
     assert not app.exception, app.exception
     assert not app.error, [error.value for error in app.error]
     assert not [fault for fault in FAULTS if fault in text], text

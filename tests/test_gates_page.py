@@ -26,7 +26,7 @@ from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
 from tests.injected import use_injected_data
 from tests.studies import made_seeds
-from tests.test_app import opened, words
+from tests.test_app import opened, page_text, words
 
 pytestmark = pytest.mark.slow
 
@@ -118,7 +118,7 @@ def test_figures_are_drawn_by_name(folder: Path, tiny_run: Path) -> None:
 
 def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
     app = opened("cls", run="toy/sentiformer")
-    text = words(app).replace("\\", "")
+    text = page_text(app)
     assert "Which words the gates shut" in text and "The gates of function words are lower than those of content words in" in text
     kinds = next(item for item in app.button_group if item.key == "gates-kind")
     kinds.set_value("word").run()
@@ -160,9 +160,9 @@ def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatc
 
 def test_the_page_of_scalars_shows_position_weights(folder: Path) -> None:
     app = opened("scalars", run="toy/sentiformer")
-    assert not app.warning and "Learned α, β, γ of run toy/sentiformer" in words(app).replace("\\", "")
+    assert not app.warning and "Learned α, β, γ of run toy/sentiformer" in page_text(app)
     both = opened("scalars", run="toy/sentiformer", versus="toy/ndt-unit-2")
-    assert not both.warning and "Learned α, β, γ, λ of runs" in words(both).replace("\\", "")
+    assert not both.warning and "Learned α, β, γ, λ of runs" in page_text(both)
 
 
 def test_seeds_taken_together(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from sentviz.models.loading import load
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
-from tests.test_app import opened, words
+from tests.test_app import opened, page_text, words
 
 pytestmark = pytest.mark.slow
 
@@ -31,11 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path, gated_runs
         st.cache_resource.clear()
         yield gated_runs
     st.cache_resource.clear()
-
-
-def page_text(app: AppTest) -> str:
-    """All text of the page without markdown's escapes."""
-    return words(app).replace("\\", "")
 
 
 def last_trace(app: AppTest) -> Trace:

@@ -27,7 +27,7 @@ from sentviz.training.adoption import opening
 from tests.foreign.models import saved
 from tests.makers import toy_splits
 from tests.shipped import often
-from tests.test_app import PAGES, opened, words
+from tests.test_app import PAGES, opened, page_text, words
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +108,7 @@ def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
     """Polarities of its own word pieces, entries, and a strength that changes the answer."""
     name = "sst2/distilbert-last-scaled"
     app = opened("attention", run=name, look="lexicon", text=SENTENCE)
-    text = words(app).replace("\\", "")
+    text = page_text(app)
     assert "adds σ / √4 to the scores of the last head of every layer" in text
     assert "entry of VADER" in text or "entries of VADER" in text
     app.slider(key="strength-lexicon").set_value(0.0).run()

@@ -30,7 +30,7 @@ from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from sentviz.training import train
 from tests.makers import toy_recipe
-from tests.test_app import opened, words
+from tests.test_app import opened, page_text, words
 
 pytestmark = pytest.mark.slow
 
@@ -122,7 +122,7 @@ def test_explore_speaks_korean() -> None:
     pills = next(item for item in app.button_group if item.key == "examples")
     kinds = examples_for(("negative", "positive"), "ko")
     assert list(pills.options) == list(kinds)
-    text = words(app).replace("\\", "")
+    text = page_text(app)
     assert "�" not in text and "tokens are in an entry of the lexicon" in text
     pills.set_value("Warmth").run()
     assert not app.exception and app.session_state["focus"].text == kinds["Warmth"].text

@@ -20,7 +20,7 @@ from sentviz.runs.writing import attach
 from tests.fakes import fake_trace
 from tests.injected import TEXT, train_runs
 from tests.makers import toy_splits
-from tests.test_app import opened, words
+from tests.test_app import opened, page_text, words
 
 pytestmark = pytest.mark.slow
 
@@ -40,11 +40,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path) -> Iterato
         st.cache_resource.clear()
         yield root
     st.cache_resource.clear()
-
-
-def page_text(app: AppTest) -> str:
-    """All text of the page without markdown's escapes."""
-    return words(app).replace("\\", "")
 
 
 def verdict(app: AppTest) -> str:

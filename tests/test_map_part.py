@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from app.components.attention_map import Picked, content, picked
 from sentviz.analysis.maps.longmap import held, pack, tile, units
 from tests.fakes import fake_trace
+from tests.test_app import page_text
 
 pytestmark = pytest.mark.slow
 
@@ -54,15 +55,10 @@ def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> It
     st.cache_resource.clear()
 
 
-def words(app: AppTest) -> str:
-    """All text of the page without markdown's escapes."""
-    return "\n".join(str(e.value) for e in [*app.markdown, *app.caption, *app.warning]).replace("\\", "")
-
-
 @pytest.mark.parametrize("query", [{}, {"head": "1"}, {"head": "max", "component": "2"}, {"maps": "none"}, {"maps": "none", "head": "max"}])
 def test_the_strongest_cell_is_explained(page: Any, query: dict[str, str]) -> None:
     """Any map, held or read from the model: its words, its error, and the arithmetic of its strongest cell."""
-    text = words(page(**query))
+    text = page_text(page(**query))
     assert "tokens a side" in text and "8 bits a weight" in text
     assert "The strongest cell: “" in text and "softmax over" in text and "A₁ + " in text
     assert ("heads: " in text) == (query.get("head") != "1")
@@ -72,16 +68,16 @@ def test_units_follow_their_control(page: Any) -> None:
     """Sentences: how they came about is said, and follows the two choices."""
     app = page()
     app.button_group(key="map-unit").set_value("sentences").run()
-    assert "3 sentences a side" in words(app)
-    assert "the sum over its keys, then the mean over its queries" in words(app)
+    assert "3 sentences a side" in page_text(app)
+    assert "the sum over its keys, then the mean over its queries" in page_text(app)
     app.selectbox(key="map-keys").set_value("max").run()
     assert not app.exception
-    assert "the one farthest from 0 over its keys" in words(app)
+    assert "the one farthest from 0 over its keys" in page_text(app)
 
 
 def test_beyond_the_limit_blocks_are_shown(page: Any) -> None:
     """Averages first, and no cell is called the strongest."""
-    text = words(page(exact="5", maps="none"))
+    text = page_text(page(exact="5", maps="none"))
     assert "mean of 1 × 1" not in text and "The strongest" not in text
     assert "Click a cell" in text
 

@@ -14,13 +14,9 @@ from sentviz.models.protocol import Watch
 from sentviz.training import task_of, train
 from sentviz.training.masked import MASK, hidden_tokens, masked_loss, states
 from sentviz.training.plan import rate
-from tests.makers import batch, toy_recipe, toy_trainer, use_toy_data
+from tests.makers import batch, toy_recipe, toy_trainer
 
-
-@pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every recipe's data set is the made-up one."""
-    use_toy_data(monkeypatch)
+pytestmark = pytest.mark.usefixtures("toy_data")
 
 
 def test_the_share_and_the_kinds_of_hidden_tokens_are_those_of_the_paper() -> None:

@@ -20,15 +20,9 @@ from sentviz.errors import InputError
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.recipe import SELECTIONS, Recipe
 from sentviz.training.trainer import _targets
-from tests.makers import toy_trainer, use_toy_data
+from tests.makers import toy_trainer
 
-pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
-
-
-@pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every recipe's data set is the made-up one."""
-    use_toy_data(monkeypatch)
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]  # trains, or reads the whole shelf
 
 
 # ---- rates

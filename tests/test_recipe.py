@@ -16,13 +16,9 @@ from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
 from sentviz.training import task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names
-from tests.makers import toy_pairs, toy_recipe, toy_splits, use_toy_data
+from tests.makers import toy_pairs, toy_recipe, toy_splits
 
-
-@pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every recipe's data set is the made-up one."""
-    use_toy_data(monkeypatch)
+pytestmark = pytest.mark.usefixtures("toy_data")
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,12 +23,6 @@ from tests.shipped import often
 RUN, TEXT = "sst2/ndt-unit-2", "A quiet delight."
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _close_browser() -> Iterator[None]:
-    yield
-    export.BROWSER.close()
 
 
 def run(*words: str) -> None:

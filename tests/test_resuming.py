@@ -25,18 +25,12 @@ from sentviz.runs import store
 from sentviz.runs.writing import attach
 from sentviz.training import Trainer, resuming, task, task_of, train, trainer
 from sentviz.training.recipe import Recipe
-from tests.makers import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer, use_toy_data
+from tests.makers import hardmax_recipe, no_room, toy_recipe, toy_splits, toy_trainer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]
 
 Make = Callable[..., Trainer]
 OWNERS = {"collate": task, "evaluate": trainer}
-
-
-@pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every recipe's data set is the made-up one."""
-    use_toy_data(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,7 +14,6 @@ import plotly.graph_objects as go
 import pytest
 from click.testing import CliRunner
 
-import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
@@ -32,12 +30,6 @@ RUNS = ("sst2/ndt-unit-2", "sst2/vanilla")
 TEXT = "A quiet delight."
 SVG = "{http://www.w3.org/2000/svg}"
 pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _close_browser() -> Iterator[None]:
-    yield
-    export.BROWSER.close()
 
 
 def maps() -> list[Figure]:

@@ -14,6 +14,7 @@ from sentviz.runs import store
 from sentviz.runs.catalog import STUDIED, faults, study_runs
 from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
+from tests.test_app import page_text
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ SHIPS = (Path(__file__).parents[1] / "checkpoints" / "sst2" / "vanilla").is_dir(
 @pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")
 def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """200 rows of its own under the name of one that ships with 10,234: the table is of those that ship, and a note names it."""
-    from tests.test_app import opened, words
+    from tests.test_app import opened
 
     made_run(tmp_path, "sst2", "vanilla", wrong=50)
     made_run(tmp_path, "sst2", "ndt-unit-2", 1, wrong=50)
@@ -91,7 +92,7 @@ def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: py
     try:
         app = opened("ndt", study="sst2", part="results")
         assert not app.exception and not app.error
-        assert "n = 10,234" in words(app).replace("\\", "")
+        assert "n = 10,234" in page_text(app)
         (note,) = [box.value.replace("\\", "") for box in app.info if "Left out" in box.value]
         assert "another run ships under this name and is read: sst2/ndt-unit-2-s1, sst2/vanilla." in note
     finally:

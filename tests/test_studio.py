@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from urllib.parse import parse_qs, urlparse
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import sentviz.export.files as export
 from app.focus import Focus
 from sentviz.export.sheets import MAX_FIGURES
 from sentviz.export.verify import compare_with_runs
@@ -18,12 +16,6 @@ from tests.test_app import opened
 pytestmark = pytest.mark.slow
 
 CURVES = {"run": "sst2/ndt-unit-2", "versus": "sst2/vanilla"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _close_browser() -> Iterator[None]:
-    yield
-    export.BROWSER.close()
 
 
 def saving(app: AppTest) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,7 +15,6 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
@@ -33,12 +31,6 @@ from tests.fakes import fake_trace
 RUN = "sst2/ndt-unit-2"
 pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 COLOURS = re.compile(r"#[0-9a-f]{6}")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _close_browser() -> Iterator[None]:
-    yield
-    export.BROWSER.close()
 
 
 def lines(count: int = 3, theme: str = "light", **axes: dict[str, object]) -> Figure:

@@ -15,7 +15,7 @@ from app.components.through import asked_row
 from sentviz.papers.studies.runner import light
 from sentviz.runs.store import Run
 from tests import makers
-from tests.test_app import opened, words
+from tests.test_app import opened, page_text, words
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,7 @@ def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkey
     assert sent["sentence"]["title"] == "Effective attention, layer 2, mean of heads"
     texts = makers.toy_splits()["validation"].frame.set_index("id")["text"]
     assert all(row["text"] == texts[row["id"]] for row in sent["rows"])
-    assert "60 rows of validation" in words(app).replace("\\", "")
+    assert "60 rows of validation" in page_text(app)
     assert not app.warning
 
 
@@ -79,7 +79,7 @@ def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, m
     """One sentence, and meanwhile another run in its place, with its own layers; the run in focus stays until another is chosen."""
     seen = drawn(monkeypatch)
     app = page("sst2/vanilla-matched")
-    text = words(app).replace("\\", "")
+    text = page_text(app)
     assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in text and f"Meanwhile: {SHIPPED}." in text
     assert seen[-1]["title"] == f"{SHIPPED} through training" and app.session_state["focus"].run == "sst2/vanilla-matched"
     assert app.button_group(key="through-run").value == SHIPPED
@@ -129,7 +129,7 @@ def test_a_light_run_shows_its_example(runs: Path, data: None, monkeypatch: pyte
     app = page("toy/light")
     assert seen[-1]["sentence"]["epochs"] == [2, 3, 4] and not seen[-1]["asks"] and not app.warning
     app = page("toy/light", text="a dull soup")
-    assert seen[-1]["sentence"]["tokens"][0] == "what" and "without the weights of its epochs" in words(app).replace("\\", "")
+    assert seen[-1]["sentence"]["tokens"][0] == "what" and "without the weights of its epochs" in page_text(app)
 
 
 def test_every_figure_can_be_chosen(runs: Path, data: None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,14 +25,7 @@ from sentviz.training import Trainer, batches, task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names
 from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every recipe's data set is the made-up one."""
-    use_toy_data(monkeypatch)
-    yield
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]
 
 
 def whole(folder: Path, **changes: Any) -> Trainer:

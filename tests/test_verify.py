@@ -10,7 +10,7 @@ import shutil
 import struct
 import subprocess
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ import plotly.graph_objects as go
 import pytest
 from click.testing import CliRunner
 
-import sentviz.export.files as export
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
@@ -37,12 +36,6 @@ from sentviz.runs.store import find
 
 RUN = "sst2/ndt-unit-2"
 pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _close_browser() -> Iterator[None]:
-    yield
-    export.BROWSER.close()
 
 
 @pytest.fixture(scope="module")

@@ -25,19 +25,12 @@ from sentviz.training.adoption import _order as order  # noqa: E402
 from sentviz.training.foreign import ForeignTask  # noqa: E402
 from sentviz.training.recipe import Recipe  # noqa: E402
 from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
-from tests.makers import use_toy_data  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:
-    """Every data set is the made-up one."""
-    return use_toy_data(monkeypatch)
-
-
 def test_a_foreign_model_becomes_a_run(
-    toy: dict[str, datasets.Split], tmp_path: Path, lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+    toy_data: dict[str, datasets.Split], tmp_path: Path, lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An adopted model has the classes in the data set's order, answers as the folder's model does, and is one row of the catalogue."""
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
@@ -45,12 +38,12 @@ def test_a_foreign_model_becomes_a_run(
     run = training.adopt(folder, "toy", tmp_path / "runs", lexicon="own", injection="last-scaled")
     assert run.name == "toy/own-model-last-scaled" and run.labels == ("negative", "positive")
     model, first = hub.HubModel.of(Run.open(run.folder)), hub.load(folder, lexicon=lexicon, injection="last-scaled")
-    texts = toy["test"].frame["text"].tolist()
+    texts = toy_data["test"].frame["text"].tolist()
     np.testing.assert_allclose(answers(model, *texts), answers(first, *texts)[:, ::-1], atol=1e-5)
     np.testing.assert_allclose(model.trace(TEXT).attention, first.trace(TEXT).attention, atol=1e-6)
     stored = run.frame("test.parquet")
     np.testing.assert_allclose(stored["positive"], model.predict(texts)["positive"], atol=1e-5)
-    right = (stored["positive"] > 0.5).to_numpy(int) == toy["test"].frame["label"].to_numpy()
+    right = (stored["positive"] > 0.5).to_numpy(int) == toy_data["test"].frame["label"].to_numpy()
     assert run.metrics()["test"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-5)
     assert run.shape == model.config and model.config.windows == (0, 6, 0)
     row = catalog([tmp_path / "runs"]).set_index("run").loc[run.name]
@@ -63,7 +56,7 @@ def test_a_foreign_model_becomes_a_run(
         hub.HubModel.of(Run.open(run.folder))
 
 
-def test_classes_that_cannot_be_told(toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
+def test_classes_that_cannot_be_told(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
     with pytest.raises(RunError, match="tells NEGATIVE, NEUTRAL, POSITIVE apart, the data set negative, positive"):
         training.adopt(folders["bert"], "toy", tmp_path)
     with pytest.raises(InputError, match=r"tells 3 classes apart .*, and 2 labels are given \(negative, positive\)"):
@@ -82,7 +75,7 @@ def test_classes_that_cannot_be_told(toy: dict[str, datasets.Split], tmp_path: P
 SETTINGS: dict[str, Any] = {"epochs": 4, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24, "log_every": 5, "patience": 9}
 
 
-def test_fine_tuning_learns_and_its_run_answers(toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
+def test_fine_tuning_learns_and_its_run_answers(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
     """Fine-tuning a checkpoint with another number of classes trains a new head; the metrics are those of the stored weights."""
     folder = changed(folders["bert"], tmp_path / "bert")
     config = transformers.AutoConfig.from_pretrained(folder)
@@ -93,14 +86,14 @@ def test_fine_tuning_learns_and_its_run_answers(toy: dict[str, datasets.Split], 
     assert run.metrics()["test"]["accuracy"]["value"] > 0.9
     model = hub.HubModel.of(run)
     assert model.config.max_length == 24 and model.labels == ("negative", "positive")
-    texts = toy["test"].frame["text"].tolist()
+    texts = toy_data["test"].frame["text"].tolist()
     np.testing.assert_allclose(run.frame("test.parquet")["positive"], model.predict(texts)["positive"], atol=1e-5)
     assert run.config["recipe"]["source"] == "bert" and run.config["temperature"] > 0
     assert {"train_loss", "validation_accuracy", "learning_rate"} <= set(run.history()["name"])
 
 
 def test_a_lexicon_is_a_constant_of_the_training(
-    toy: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+    toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No step changes its polarities."""
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)

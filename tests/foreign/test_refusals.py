@@ -21,17 +21,10 @@ from sentviz.training import Trainer  # noqa: E402
 from sentviz.training.foreign import ForeignTask  # noqa: E402
 from sentviz.training.recipe import Recipe  # noqa: E402
 from tests.foreign.models import KINDS, changed, saved  # noqa: E402
-from tests.makers import use_toy_data  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
 LABELS = ("negative", "positive")
-
-
-@pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, datasets.Split]:
-    """Every data set is the made-up one."""
-    return use_toy_data(monkeypatch)
 
 
 def sentence(error: pytest.ExceptionInfo[Any]) -> str:
@@ -73,7 +66,7 @@ DAMAGED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("how", DAMAGED)
 def test_a_run_runs_no_code_and_does_not_contradict_itself(
-    how: str, toy: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, toy_data: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is asked on the terminal either: a question would wait for an answer that no server gives."""
     questions: list[str] = []
@@ -86,7 +79,7 @@ def test_a_run_runs_no_code_and_does_not_contradict_itself(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_written_is_read(kind: str, toy: dict[str, datasets.Split], tmp_path: Path) -> None:
+def test_what_was_written_is_read(kind: str, toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
     """The two descriptions of a model agree in every architecture, from disk too."""
     run = training.adopt(saved(tmp_path / kind, kind, LABELS), "toy", tmp_path)
     assert hub.HubModel.of(Run.open(run.folder)).config.architecture == kind
@@ -188,7 +181,7 @@ def test_a_tokenizer_without_a_word_for_the_unknown(folders: dict[str, Path], tm
     sentence(caught)
 
 
-def test_a_namesake_does_not_take_a_runs_place(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
+def test_a_namesake_does_not_take_a_runs_place(toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
     alice, bob = namesakes(tmp_path)
     run = training.adopt(alice, "toy", tmp_path / "runs")
     before = run.digest
@@ -202,7 +195,7 @@ def test_a_namesake_does_not_take_a_runs_place(toy: dict[str, datasets.Split], t
         training.adopt(alice, "toy", tmp_path / "runs")
 
 
-def test_a_run_of_an_earlier_version_may_be_replaced(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
+def test_a_run_of_an_earlier_version_may_be_replaced(toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
     alice, bob = namesakes(tmp_path)
     run = training.adopt(alice, "toy", tmp_path / "runs")
     path = run.folder / "config.json"
@@ -212,7 +205,7 @@ def test_a_run_of_an_earlier_version_may_be_replaced(toy: dict[str, datasets.Spl
     assert training.adopt(bob, "toy", tmp_path / "runs").config["recipe"]["weights"]
 
 
-def test_a_namesake_does_not_go_on_from_a_resume_point(toy: dict[str, datasets.Split], tmp_path: Path) -> None:
+def test_a_namesake_does_not_go_on_from_a_resume_point(toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
     alice, bob = namesakes(tmp_path)
 
     def trainer(source: Path) -> Trainer:
