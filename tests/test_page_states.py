@@ -57,8 +57,8 @@ def test_every_pair_of_values_is_in_a_state() -> None:
     """The states of a page contain every pair of values, and are fewer than all states."""
     fields = FIELDS["attention"]
     chosen = pairwise(fields)
-    for (first, values), (second, others) in combinations(fields.items(), 2):
-        assert {(state[first], state[second]) for state in chosen} == set(product(values, others))
+    for (first, values), (second, second_values) in combinations(fields.items(), 2):
+        assert {(state[first], state[second]) for state in chosen} == set(product(values, second_values))
     assert len(chosen) < 20
 
 

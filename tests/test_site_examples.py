@@ -62,7 +62,7 @@ COMMANDS = [(page.stem, example) for page in PAGES for example in examples(page)
 
 def test_commands_of_pages_are_there() -> None:
     """Each line that begins with sentviz names a command with options that it has; nothing is run."""
-    lines = [line.partition(" #")[0] for _, one in COMMANDS for line in one.code.splitlines() if line.startswith("sentviz ")]
+    lines = [line.partition(" #")[0] for _, example in COMMANDS for line in example.code.splitlines() if line.startswith("sentviz ")]
     assert len(lines) >= 4
     for line in lines:
         name, *rest = shlex.split(line)[1:]

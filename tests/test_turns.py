@@ -15,7 +15,7 @@ SOON = 20.0  # seconds, after which a test has failed
 
 @contextmanager
 def asking(turns: Turns, who: str, order: list[str], places: list[int], *, long: bool = False) -> Iterator[threading.Thread]:
-    """Start a thread of a visitor who asks for a turn; return when the visitor has the turn or waits in the queue."""
+    """Start a thread that requests a turn for a visitor; return when the visitor has a turn or a place in the queue."""
     there, waits = threading.Event(), threading.Event()
 
     def ask() -> None:

@@ -29,7 +29,7 @@ SUBVIEWS = {  # page -> the fields whose every choice is a view of its own
     "heads": (),
     "lambdas": ("scale",),
 }
-CHOICES = {  # of settings that belong to one page
+CHOICES = {  # settings that belong to one page
     "view": ("matrix", "curves", "calibration"),
     "method": ("pca", "tsne", "umap"),
     "lab": ("review", "playground", "leaders"),
@@ -43,17 +43,17 @@ def views() -> list[str]:
     from sentviz.runs.registry import papers
 
     parts = {paper.page.url: paper.page.parts for paper in papers().values()}
-    found = []
+    result = []
     for url in addresses():
         if url in parts:
-            found += [url, *(f"{url}?part={part}" for part in parts[url])]
+            result += [url, *(f"{url}?part={part}" for part in parts[url])]
             continue
         fields = SUBVIEWS.get(url, ())
         for values in product(*(CHOICES.get(field) or choices(field) for field in fields)):
             query = urlencode(dict(zip(fields, values, strict=True)))
             run = RUNS.get(url, {}).get(query, "")
-            found.append("?".join(filter(None, (url, query + (f"&run={run}" if run else "")))))
-    return found
+            result.append("?".join(filter(None, (url, query + (f"&run={run}" if run else "")))))
+    return result
 
 
 def addresses() -> list[str]:

@@ -27,9 +27,9 @@ def faults(page: Any, address: str) -> dict[str, str]:
         page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for(state="attached", timeout=60_000)
         settled(page)
         text = page.locator('[data-testid="stMain"]').inner_text()
-        shown = page.locator(FAULT).all_inner_texts() + [fault for fault in FAULTS if fault in text]
-        if shown or "›" not in text:
-            wrong[name] = shown[0] if shown else f"there is no heading: {text[:200]}"
+        messages = page.locator(FAULT).all_inner_texts() + [fault for fault in FAULTS if fault in text]
+        if messages or "›" not in text:
+            wrong[name] = messages[0] if messages else f"there is no heading: {text[:200]}"
     return wrong
 
 

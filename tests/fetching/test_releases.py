@@ -38,7 +38,7 @@ def packed(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[st
     packed = release([Run.open(run.folder, name) for run, name in zip(of, NAMES, strict=True)], tmp_path / "release")
     hub.linked = False
     hub.files |= {f"/r/{path.name}": path.read_bytes() for path in (tmp_path / "release").glob("*.zip")}
-    return {one.name: one for one in packed}
+    return {run.name: run for run in packed}
 
 
 def user_runs() -> list[str]:
