@@ -37,7 +37,7 @@ def word_pieces(path: Path) -> int:
 
 
 def bert_folder(folder: Path, seed: int = 0) -> Path:
-    """A random BERT in the Hugging Face layout: 3 layers, 2 heads, width 32, 24 positions."""
+    """Write a random BERT in the Hugging Face layout: 3 layers, 2 heads, width 32, 24 positions."""
     folder.mkdir(parents=True)
     size, rng = word_pieces(folder / "tokenizer.json"), torch.Generator().manual_seed(seed)
     shapes = {"embeddings.word_embeddings.weight": (size, WIDTH), "embeddings.position_embeddings.weight": (24, WIDTH)}
@@ -57,12 +57,12 @@ def bert_folder(folder: Path, seed: int = 0) -> Path:
 
 
 def toy_base(root: Path, bits: int = 8, name: str = "tiny") -> Base:
-    """The base `tiny` in `root/bases`, made of a random BERT."""
+    """Make the base `tiny` in `root/bases` from a random BERT."""
     return add_base(bert_folder(root / "folders" / name), name, root / "bases", bits=bits, source="nobody/tiny", license="MIT")
 
 
 def based_recipe(**changes: Any) -> Recipe:
-    """A few dozen steps of an adapter on the base `tiny`."""
+    """Return a recipe of a few dozen steps of an adapter on the base `tiny`."""
     values: dict[str, Any] = {"dataset": "toy", "base": "tiny", "example": "what a warm, clever song we saw!", "max_length": 16}
     values |= {"epochs": 3, "batch_size": 16, "learning_rate": 1e-2, "adapter_rank": 4, "log_every": 5, "evaluations": 2}
     return Recipe.of(values | changes)

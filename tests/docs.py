@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 def blocks(heading: str, document: str = "CONTRIBUTING.md") -> list[Block]:
-    """The code blocks of a section's numbered steps, in order."""
+    """Return the code blocks of a section's numbered steps, in order."""
     section = re.split(rf"^## {re.escape(heading)}$", (DOCS / document).read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
     steps = re.split(r"^\d\. ", re.split(r"^## ", section, flags=re.MULTILINE)[0], flags=re.MULTILINE)[1:]
     assert 1 <= len(steps) <= 6, f"{heading}: {len(steps)} steps"
@@ -34,14 +34,14 @@ def blocks(heading: str, document: str = "CONTRIBUTING.md") -> list[Block]:
 
 
 def code(document: str) -> str:
-    """The Python blocks of a document, one after the other."""
+    """Return the Python blocks of a document, joined."""
     sources = re.findall(r"^```python\n(.*?)^```$", (DOCS / document).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     assert sources
     return "\n".join(sources)
 
 
 def alone(source: str) -> str:
-    """Standard output of code in an interpreter of its own, which finds installed packages and not this repository."""
+    """Return the output of code in a new interpreter that sees installed packages but not this repository."""
     done = subprocess.run([sys.executable, "-P", "-c", source], capture_output=True, text=True, cwd=DOCS, env={"PATH": ""}, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -59,7 +59,7 @@ def newcomer(nothing_at_hand: Path) -> Iterator[Path]:
 
 
 def leave(put: Callable[[str, str], object], drop: Callable[[str], object], folder: Path) -> None:
-    """Set the variables of such a world: none of sentviz or of a proxy, and folders that cannot be made."""
+    """Set the variables of an empty machine: none of sentviz or of a proxy, and folders that cannot be made."""
     wall = folder / "a-file"
     wall.touch()
     for name in list(os.environ):

@@ -21,14 +21,14 @@ TEXT = "the song was warm and dull, what a clever garden"
 
 
 def write_lexicon(data: Path) -> None:
-    """A data folder that holds the made-up polarities under the name of a known lexicon."""
+    """Write a data folder with made-up polarities under the name of a known lexicon."""
     (data / LEXICON).mkdir(parents=True)
     frame = pd.DataFrame({"term": list(TERMS), "polarity": list(TERMS.values())})
     frame.to_parquet(data / LEXICON / "lexicon.parquet", index=False)
 
 
 def use_injected_data(patch: pytest.MonkeyPatch) -> None:
-    """The made-up set under the name toy; lexicons and all else as they are."""
+    """Register the made-up set under the name toy; lexicons and other data sets stay."""
     known = datasets.info
     use_toy_data(patch)
     toy = datasets.info
@@ -36,7 +36,7 @@ def use_injected_data(patch: pytest.MonkeyPatch) -> None:
 
 
 def train_runs(root: Path) -> None:
-    """The folders `root/data` and `root/runs`, with one run of the made-up set for each of `RUNS`."""
+    """Make the folders `root/data` and `root/runs`, with one run of the made-up set for each of `RUNS`."""
     write_lexicon(root / "data")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTVIZ_DATA", str(root / "data"))
@@ -47,7 +47,7 @@ def train_runs(root: Path) -> None:
 
 
 def random_model(seed: int = 0, **changes: object) -> Model:
-    """A random model with [CLS], whose words have random polarities; specials and every third word stay neutral."""
+    """Return a random model with [CLS] whose words have random polarities; specials and every third word are neutral."""
     model = small_model(seed, cls=True, max_length=40, **{"lexicon": "add"} | changes)
     table = np.random.default_rng(seed).dirichlet([0.7] * 3, model.tokenizer.vocab_size).astype(np.float32)
     table[:4], table[4::3] = 1 / 3, 1 / 3

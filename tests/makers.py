@@ -41,7 +41,7 @@ SIZES = {"train": 160, "validation": 60, "test": 60}
 
 
 def toy_splits(seed: int = 0) -> dict[str, datasets.Split]:
-    """Templated sentences, half of them praise; no sentence stands in two splits."""
+    """Return splits of templated sentences, half of them positive; no sentence is in two splits."""
     rows = []
     for label, adjectives in enumerate((BAD, GOOD)):
         for frame, noun, first, two in product(FRAMES, NOUNS, adjectives, adjectives):
@@ -60,7 +60,7 @@ def toy_splits(seed: int = 0) -> dict[str, datasets.Split]:
 
 
 def toy_pairs() -> dict[str, datasets.Split]:
-    """The made-up set as pairs: the second text is the next row's, and the label says whether the two agree."""
+    """Return the made-up set as pairs: the second text is the next row's, and the label says whether the two agree."""
     splits = {}
     for split, rows in toy_splits().items():
         frame, after = rows.frame, rows.frame.iloc[[*range(1, len(rows)), 0]].reset_index(drop=True)
@@ -78,7 +78,7 @@ def use_toy_data(patch: pytest.MonkeyPatch, *, pairs: bool = False) -> dict[str,
 
 
 def toy_recipe(model: str = "ndt-unit-2", **changes: Any) -> Recipe:
-    """A few dozen steps of a width-16 model."""
+    """Return a recipe of a few dozen steps of a width-16 model."""
     values: dict[str, Any] = {
         "dataset": "toy",
         "model": model,
@@ -97,23 +97,23 @@ def toy_recipe(model: str = "ndt-unit-2", **changes: Any) -> Recipe:
 
 
 def batch(rows: Iterable[Any]) -> Inputs:
-    """Token ids of some texts, padded."""
+    """Return the padded token ids of some texts."""
     return collate([TokenizedText(np.asarray(row)) for row in rows])
 
 
 def toy_trainer(folder: Path, model: str = "ndt-unit-2", **changes: Any) -> Trainer:
-    """The trainer of a toy recipe."""
+    """Return the trainer of a toy recipe."""
     return Trainer(task_of(toy_recipe(model, **changes)), folder)
 
 
 def hardmax_recipe(model: str = "hardmax-d2", **changes: Any) -> Recipe:
-    """A few dozen steps of a hardmax classifier."""
+    """Return a recipe of a few dozen steps of a hardmax classifier."""
     values: dict[str, Any] = {"dataset": "toy", "model": model, "min_count": 1, "batch_size": 16, "learning_rate": 0.1}
     return Recipe.of(values | {"example": "a warm garden and a clever song"} | changes)
 
 
 def gated_model(seed: int = 0, **changes: Any) -> Model:
-    """A random model of SentiFormer's parts over the words of the made-up set: gates, aware positions with tags, a window."""
+    """Return a random model with SentiFormer's parts over the words of the made-up set: gates, aware positions with tags, a window."""
     shape: dict[str, Any] = {"positions": "aware", "gate": True, "window": 6, "global_drawn": 1, "pooling": "cls", "max_length": 48}
     tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
     config = {"vocab_size": tokenizer.vocab_size, "classes": 2, "width": 8, "layers": 3, "heads": 2, "ffn_width": 12} | shape | changes
@@ -122,7 +122,7 @@ def gated_model(seed: int = 0, **changes: Any) -> Model:
 
 
 def train_gated(root: Path) -> None:
-    """Runs of the made-up set: toy/sentiformer, and toy/sentiformer-sinusoid, which reads no tags."""
+    """Train toy/sentiformer and toy/sentiformer-sinusoid, which reads no tags, on the made-up set."""
     shape = {"width": 16, "heads": 2, "ffn_width": 24, "layers": 2}
     with pytest.MonkeyPatch.context() as patch:
         use_toy_data(patch)
@@ -131,7 +131,7 @@ def train_gated(root: Path) -> None:
 
 
 def randomise(encoder: Encoder, seed: int = 0) -> Encoder:
-    """Every parameter random, biases and norms too, so that none of them can be left out unnoticed."""
+    """Set every parameter, also biases and norms, to random values, so that a forgotten one changes the result."""
     rng = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in encoder.named_parameters():
@@ -141,13 +141,13 @@ def randomise(encoder: Encoder, seed: int = 0) -> Encoder:
 
 
 def small_encoder(seed: int = 0, **changes: Any) -> Encoder:
-    """A random encoder in double precision: 2 layers, 2 heads, width 8 unless changed."""
+    """Return a random encoder in double precision, by default with 2 layers, 2 heads and width 8."""
     shape = {"vocab_size": 20, "classes": 3, "max_length": 24, "width": 8, "layers": 2, "heads": 2, "ffn_width": 12}
     return randomise(Encoder(EncoderConfig(**(shape | changes))), seed).double()
 
 
 def small_model(seed: int = 0, tokenizer: Tokenizer | None = None, cls: bool = False, **changes: Any) -> Model:
-    """A random single-precision model over the words of the made-up set."""
+    """Return a random single-precision model over the words of the made-up set."""
     if tokenizer is None:
         tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
     encoder = small_encoder(seed, vocab_size=tokenizer.vocab_size, classes=2, **changes).float()
@@ -196,7 +196,7 @@ class Value(nn.Module):
 
 
 def planted_model(rule: Callable[[Callable[[str], Tensor]], Tensor]) -> Model:
-    """A model over the words of the made-up set and "it is not": its logits are v and -v, v = rule(word -> whether it is there)."""
+    """Return a model over the words of the made-up set and "it is not" with logits v and -v, v = rule(word -> whether it is present)."""
     tokenizer = Tokenizer.train_words([*toy_splits()["train"].frame["text"], "it is not"], 1)
     network = Planted(tokenizer.vocab_size, lambda there: rule(lambda word: there[:, tokenizer.id_of(word)]) + 0 * there[:, 0])
     return Model("toy/planted", network, tokenizer, LABELS)
@@ -204,7 +204,7 @@ def planted_model(rule: Callable[[Callable[[str], Tensor]], Tensor]) -> Model:
 
 @contextmanager
 def no_room(size: int) -> Iterator[None]:
-    """The system lets no file grow beyond a size."""
+    """Limit the size to which any file may grow."""
     resource = pytest.importorskip("resource", reason="this system cannot limit the size of files")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))

@@ -28,7 +28,7 @@ def attention(
     bias: Pair = lambda c, h, i, j: 0.0,
     factor: Pair = lambda c, h, i, j: 1.0,
 ) -> tuple[Array, Array, Array, Array]:
-    """q, k (C, H, n, d_k), v (H, n, d_v) of one text -> out (H, n, d_v), A, maps A_c, scores S_c."""
+    """Attend in one text: q, k (C, H, n, d_k), v (H, n, d_v) -> out (H, n, d_v), A, maps A_c, scores S_c."""
     components, heads, n, size = q.shape
     s, a = np.zeros((components, heads, n, n)), np.zeros((components, heads, n, n))
     for c in range(components):
@@ -67,7 +67,7 @@ class Seen:
 
 
 def learned_lambdas(state: dict[str, Array], config: EncoderConfig, layer: int) -> list[float]:
-    """(1, -lambda) of the Differential Transformer or (1, lambda_2 .. lambda_C) of NDT, from the stored vectors."""
+    """Return (1, -lambda) of the Differential Transformer or (1, lambda_2 .. lambda_C) of NDT, from the stored vectors."""
     prefix = f"blocks.{layer}.attention.mixing."
     if config.mixing == "none":
         return [1.0]
@@ -83,7 +83,7 @@ def learned_lambdas(state: dict[str, Array], config: EncoderConfig, layer: int) 
 
 
 def constrained(constraint: str, move: float, start: float) -> float:
-    """The value of a constraint whose raw value lies `move` beyond the one that gives `start`."""
+    """Return the value of a constraint whose raw value is `move` above the one for `start`."""
     if constraint == "unit":
         return 1 / (1 + math.exp(-(math.log(start / (1 - start)) + move)))
     if constraint == "symmetric":
@@ -95,7 +95,7 @@ def constrained(constraint: str, move: float, start: float) -> float:
 
 
 def norm(kind: str, x: Array, state: dict[str, Array], prefix: str, eps: float | None = None) -> Array:
-    """RMSNorm (eps 1e-6) or LayerNorm (eps 1e-5) of one vector."""
+    """Return RMSNorm (eps 1e-6) or LayerNorm (eps 1e-5) of a vector."""
     if kind == "rms":
         return x / math.sqrt((x**2).mean() + (1e-6 if eps is None else eps)) * state[prefix + "weight"]
     centred = x - x.mean()
@@ -103,7 +103,7 @@ def norm(kind: str, x: Array, state: dict[str, Array], prefix: str, eps: float |
 
 
 def feed_forward(kind: str, x: Array, state: dict[str, Array], prefix: str) -> Array:
-    """SwiGLU: W (silu(G x) * U x); else W act(U x)."""
+    """Return SwiGLU, W (silu(G x) * U x), or W act(U x)."""
     up = state[prefix + "up.weight"] @ x + state[prefix + "up.bias"]
     if kind == "swiglu":
         half = len(up) // 2
@@ -126,7 +126,7 @@ def position(state: dict[str, Array], config: EncoderConfig, i: int) -> Array:
 
 
 def rotated(x: Array, place: int) -> Array:
-    """RoPE as a multiplication of complex numbers x_t + i x_(t + d/2)."""
+    """Rotate by RoPE as a product of complex numbers x_t + i x_(t + d/2)."""
     half, result = len(x) // 2, x.copy()
     for t in range(half):
         turned = complex(x[t], x[t + half]) * cmath.exp(1j * place * 10000 ** (-t / half))
@@ -144,7 +144,7 @@ def encode(
     lambdas: Any = None,
     heads_off: Collection[tuple[int, int]] = (),
 ) -> Seen:
-    """One text through the encoder that `config` describes."""
+    """Run one text through the encoder that `config` describes."""
     n = len(ids)
     x = [config.embedding_scale * state["embedding.weight"][ids[i]] + position(state, config, i) for i in range(n)]
     if segments is not None:
@@ -182,7 +182,7 @@ def attend_layer(
     polarity: Array | None,
     seen: Seen,
 ) -> list[Array]:
-    """W_O of the heads' outputs; the packed projection holds Q by component and head, then K, then V by head."""
+    """Apply W_O to the heads' outputs; the packed projection holds Q by component and head, then K, then V by head."""
     prefix, n = f"blocks.{layer}.attention.", len(x)
     components, heads = config.components, config.heads
     size, value_size = config.key_width // heads, config.width // heads
@@ -288,7 +288,7 @@ def positive_share(
 
 
 def forgetting(right: Sequence[bool]) -> tuple[int, int, int]:
-    """Place of the first right answer (-1 = none), turns from right to wrong, and back; Toneva et al. 2019, section 2."""
+    """Return the place of the first right answer (-1 = none), turns from right to wrong, and turns back; Toneva et al. 2019, section 2."""
     first, forgotten, again = -1, 0, 0
     for place, now in enumerate(right):
         before = place > 0 and right[place - 1]
@@ -325,7 +325,7 @@ def nearest_turn(x: Sequence[Sequence[float]], y: Sequence[Sequence[float]], ste
 
 
 def best_cut(n: int, falls: Mapping[tuple[int, int], float], least: float) -> tuple[float, list[list[tuple[int, int]]]]:
-    """The largest sum of |fall - sum of single falls| - least (words - 1) over all ways to cut n words, and the ways that reach it."""
+    """Return the largest sum of |fall - sum of single falls| - least (words - 1) over all cuts of n words, and the cuts that reach it."""
     ways: list[tuple[float, list[tuple[int, int]]]] = []
     for borders in range(1 << (n - 1)):
         places = [0, *(i + 1 for i in range(n - 1) if borders >> i & 1), n]

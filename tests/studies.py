@@ -96,13 +96,13 @@ def made_run(
 
 
 def made_seeds(root: Path, dataset: str, model: str, seeds: int, **options: Any) -> list[Run]:
-    """The same configuration with several seeds, each wrong on other rows."""
+    """Return runs of one configuration with several seeds, each wrong on other rows."""
     start = options.pop("first_wrong", 0)
     return [made_run(root, dataset, model, seed, first_wrong=start + 7 * seed, **options) for seed in range(seeds)]
 
 
 def as_said(finding: Finding) -> Finding:
-    """The finding, once its effect is the number, with its interval, that stands in its evidence, where an interval stands there."""
+    """Check that the effect of a finding is the number in its evidence, with its interval if the evidence has one; return the finding."""
     for stated in (finding, *(part for _, part in finding.parts)):
         if (effect := stated.effect) is None or effect.low is None or effect.high is None:
             continue
@@ -114,7 +114,7 @@ def as_said(finding: Finding) -> Finding:
 
 
 def with_heads(run: Run, from_cls: tuple[float, ...], to_cls: tuple[float, ...]) -> Run:
-    """The run with what its heads attend to: deviations about [CLS] by layer, the same in both heads."""
+    """Add head measures to a run: deviations about [CLS] by layer, equal in both heads."""
     rows = [
         (layer, head, measure, value, value - 0.001, value + 0.001, 0.02, N)
         for measure, values in (("from_cls", from_cls), ("to_cls", to_cls))
@@ -125,7 +125,7 @@ def with_heads(run: Run, from_cls: tuple[float, ...], to_cls: tuple[float, ...])
 
 
 def answering(root: Path, name: str, answers: Any, *, order: Any = None, shift: int = 0, **names: str) -> Run:
-    """A run that answers the rows x-0, x-1, .. correctly where told; rows may stand in any order, columns be renamed."""
+    """Return a run with predictions of the rows x-0, x-1, ..: right or wrong as given, in any order, with renamed columns."""
     n, classes = len(answers), ["negative", "neutral", "positive"]
     labels = (np.arange(n) + shift) % 3
     shares = 0.1 + 0.7 * np.eye(3)[np.where(answers, labels, (labels + 1) % 3)]

@@ -46,18 +46,18 @@ PAGES = (
 
 
 def started() -> AppTest:
-    """The app before its first run."""
+    """Return the app before its first run."""
     return AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=240)
 
 
 @cache
 def navigation() -> dict[str, Any]:
-    """The pages as the app registers them, which Streamlit's harness learns by a run."""
+    """Return the pages that the app registers; Streamlit's harness learns them by a run."""
     return started().run()._registered_pages
 
 
 def switched(app: AppTest, page: str) -> AppTest:
-    """The app with another of its pages, run: by its script's name or, of a paper, by its address."""
+    """Switch an app to another page by the script's name, or by the address of a paper; return the app after its run."""
     addresses = {info["url_pathname"]: key for key, info in app._registered_pages.items()}
     if page in {paper.page.url for paper in papers().values()}:
         app._page_hash = addresses[page]
@@ -70,7 +70,7 @@ def switched(app: AppTest, page: str) -> AppTest:
 
 
 def opened(page: str = "explore", **query: str) -> AppTest:
-    """A page as a visitor opens it by a link: no other page is run before. Of the run `RUN` unless the link says another, "" for none."""
+    """Open a page by a link, with no other page before it. The run is `RUN` unless the link names another; "" is for none."""
     app = started()
     app._registered_pages = navigation()
     for name, value in ({"run": RUN} | query).items():
@@ -98,7 +98,7 @@ def test_every_page_opens_and_says_what_it_cannot_show(page: str) -> None:
 
 
 def test_the_focus_travels_from_page_to_page() -> None:
-    """A run chosen by link is still in focus, and in the URL, after every page switch."""
+    """A run chosen by a link is still in the focus and the URL after every page switch."""
     app = opened(run="sst2/vanilla-matched")
     for page in PAGES:
         switched(app, page)
@@ -121,7 +121,7 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
 
 
 def test_a_text_in_another_script_is_given_to_a_run_that_reads_it() -> None:
-    """Korean asked of a model of English: the answer is said to mean nothing, and a click asks one that learned Korean."""
+    """For a Korean text an English model's answer is called meaningless, and a click chooses a run that learned Korean."""
     app = opened(text="나쁘지 않은 영화", run="english/ndt-unit-2")
     assert "its answer means nothing" in words(app)
     app.button(key="reader").click().run()
@@ -170,7 +170,7 @@ def test_lambda_sliders_move_the_answer_and_the_url() -> None:
     ],
 )
 def test_any_text_gets_an_answer_or_one_sentence(text: str, message: str | None) -> None:
-    """Hostile, huge and odd texts: never an exception, never markup. Of a run that reads few tokens, which is soon asked."""
+    """Hostile, very long and unusual texts give an answer or one sentence, never an exception or markup."""
     app = opened(run="twitter_financial/ndt-unit-2")
     app.session_state["focus"] = app.session_state["focus"].with_(text=text)
     app.run()
@@ -189,7 +189,7 @@ def test_an_unknown_value_in_the_url_is_a_note(query: dict[str, str]) -> None:
 
 
 def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A half-written run folder beside the good ones: its reason is on the Runs page, the other pages stand."""
+    """A half-written run folder is named with its fault on the Runs page, and the other pages open."""
     broken = tmp_path / "sst2" / "half"
     broken.mkdir(parents=True)
     (broken / "config.json").write_text('{"format": 1')
@@ -207,7 +207,7 @@ def test_a_damaged_run_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_figure_can_be_made_in_every_size_of_paper(size: str) -> None:
-    """The menu of the strip: each size brings its slider of letters, and the page goes on below."""
+    """Each size in the strip's menu has its slider of letters, and the rest of the page is drawn."""
     app = opened()
     app.button_group(key="size-strip").set_value(size).run()
     assert not app.exception, app.exception
@@ -216,7 +216,7 @@ def test_a_figure_can_be_made_in_every_size_of_paper(size: str) -> None:
 
 
 def test_a_run_without_weights_leads_to_one_with() -> None:
-    """A link to a seed that ships its history only offers the others."""
+    """A link to a seed without weights offers the runs with weights."""
     light = next((name for name, run in runs().items() if not run.has_weights), "")
     if not light:
         pytest.skip("every run here has its weights")
@@ -239,7 +239,7 @@ def test_the_runs_of_one_data_set() -> None:
 
 
 def test_the_first_page_stands_without_torch() -> None:
-    """In a fresh process, the whole Explore page is drawn and neither torch, sklearn, scipy, umap nor transformers is loaded."""
+    """In a new process the Explore page is drawn without torch, sklearn, scipy, umap and transformers."""
     code = f"""
 import sys
 import app.header
@@ -270,6 +270,6 @@ def test_a_page_says_its_name_and_the_run_that_it_shows() -> None:
 
 @pytest.mark.parametrize(("number", "message"), [(28, "The disk of this server cannot be written"), (13, "It is a fault of sentviz")])
 def test_a_disk_that_takes_no_more_is_no_fault(number: int, message: str) -> None:
-    """A full one is said, without the path of a folder of the server; any other error of the system stays a fault."""
+    """A full disk is reported without the server's path; any other system error counts as a fault."""
     shown_sentence = sentence(OSError(number, os.strerror(number), "/srv/secret"))
     assert message in shown_sentence and "secret" not in shown_sentence

@@ -35,7 +35,7 @@ CELLS = [(0, 0, 3, 2), (1, 1, 0, 9), (1, 0, 6, 6), (0, 1, 4, 10)]
 
 
 def model_of_form(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarray, slow.Seen]:
-    """A model of a form that reads random polarities where it has a lexicon, and the slow encoder's view of the text."""
+    """Return a model of a form, with random polarities if it has a lexicon, and the slow encoder's view of the text."""
     model = small_model(2, cls=name == "cls", **FORMS[name])
     encoder, ids = model.network, model.encode(TEXT).ids
     polarity = np.random.default_rng(1).dirichlet([1.0] * 3, size=len(ids))
@@ -47,7 +47,7 @@ def model_of_form(name: str, patch: pytest.MonkeyPatch) -> tuple[Model, np.ndarr
 
 @pytest.mark.parametrize("name", FORMS)
 def test_every_number_is_the_formulas(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores, softmax, lambdas and their sum as the loops have them; the steps before S lead to S."""
+    """Scores, softmax, lambdas and their sum equal those of loops, and the steps before S give S."""
     model, polarity, seen = model_of_form(name, monkeypatch)
     config = model.config
     for layer, head, query, key in CELLS:
@@ -77,7 +77,9 @@ def test_every_number_is_the_formulas(name: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", ["ndt-3", "diff", "gate and window", "cls"])
 def test_the_row_is_a_smoother(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SentiFormer's Definition 1 by loops: kernel values normalised are A; weights times values sum to the head's output; shares to 1."""
+    """By SentiFormer's Definition 1, normalised kernel values equal A, weights times values sum to the head's output, and shares sum to
+    1.
+    """
     model, _, _ = model_of_form(name, monkeypatch)
     trace = model.trace(TEXT, projections=True, scores=True)
     assert trace.values is not None and trace.attention is not None and trace.scores is not None
@@ -154,7 +156,7 @@ def drawn(got: CellArithmetic, **options: Any) -> list[str]:
 
 
 def test_the_figure_shows_the_largest_and_the_rest() -> None:
-    """Eight keys that move the output most, the clicked one in any case, the others summed; every number in the frame."""
+    """The figure shows the eight keys that move the output most and the clicked one, sums the others, and its frame has every number."""
     model = small_model(components=2, mixing="free")
     got = cell(model, f"{TEXT} , <b>tender</b>", 1, 0, 2, 5)
     n = len(got.tokens)
@@ -176,7 +178,7 @@ def test_the_figure_shows_the_largest_and_the_rest() -> None:
 
 @pytest.mark.parametrize("at", [(9, 0, 0, 0), (0, 9, 0, 0), (0, 0, 99, 0), (0, 0, 0, 99), (0, 0, 0, -1)])
 def test_a_cell_that_is_not_there(at: tuple[int, int, int, int]) -> None:
-    """Layer, head, query, key beyond the model or the text."""
+    """A layer, head, query or key outside the model or the text is refused."""
     with pytest.raises(InputError):
         cell(small_model(), TEXT, *at)
 

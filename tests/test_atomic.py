@@ -23,7 +23,7 @@ def names(folder: Path) -> list[str]:
 
 
 def start_process(folder: Path, how: str) -> subprocess.Popen[str]:
-    """Another process that holds or writes a folder until it is told to end."""
+    """Start a process that holds or writes a folder until it is told to end."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD.format(how), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -38,7 +38,7 @@ def killed(process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run that a crash between the two renames left aside, under a name of this very process."""
+    """Make a run that a crash between the two renames left aside, under a name of this process."""
     aside = tmp_path / f".one.tmp-old-{os.getpid()}"
     aside.mkdir()
     (aside / "a").write_text("old")
@@ -56,7 +56,7 @@ def test_what_a_crash_left_aside_comes_back_to_its_next_holder(folder: Path) -> 
 
 
 def test_what_a_crash_left_aside_is_there_while_the_next_one_writes(folder: Path) -> None:
-    """A write that fails leaves it; one that ends well replaces it."""
+    """A failed write leaves the run that was put aside; a successful write replaces it."""
     with pytest.raises(OSError, match="full"), writing(folder):
         raise OSError("full")
     assert names(folder) == ["a"] and names(folder.parent) == ["one"]
@@ -66,7 +66,7 @@ def test_what_a_crash_left_aside_is_there_while_the_next_one_writes(folder: Path
 
 
 def test_an_old_folder_beside_a_whole_one_goes(folder: Path) -> None:
-    """The crash came after both renames."""
+    """After a crash behind both renames the old folder is deleted."""
     folder.mkdir()
     (folder / "b").write_text("new")
     with writing(folder) as fresh:
@@ -76,7 +76,7 @@ def test_an_old_folder_beside_a_whole_one_goes(folder: Path) -> None:
 
 @pytest.mark.parametrize("place", [1, 2])
 def test_ctrl_c_right_after_a_rename_loses_nothing(place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first rename the old folder is back, after the second the new one stands; nothing else stays."""
+    """Ctrl-C after the first rename restores the old folder; after the second the new one is complete. No other file stays."""
     folder, plain, calls = tmp_path / "one", Path.rename, []
     folder.mkdir()
     (folder / "a").write_text("old")
@@ -196,7 +196,7 @@ def test_a_second_ctrl_c_does_not_cut_what_must_be_whole() -> None:
     ("number", "got"), [(errno.ENOLCK, True), (errno.ENOTSUP, True), (errno.EWOULDBLOCK, False), (errno.EACCES, False)]
 )
 def test_a_file_system_without_locks_is_no_other_process(tmp_path: Path, number: int, got: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock that another holds is respected; one that nobody can have is not."""
+    """The lock of another process is respected; a file system without locks is not taken for another process."""
 
     def flock(*_: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -208,7 +208,7 @@ def test_a_file_system_without_locks_is_no_other_process(tmp_path: Path, number:
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc")
 def test_a_folder_where_nothing_can_be_made_is_no_other_process() -> None:
-    """Neither "another process" nor waiting for ever: the system's own reason, about the path that was asked for."""
+    """A folder without write permission gives the system's reason and the requested path, without waiting."""
     for patience in (0.0, -1.0):
         with pytest.raises(OSError) as error, hold(Path("/proc/x"), patience):
             pass
@@ -228,7 +228,7 @@ def test_a_regular_file_is_read_to_its_last_byte(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_up_to_a_size_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    """A pipe without a writer would block, a device has no end: neither is read."""
+    """Pipes and devices are not read, because a pipe would block and a device has no end."""
     (tmp_path / "large").write_bytes(b"five!")
     (tmp_path / "holes").touch()
     os.truncate(tmp_path / "holes", 10**12)
@@ -261,7 +261,7 @@ def test_a_file_without_a_stated_size_is_read_up_to_the_bound() -> None:
 
 
 def test_what_was_checked_is_what_is_read(tmp_path: Path) -> None:
-    """Whoever puts a pipe in the place of a file after it was opened changes nothing."""
+    """A pipe that replaces a file after it was opened has no effect."""
     path = tmp_path / "a"
     path.write_bytes(b"four")
     with open_regular(path, 4) as file:
@@ -271,7 +271,7 @@ def test_what_was_checked_is_what_is_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_named_as_its_user_named_it(tmp_path: Path) -> None:
-    """Not by the hidden file that was to take its place; what else fails in the block is left as it is."""
+    """The error names the user's path, not the hidden temporary file; other errors inside the block are passed on."""
     target = tmp_path / "a"
     with pytest.raises(PermissionError) as caught, replacing(target) as fresh:
         raise PermissionError(errno.EACCES, "Permission denied", str(fresh))

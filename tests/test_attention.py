@@ -14,26 +14,26 @@ DOUBLE = torch.float64
 
 
 def drawn(seed: int, *shape: int) -> Tensor:
-    """Seeded normal numbers in double precision."""
+    """Return seeded normal numbers in double precision."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
 
 
 def parts(seed: int, b: int, c: int, h: int, n: int, d: int, d_v: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """q, k, v and lambdas whose first is not 1, so that forgetting it shows."""
+    """Return q, k, v and lambdas; the first lambda differs from 1, so that leaving it out is noticed."""
     sizes = ((b, c, h, n, d), (b, c, h, n, d), (b, h, n, d_v), (c,))
     q, k, v, lambdas = (drawn(seed + i, *size) for i, size in enumerate(sizes))
     return q, k, v, lambdas
 
 
 def padding(lengths: list[int], n: int) -> Tensor:
-    """(B, n) True for real tokens."""
+    """Return a mask (B, n), True for real tokens."""
     return torch.tensor([[i < length for i in range(n)] for length in lengths])
 
 
 def by_loops(
     q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: float, lengths: list[int], **terms: list[slow.Pair]
 ) -> list[tuple[slow.Array, ...]]:
-    """The slow formula for each text of a batch, on its real tokens alone."""
+    """Apply the slow formula to each text of a batch, on its real tokens alone."""
     return [
         slow.attention(
             q[b, :, :, :length].numpy(),
@@ -50,7 +50,7 @@ def by_loops(
 @pytest.mark.parametrize("d, d_v", [(3, 5), (5, 3), (4, 4)])
 @pytest.mark.parametrize("c", [1, 2, 3, 4])
 def test_attend_scores_maps_and_mix_are_the_formula(c: int, d: int, d_v: int) -> None:
-    """Fused and written-out paths against loops, for every C, unequal head sizes and padding."""
+    """Fused and written-out paths equal loops, for every C, unequal head sizes and padding."""
     lengths, n, scale = [6, 4, 1], 6, 0.7
     q, k, v, lambdas = parts(c, 3, c, 2, n, d, d_v)
     structure = at.ScoreModifiers(padding(lengths, n))
@@ -75,7 +75,7 @@ def test_maps_can_be_written_into_a_given_tensor() -> None:
 
 
 def terms(seed: int, b: int, c: int, h: int, n: int) -> tuple[at.KeyTerm, at.LowRank, at.LowRank]:
-    """A bias over keys, a bias of rank 3 and a factor of rank 2."""
+    """Return a bias over keys, a bias of rank 3 and a factor of rank 2."""
     return (
         at.KeyTerm("gate", drawn(seed, b, 1, 1, n)),
         at.LowRank("lexicon", drawn(seed + 1, b, 1, h, n, 3), drawn(seed + 2, b, 1, 1, n, 3)),
@@ -86,7 +86,7 @@ def terms(seed: int, b: int, c: int, h: int, n: int) -> tuple[at.KeyTerm, at.Low
 @pytest.mark.parametrize("factored", [False, True])
 @pytest.mark.parametrize("biases", ["", "g", "l", "gl"])
 def test_biases_and_factor_are_what_they_say_in_every_path(biases: str, factored: bool) -> None:
-    """S = scale QK * M + B by loops against `scores`, `fold` and `attend`; M multiplies before the biases are added."""
+    """S = scale QK * M + B equals loops in `scores`, `fold` and `attend`; M multiplies before the biases are added."""
     b, c, h, n, scale, lengths = 2, 2, 2, 5, 0.6, [5, 3]
     q, k, v, lambdas = parts(11, b, c, h, n, 3, 4)
     gate, lexicon, m = terms(20, b, c, h, n)
@@ -134,7 +134,7 @@ PATTERNS = [
 def test_banded_is_the_dense_masked_formula(
     n: int, window: int, places: list[list[int]], lengths: list[int], padded: bool, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The banded backend and `attend` against loops in which a key outside window and globals does not exist."""
+    """The banded backend and `attend` equal loops in which keys outside window and globals do not exist."""
     monkeypatch.setattr(at, "BLOCK", block)
     lengths = lengths if padded else [n, n]
     c, scale = 2, 0.8
@@ -164,7 +164,7 @@ def test_banded_is_the_dense_masked_formula(
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("c", [2, 4])
 def test_backends_without_gradients_are_the_formula(c: int, padded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`attend` where no gradient is wanted, in blocks of two texts of five, for one and for several buffers."""
+    """`attend` without gradients equals the formula in blocks of two of five texts, for one and for several buffers."""
     n, lengths = 5, [5, 2, 4, 1, 5] if padded else [5] * 5
     q, k, v, lambdas = parts(40 + c, 5, c, 2, n, 3, 4)
     structure = at.ScoreModifiers(padding(lengths, n) if padded else None)
@@ -206,7 +206,7 @@ def test_attend_takes_the_cheap_backend(backend: str, components: int, window: i
 
 @pytest.mark.parametrize("window, narrow", [(0, 0), (3, 0), (3, 16)])
 def test_gradients_are_those_of_the_formula(window: int, narrow: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numerical against analytical gradients of q, k, v, lambda, a bias and a factor, fused, banded and behind a dense mask."""
+    """Numerical gradients of q, k, v, lambda, a bias and a factor equal the analytical ones, fused, banded and with a dense mask."""
     monkeypatch.setattr(at, "NARROW", narrow)
     monkeypatch.setattr(at, "BLOCK", 4)
     n = 13 if window else 4
@@ -224,7 +224,7 @@ def test_gradients_are_those_of_the_formula(window: int, narrow: int, monkeypatc
 
 @pytest.mark.parametrize("window, narrow", [(0, 0), (3, 0), (3, 32)])
 def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A padded row outside every window has no key; it must not poison the gradients of the others."""
+    """A padded row outside every window has no key, and the gradients of the other rows stay finite."""
     monkeypatch.setattr(at, "NARROW", narrow)
     monkeypatch.setattr(at, "BLOCK", 4)
     q, k, v, lambdas = (x.requires_grad_() for x in parts(8, 2, 2, 1, 20, 2, 2))
@@ -238,7 +238,7 @@ def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, m
 
 @pytest.mark.parametrize("padded", [False, True])
 def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
-    """The encoder's attention layer with C = 1 against nn.MultiheadAttention with the same weights."""
+    """The encoder's attention layer with C = 1 equals nn.MultiheadAttention with the same weights."""
     from sentviz.models.encoder import Attention
     from sentviz.models.protocol import Change, Inputs
     from sentviz.runs.configs import EncoderConfig

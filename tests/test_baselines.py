@@ -42,7 +42,7 @@ def network(kind: str) -> Recurrent | Convolutional:
 
 
 def test_the_lstm_is_that_of_torch_by_hand() -> None:
-    """One two-layer LSTM of torch.nn with the same weights, each text by itself, the mean of its states."""
+    """The network equals a two-layer LSTM of torch.nn with the same weights, applied to each text alone, and the mean of its states."""
     ours, batch = network("bilstm"), inputs(9, 1, 4)
     whole = nn.LSTM(12, 6, num_layers=2, batch_first=True, bidirectional=True)
     state = {}
@@ -58,7 +58,7 @@ def test_the_lstm_is_that_of_torch_by_hand() -> None:
 
 
 def test_the_convolution_is_that_of_a_loop() -> None:
-    """Each filter at each place over the tokens around it, zeros outside the text, ReLU, the maximum."""
+    """Each filter at each place equals a loop over the surrounding tokens, zeros outside the text, ReLU and the maximum."""
     ours, batch = network("cnn"), inputs(9, 1, 4)
     with torch.no_grad():
         got = ours(batch).pooled
@@ -90,7 +90,7 @@ def test_padding_changes_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["bilstm", "cnn"])
 def test_parameters(kind: str) -> None:
-    """The sizes that the SentiFormer paper names, at a vocabulary of 1,000: two layers of 256, widths 3, 4 and 5."""
+    """The layers have the SentiFormer paper's sizes at a vocabulary of 1,000: two layers of 256, widths 3, 4 and 5."""
     built = Recurrent(RecurrentConfig(1000, 2)) if kind == "bilstm" else Convolutional(ConvolutionalConfig(1000, 2))
     lstm = sum(2 * 4 * 256 * (size + 256 + 2) for size in (512, 512)) + 1000 * 512 + 2 * 513
     convolution = 100 * (300 * (3 + 4 + 5) + 3) + 1000 * 300 + 2 * 301
@@ -99,7 +99,7 @@ def test_parameters(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["bilstm", "cnn"])
 def test_a_run_is_like_any_other(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trained, loaded, asked, traced, explained; what needs attention is refused in words."""
+    """A baseline is trained, loaded, run, traced and explained; functions that need attention are refused in words."""
     use_toy_data(monkeypatch)
     run = train(toy_recipe(kind, shape=SHAPES[kind]), tmp_path, progress=False)
     model = sentviz.load(run)
@@ -118,7 +118,7 @@ def test_a_run_is_like_any_other(kind: str, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("kind", ["bilstm", "cnn", "sentiformer"])
 def test_resuming_is_bit_for_bit(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped after 13 steps and gone on in a new trainer, against one go; drawn globals and dropout included."""
+    """Stopping after 13 steps and resuming in a new trainer equals one uninterrupted training, with drawn globals and dropout."""
     use_toy_data(monkeypatch)
     small = {"width": 16, "layers": 2, "heads": 2, "ffn_width": 24, "window": 2}
     changes: dict[str, Any] = {"shape": SHAPES.get(kind, small), "cls": kind == "sentiformer"}

@@ -44,7 +44,9 @@ from tests.makers import use_toy_data
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_rounded_weights_are_near_and_rows_are_those_of_the_whole(bits: int) -> None:
-    """8 bits: within half a step of a row's largest entry. 4 bits: nearer, in squares, than the plain scale; a block of zeros stays so."""
+    """8 bits are within half a step of a row's largest entry. 4 bits are nearer, in squares, than the plain scale; a zero block stays
+    zero.
+    """
     weights = torch.randn(40, 64, generator=torch.Generator().manual_seed(1))
     weights[3, :32] = 0
     coded = code(weights, bits)
@@ -86,7 +88,7 @@ def test_what_is_not_a_matrix_is_stored_exactly() -> None:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the base `tiny`. Read-only: copy it to change it."""
+    """Make a folder with the base `tiny`. Copy it before you change it."""
     root = tmp_path_factory.mktemp("based")
     toy_base(root)
     return root
@@ -94,7 +96,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def only_these_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Runs and bases of this file only."""
+    """Hide all runs and bases but those of this file."""
     monkeypatch.setattr("sentviz.runs.store.SHIPPED", root / "nowhere")
     monkeypatch.setenv("SENTVIZ_RUNS", str(root))
     monkeypatch.delenv("SENTVIZ_MODELS", raising=False)
@@ -105,7 +107,7 @@ def only_these_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 @pytest.fixture(scope="module")
 def trained(root: Path) -> Run:
-    """The run toy/tiny, an adapter. Read-only: copy it to change it."""
+    """Train the run toy/tiny, an adapter. Copy it before you change it."""
     with pytest.MonkeyPatch.context() as patch:
         use_toy_data(patch)
         patch.setenv("SENTVIZ_RUNS", str(root))
@@ -114,7 +116,7 @@ def trained(root: Path) -> Run:
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_a_base_computes_with_the_rounded_weights_of_its_folder(bits: int, tmp_path: Path) -> None:
-    """Matrices rounded, everything else exact; the positions hold the type of the first text."""
+    """Matrices are rounded, all other weights are exact, and the positions include the type of the first text."""
     base = toy_base(tmp_path, bits)
     read = read_checkpoint(tmp_path / "folders" / "tiny")
     settings = read.settings | {"pooling": "mean", "classes": 2}
@@ -133,7 +135,7 @@ def test_a_base_computes_with_the_rounded_weights_of_its_folder(bits: int, tmp_p
 
 
 def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
-    """With a lambda of 0 the network is the base's, exactly."""
+    """With a lambda of 0 the network equals the base's exactly."""
     base, ids = find_base("tiny"), torch.tensor([[2, 9, 20, 11, 3]])
     settings = base.settings | {"classes": 2, "segments": 1}
     more = {"components": 2, "mixing": "free", "lambda_start": ((0.0,),) * 3, "lambda_std": 0.0}
@@ -171,7 +173,7 @@ def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
-    """Changes of every matrix in half precision, with the classifier; no tokenizer, which lies with the base. It learned."""
+    """The run holds the changes of every matrix in half precision and the classifier, but no tokenizer, and it has learned."""
     weights = load_file(trained.folder / "model.safetensors")
     changed = {f"blocks.{layer}.{part}" for layer in range(3) for part in ("attention.project", "attention.output", "ffn.up", "ffn.down")}
     assert set(weights) == {f"{name}.{side}" for name in changed for side in "ab"} | {"classifier.weight", "classifier.bias"}
@@ -184,7 +186,7 @@ def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
 
 @pytest.mark.slow
 def test_a_loaded_run_has_plain_weights(trained: Run) -> None:
-    """W + B A of each part, by the file's numbers; traces, explanations and predictions go on from them."""
+    """Loaded weights are W + B A of each part, from the file's numbers; traces, explanations and predictions use them."""
     model, weights = load(trained), load_file(trained.folder / "model.safetensors")
     network = based(find_base("tiny"), trained.shape)[0].requires_grad_(False)
     a, b = (weights[f"blocks.1.attention.project.{side}"].float() for side in "ab")
@@ -254,7 +256,7 @@ def test_a_lexicon_enters_the_scores_of_a_base(tmp_path: Path, monkeypatch: pyte
 
 
 def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, torch.Tensor]], object]) -> Run:
-    """A copy of the run with its config or weights changed, sealed again."""
+    """Copy the run with changed config or weights, sealed again."""
     shutil.copytree(trained.folder, to)
     config, weights = json.loads((to / "config.json").read_text()), load_file(to / "model.safetensors")
     change(config, weights)
@@ -348,7 +350,7 @@ def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_long_texts_and_unknown_letters_are_said(trained: Run) -> None:
-    """600 words for 24 positions are cut and counted; a letter that the vocabulary lacks is an unknown token, at its place in the text."""
+    """600 words are cut to 24 positions and counted; an unknown letter is an unknown token at its place in the text."""
     model = load(trained)
     trace = model.trace("warm " * 600)
     assert len(trace.tokens) == 24 and trace.dropped == 600 - 22
@@ -380,7 +382,7 @@ def test_codes_say_their_shape() -> None:
 
 @pytest.mark.slow
 def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Packed and listed with the run; what is here already is not fetched again, and a base that was changed on the way is not kept."""
+    """A base is packed and listed with its run, is not fetched again if it is installed, and is refused if it was changed on the way."""
     packed = {entry.name: entry for entry in release([find_base("tiny"), trained], tmp_path / "release")}
     assert packed["toy/tiny"].base == "bases/tiny" and not packed["bases/tiny"].base
     assert read_index(tmp_path / "release" / "release.json") == packed and with_bases(["toy/tiny"], packed) == ["bases/tiny", "toy/tiny"]

@@ -36,7 +36,7 @@ HOSTILE = (
 
 
 def pair(n: int = 9, first: int = 5) -> Trace:
-    """A trace of two texts, the second from token `first` on."""
+    """Return a trace of two texts, the second from token `first` on."""
     return fake_trace(n).replace(text_pair="and another", segments=(np.arange(n) >= first).astype(np.int64))
 
 
@@ -49,7 +49,7 @@ def bertviz_data(page: str) -> dict[str, Any]:
 
 
 def note(page: str) -> str:
-    """The words above the view."""
+    """Return the words above the view."""
     paragraph = re.search(r'<p dir="auto">(.*?)</p>', page, re.DOTALL)
     assert paragraph
     return unescape(paragraph[1])
@@ -58,7 +58,7 @@ def note(page: str) -> str:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("component", ["effective", 0, 1])
 def test_the_numbers_are_the_traces(view: View, component: int | str) -> None:
-    """Every weight to four digits after the point, every token, layers and heads counted from 1."""
+    """Every weight is in the page to four digits after the point, with every token, and layers and heads counted from 1."""
     trace = fake_trace(7, layers=3, heads=2)
     data = bertviz_data(bertviz_html(trace, view, component))
     maps = np.array([[trace.map(layer, head, component) for head in range(2)] for layer in range(3)])
@@ -68,7 +68,7 @@ def test_the_numbers_are_the_traces(view: View, component: int | str) -> None:
 
 
 def test_a_choice_of_layers_and_heads() -> None:
-    """Only those, in the order given; others of the trace are not in the page."""
+    """The page holds only the chosen layers and heads, in the order given."""
     trace = fake_trace(6, layers=3, heads=4)
     data = bertviz_data(bertviz_html(trace, layers=[2], heads=[3, 1]))
     np.testing.assert_allclose(data["attention"][0]["attn"], [[trace.map(2, 3), trace.map(2, 1)]], atol=5.1e-5)
@@ -80,7 +80,7 @@ def test_a_choice_of_layers_and_heads() -> None:
 
 
 def test_a_choice_of_queries() -> None:
-    """Left are the queries that the trace holds, right all tokens."""
+    """The left column has the queries that the trace holds, the right column all tokens."""
     trace = fake_trace(6)
     assert trace.attention is not None
     some = trace.replace(query_ids=(1, 4), attention=np.array(trace.attention[:, :, [1, 4]]))
@@ -90,7 +90,7 @@ def test_a_choice_of_queries() -> None:
 
 
 def test_weights_above_one_are_scaled_and_the_factor_is_said() -> None:
-    """Effective maps whose largest entry is 2.5: all divided by it; softmax maps stay as they are."""
+    """An effective map with a largest entry of 2.5 is divided by it; softmax maps are unchanged."""
     trace = fake_trace(5)
     assert trace.attention is not None
     large = trace.replace(attention=trace.attention * np.float32(2.5 / trace.attention.max()))
@@ -101,7 +101,7 @@ def test_weights_above_one_are_scaled_and_the_factor_is_said() -> None:
 
 
 def test_negative_weights_are_left_out_and_their_mass_is_said() -> None:
-    """A signed map: zeros in the page, their share of the absolute mass in the note."""
+    """A signed map has zeros in the page, and the note gives their share of the absolute mass."""
     trace = fake_trace(8, signed=True)
     assert trace.attention is not None and trace.attention.min() < 0
     page = bertviz_html(trace)
@@ -112,7 +112,7 @@ def test_negative_weights_are_left_out_and_their_mass_is_said() -> None:
 
 
 def test_a_pair_has_the_filter_of_bertviz() -> None:
-    """All, and each text to each text, as blocks of the same map."""
+    """The blocks all, and each text to each text, are of the same map."""
     trace = pair(9, 5)
     page = bertviz_html(trace)
     parts = {part["name"]: part for part in bertviz_data(page)["attention"]}
@@ -126,7 +126,7 @@ def test_a_pair_has_the_filter_of_bertviz() -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_hostile_tokens_stay_text(view: View) -> None:
-    """No token adds an element: the script elements are those of a harmless page, and the data is read back as the tokens."""
+    """No token adds an element: the script elements are those of a harmless page, and the data equals the tokens."""
     hostile, harmless = (bertviz_html(fake_trace(tokens=tokens), view) for tokens in (HOSTILE, ["fine"] * len(HOSTILE)))
     for mark in ("<script", "</script", "<img", "<!--", "onerror"):
         strip = re.compile(r'(?<=id="maps">).*?(?=</script>)', re.DOTALL)
@@ -146,7 +146,7 @@ def test_inert_json_is_json_without_markup(text: str) -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_nothing_is_asked_of_the_network(view: View) -> None:
-    """No address in an attribute, a policy without any source, and a digest in it for every script that runs."""
+    """The page has no address in an attribute, a policy without sources, and a digest for every script."""
     page = bertviz_html(fake_trace(5), view)
     head = page.split("<body>")[0]
     assert not re.search(r"\b(?:src|href)\s*=", re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))

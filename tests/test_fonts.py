@@ -89,6 +89,7 @@ def test_an_svg_carries_hangul_beside_latin() -> None:
 @pytest.mark.slow
 @korean
 @pictures
+@pytest.mark.exhaustive
 def test_hangul_is_drawn_and_not_boxes() -> None:
     """Boxes for missing letters all look alike: two words of as many syllables must not."""
     assert unwritable(["영화", "음악"]) == ""

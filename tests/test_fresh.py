@@ -28,6 +28,7 @@ def sane(app: AppTest) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
+@pytest.mark.exhaustive
 def test_every_page_opens_with_nothing_at_hand(newcomer: Path, page: str) -> None:
     sane(opened(page, run=DEFAULT))
 

@@ -27,6 +27,7 @@ from sentviz.figures.ranking import ranking
 from sentviz.figures.separation import accuracy_by_length
 from sentviz.figures.style import SIZES
 from tests.fakes import fake_trace
+from tests.shipped import often
 from tests.tools.layout import of_svg
 from tests.tools.picture import reader
 
@@ -40,7 +41,7 @@ def figure() -> Figure:
 
 
 @pictures
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", often(SIZES, "wide"))
 def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
     """The width in pixels at 96 to the inch is the preset's millimetres, to half a millimetre; letters have the points asked for."""
     svg = render(figure(), "svg", size=name)

@@ -51,6 +51,7 @@ def test_a_range_is_of_one_figure() -> None:
     assert app.session_state["focus"].style == "palette=grey"
 
 
+@pytest.mark.exhaustive
 def test_figures_are_collected_ordered_and_dropped() -> None:
     """Added by the menu of a page, kept while the visitor goes on, each drawn again from its record; twelve and no more."""
     app = opened("curves", **CURVES)

@@ -56,6 +56,7 @@ def slow(sentence: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_sentences_side_by_side_get_the_tags_of_a_loop(tagger: Tagger) -> None:
     sentences = [words for text in TEXTS[:3] for words, _ in pieces(text)]
     got = [[TAGS[tag] for tag in tags] for tags in tagger.tag(sentences)]

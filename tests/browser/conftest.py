@@ -28,7 +28,7 @@ SCREEN: Any = {"width": 1440, "height": 900}
 
 @contextmanager
 def serving(**environment: str) -> Iterator[str]:
-    """The address of the app, started as the README says; only with its own runs unless the environment names others."""
+    """Start the app as the README says, and yield its address. It has only its own runs unless the environment names others."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -70,7 +70,7 @@ def serving(**environment: str) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def server() -> Iterator[str]:
-    """The address of the app, one for all files of this folder."""
+    """Start the app once for all files of this folder; yield its address."""
     with serving() as address:
         yield address
 
@@ -100,7 +100,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="package")
 def tab(chromium: Any) -> Iterator[Any]:
-    """One tab for all visits: to load the app in it once more is a new visit, for a third of what a new tab has to do."""
+    """Yield one tab for all visits, because loading the app again takes a third of the time that a new tab takes."""
     tab = chromium.new_page()
     yield tab
     tab.close()
@@ -108,7 +108,7 @@ def tab(chromium: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="package")
 def disk(chromium: Any) -> Iterator[Any]:
-    """Another tab, for pages that are opened from disk: within `offline`."""
+    """Yield another tab for pages opened from disk, within `offline`."""
     tab = chromium.new_page()
     yield tab
     tab.close()
@@ -131,7 +131,7 @@ def listening(tab: Any, **handlers: Callable[[Any], None]) -> Iterator[None]:
 
 @contextmanager
 def offline(tab: Any) -> Iterator[tuple[list[str], list[str]]]:
-    """The tab without a network: every address that is asked for, and all that goes wrong."""
+    """Take the network from a tab; yield the requested addresses, and errors and warnings of the page."""
     requests: list[str] = []
     wrong: list[str] = []
     with listening(
@@ -149,7 +149,7 @@ def offline(tab: Any) -> Iterator[tuple[list[str], list[str]]]:
 
 @pytest.fixture
 def page(tab: Any, server: str) -> Iterator[Any]:
-    """The tab of a visit, which counts requests to anywhere but the app."""
+    """Yield the tab of a visit, which counts requests to other servers."""
     tab.outside = []
     inside = (server, "data:", "blob:", server.replace("http", "ws"))
 
@@ -164,5 +164,5 @@ def page(tab: Any, server: str) -> Iterator[Any]:
 
 @pytest.fixture
 def moving(page: Any) -> None:
-    """The tab of a user who likes motion."""
+    """Emulate a user without a preference for reduced motion."""
     page.emulate_media(reduced_motion="no-preference")

@@ -24,7 +24,7 @@ def test_nothing_serious_is_found(view: str, theme: str, page: Any, server: str)
 
 
 def test_what_is_wrong_is_found(page: Any, server: str) -> None:
-    """Faint letters, a button without a name and a band that is too wide, put on a page that has none of them."""
+    """Faint letters, a button without a name and a band that is too wide are found on a page that has no other fault."""
     page.set_viewport_size({"width": 720, "height": 900})
     settled_at(page, f"{server}/glossary")
     assert not [finding for finding in findings(page) if finding.grave] and not overflowing(page)

@@ -51,7 +51,7 @@ def show(disk: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
 
 def opacities(tab: Any) -> Any:
-    """(H, n, m) of the head view's lines."""
+    """Return the opacities of the head view's lines, (H, n, m)."""
     return np.array(
         tab.evaluate(
             "[...document.querySelectorAll('.headAttention')].map(h => [...h.querySelectorAll('.tokenAttention')]"
@@ -61,7 +61,7 @@ def opacities(tab: Any) -> Any:
 
 
 def squares(tab: Any) -> Any:
-    """The head view's colour squares."""
+    """Return the head view's colour squares."""
     return tab.locator("#vis > svg > g:last-child > rect")
 
 
@@ -72,7 +72,7 @@ def dimmed(tab: Any) -> list[bool]:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_control_of_the_head_view(show: Callable[..., Any], theme: str) -> None:
-    """Lines are the weights shared by the heads that are on; layer list, click, double click and pointing do what BertViz promises."""
+    """The lines are the weights of the heads that are on; layer list, click, double click and pointer act as in BertViz."""
     trace = fake_trace(7, layers=3, heads=4)
     assert trace.attention is not None
     tab = show(trace, "head", theme=theme)
@@ -109,7 +109,7 @@ def test_every_control_of_the_head_view(show: Callable[..., Any], theme: str) ->
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_control_of_the_model_view(show: Callable[..., Any], theme: str) -> None:
-    """A cell for every head of every layer; a click opens it with its tokens, pointing shows one token's lines, a click closes it."""
+    """Every head of every layer has a cell; a click opens it with its tokens, the pointer shows one token's lines, a click closes it."""
     trace = fake_trace(6, layers=3, heads=2)
     assert trace.attention is not None
     tab = show(trace, "model", theme=theme)
@@ -133,7 +133,7 @@ def test_every_control_of_the_model_view(show: Callable[..., Any], theme: str) -
 
 @pytest.mark.parametrize("view", ["head", "model"])
 def test_the_filter_of_a_pair(show: Callable[..., Any], view: str) -> None:
-    """Text A → text B draws that block and no other."""
+    """The filter text A → text B draws that block only."""
     trace = fake_trace(8, layers=2, heads=2).replace(text_pair="x", segments=(np.arange(8) >= 5).astype(np.int64))
     assert trace.attention is not None
     tab = show(trace, view)
@@ -160,7 +160,7 @@ def test_hostile_tokens_are_inert(show: Callable[..., Any], view: str) -> None:
 
 
 def test_a_page_runs_no_script_but_its_own(show: Callable[..., Any]) -> None:
-    """Markup put into the open page is stopped by its policy."""
+    """The page's policy stops markup that is put into the open page."""
     tab = show(fake_trace(4), "head")
     with tab.expect_console_message() as console:
         tab.evaluate("s => document.body.append(Object.assign(document.createElement('script'), s))", {"textContent": "window.hacked = 1"})

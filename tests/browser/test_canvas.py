@@ -21,13 +21,13 @@ PLACE = ".st-key-canvas"
 
 
 def greeted(page: Any, server: str, seen: bool = True) -> None:
-    """The browser of a visitor who has seen the tour, or of one who has not."""
+    """Set whether the visitor of this browser has seen the tour."""
     page.goto(f"{server}/_stcore/health")
     page.evaluate("seen => seen ? localStorage.setItem('sentviz-tour', '1') : localStorage.removeItem('sentviz-tour')", seen)
 
 
 def opened(page: Any, address: str) -> Any:
-    """The picture of a page, its heads measured."""
+    """Open a page and return its picture once the heads are measured."""
     page.goto(address)
     picture = page.locator(PLACE)
     picture.locator(".heads-note", has_text="without it").wait_for(timeout=60_000)
@@ -36,20 +36,22 @@ def opened(page: Any, address: str) -> Any:
 
 
 def pixels(picture: Any) -> str:
-    """The large map as it is drawn."""
+    """Return the large map as a data URL, after two frames."""
     frame = "async c => { for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); return c.toDataURL() }"
     return str(picture.locator("canvas.map").evaluate(frame))
 
 
 def messages(page: Any) -> list[int]:
-    """A list that grows with every message to the server."""
+    """Return a list that grows with every message to the server."""
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda data: sent.append(len(data))))
     return sent
 
 
 def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: str) -> None:
-    """Row, column, heads and the part of the answer, nothing sent to the server; a pin stays, a head is shown large, a lambda moves all."""
+    """The pointer marks row, column, heads and probability without a message to the server; a click pins, enlarges a head, or moves
+    lambda.
+    """
     greeted(page, server)
     sent = messages(page)
     picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2")
@@ -118,7 +120,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
 
 @pytest.mark.exhaustive
 def test_the_tour_greets_once_and_the_keyboard_is_enough(page: Any, server: str) -> None:
-    """Five steps about this sentence; skipped, it stays away and comes back when asked for. Then words, heads and cells by keys."""
+    """The tour has five steps, appears once, and again on request; words, heads and cells can be reached by keys."""
     greeted(page, server, seen=False)
     picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2")
     card = picture.locator(".card")

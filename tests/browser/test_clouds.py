@@ -11,6 +11,7 @@ import pytest
 
 from sentviz.figures.fonts import font_file
 from tests.browser.test_first_light import download, settled
+from tests.shipped import often
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -27,7 +28,7 @@ BOXES = """selector => [...document.querySelectorAll(selector + ' .annotation-te
 
 
 def opened(page: Any, server: str, **query: str) -> None:
-    """The page over the demo set, which is everywhere."""
+    """Open the page of words over the demo set."""
     page.goto(
         f"{server}/words?" + "&".join(f"{name}={value}" for name, value in {"run": "sst2/ndt-unit-2", "over": "demo", **query}.items())
     )
@@ -36,7 +37,7 @@ def opened(page: Any, server: str, **query: str) -> None:
 
 
 def test_a_click_on_a_word_shows_its_rows_and_a_second_click_all(page: Any, server: str) -> None:
-    """The part of the rows is in the URL and above the rows; the word is framed; clicked again, all rows are back."""
+    """A click puts the word's slice into the URL, frames the word and lists its rows; a second click lists all rows."""
     opened(page, server, words="count")
     word = page.evaluate(BOXES, CLOUD)[1]  # the first is a heading
     for _ in range(2):
@@ -52,9 +53,9 @@ def test_a_click_on_a_word_shows_its_rows_and_a_second_click_all(page: Any, serv
     assert page.outside == []
 
 
-@pytest.mark.parametrize("width", [1440, 800])
+@pytest.mark.parametrize("width", often([1440, 800], 800))
 def test_no_word_is_drawn_over_another(page: Any, server: str, width: int) -> None:
-    """Boxes of the letters as the browser draws them: as wide as drawn, as high as letters are."""
+    """The boxes of the drawn letters do not overlap."""
     page.set_viewport_size({"width": width, "height": 900})
     opened(page, server, words="count", stops="keep")
     boxes = page.evaluate(BOXES, CLOUD)
@@ -93,7 +94,7 @@ KOREAN = {
 @pytest.mark.skipif(font_file("sans-serif", "영화") is None, reason="no font of this machine has Hangul (fonts-noto-cjk)")
 @pytest.mark.exhaustive
 def test_korean_words_of_a_file_are_drawn_and_leave_with_their_font(page: Any, server: str, tmp_path: Path) -> None:
-    """A visitor's own Korean sentences: Hangul in the cloud, no warning about fonts, and the SVG brings the letters along."""
+    """A cloud of a visitor's Korean sentences shows Hangul without a warning about fonts, and its SVG contains the letters."""
     file = tmp_path / "mine.csv"
     lines = [f"{text},{label}" for label, texts in KOREAN.items() for text in texts * 3]
     file.write_text("\n".join(["text,label", *lines]), encoding="utf-8")

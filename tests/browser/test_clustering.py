@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def opened(page: Any, server: str, part: str) -> Any:
-    """The canvas of a part of the page."""
+    """Open a part of the page and return its canvas."""
     page.goto(f"{server}/hardmax")
     page.locator(".st-key-focus-lab").wait_for(timeout=60_000)
     settled(page)
@@ -36,7 +36,7 @@ def opened(page: Any, server: str, part: str) -> Any:
 
 
 def reads(page: Any, layer: str) -> None:
-    """Wait until the line below the picture says so of the layer."""
+    """Wait until the line below the picture names the layer."""
     page.locator(".readout .where", has_text=layer).wait_for(timeout=60_000)
 
 
@@ -103,7 +103,7 @@ def test_a_click_chooses_a_token_or_adds_one(page: Any, server: str) -> None:
 
 @pytest.mark.exhaustive
 def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
-    """The HTML of the export menu, opened from disk with the network closed, plays to the last layer."""
+    """The exported HTML plays to the last layer without a network."""
     opened(page, server, "Playground")
     page.get_by_role("button", name="Animation").click()
     with page.expect_download(timeout=60_000) as download:
@@ -121,7 +121,7 @@ def test_the_animation_plays_from_a_file_without_a_network(page: Any, server: st
 @pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 @pytest.mark.exhaustive
 def test_a_typed_review_clusters_and_is_classified(page: Any, server: str) -> None:
-    """Type a review, play it to the end, choose a word, remove it: another answer."""
+    """A typed review is played to its end, and removing a word changes the prediction."""
     canvas = opened(page, server, "A review")
     box = page.locator(".st-key-hardmax-text textarea")
     box.fill("A dull story with terrible acting, <img src=x onerror='window.hacked=true'> but the music is wonderful.")

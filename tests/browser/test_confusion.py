@@ -28,7 +28,7 @@ def cell(page: Any, row: int, column: int, figure: str = "matrix") -> None:
 
 
 def rows(page: Any) -> str:
-    """The drawer's heading."""
+    """Return the heading of the row list."""
     return str(page.locator(".st-key-drawer-head h5").inner_text())
 
 
@@ -67,7 +67,7 @@ def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
 
 @pytest.mark.exhaustive
 def test_two_runs_and_a_threshold(page: Any, server: str) -> None:
-    """A cell of the agreement is a part of the rows too; the slider moves matrix and URL together."""
+    """A cell of the agreement is a slice of the rows, and the slider moves the matrix and the URL."""
     page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&versus=sst2%2Fdiff")
     page.wait_for_selector(".st-key-plot-agreement .main-svg", timeout=120_000)
     cell(page, 0, 1, "agreement")

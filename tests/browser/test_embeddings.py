@@ -55,7 +55,7 @@ FILM = f"""() => {{
 
 
 def opened(page: Any, server: str, query: str = "") -> Any:
-    """The page with its picture; returns the area that takes the pointer."""
+    """Open the page and return the area that takes the pointer."""
     page.goto(f"{server}/embeddings{query}")
     canvas = page.locator(f"{PLOT} canvas")
     canvas.wait_for(timeout=120_000)
@@ -77,25 +77,25 @@ def surround(page: Any, area: Any, corners: list[tuple[float, float]]) -> None:
 
 
 def chosen(page: Any) -> int:
-    """Rows in the drawer, once a slice is in force."""
+    """Return the number of rows in the list, once a slice applies."""
     page.wait_for_function(f"document.querySelector('{HEADING}')?.innerText.includes('outline')", timeout=60_000)
     return int(re.search(r"([\d,]+) of", page.locator(HEADING).inner_text())[1].replace(",", ""))
 
 
 def film(page: Any) -> Any:
-    """(frames, 5): the slider's layer and the middles of two colours, of the frames since the camera runs; it stops."""
+    """Stop the camera; return the slider's layer and the centres of two colours per frame, (frames, 5)."""
     pictures = page.evaluate("() => { cancelAnimationFrame(window.filming); return window.film }")
     return np.array([[np.nan if value is None else value for value in row] for row in pictures], dtype=float)
 
 
 def legend(page: Any) -> int:
-    """Points that are not faded, by the legend of the picture."""
+    """Return the number of points that are not faded, by the picture's legend."""
     counts = page.locator(f"{PLOT} .legend button").all_inner_texts()
     return sum(int(re.search(r"\(([\d,]+)\)", text)[1].replace(",", "")) for text in counts if not text.startswith("wrong"))
 
 
 def test_a_lasso_shows_its_rows_and_the_link_shows_them_again(page: Any, server: str) -> None:
-    """The left half of the points: their rows are in the drawer, few corners in the link, and a fresh visit shows the same."""
+    """A lasso around the left half lists its rows, puts a short outline into the link, and a new visit to the link shows the same rows."""
     area = opened(page, server)
     surround(page, area, [(0.02, 0.02), (0.5, 0.02), (0.45, 0.5), (0.5, 0.98), (0.02, 0.98)])
     at_once = legend(page)
@@ -114,6 +114,7 @@ def test_a_lasso_shows_its_rows_and_the_link_shows_them_again(page: Any, server:
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_a_box_shows_its_rows_and_a_double_click_all(page: Any, server: str) -> None:
     area = opened(page, server)
     page.locator(PLOT).get_by_role("radio", name="box").check()
@@ -130,8 +131,9 @@ def test_a_box_shows_its_rows_and_a_double_click_all(page: Any, server: str) -> 
     assert "slice" not in page.url
 
 
+@pytest.mark.exhaustive
 def test_a_click_on_a_point_shows_its_row(page: Any, server: str) -> None:
-    """The card under the pointer says whose point it is, and the click brings its row."""
+    """The card under the pointer names the row of the point, and a click lists that row."""
     area = opened(page, server, "?over=demo")
     area.scroll_into_view_if_needed()
     at = page.evaluate(
@@ -158,7 +160,7 @@ def test_a_click_on_a_point_shows_its_row(page: Any, server: str) -> None:
 @pytest.mark.parametrize("method", ["pca", "tsne"])
 @pytest.mark.exhaustive
 def test_points_travel_from_layer_to_layer(page: Any, server: str, method: str) -> None:
-    """Play: the middles of the two colours move in many small steps, and end where a fresh visit shows them; the link keeps the layer."""
+    """Playing moves the centres of both colours in many small steps to the places that a new visit shows; the link holds the layer."""
     opened(page, server, f"?over=demo&method={method}&depth=0")
     page.wait_for_function(f"document.querySelector('{HEADING}') && !document.querySelector('[class*=st-key-stop-]')", timeout=200_000)
     page.locator(f"{PLOT} .play").wait_for(timeout=60_000)
@@ -191,7 +193,7 @@ def test_points_travel_from_layer_to_layer(page: Any, server: str, method: str) 
 
 @pytest.mark.exhaustive
 def test_the_slider_moves_points_under_the_hand_and_rests_at_a_layer(page: Any, server: str) -> None:
-    """Half way between two layers the picture says so; let go, it goes to the nearer layer, its numbers follow, and so does the link."""
+    """Between two layers the picture says so; released, the slider moves to the nearer layer, and numbers and link follow."""
     opened(page, server, "?over=demo")
     slider = page.locator(f"{PLOT} .time")
     slider.wait_for(timeout=60_000)
@@ -214,7 +216,7 @@ def test_the_slider_moves_points_under_the_hand_and_rests_at_a_layer(page: Any, 
 
 @pytest.mark.exhaustive
 def test_a_choice_travels_with_its_points(page: Any, server: str) -> None:
-    """Points chosen in the last layer stay chosen below; the outline is drawn where it was drawn."""
+    """Points chosen in the last layer stay chosen in lower layers; the outline stays in the layer where it was drawn."""
     area = opened(page, server, "?over=demo")
     surround(page, area, [(0.02, 0.02), (0.5, 0.02), (0.5, 0.98), (0.02, 0.98)])
     n = chosen(page)
@@ -244,7 +246,7 @@ def test_three_dimensions_turn(page: Any, server: str) -> None:
 
 @pytest.mark.exhaustive
 def test_the_picture_leaves_as_vectors(page: Any, server: str) -> None:
-    """SVG and PDF hold the points as paths, the legend as text, and no image."""
+    """SVG and PDF hold the points as paths and the legend as text, and no image."""
     opened(page, server)
     page.locator(PLOT).get_by_role("button", name="Export").first.click()
     files = {}

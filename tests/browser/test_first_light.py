@@ -20,12 +20,12 @@ pytestmark = [
 
 
 def answer(page: Any) -> str:
-    """The verdict line."""
+    """Return the line with the verdict."""
     return str(page.locator("h3").first.inner_text())
 
 
 def ask(page: Any, sentence: str) -> str:
-    """Type a sentence, press Enter, wait for the answer to change."""
+    """Type a sentence, press Enter, and wait for another answer."""
     before = answer(page)
     box = page.get_by_placeholder("Type a sentence and press Enter")
     box.fill(sentence)
@@ -50,12 +50,12 @@ SETTLED = """() => new Promise((done, late) => {
 
 
 def settled(page: Any) -> None:
-    """Wait until the server has drawn everything that was asked for: for 0.3 s no script has run."""
+    """Wait until the server has finished drawing: no script has run for 0.3 s."""
     page.evaluate(SETTLED)
 
 
 def download(page: Any, figure: str, format: str) -> bytes:
-    """The bytes that the export menu of a figure hands over."""
+    """Return the bytes of a file from the export menu of a figure."""
     settled(page)
     page.locator(f".st-key-figure-{figure}").get_by_role("button").click()
     with page.expect_download(timeout=60_000) as download:
@@ -65,7 +65,9 @@ def download(page: Any, figure: str, format: str) -> bytes:
 
 
 def test_from_sentence_to_export(page: Any, server: str) -> None:
-    """The whole path once: answer, words, a head, lambda, files whose bytes are what they should be, and no outside request."""
+    """A visitor types, reads words, opens a head, moves lambda and exports files with the right bytes, without a request to another
+    server.
+    """
     page.goto(f"{server}/?run=sst2%2Fndt-unit-2")
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     shown_answer = ask(page, "This is not a bad zebra film, and the ending is almost wonderful.")
@@ -98,7 +100,7 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
 
 
 def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
-    """A script, an image and an anchor typed as a sentence stay words on every part of the page."""
+    """A script, an image and an anchor in a typed sentence are shown as text on every part of the page."""
     page.goto(server)
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     page.evaluate("window.hacked = false")
@@ -113,7 +115,7 @@ def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
 
 
 def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str) -> None:
-    """A link opens the same run and component on another page, and asks for nothing that is not there; the page switch keeps them."""
+    """A link opens the same run and component on another page without a failed request; a page switch keeps both."""
     refused: list[str] = []
     with listening(page, response=lambda answer: refused.append(answer.url) if answer.status >= 400 else None):
         page.goto(f"{server}/attention?run=sst2%2Fdiff&component=2")
@@ -128,7 +130,7 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
 
 
 def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
-    """At 1440 x 900 the sentence, the answer, the words, the map and what an intervention does are visible without scrolling."""
+    """At 1440 x 900 the sentence, the answer, the words, the map and the effect of an intervention are visible without scrolling."""
     page.goto(server)
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     for part in (
@@ -144,7 +146,7 @@ def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
 
 
 def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> None:
-    """Opened without parameters, changed, back, forward; a setting of one page stays with it while the visitor goes to another."""
+    """Back and forward undo and redo the first change of a page without parameters; a page keeps its own setting while another is open."""
     page.goto(f"{server}/curves")
     page.get_by_role("radio", name="step").click(timeout=60_000)
     page.wait_for_url(re.compile("axis=step"))

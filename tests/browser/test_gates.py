@@ -20,7 +20,7 @@ LAYERS = 2
 
 @pytest.fixture(scope="module")
 def server(gated_runs: Path) -> Iterator[str]:
-    """The app on small runs with gates."""
+    """Start the app on small runs with gates."""
     with serving(SENTVIZ_RUNS=str(gated_runs)) as address:
         yield address
 
@@ -32,12 +32,12 @@ def opened(page: Any, server: str, where: str, **query: str) -> None:
 
 
 def probabilities(page: Any) -> list[str]:
-    """The bars of the answer in words, without those of before."""
+    """Return the probabilities of the answer as texts."""
     return [re.findall(r"\d+\.\d%", line)[0] for line in page.locator(".st-key-canvas .said").all_inner_texts()]
 
 
 def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:
-    """Each click is the next state: in the URL, in the lists above, in the sentence that compares the answers; the third is as trained."""
+    """Each click sets the next state of a gate in the URL, the lists and the sentence; the third click restores the trained gate."""
     opened(page, server, "attention", look="gates")
     assert page.get_by_text("as changed").count() == 0
     shares = []

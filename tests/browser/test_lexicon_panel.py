@@ -21,7 +21,7 @@ TOKENS = ["[CLS]", *re.findall(r"\w+|,", TEXT), "[SEP]"]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on small runs with a lexicon."""
+    """Start the app on small runs with a lexicon."""
     root = tmp_path_factory.mktemp("panel")
     train_runs(root)
     with serving(SENTVIZ_RUNS=str(root / "runs"), SENTVIZ_DATA=str(root / "data")) as address:
@@ -34,8 +34,9 @@ def opened(page: Any, server: str, **query: str) -> None:
     settled(page)
 
 
+@pytest.mark.exhaustive
 def test_a_click_on_a_word_starts_its_walk(page: Any, server: str) -> None:
-    """The box of the sentence under the mouse: its entries, its arithmetic, its row; a second word takes over; numbers leave as CSV."""
+    """A click on a word shows its entries, arithmetic and row; a second word replaces it, and the numbers can be exported as CSV."""
     opened(page, server)
     for word, entries in (("dull", "1 entry of VADER"), ("warm", "2 entries of VADER")):
         place = TOKENS.index(word)

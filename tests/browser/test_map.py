@@ -19,7 +19,7 @@ PLACE = ".st-key-halves-map"
 
 
 def opened(page: Any, server: str, text: str, **query: str) -> Any:
-    """The canvas of the long map for a text."""
+    """Open the long map of a text and return its canvas."""
     page.goto(f"{server}/attention?{urlencode({'run': 'sst2/ndt-unit-2', 'look': 'long', 'text': text, **query})}")
     canvas = page.locator(f"{PLACE} canvas")
     canvas.wait_for(timeout=60_000)
@@ -28,7 +28,7 @@ def opened(page: Any, server: str, text: str, **query: str) -> Any:
 
 
 def point(page: Any, canvas: Any, x: float, y: float) -> None:
-    """Put the mouse at a part of the canvas, 0..1."""
+    """Move the pointer to a place on the canvas, in shares 0..1 of width and height."""
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     page.wait_for_timeout(300)  # a page that scrolls past does not zoom
@@ -41,12 +41,12 @@ def pixels(canvas: Any) -> str:
 
 
 def readout(page: Any) -> str:
-    """The line below the map."""
+    """Return the line below the map."""
     return str(page.locator(f"{PLACE} .readout").inner_text())
 
 
 def settled(page: Any, heading: str) -> str:
-    """The arithmetic's text once its heading says this."""
+    """Return the text of the arithmetic once its heading begins with `heading`."""
     page.wait_for_function(f"wanted => document.querySelector('{PLACE} h5')?.innerText.startsWith(wanted)", arg=heading, timeout=30_000)
     page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=30_000)
     return str(page.locator(PLACE).inner_text())
@@ -92,7 +92,7 @@ def test_point_zoom_search_and_click(page: Any, server: str) -> None:
 
 
 def test_the_keyboard_is_enough(page: Any, server: str) -> None:
-    """Arrows walk, plus zooms, Enter picks, zero shows all; the line below says where."""
+    """Arrows move, plus zooms, Enter chooses, zero shows the complete map, and the line below names the place."""
     canvas = opened(page, server, SONG * 3)
     canvas.focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "Shift+ArrowRight", "ArrowUp"):
@@ -108,7 +108,7 @@ def test_the_keyboard_is_enough(page: Any, server: str) -> None:
 
 @pytest.mark.exhaustive
 def test_words_and_sentences(page: Any, server: str) -> None:
-    """Fewer, larger units; the way they came about is said; a click asks for the strongest pair of tokens."""
+    """Fewer, larger units are shown with a note about how they are computed; a click requests the strongest pair of tokens."""
     canvas = opened(page, server, "A song begins! The garden stays dull. Nobody knows why.", run="sst2/ndt-unit-3")
     page.get_by_text("Sentences", exact=True).click()
     page.wait_for_function(f"document.querySelector('{PLACE}')?.innerText.includes('3 sentences a side')", timeout=30_000)
@@ -121,7 +121,7 @@ def test_words_and_sentences(page: Any, server: str) -> None:
 
 
 def test_token_text_is_only_ever_text(page: Any, server: str) -> None:
-    """Markup, entities and right-to-left words as tokens, pointed at, found and clicked: nothing of them runs."""
+    """Markup, entities and right-to-left words as tokens run nothing when they are pointed at, searched or clicked."""
     hostile = "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> &lt; </script> $x$ **b** שלום"
     canvas = opened(page, server, hostile)
     page.get_by_placeholder("Find in the text").fill("<")
@@ -137,7 +137,7 @@ def test_token_text_is_only_ever_text(page: Any, server: str) -> None:
 
 @pytest.mark.exhaustive
 def test_the_map_leaves_as_a_file(page: Any, server: str) -> None:
-    """The menu below the map hands over the same map as a figure's numbers."""
+    """The menu below the map exports the numbers of the same map."""
     opened(page, server, SONG)
     page.locator(PLACE).get_by_role("button", name="Export").first.click()
     with page.expect_download(timeout=60_000) as download:

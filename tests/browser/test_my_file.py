@@ -51,8 +51,11 @@ FOUND = """() => ({
 })"""
 
 
+@pytest.mark.exhaustive
 def test_marks_in_a_file_stay_text(page: Any, server: str, tmp_path: Path) -> None:
-    """Cells, a column and the file's name that are HTML, markdown, formulas, icons or turned around; on each page of the rows."""
+    """HTML, markdown, formulas, icons and right-to-left marks in cells, a column or the file's name are shown as text on each page of
+    rows.
+    """
     file = tmp_path / "a -- b :smile: :material_home: $x$ <b>.csv"
     frame = pd.DataFrame({"<img src=x onerror=hit=5> $t$": HOSTILE * 4, "label": ["positive", "negative"] * 16})
     frame.to_csv(file, index=False)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceW
 
 
 def test_a_million_points_are_seen_without_sending_them(disk: Any, tiny_run: Path, tmp_path: Path) -> None:
-    """Less than 300 KB of them at first; near the middle all of those in view, among them one that says what it is when it is clicked."""
+    """Fewer than 300 KB are sent at first; near the middle all points in view are shown, and a click names one."""
     from playwright.sync_api import expect
 
     (tmp_path / "a.txt").write_text("a warm song")

@@ -14,6 +14,7 @@ from sentviz.export.report import report_html
 from sentviz.models.model import Model
 from sentviz.runs.store import Run
 from tests.browser.conftest import offline
+from tests.shipped import often
 
 pytestmark = [
     pytest.mark.browser,
@@ -23,9 +24,9 @@ pytestmark = [
 HOSTILE = 'a warm </script><script>window.hacked=1</script> <img src=x onerror=window.hacked=1> <!-- & "song" we saw $x$ שלום 🙂'
 
 
-@pytest.mark.parametrize("text", ["a warm, clever song", HOSTILE, "warm song " * 30], ids=["plain", "hostile", "long"])
+@pytest.mark.parametrize("text", often(["a warm, clever song", HOSTILE, "warm song " * 30], HOSTILE), ids=["plain", "hostile", "long"])
 def test_all_figures_are_drawn_without_a_request(disk: Any, tiny_run: Path, tiny_model: Model, tmp_path: Path, text: str) -> None:
-    """Each place holds its picture, with the width it was promised; nothing is asked of the network, nothing runs, nothing is wrong."""
+    """Every figure is drawn at its width, without a request, a script error or a warning."""
     trace = explained(tiny_model, tiny_model.trace(text))
     path = tmp_path / "report.html"
     path.write_text(report_html(trace, Run.open(tiny_run), arithmetic=cell(tiny_model, trace, 0, 0, 1, 0)), encoding="utf-8")

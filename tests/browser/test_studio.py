@@ -20,7 +20,7 @@ pytestmark = [
 
 
 def menu(page: Any, button: str) -> None:
-    """A button of the export menu of the curves."""
+    """Return a button of the export menu of the curves."""
     page.locator(".st-key-figure-curves").get_by_role("button", name="Export").click()
     page.locator(f".st-key-{button}-curves button").first.click()
     settled(page)
@@ -28,7 +28,7 @@ def menu(page: Any, button: str) -> None:
 
 @pytest.mark.exhaustive
 def test_looks_and_sheets(page: Any, server: str, tmp_path: Path) -> None:
-    """84 mm on the screen, the link says so afterwards; two panels as one PDF that proves itself."""
+    """A width of 84 mm is shown and put into the link; two panels are exported as one PDF that verifies."""
     page.goto(f"{server}/curves?run=sst2%2Fndt-unit-2&versus=sst2%2Fvanilla")
     page.locator(".st-key-figure-curves").get_by_role("button", name="Export").wait_for(timeout=60_000)
     settled(page)

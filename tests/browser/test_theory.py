@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.mark.exhaustive
 def test_proposition_2_is_learned_and_asked(page: Any, server: str) -> None:
-    """Short sequences are learned; the transformer's answer to a typed sequence, which the link holds, and to a word that there is not."""
+    """Short sequences are learned; the page answers a typed sequence, which the link holds, and refuses an unknown word."""
     page.goto(f"{server}/sentiformer?part=theory")
     button = page.get_by_role("button", name="Train all models")
     button.wait_for(timeout=60_000)

@@ -38,7 +38,7 @@ FILM = """() => {
 
 
 def opened(page: Any, server: str, query: str = "") -> Any:
-    """The page with its slider, at the last epoch."""
+    """Open the page and return its slider, at the last epoch."""
     page.goto(f"{server}/through?run={RUN}{query}")
     slider = page.locator(f"{VIEW} .time")
     slider.wait_for(timeout=120_000)
@@ -52,7 +52,7 @@ def value(page: Any) -> float:
 
 
 def resting(page: Any, stop: int) -> None:
-    """Wait until the slider lies at a stop."""
+    """Wait until the slider is at a stop."""
     page.wait_for_function(
         "stop => [...document.querySelectorAll('*')].map(node => node.shadowRoot ?? node)"
         ".some(root => Number(root.querySelector('.through .time')?.value) === stop)",
@@ -62,12 +62,12 @@ def resting(page: Any, stop: int) -> None:
 
 
 def shot(page: Any, name: str) -> np.ndarray:
-    """The pixels of one of the canvases."""
+    """Return the pixels of a canvas."""
     return np.asarray(Image.open(io.BytesIO(page.locator(f"{VIEW} canvas.{name}").screenshot())).convert("RGB"), dtype=int)
 
 
 def test_the_slider_drives_every_panel(page: Any, server: str) -> None:
-    """Drag from the last epoch to the first: every panel changes, nothing is asked of the server, the text says where we are."""
+    """Moving the slider from the last epoch to the first changes every panel without a request, and the text names the epoch."""
     slider = opened(page, server)
     last = value(page)
     before = {name: shot(page, name) for name in ("map", "points", "counts", "heads", "scalars", "curves")}
@@ -145,8 +145,9 @@ def test_a_typed_sentence_moves_where_weights_are_kept(page: Any, server: str) -
     assert page.locator(f"{VIEW} .map-note").inner_text() == "The weights of epoch 5 are not here: this is epoch 3."
 
 
+@pytest.mark.exhaustive
 def test_rows_can_be_listed_by_what_became_of_them(page: Any, server: str) -> None:
-    """The choice of a kind lists its rows, with a cell an epoch; the epoch that is shown is marked in each."""
+    """Choosing a kind of forgetting lists its rows with one cell per epoch; the shown epoch is marked in each row."""
     opened(page, server)
     kinds = page.locator(f"{VIEW} select.kind")
     for kind in ("forgotten", "learned"):
@@ -164,7 +165,7 @@ def test_rows_can_be_listed_by_what_became_of_them(page: Any, server: str) -> No
 
 @pytest.mark.exhaustive
 def test_files_hold_the_whole_film(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
-    """The GIF moves; the HTML, opened from disk without a network, has the slider at the same rows, and plays."""
+    """The GIF has several frames, and the HTML, opened without a network, has the slider at the same rows and plays."""
     opened(page, server)
     text = page.locator(f"{VIEW} .what").inner_text()
     for name in ("gif", "html"):

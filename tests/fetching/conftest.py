@@ -49,7 +49,7 @@ def file(hub: Hub) -> str:
 
 @pytest.fixture
 def toy(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
-    """A data set whose train is a parquet file, whose test is JSON lines, and whose meta the hub does not have."""
+    """Register a data set with a parquet file for train, JSON lines for test, and a part that the hub does not have."""
     rows = {"train": ROWS, "test": ROWS[:10]}
     known = {}
     for part, frame in rows.items():

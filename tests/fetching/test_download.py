@@ -43,7 +43,7 @@ def test_a_moved_repository_is_followed(hub: Hub, file: str, tmp_path: Path) -> 
 
 
 def test_an_interrupted_download_goes_on(hub: Hub, file: str, tmp_path: Path) -> None:
-    """Stopped after the first block, started again: the second request asks for the rest only."""
+    """A download stopped after the first block requests only the rest when it is started again."""
     target, stop = tmp_path / "big", threading.Event()
     with pytest.raises(Stopped, match="Start the same download again"):
         fetch(look(file), target, progress=lambda done, _: done and stop.set(), stop=stop)
@@ -131,7 +131,7 @@ def test_refusals_are_said_at_once(hub: Hub, file: str, status: int, message: st
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://a:b/c", "//[/x", "http://exa\xfcmple..test/x", "\xff\xfe"])
 def test_a_redirect_to_nowhere_is_one_sentence(hub: Hub, file: str, tmp_path: Path, address: str) -> None:
-    """Wherever it is followed; nothing is left."""
+    """A redirect to an invalid address gives one sentence and leaves no file."""
     remote = look(file)
     hub.trouble = [("astray", address)] * 99
     with pytest.raises(DataMissingError) as caught:
@@ -179,7 +179,7 @@ def test_the_hubs_own_switch_is_respected(hub: Hub, file: str, monkeypatch: pyte
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_no_space(file: str, tmp_path: Path) -> None:
-    """The half-written file is a device that is always full."""
+    """A device that is always full, in the place of the unfinished file, gives one sentence."""
     stop = threading.Event()
     with pytest.raises(Stopped):
         fetch(look(file), tmp_path / "big", progress=lambda done, _: done and stop.set(), stop=stop)

@@ -59,7 +59,7 @@ def test_content_is_what_it_says() -> None:
 
 
 def litter() -> list[str]:
-    """What no finished or failed download should leave in the cache."""
+    """Return the files that no finished or failed download should leave in the cache."""
     files = [path for path in datasets.folders()[-1].rglob("*") if path.is_file()]
     return [path.name for path in files if path.name.startswith(".") or path.suffix != ".parquet"]
 
@@ -122,7 +122,7 @@ def test_no_parquet_at_all(hub: Hub, toy: DatasetInfo) -> None:
 
 
 def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
-    """The second waits, then finds everything there."""
+    """The second download waits and then finds all files."""
     got: list[int] = []
     hub.trouble = [None] * 4 + [("stall", 0.3)]
     both = [threading.Thread(target=lambda: got.append(len(hubdata.get("toy")))) for _ in range(2)]
@@ -156,7 +156,7 @@ def test_what_the_hub_does_not_have(hub: Hub) -> None:
 
 @pytest.fixture
 def mixed(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
-    """A mixture: train of rows that the hub does not have, test of toy's, and templates, which need no file."""
+    """Register a mixture: train of rows that the hub lacks, test of toy's, and templates, which need no file."""
     cuts = [Cut((part,), {split: rows}) for part, split, rows in (("yelp_full/train", "train", 9), ("toy/test", "test", 10))]
     item = replace(
         toy, name="mixed", parts={}, hub=dataset_info.Hub({}, "it is made of others"), cuts=(*cuts, Cut(("templates/train",), {}))
@@ -167,7 +167,7 @@ def mixed(toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
 
 
 def test_a_mixture_gets_the_parts_of_others(hub: Hub, mixed: DatasetInfo) -> None:
-    """What the hub has of the data sets that it is made of lies in their folders; what it does not have is named with the reason."""
+    """Parts of a mixture are stored in the folders of their data sets; parts that the hub lacks are named with the reason."""
     assert missing_parts(mixed) == ("yelp_full/train", "toy/test") and missing_parts(mixed, "test") == ("toy/test",)
     assert hubdata.lacking("mixed") == ("toy/test",)
     done = CliRunner().invoke(main, ["data", "get", "mixed"])
@@ -242,7 +242,7 @@ def test_ctrl_c_says_how_to_go_on(toy: DatasetInfo, monkeypatch: pytest.MonkeyPa
 
 
 def job_ends() -> None:
-    """Wait for the download that the page has begun."""
+    """Wait for the download that the page has started."""
     for thread in [thread for thread in threading.enumerate() if thread.name == info("sst2").title]:
         thread.join(10)
 
@@ -293,7 +293,7 @@ def test_the_button_stops_and_says_what_failed(hub: Hub, toy: DatasetInfo, monke
 
 
 def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Announced, it is not asked for; either way one sentence, and nothing of it stays."""
+    """A file much larger than expected gives one sentence and leaves nothing; an announced size stops the request."""
     monkeypatch.setattr(hubdata, "SLACK", -0.999_999)
     hub.sent = 0
     with pytest.raises(DataMissingError, match=r"toy has about 1 MB, but its server sends .* was not downloaded"):
@@ -303,7 +303,7 @@ def test_much_more_than_is_known_is_not_taken(hub: Hub, toy: DatasetInfo, monkey
 
 @pytest.mark.slow
 def test_a_page_offers_what_a_mixture_lacks(hub: Hub, mixed: DatasetInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A split that the hub's files complete has a button; one that needs other files says which, and why there is no button."""
+    """The page has a button for a split that the hub can complete; for another it names the missing files and the reason."""
     monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
 
     def opened(split: str) -> AppTest:

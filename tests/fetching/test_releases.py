@@ -32,7 +32,7 @@ NAMES = ("toy/one", "toy/two")
 
 @pytest.fixture
 def packed(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Packed]:
-    """Two runs packed in `release`, by name, which are not here and which the server has."""
+    """Pack two runs into `release` and serve them; return the entries by name. The runs are not installed."""
     monkeypatch.chdir(tmp_path)
     of = [made_run(tmp_path / "checkout", "toy", "vanilla", name=name.partition("/")[2], wrong=10 + i) for i, name in enumerate(NAMES)]
     packed = release([Run.open(run.folder, name) for run, name in zip(of, NAMES, strict=True)], tmp_path / "release")
@@ -62,7 +62,7 @@ def test_a_run_comes_as_it_was_packed(packed: dict[str, Packed], hub: Hub, tmp_p
 
 
 def test_the_bytes_of_a_packed_run_follow_from_the_run(packed: dict[str, Packed], tmp_path: Path) -> None:
-    """Packed later from a copy with other times and permissions: the same file; its index is read as it was written."""
+    """A later copy with other times and permissions packs to equal bytes; the index is read as it was written."""
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "checkout" / "toy" / "one", copy, copy_function=shutil.copyfile)
     assert pack(Run.open(copy, "toy/one"), tmp_path / "again.zip") == packed["toy/one"]
@@ -71,7 +71,7 @@ def test_the_bytes_of_a_packed_run_follow_from_the_run(packed: dict[str, Packed]
 
 
 def test_a_stopped_download_goes_on(packed: dict[str, Packed], hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a token for the hub stays with the hub."""
+    """A stopped download of a run continues, and a token for the hub is not sent to another server."""
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
     body = bytes(1 << 19)
@@ -88,7 +88,7 @@ def test_a_stopped_download_goes_on(packed: dict[str, Packed], hub: Hub, tmp_pat
 
 
 def test_what_differs_from_the_index_is_refused(packed: dict[str, Packed], hub: Hub, tmp_path: Path) -> None:
-    """Another run under its name, one flipped byte, a folder whose run was trained anew, a run that is nowhere; nothing is left."""
+    """Another run under the name, a flipped byte, a retrained run and a missing run are refused, and no file is left."""
     (second_archive, first_archive) = (hub.files[f"/r/toy.{name}.zip"] for name in ("two", "one"))
     for body in (second_archive, first_archive[:-30] + bytes([first_archive[-30] ^ 1]) + first_archive[-29:]):
         hub.files["/r/toy.one.zip"] = body
@@ -113,7 +113,7 @@ def test_what_differs_from_the_index_is_refused(packed: dict[str, Packed], hub: 
 
 @pytest.mark.parametrize("name", ["../../../escaped", "/escaped", "a\\..\\b", "C:escaped", "extra.txt"])
 def test_a_zip_cannot_write_elsewhere(packed: dict[str, Packed], hub: Hub, tmp_path: Path, name: str) -> None:
-    """Even where its digest were right: names that leave the folder, and files that config.json does not list, are refused."""
+    """Names that leave the folder, and files that config.json does not list, are refused even if the digest is right."""
     path = tmp_path / "release" / "toy.one.zip"
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(name, "x")
@@ -149,7 +149,7 @@ def test_the_commands(packed: dict[str, Packed], hub: Hub, tmp_path: Path, monke
 
 @pytest.mark.skipif(not (SHIPPED / "sst2").is_dir(), reason="checkpoints/ is not here")
 def test_the_index_lists_the_runs_that_ship(tmp_path: Path) -> None:
-    """All, with their bases, by digest, and some by the bytes that packing gives; `python -m sentviz.runs.catalog` writes it anew."""
+    """The index has the digest of every shipped run and base; some of its digests of packed bytes are checked."""
     shipped: dict[str, Run | Base] = {f"bases/{name}": base for name, base in bases(SHIPPED).items()}
     shipped |= {
         name: run for name, run in runs([SHIPPED], shipped_first=True).items() if isinstance(run, Run) and SHIPPED in run.folder.parents
@@ -165,7 +165,7 @@ def test_the_index_lists_the_runs_that_ship(tmp_path: Path) -> None:
 
 
 def offered(path: Path, entry: Packed) -> dict[str, Packed]:
-    """An index that vouches for a file as it is now."""
+    """Return an index with the current digest of a file."""
     return {entry.name: replace(entry, bytes=path.stat().st_size, sha256=hashlib.sha256(path.read_bytes()).hexdigest())}
 
 
@@ -192,7 +192,7 @@ def offered(path: Path, entry: Packed) -> dict[str, Packed]:
     ],
 )
 def test_an_index_leads_nowhere_else(change: dict[str, object], packed: dict[str, Packed], tmp_path: Path) -> None:
-    """Refused where it is read, and where somebody makes it in Python."""
+    """Such an index is refused when it is read and when it is made in Python."""
     stored = asdict(packed["toy/one"]) | change
     (tmp_path / "index.json").write_text(json.dumps([stored]))
     with pytest.raises(InputError, match=r"index\.json is not an index of runs"):
@@ -210,7 +210,7 @@ def test_an_index_that_is_none(text: str, tmp_path: Path) -> None:
 
 
 def changed(path: Path, how: str) -> None:
-    """A release's file with one thing about it that `pack` would never write."""
+    """Change a release's file in a way that `pack` never writes."""
     members = {info.filename: zipfile.ZipFile(path).read(info) for info in zipfile.ZipFile(path).infolist()}
     if how == "half of it":
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -266,7 +266,7 @@ HOSTILE += ["a deep name", "a long name", "the folder itself", "encrypted", "siz
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("how", HOSTILE)
 def test_an_archive_that_pack_would_not_write(how: str, packed: dict[str, Packed], tmp_path: Path) -> None:
-    """One sentence, nothing kept, and what was there before stays."""
+    """Such an archive gives one sentence; nothing of it is kept, and the installed run stays."""
     path = tmp_path / "release" / "toy.one.zip"
     before = get("toy/one", str(path.parent), known=packed)
     assert before is not None
@@ -278,7 +278,7 @@ def test_an_archive_that_pack_would_not_write(how: str, packed: dict[str, Packed
 
 
 def test_a_place_that_is_taken_is_said(packed: dict[str, Packed], tmp_path: Path) -> None:
-    """A file where the folder of a data set should be."""
+    """A file in the place of a data set's folder is named."""
     (home() / "runs").mkdir(parents=True)
     (home() / "runs" / "toy").write_text("mine")
     with pytest.raises(SentvizError, match=r"toy cannot be written: "):
@@ -288,7 +288,7 @@ def test_a_place_that_is_taken_is_said(packed: dict[str, Packed], tmp_path: Path
 
 @pytest.mark.parametrize("most", [0, 600])
 def test_a_disk_that_takes_no_more(most: int, packed: dict[str, Packed], tmp_path: Path) -> None:
-    """One sentence, nothing half-written; with room the same call ends well."""
+    """A full disk gives one sentence and leaves no partial file; the same call succeeds once there is space."""
     with no_room(most), pytest.raises(SentvizError, match="cannot be written"):
         get("toy/one", str(tmp_path / "release"), known=packed)
     assert user_runs() == []
@@ -296,7 +296,7 @@ def test_a_disk_that_takes_no_more(most: int, packed: dict[str, Packed], tmp_pat
 
 
 def test_a_damaged_run_is_not_packed(packed: dict[str, Packed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Named by its fault, not as if it did not exist; the file of an earlier release stays."""
+    """The error names the damage of the run, and the file of an earlier release stays."""
     root, out = tmp_path / "checkout", tmp_path / "release"
     monkeypatch.setattr("sentviz.runs.store.SHIPPED", root)
     before = {path.name: path.read_bytes() for path in out.iterdir()}

@@ -22,7 +22,7 @@ def _quiet() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One model folder for each architecture."""
+    """Make a model folder for each architecture."""
     from tests.foreign.models import KINDS, saved
 
     root = tmp_path_factory.mktemp("hub")

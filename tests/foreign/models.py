@@ -33,7 +33,7 @@ def counted(texts: list[str], normalizer: Any, pre_tokenizer: Any) -> tuple[Coun
 
 
 def word_pieces(texts: list[str]) -> Any:
-    """BERT's tokenizer over the letters and the thirty commonest words of a few sentences."""
+    """Train BERT's tokenizer on the letters and the thirty commonest words of a few sentences."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     normalizer, pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
@@ -52,7 +52,7 @@ def word_pieces(texts: list[str]) -> Any:
 
 
 def byte_pairs(texts: list[str]) -> Any:
-    """RoBERTa's tokenizer, or a like one."""
+    """Train RoBERTa's tokenizer, or one like it."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
     backend = Tokenizer(models.BPE())
@@ -66,7 +66,7 @@ def byte_pairs(texts: list[str]) -> Any:
 
 
 def sentence_pieces(texts: list[str]) -> Any:
-    """XLM-R's kind: a unigram model of letters and thirty words behind spaces written as a low bar."""
+    """Make a tokenizer like XLM-R's: a unigram model of letters and thirty words."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     normalizer, pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
@@ -82,7 +82,7 @@ def sentence_pieces(texts: list[str]) -> Any:
 
 
 def small(kind: str, size: int, labels: tuple[str, ...]) -> Any:
-    """A random model: three layers, four heads, every weight other than where it starts, biases and norms too."""
+    """Return a random model: three layers, four heads, all weights different from their start values."""
     shape: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 24}
     shape |= {"vocab_size": size, "max_position_embeddings": 130, "id2label": dict(enumerate(labels))}
     ends = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
@@ -107,7 +107,7 @@ def small(kind: str, size: int, labels: tuple[str, ...]) -> Any:
 
 
 def saved(folder: Path, kind: str, labels: tuple[str, ...] = ("NEGATIVE", "NEUTRAL", "POSITIVE")) -> Path:
-    """A model folder as Hugging Face writes it."""
+    """Write a model folder as Hugging Face does."""
     texts = [*toy_splits()["train"].frame["text"], *OWN * 5]
     make = {"roberta": byte_pairs, "modernbert": byte_pairs, "xlm-roberta": sentence_pieces}.get(kind, word_pieces)
     tokenizer = make(texts)
@@ -121,7 +121,7 @@ def theirs(folder: Path, how: str = "eager") -> Any:
 
 
 def expected_output(folder: Path, *texts: str, how: str = "eager", **options: Any) -> Any:
-    """Transformers' own answer, its own tokenizer and padding included."""
+    """Return the output of transformers, with its own tokenizer and padding."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
         return theirs(folder, how)(**tokenizer(list(texts), return_tensors="pt", padding=True), **options)
@@ -139,7 +139,7 @@ def answers(model: hub.HubModel, *texts: str, **change: Any) -> np.ndarray[Any, 
 
 
 def changed(folder: Path, to: Path, **settings: Any) -> Path:
-    """A copy with another config.json."""
+    """Copy a folder with another config.json."""
     import shutil
 
     shutil.copytree(folder, to)

@@ -95,7 +95,7 @@ def test_fine_tuning_learns_and_its_run_answers(toy_data: dict[str, datasets.Spl
 def test_a_lexicon_is_a_constant_of_the_training(
     toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No step changes its polarities."""
+    """Training does not change the polarities of a lexicon."""
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
     values = {**SETTINGS, "epochs": 1, "dataset": "toy", "model": "bert-all", "source": "bert", "lexicon": "own", "example": SHORT}
     subject = ForeignTask(Recipe.of(values), folders["bert"], "all")
@@ -106,14 +106,14 @@ def test_a_lexicon_is_a_constant_of_the_training(
 
 
 def test_fine_tuning_has_settings_of_its_own() -> None:
-    """Linear warm-up and decay, unless a recipe says otherwise."""
+    """Fine-tuning uses linear warm-up and decay unless the recipe says otherwise."""
     recipe = Recipe.of({"dataset": "toy", "model": "m", "source": "someone/m"})
     assert (recipe.schedule, recipe.epochs, recipe.batch_size, recipe.learning_rate, recipe.max_length) == ("linear", 3, 32, 2e-5, 128)
     assert Recipe.of(recipe.as_dict() | {"schedule": "cosine"}).schedule == "cosine"
 
 
 def test_attention_dropout_acts_in_training_only(folders: dict[str, Path]) -> None:
-    """With dropout on the weights alone, the mean over many draws is the answer without."""
+    """The mean over many draws of dropout on the attention weights equals the output without dropout."""
     model = hub.load(folders["bert"])
     batch = model.inputs(model.encode(SHORT))
     for module in model.network.modules():

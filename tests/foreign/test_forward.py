@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:
-    """Traced and untraced, alone and padded; against eager and against its fused kernels."""
+    """Logits, maps and states equal those of transformers, alone and padded, with eager and with fused attention."""
     model = loaded(folders[kind])
     out = expected_output(folders[kind], TEXT, output_attentions=True, output_hidden_states=True)
     trace = model.trace(TEXT, scores=True, projections=True)
@@ -50,7 +50,7 @@ def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: di
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_neutral_polarities_or_no_strength_change_nothing(kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon) -> None:
-    """sigma of neutral tokens is 1/3 everywhere: added, softmax cancels it; at strength 0 nothing is injected at all."""
+    """Neutral polarities, whose sigma softmax cancels, and a strength of 0 leave the output unchanged."""
     plain, fused = loaded(folders[kind]), loaded(folders[kind], lexicon=lexicon, injection=injection)
     np.testing.assert_allclose(answers(fused, TEXT, SHORT, strength=0), answers(plain, TEXT, SHORT), atol=1e-5)
     np.testing.assert_allclose(fused.trace(TEXT, strength=0).attention, plain.trace(TEXT).attention, atol=1e-6)
@@ -67,7 +67,9 @@ def test_neutral_polarities_or_no_strength_change_nothing(kind: str, injection: 
 
 
 def by_loops(polarity: np.ndarray[Any, Any], injection: str, strength: float) -> Any:
-    """An attention function for transformers' own forward that follows the papers' formula entry by entry, in double precision."""
+    """Return an attention function for transformers' own forward pass that follows the papers' formula entry by entry, in double
+    precision.
+    """
 
     def attend(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float, **_: Any) -> Any:
         q, k, v = (t.double().numpy() for t in (query, key, value))
@@ -97,7 +99,7 @@ def by_loops(polarity: np.ndarray[Any, Any], injection: str, strength: float) ->
 def test_injection_is_the_formula_in_transformers_own_forward(
     kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two texts, one padded; strengths of either sign."""
+    """The injection equals the formula inside transformers' forward pass, for two texts, one padded, and strengths of both signs."""
     model = loaded(folders[kind], lexicon=lexicon, injection=injection)
     strength = -0.7 if injection == "all" else 1.6
     texts = ("a warm, dull song", SHORT)
@@ -232,7 +234,7 @@ def test_every_explanation_and_the_arithmetic_of_a_cell(kind: str, folders: dict
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_are_those_of_transformers_own_embeddings(kind: str, folders: dict[str, Path]) -> None:
-    """Gradient x input by autograd through its own forward from `inputs_embeds`; ModernBERT's behind the norm of its embeddings."""
+    """Gradient x input equals autograd through transformers from `inputs_embeds`; for ModernBERT after the norm of its embeddings."""
     model, reference = loaded(folders[kind]), theirs(folders[kind])
     text = "a warm, clever song"
     trace = explained(model, model.trace(text), ["gradient"])

@@ -34,7 +34,7 @@ def sentence(error: pytest.ExceptionInfo[Any]) -> str:
 
 
 def reshaped(run: Run, **changes: Any) -> Run:
-    """The run with entries of config.json changed, a level down."""
+    """Return the run with changed nested entries of config.json."""
     path = run.folder / "config.json"
     config = json.loads(path.read_text())
     for part, entries in changes.items():
@@ -68,7 +68,7 @@ DAMAGED: dict[str, dict[str, Any]] = {
 def test_a_run_runs_no_code_and_does_not_contradict_itself(
     how: str, toy_data: dict[str, datasets.Split], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is asked on the terminal either: a question would wait for an answer that no server gives."""
+    """A run with code of its own is refused without a question on the terminal, and its two descriptions must agree."""
     questions: list[str] = []
     monkeypatch.setattr("builtins.input", lambda *prompt: questions.append(str(prompt)) or "y")
     adopted = training.adopt(saved(tmp_path / "bert", "bert", LABELS), "toy", tmp_path)
@@ -80,7 +80,7 @@ def test_a_run_runs_no_code_and_does_not_contradict_itself(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_written_is_read(kind: str, toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
-    """The two descriptions of a model agree in every architecture, from disk too."""
+    """Both descriptions of a model agree for every architecture, also when they are read from disk."""
     run = training.adopt(saved(tmp_path / kind, kind, LABELS), "toy", tmp_path)
     assert hub.HubModel.of(Run.open(run.folder)).config.architecture == kind
 
@@ -89,7 +89,7 @@ def test_what_was_written_is_read(kind: str, toy_data: dict[str, datasets.Split]
 
 
 def spoilt(folder: Path, value: float) -> Path:
-    """One weight replaced."""
+    """Replace one weight of a model folder."""
     from safetensors.torch import load_file, save_file
 
     tensors = load_file(folder / "model.safetensors")
@@ -153,7 +153,7 @@ SETTINGS: dict[str, Any] = {"epochs": 1, "batch_size": 32, "max_length": 24}
 
 
 def namesakes(tmp_path: Path) -> tuple[Path, Path]:
-    """Two folders of the same name with different weights."""
+    """Make two folders of the same name with different weights."""
     first, second = (saved(tmp_path / owner / "bert-tiny", "bert", LABELS) for owner in ("alice", "bob"))
     return first, spoilt(second, 0.5)
 
@@ -221,7 +221,7 @@ def test_a_namesake_does_not_go_on_from_a_resume_point(toy_data: dict[str, datas
 
 
 def test_what_cannot_be_trained_is_told_first(tmp_path: Path, folders: dict[str, Path]) -> None:
-    """Before the data set is read."""
+    """The error is raised before the data set is read."""
     with pytest.raises(InputError, match="korsts has no classes"):
         training.finetune(folders["bert"], "korsts", tmp_path)
     with pytest.raises(InputError, match="korsts has no classes"):

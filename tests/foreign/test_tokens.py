@@ -75,7 +75,7 @@ def test_a_text_that_spells_a_special_is_plain_text_and_unknown_signs_are_told(f
 
 
 def test_specials_stay_neutral(folders: dict[str, Path]) -> None:
-    """Also where an entry of the lexicon is unknown to the vocabulary and would give its polarity to [UNK]."""
+    """Special tokens stay neutral, even if a lexicon entry is unknown to the vocabulary and would count for [UNK]."""
     strange = Lexicon.of("own", pd.DataFrame({"term": ["☂", "warm"], "polarity": [1.0, 2.0]}))
     model = hub.load(folders["bert"], lexicon=strange, injection="all")
     table = model.network.polarity.numpy()
@@ -116,7 +116,7 @@ def test_each_foreign_thing_is_one_sentence(folders: dict[str, Path], tmp_path: 
 
 
 def small_one(bert: Path, to: Path) -> Path:
-    """A regression head, its problem type not said."""
+    """Save a model with a regression head and no stated problem type."""
     changed(bert, to)
     size = json.loads((bert / "config.json").read_text())["vocab_size"]
     small("bert", size, ("score",)).save_pretrained(to)
@@ -124,7 +124,7 @@ def small_one(bert: Path, to: Path) -> Path:
 
 
 def test_no_classification_head(folders: dict[str, Path], tmp_path: Path) -> None:
-    """A body alone is refused by what the loading says of it, and may be fine-tuned."""
+    """A model without a classification head is refused for predictions, but it can be fine-tuned."""
     for kind in ("bert", "modernbert"):
         folder = changed(folders[kind], tmp_path / kind)
         theirs(folders[kind]).base_model.save_pretrained(folder)
@@ -143,7 +143,7 @@ def test_pickled_weights_are_read_only_where_that_is_allowed(folders: dict[str, 
 
 
 def test_a_version_whose_attention_cannot_be_seen_is_told(folders: dict[str, Path]) -> None:
-    """Nothing is shown that was not computed: here the layers go back to transformers' own attention."""
+    """The trace is refused if the layers use transformers' own attention, because no map was computed."""
     model = hub.load(folders["electra"])
     model.network.model.set_attn_implementation("eager")
     with pytest.raises(RunError, match="computes the attention of ELECTRA in a way that cannot be captured"):
