@@ -173,14 +173,14 @@ def test_the_limit(view: View, layers: int, heads: int, tokens: int, why: str) -
 
 
 def test_a_pair_counts_its_weights_twice() -> None:
-    """The filter's blocks are copies."""
+    """The weights of a pair count twice, because the filter's blocks are copies."""
     n = int((WEIGHTS / 144) ** 0.5)
     with pytest.raises(InputError, match="weights"):
         bertviz_html(fake_trace(n, 12, 12, components=1).replace(text_pair="x"), "head")
 
 
 def test_the_height_grows_with_the_tokens() -> None:
-    """Enough for every token of the head view; the model view of a long text is laid out in smaller cells."""
+    """The height has room for every token of the head view; the model view of a long text has smaller cells."""
     assert bertviz_height(fake_trace(60), "head", 2, 4) > 60 * 22
     assert bertviz_height(fake_trace(60), "model", 2, 4) < 60 * 2 * 21
 

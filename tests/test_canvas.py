@@ -26,13 +26,13 @@ FALLS = np.arange(12, dtype=np.float32) / 10
 
 
 def scene(text: str = TEXT, **more: Any) -> Scene:
-    """A random model's."""
+    """Return the scene of a random model."""
     trace = MODEL.trace(text, maps=False, projections=True)
     return Scene(trace, MODEL.capabilities, **more)
 
 
 def decoded(maps: dict[str, Any], part: int) -> np.ndarray:
-    """(L, H, s, s) weights as the browser reads them."""
+    """Return the weights (L, H, s, s) as the browser reads them."""
     stored, shape = maps["codes"][part], (len(maps["layers"]), len(maps["heads"]), len(maps["shown"]), len(maps["shown"]))
     codes = np.frombuffer(b64decode(stored["codes"]), np.int8 if stored["signed"] else np.uint8).astype(float).reshape(shape)
     return np.asarray(stored["scale"] * codes * np.abs(codes))
@@ -67,7 +67,7 @@ def test_a_long_text_sends_the_tokens_that_receive_most(monkeypatch: pytest.Monk
 
 
 def test_the_strongest_head_is_shown_unless_another_is_chosen() -> None:
-    """By the size of its fall; the last layer's mean where nothing was measured."""
+    """The head with the largest fall is shown; without measurements it is the mean of the last layer."""
     falls = silenced(MODEL, MODEL.trace(TEXT))
     layer, head = divmod(int(np.abs(falls).argmax()), falls.shape[1])
     assert scene(heads=falls).pick == (layer, head, "effective")
@@ -110,7 +110,7 @@ def test_what_does_not_fit_the_text_is_named(wrong: dict[str, Any]) -> None:
 
 
 def test_other_data_has_another_mark_and_a_text_its_own() -> None:
-    """The browser draws anew where anything but the pinned token changed."""
+    """The mark changes with everything but the pinned token, so that the browser draws again."""
     pinned = canvas_data(scene(pinned=1))
     assert (pinned["pinned"], canvas_data(scene())["pinned"]) == (1, None) and pinned["mark"] == canvas_data(scene())["mark"]
     first, again, another_text = canvas_data(scene()), canvas_data(scene()), canvas_data(scene("a dull song"))
@@ -141,7 +141,7 @@ def test_the_tour_is_of_what_the_model_has(has: Capabilities, titles: list[str])
 
 
 def test_every_step_has_plain_words_a_formula_and_its_term() -> None:
-    """The sentence in plain words has no formula in it; the part that it is about is in the picture."""
+    """The plain sentence of a step has no formula, and the part that it describes is in the picture."""
     markup = (HERE / "canvas.html").read_text(encoding="utf-8")
     for step in tomllib.loads((HERE / "tour.toml").read_text(encoding="utf-8"))["step"]:
         assert step["formula"] and not set("=√·ₖΣ") & set(step["text"])

@@ -29,10 +29,7 @@ ships = pytest.mark.skipif(not (ROOT / "sst2" / "ndt-unit-2").is_dir(), reason="
 @pytest.mark.slow
 @of_each([*ASKABLE, *{run.config["data"]["name"]: run for run in SHIPPED if not run.has_weights}.values()], few=True)
 def test_every_run_has_a_card(run: Run) -> None:
-    """The hub's reader takes its head, whose figures are those of metrics.json; all sections, whole tables, licence, digest.
-
-    Of runs without weights one of each data set.
-    """
+    """The hub's reader finds the numbers of metrics.json in the card's head; it has all sections, complete tables, licence and digest."""
     text = card(run, SHIPPED)
     read, metrics = ModelCard(text, ignore_metadata_errors=False), run.metrics()
     assert read.data.model_name == run.name
@@ -50,7 +47,7 @@ def test_every_run_has_a_card(run: Run) -> None:
 
 
 def test_a_length_that_is_not_stored_is_that_of_the_shape(tiny_run: Path, tmp_path: Path) -> None:
-    """config.json may leave out what has a default."""
+    """A length that config.json leaves out is the default of the shape."""
     shutil.copytree(tiny_run, tmp_path / "run")
     path = tmp_path / "run" / "config.json"
     config = json.loads(path.read_text())
@@ -64,7 +61,7 @@ def test_a_length_that_is_not_stored_is_that_of_the_shape(tiny_run: Path, tmp_pa
 
 @ships
 def test_limits_are_what_was_measured_of_its_digest() -> None:
-    """Phenomena and other domains as the stored table has them for these bytes; nothing of a run with other bytes."""
+    """Phenomena and other domains are those stored for the run's digest; a run with other bytes has none."""
     run = find("english/ndt-unit-2", [ROOT])
     table = standing()
     rows = table[(table["who"] == run.name) & (table["digest"] == run.digest)].set_index(["set", "tag"])
@@ -112,7 +109,7 @@ BINS = 15
 @ships
 @pytest.mark.slow
 def test_the_page_shows_the_card() -> None:
-    """Once it is opened, of the run in focus."""
+    """The page shows the card of the run in focus once it is opened."""
     app = opened("runs")
     assert not any("## Calibration" in block.value for block in app.code)
     app = opened("runs", run="imdb/hardmax-d2")
@@ -129,7 +126,7 @@ def test_a_damaged_run_has_none(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One on the terminal, one as a file, several into a folder; neither a name nor all is a mistake."""
+    """The command prints one card, writes one to a file or several into a folder; it needs a name or all."""
     for name in ("one", "two"):
         made_run(tmp_path / "runs", "toy", "vanilla", name=name)
     monkeypatch.chdir(tmp_path)

@@ -68,7 +68,7 @@ def test_case_names_and_links_change_no_token(tweets: Tokenizer) -> None:
 
 
 def test_tokens_lead_back_to_the_tweet_as_it_was(tweets: Tokenizer) -> None:
-    """Every token's characters stand in the raw text; what no token covers is what cleaning removed, in its place."""
+    """The characters of every token are in the raw text, and the uncovered text is what cleaning removed."""
     text = "@Bob I LOVE this, http://a.b/c don't stop :)"
     encoded = tweets.encode(text)
     assert [word.text for word in word_spans(text, encoded)] == ["I", "LOVE", "this", "don't", "stop"]

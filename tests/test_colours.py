@@ -27,7 +27,7 @@ TWO = ["negative", "positive"]
 
 
 def lab(colour: str) -> npt.NDArray[np.float64]:
-    """CIE L*a*b* of ``#rrggbb``, white of D65, number by number."""
+    """Return CIE L*a*b* of ``#rrggbb`` for white D65."""
     light = []
     for i in (1, 3, 5):
         part = int(colour[i : i + 2], 16) / 255
@@ -47,7 +47,7 @@ def apart(first: str, second: str) -> float:
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("deficiency", [None, *DEFICIENCIES])
 def test_sides_are_told_apart_by_all_eyes(theme: Theme, deficiency: str | None) -> None:
-    """Negative, neutral, positive; against and for; wrong and right; the first two series: 15 units of L*a*b* and more for any eye."""
+    """Classes, for and against, wrong and right, and the first two series differ by at least 15 units of L*a*b* for any eye."""
     colours = palette(theme)
     roles = (
         class_colours(["negative", "neutral", "positive"], theme),
@@ -112,6 +112,7 @@ def points() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.slow
 def test_positive_is_the_same_everywhere(theme: Theme) -> None:
     """ "positive" has the same colour in probabilities, layers, epochs, embeddings (page and file), t-SNE panels and browser views."""
     from sentviz.browser.packing import palettes
@@ -148,7 +149,7 @@ def test_a_class_that_no_point_has_leaves_the_others_their_colours() -> None:
 
 
 def test_right_and_wrong_and_for_and_against_have_their_own() -> None:
-    """The cells of a confusion matrix and the tokens of a strip are in no colour of a class."""
+    """The cells of a confusion matrix and the tokens of a strip do not use colours of classes."""
     look = palette("light")
     cells = confusion_matrix([[9, 1], [2, 8]], TWO).plot.layout.shapes
     diagonal, beside = cells[0].fillcolor, cells[1].fillcolor

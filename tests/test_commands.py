@@ -34,7 +34,7 @@ def refused(arguments: Sequence[str | Path], message: str) -> None:
 
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
-    """Recipes that training was asked for; none is trained."""
+    """Collect the recipes that training gets, without training."""
     recipes: list[Recipe] = []
 
     def stop(recipe: Recipe, *_: Any, **__: Any) -> None:
@@ -131,7 +131,7 @@ def test_threads_count_for_every_kind_of_model(monkeypatch: pytest.MonkeyPatch, 
 
 
 def bars(output: str) -> list[tuple[str, float]]:
-    """The side on which each token's bar is drawn, and its number."""
+    """Return the side and the number of each token's printed bar."""
     rows = [line.partition("|") for line in output.splitlines() if "|" in line]
     return [("-" if "█" in left else "+" if "█" in right else "0", float(right.split()[-1])) for left, _, right in rows]
 

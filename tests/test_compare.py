@@ -24,7 +24,7 @@ def test_alignment_pairs_what_stayed_and_what_was_exchanged(model: Model) -> Non
 
 
 def test_the_difference_is_second_minus_first_on_shared_tokens(model: Model) -> None:
-    """Cell by cell from the two maps; the exchanged word carries both names; a trace minus itself is zero."""
+    """Each cell is the second map minus the first, the exchanged word has both names, and a trace minus itself is zero."""
     a, b = model.trace("what a warm song"), model.trace("what a very cold song")
     figure = difference(a, b)
     pairs = [(i, j) for i, j in align(a, b) if i is not None and j is not None]
@@ -48,7 +48,7 @@ def test_one_sentence_under_two_mixings(model: Model) -> None:
 
 
 def test_chosen_queries_are_not_subtracted(model: Model) -> None:
-    """A row of another token would stand under this one's name."""
+    """Traces of selected queries are refused, because rows of different tokens would be subtracted."""
     whole, part = model.trace("what a warm song"), model.trace("what a warm song", queries=[1, 0, 2, 3])
     with pytest.raises(InputError, match="without a choice of queries"):
         difference(whole, part)
@@ -80,14 +80,14 @@ def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
 
 
 def test_words_are_swapped_for_words_of_their_kind() -> None:
-    """An adjective for an adjective, in its place and alone; nothing is told of letters that the tagger never learned."""
+    """An adjective is replaced by an adjective, in its place; letters that the tagger never learned give no suggestion."""
     assert of_a_kind("The film was good.", 13, 17, ["bad", "chicken", "walked", "slowly"]) == ["bad"]
     assert of_a_kind("It is not bad.", 6, 9, ["chicken", "dull"]) == []
     assert of_a_kind("나쁜 영화", 3, 5, ["좋은", "film"]) == ["좋은", "film"]
 
 
 def test_suggestions_say_what_the_model_would(model: Model) -> None:
-    """Each row's probability is that of predict on the exchanged text; opposites come from the other side of the lexicon."""
+    """The probability of each suggestion is that of `predict`; opposites come from the other side of the lexicon."""
     trace = model.trace("what a warm song")
     lexicon = {"warm": 1.0, "dull": -2.0, "cold": -1.0, "unheard": -3.0, "clever": 1.0}
     assert [word for word, _ in opposites(model, lexicon, "Warm")] == [w for w in ("dull", "cold") if w in model.tokenizer]

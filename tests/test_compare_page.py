@@ -18,7 +18,7 @@ CONTROL = "sst2/vanilla-matched"
 
 
 def test_the_control_stands_beside_the_run_in_focus() -> None:
-    """Both answers, both maps, the difference, and the verdict on the test split, whose counts are those of the paired test."""
+    """The page shows both answers, both maps, their difference, and a verdict with the counts of the paired test."""
     app = opened("compare")
     assert not app.error
     assert app.selectbox(key="compare-second").value == CONTROL

@@ -40,7 +40,7 @@ def texts(plot: Any) -> list[str]:
 
 
 def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
-    """Class 2 has no rows: counts without shares; one more shape than cells, around row 1, column 0."""
+    """A class without rows has counts without shares; the chosen cell at row 1, column 0 is outlined."""
     figure = confusion_matrix([[8, 2, 0], [5, 1_000, 5], [0, 0, 0]], ["bad", "<b>", "good"], selected=(1, 0))
     assert texts(figure.plot)[:2] == ["8  80.0% ", "2  20.0% "]
     assert texts(figure.plot)[4].startswith("1,000")
@@ -55,7 +55,7 @@ def test_a_matrix_says_counts_and_shares_and_outlines_the_cell() -> None:
 
 
 def test_a_click_anywhere_in_a_cell_finds_its_centre() -> None:
-    """Markers stand in every cell, unseen, chosen or not, and the nearest one is taken however far it is."""
+    """Every cell has an invisible marker, and a click chooses the nearest one at any distance."""
     plot = confusion_matrix(np.ones((5, 5), int), list("abcde")).plot
     spots = plot.data[0]
     assert sorted(zip(spots.y, spots.x, strict=True)) == [(i, j) for i in range(5) for j in range(5)]
@@ -144,7 +144,7 @@ def test_reliability_draws_both_states() -> None:
 
 
 def heading(app: AppTest) -> int:
-    """How many rows the drawer says it has."""
+    """Return the number of rows in the heading of the row list."""
     line = next(m.value for m in app.markdown if ":material/table_rows:" in m.value)
     return int(re.search(r"([\d,]+) of", line)[1].replace(",", ""))  # type: ignore[index]
 
@@ -199,7 +199,7 @@ def test_a_band_of_probabilities_is_a_part_of_the_rows() -> None:
 
 @SHIPPED
 def test_two_runs_are_held_against_each_other() -> None:
-    """Counts and p of the sentence are those of the study's own comparison; a part of the agreement is the drawer's rows."""
+    """Counts and p are those of the paired comparison, and a part of the agreement lists its rows."""
     from sentviz.papers.studies.stats import paired
 
     pair = paired(find(RUN), find("sst2/diff"))
@@ -232,7 +232,7 @@ def test_a_click_picks_a_cell_and_a_second_one_lets_it_go(
 
 
 def rows_of(labels: list[int], shares: list[list[float]], classes: tuple[str, ...] = ("negative", "positive")) -> Rows:
-    """Rows as a run would give them."""
+    """Return rows as a run gives them."""
     y, p = np.array(labels), np.array(shares)
     frame = pd.DataFrame(
         {"id": [f"r{i}" for i in range(len(y))], "label": y, "predicted": p.argmax(axis=1), "confidence": p.max(axis=1)}

@@ -33,13 +33,13 @@ HEAD = b"POST /explain HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Changes some of the limits."""
+    """Change some of the limits."""
     return lambda **some: monkeypatch.setattr(serve, "LIMITS", replace(serve.LIMITS, **some))
 
 
 @pytest.fixture
 def start(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
-    """Starts a server of the runs in `tiny_runs`, or of another application, on a free port of this machine, which it returns."""
+    """Start a server of `tiny_runs`, or of another application, on a free port of this machine; return the port."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     started: list[tuple[uvicorn.Server, threading.Thread]] = []
 
@@ -58,7 +58,7 @@ def start(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def ask(port: int, path: str, body: Any = None) -> tuple[int, Any]:
-    """Status and content of an answer."""
+    """Return the status and the content of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     with closing(connection):
         connection.request("GET" if body is None else "POST", path, json.dumps(body), {"content-type": "application/json"})
@@ -67,14 +67,14 @@ def ask(port: int, path: str, body: Any = None) -> tuple[int, Any]:
 
 
 def sent(port: int, some: bytes) -> socket.socket:
-    """A connection on which some bytes were sent."""
+    """Open a connection and send some bytes."""
     connection = socket.create_connection(("127.0.0.1", port), PATIENCE)
     connection.sendall(some)
     return connection
 
 
 def explain(port: int) -> socket.socket:
-    """A connection on which a long text was sent to be explained."""
+    """Open a connection and send a long text to be explained."""
     body = json.dumps(LONG).encode()
     return sent(port, HEAD + b"content-length: %d\r\n\r\n" % len(body) + body)
 
@@ -127,14 +127,16 @@ class Batches:
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> Batches:
-    """Watches the batches of every model."""
+    """Watch the batches of every model."""
     return Batches(monkeypatch)
 
 
 def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
     start: Callable[..., int], limits: Callable[..., None], batches: Batches
 ) -> None:
-    """One at work and three waiting: the list of runs comes. They leave: no batch of theirs follows, others have a place."""
+    """While one client works and three wait, the list of runs is answered; after they leave no batch of theirs is run, and others are
+    served.
+    """
     limits(at_once=1, waiting=3)
     port = start()
     assert ask(port, "/predict", GOOD)[0] == 200
@@ -166,7 +168,7 @@ def test_work_that_takes_too_long_stops_too(start: Callable[..., int], limits: C
 
 
 def test_slow_clients_make_room_for_others(start: Callable[..., int], limits: Callable[..., None]) -> None:
-    """Seventy at once send headers, or a body, and no more: others are answered, and those that came first are cut off."""
+    """Seventy clients send headers or a body and stop: other clients are answered, and the oldest connections are closed."""
     limits(connections=8)
     port = start()
     slow = [sent(port, HEAD + (b"content-length: 9\r\n\r\n{" if i % 2 else b"")) for i in range(70)]
@@ -193,7 +195,7 @@ def test_headers_and_bodies_have_a_time(start: Callable[..., int], limits: Calla
 
 
 def test_an_answer_that_nobody_takes_is_dropped(start: Callable[..., int], limits: Callable[..., None]) -> None:
-    """One who does not read it, also with further requests behind the first."""
+    """An answer to a client that does not read is dropped, also with further requests waiting."""
     limits(seconds=0.3)
     ended = threading.Semaphore(0)
 

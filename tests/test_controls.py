@@ -15,7 +15,7 @@ from sentviz.runs.store import Run
 
 
 def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> Run:
-    """A copy of a run that says it is a variant of another preset."""
+    """Copy a run and mark it as a variant of another preset."""
     shutil.copytree(run, folder)
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     config["recipe"] |= {"variant": variant, "model": model}

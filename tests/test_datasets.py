@@ -217,7 +217,7 @@ def test_made_up_split(root: Path) -> None:
 
 
 def test_rows_of_which_cleaning_leaves_nothing_are_in_no_split(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five rows, three of them links, names and signs only; the hand-labelled set says so of its own."""
+    """Three of five rows hold only links, names and signs, and they are in no split."""
     texts = ["@you :)", "fine", "http://a.b/c 24/7", "@me ok", "!!!"]
     write(root, "sentiment140", "test", pd.DataFrame({"id": range(5), "text": texts, "label": [0, 1, 0, 0, 1]}))
     cut = Cut(("test",), {"official_test": 2})
@@ -320,7 +320,7 @@ def test_lexicons_and_side_tables_keep_their_columns() -> None:
 @pytest.mark.exhaustive
 @needs_data
 def test_a_data_set_made_of_others_has_their_rows() -> None:
-    """Two classes of SST-5: the rows of the five in their order, neutral ones left out, the rest by the sign of their label."""
+    """Two-class SST-5 has the rows of the five classes in order, without neutral ones, labelled by sign."""
     five, two = load_split("sst5", "test").frame, load_split("sst5_trees_binary", "test").frame
     labelled = five[five["label"] != 2].reset_index(drop=True)
     assert (two["text"] == labelled["text"]).all() and (two["id"] == labelled["id"]).all()

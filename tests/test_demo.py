@@ -29,7 +29,7 @@ def test_ids_are_numbered_within_their_phenomenon() -> None:
 
 
 def plain(text: str) -> str:
-    """Words only, lower case."""
+    """Return the words in lower case."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
@@ -43,7 +43,7 @@ def test_no_sentence_stands_twice_and_none_is_a_scrap_or_an_essay() -> None:
 
 
 def test_openings_are_no_giveaway() -> None:
-    """No first word of a label's sentences is common there and absent in the other's: the model must read on."""
+    """No first word is common in sentences of one label and absent in the other."""
     first = FRAME.assign(word=FRAME["text"].str.split().str[0]).groupby(["word", "label"]).size().unstack(fill_value=0)
     assert not ((first.min(axis=1) == 0) & (first.max(axis=1) > 10)).any()
 
@@ -100,7 +100,7 @@ def test_it_ships_with_the_package() -> None:
 @pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no data sets")
 @pytest.mark.parametrize("name", often(["sst2", "sst5", "twitter_financial", "imdb"], "sst2"))
 def test_no_sentence_comes_from_a_data_set(name: str) -> None:
-    """None equals or contains a text of five words or more, and none stands in a longer text."""
+    """No demo sentence equals, contains or is part of a text of the data set (five words or more)."""
     ours = [plain(text) for text in FRAME["text"]]
     phrases = set()
     for text in ours:

@@ -21,7 +21,7 @@ PACKAGES = ("sentviz", "app")
 
 
 def sources() -> list[Path]:
-    """Every module of the library and the app."""
+    """Return every module of the library and the app."""
     return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
@@ -81,7 +81,7 @@ def test_constants_that_are_named_exist(word: str) -> None:
 
 @pytest.mark.slow
 def test_a_name_that_does_not_exist_is_found() -> None:
-    """The test above can fail."""
+    """An unknown name in a document makes the check fail."""
     assert not (ROOT / "sentviz/nowhere.py").exists() and "Nonsense" not in names() and {"Trace", "band", "capabilities"} <= names()
 
 

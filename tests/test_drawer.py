@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (ROOT / "checkpoints" / R
 
 @pytest.fixture(autouse=True)
 def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A clone without any data set."""
+    """Provide a clone without any data set."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     st.cache_resource.clear()  # rows that another test has read
@@ -101,14 +101,14 @@ def test_a_slice_that_means_nothing_here_says_so_and_shows_all_rows(slice_: str,
 
 
 def test_a_forgotten_file_asks_for_itself_again() -> None:
-    """A link to somebody's own file has nothing to show but the uploader."""
+    """A link to a visitor's own file shows the uploader only."""
     app = opened("confusion", run=RUN, over="mine")
     assert not app.exception, app.exception
     assert not app.dataframe
 
 
 def test_my_file_is_asked_and_kept_for_the_visit() -> None:
-    """A table put where the uploader puts it: labels compared, unlabelled rows left out, another column chosen."""
+    """An uploaded table is predicted: labels are compared, unlabelled rows are left out, and another column can be chosen."""
     from sentviz.data.upload import TextTable
 
     frame = pd.DataFrame(

@@ -32,7 +32,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def charts(app: AppTest) -> list[str]:
-    """The figures of a page, as JSON."""
+    """Return the figures of a page as JSON."""
     return [chart.proto.spec for chart in app.get("plotly_chart")]
 
 
@@ -50,18 +50,18 @@ def titled(app: AppTest) -> str:
 
 
 def at_hand(app: AppTest) -> int:
-    """Layers between which the points can travel."""
+    """Return the number of layers between which points can move."""
     data = drawn(app)
     return len(base64.b64decode(data["places"])) // (4 * data["n"] * data["dims"])
 
 
 def marked(app: AppTest) -> npt.NDArray[np.uint8]:
-    """(n,) bits: 1 wrong, 2 faded."""
+    """Return the bits of each point, (n,): 1 is wrong, 2 is faded."""
     return np.frombuffer(base64.b64decode(drawn(app)["marks"]), dtype=np.uint8)
 
 
 def settled(app: AppTest, seconds: float = 120) -> AppTest:
-    """The page once nothing is computed beside it any more."""
+    """Run the page until no work is left in the background."""
     end = time.monotonic() + seconds
     while any((button.key or "").startswith("stop-") for button in app.button):
         assert time.monotonic() < end, words(app)
@@ -73,7 +73,7 @@ def settled(app: AppTest, seconds: float = 120) -> AppTest:
 
 @pytest.mark.parametrize("run", [RUN, "imdb/ndt-unit-2", "twitter_financial/ndt-unit-3"])
 def test_first_seen_is_pca_of_the_stored_sample(run: str) -> None:
-    """A picture and its numbers at once, without any work beside the page."""
+    """The first picture is PCA of the stored sample, with its numbers, without background work."""
     app = opened("embeddings", run=run)
     assert not app.error
     text = words(app)
@@ -101,7 +101,7 @@ def test_every_colour_in_every_dimension(colour: str, dims: str) -> None:
 
 
 def test_a_lasso_in_a_link_keeps_its_rows() -> None:
-    """The outline of a link chooses the same rows in the picture, in the drawer, and by hand."""
+    """The outline in a link chooses the same rows in the picture, in the row list and in the test."""
     outline = [(-20, -20), (0, -20), (0, 20), (-20, 20)]
     app = opened("embeddings", slice=str(Slice.lasso("pca", 2, outline)))
     from sentviz.analysis.embeddings.cache import stored_sample
@@ -133,7 +133,7 @@ def test_a_lasso_whose_picture_is_not_here_is_one_sentence(part: str) -> None:
 
 
 def test_the_demo_set_and_its_layers_are_asked_beside_the_page() -> None:
-    """Vectors of the demo set are computed with progress; then the layers below are there, turned onto those above."""
+    """Vectors of the demo set are computed with progress; then lower layers are available, rotated onto those above."""
     app = settled(opened("embeddings", over="demo", depth="0"))
     assert titled(app) == "PCA, embedding"
     assert "Rotated and scaled" in words(app)
@@ -163,7 +163,7 @@ def test_tsne_of_the_demo_set_states_its_parameters() -> None:
 
 
 def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a picture is computed PCA is shown; stopped, it stays away until it is asked for."""
+    """PCA is shown while another picture is computed; stopped work is not resumed before it is requested."""
     from app.blocks import pictures
 
     go, really = threading.Event(), pictures.pictures
@@ -191,7 +191,7 @@ def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_typed_sentence_is_placed_as_text() -> None:
-    """A star with the sentence, which is never markup and never in the link."""
+    """A typed sentence is a star with a label, which is never markup and never in the link."""
     app = opened("embeddings")
     app.text_input(key="placed-sentence").set_value("a <b>warm</b> and splendid song").run()
     app = settled(app)

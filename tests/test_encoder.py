@@ -53,7 +53,7 @@ TEXTS = [np.array(row, dtype=np.int64) for row in IDS]
 
 
 def state_of(encoder: Encoder) -> dict[str, slow.Array]:
-    """Weights as plain arrays."""
+    """Return the weights as plain arrays."""
     return {name: tensor.numpy() for name, tensor in encoder.state_dict().items()}
 
 
@@ -66,7 +66,7 @@ def extras(form: dict[str, Any], rows: list[Any]) -> tuple[Tensor, Tensor]:
 
 
 def batch_of(form: dict[str, Any], rows: list[Any]) -> Inputs:
-    """Padded ids with whatever the form reads."""
+    """Return padded ids with the other inputs that the form reads."""
     polarity, segments = extras(form, rows)
     plain, pairs = makers.batch(rows), segments if "segments" in form else None
     return Inputs(plain.ids, plain.mask, pairs, polarity=polarity if "lexicon" in form else None)
@@ -74,7 +74,7 @@ def batch_of(form: dict[str, Any], rows: list[Any]) -> Inputs:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None:
-    """Every form, a padded batch: logits on the fast path; states, maps, scores and lambdas under a Watch."""
+    """In every form a padded batch gives the slow encoder's logits, and under a Watch its states, maps, scores and lambdas."""
     form = FORMS[name]
     encoder = small_encoder(3, **form)
     state, batch = state_of(encoder), batch_of(form, TEXTS)
@@ -157,7 +157,7 @@ def test_differential_attention_is_the_published_formula() -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logits, pooled vectors and gradients are those of a watched pass, which makes every state; so they are under interventions."""
+    """Logits, pooled vectors and gradients equal those of a watched pass, which computes every state; also under interventions."""
     form = FORMS[name] | {"pooling": "cls", "max_length": 40}
     encoder = small_encoder(9, **form)
     rng, has = np.random.default_rng(1), encoder.capabilities
@@ -192,7 +192,7 @@ def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: st
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_padding_and_order_of_a_batch_change_nothing(name: str) -> None:
-    """A text in a padded batch, alone, and with the batch in another order: the same logits."""
+    """A text has the same logits in a padded batch, alone, and in a reordered batch."""
     form = FORMS[name]
     encoder, batch = small_encoder(4, **form), batch_of(form, TEXTS)
     order = torch.tensor([2, 0, 3, 1])
@@ -212,7 +212,7 @@ def test_padding_and_order_of_a_batch_change_nothing(name: str) -> None:
 
 
 def test_rotary_scores_depend_on_the_distance_only() -> None:
-    """The same two vectors at places (i, j) and (i + 5, j + 5) have the same score, and not at another distance."""
+    """Two vectors at places (i, j) and (i + 5, j + 5) have the same score, and another one at another distance."""
     encoder = small_encoder(6, layers=1, positions="rotary")
     with torch.no_grad():
         row = torch.full((1, 12), 4)
@@ -224,7 +224,7 @@ def test_rotary_scores_depend_on_the_distance_only() -> None:
 
 
 def test_a_neutral_row_is_unmoved_by_the_lexicon() -> None:
-    """sigma = 1/3 towards every key cancels in the softmax: layer 1's [CLS] row stays, the other rows move."""
+    """Sigma of 1/3 towards every key cancels in the softmax: layer 1's [CLS] row stays, the other rows change."""
     form = VANILLA | {"pooling": "cls"}
     plain, added = small_encoder(7, **form), small_encoder(7, **form, lexicon="add")
     ids = torch.tensor([[2, 9, 4, 17, 3]])
@@ -241,7 +241,7 @@ def test_a_neutral_row_is_unmoved_by_the_lexicon() -> None:
 
 @pytest.mark.parametrize("window", [2, 5])
 def test_a_window_is_the_same_banded_and_dense(window: int) -> None:
-    """Fast path (banded) and watched path (dense, masked) of a long padded batch give the same logits."""
+    """The fast banded path and the watched dense path of a long padded batch give the same logits."""
     globals_ = (0, 4, -36, -1)  # the second and the third are one place where the text has 40 tokens
     encoder = small_encoder(8, window=window, global_tokens=globals_, components=2, mixing="unit", max_length=40)
     rng = np.random.default_rng(0)
@@ -252,7 +252,7 @@ def test_a_window_is_the_same_banded_and_dense(window: int) -> None:
 
 @pytest.mark.parametrize("how", ["add", "multiply"])
 def test_polarities_come_from_the_table_unless_given(how: str) -> None:
-    """Ids alone are looked up in the encoder's own constants, which are neutral at first and get no gradient."""
+    """Ids alone take polarities from the encoder's constants, which are neutral at first and have no gradient."""
     encoder = small_encoder(lexicon=how)
     ids = torch.tensor([[1, 2, 5]])
     with torch.no_grad():
@@ -268,7 +268,7 @@ def test_polarities_come_from_the_table_unless_given(how: str) -> None:
 @pytest.mark.parametrize("how", ["add", "multiply"])
 @pytest.mark.parametrize("heads", ["all", "last"])
 def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
-    """0 is the same weights without a lexicon; s adds s sigma, or multiplies by s sigma + 1 - s, on the injected heads only."""
+    """Strength 0 equals the same weights without a lexicon; s adds s sigma, or multiplies by s sigma + 1 - s, on injected heads only."""
     encoder = small_encoder(lexicon=how, lexicon_heads=heads)
     plain = small_encoder(lexicon="none")
     plain.load_state_dict({name: value for name, value in encoder.state_dict().items() if name != "polarity"})
@@ -288,7 +288,7 @@ def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
 
 @pytest.mark.parametrize("scaled", [False, True])
 def test_the_row_of_a_neutral_token_cannot_move_in_the_first_layer(scaled: bool) -> None:
-    """[CLS] has sigma = 1/3 towards every key, which softmax cancels; other rows move, and with them deeper layers' rows of [CLS]."""
+    """[CLS] has sigma = 1/3 towards every key, which softmax cancels; other rows change, and deeper rows of [CLS] with them."""
     encoder = small_encoder(lexicon="add", lexicon_scaled=scaled)
     polarity = torch.rand(1, 6, 3, dtype=torch.float64)
     polarity /= polarity.sum(dim=-1, keepdim=True)
@@ -315,6 +315,6 @@ def test_the_row_of_a_neutral_token_cannot_move_in_the_first_layer(scaled: bool)
     ids=lambda config: config.KIND,
 )
 def test_capabilities_name_the_scalars_that_a_history_records(config: ModelConfig) -> None:
-    """What a network yields while it trains, by name and in order, is what its shape says that there is."""
+    """The scalars that a network records in training are those that its shape names, in order."""
     network = HardmaxEncoder(config) if isinstance(config, HardmaxConfig) else network_of(config)
     assert tuple(dict.fromkeys(scalar.name for scalar in network.scalars())) == config.capabilities.scalars

@@ -32,7 +32,7 @@ PRINTED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("data", PRINTED)
 def test_parameter_counts_are_the_printed_ones(data: str) -> None:
-    """Every preset's total, as rounded in print; the control has NDT(2)'s less its lambdas."""
+    """Every preset's number of parameters rounds to the paper's; the control has NDT(2)'s without its lambdas."""
     (vocab, classes, length), (vanilla, diff, *ndt) = PRINTED[data]
     for name in PRESETS:
         with torch.device("meta"):
@@ -71,7 +71,7 @@ RICH = {
 @pytest.mark.parametrize("form", RICH.values(), ids=RICH)
 @pytest.mark.parametrize("watch", WATCHES, ids=range(len(WATCHES)))
 def test_a_choice_is_a_slice_of_everything(watch: Watch, form: dict[str, Any]) -> None:
-    """Chosen layers, heads, components and queries equal the slices of the full record; the logits do not change."""
+    """Selected layers, heads, components and queries equal slices of the complete record, and the logits do not change."""
     encoder, batch = small_encoder(9, **form), batch_of(form, [TEXTS[0], TEXTS[1]])
     with torch.no_grad():
         plain = encoder(batch)
@@ -107,7 +107,7 @@ def test_a_choice_is_a_slice_of_everything(watch: Watch, form: dict[str, Any]) -
 
 
 def test_scores_are_product_plus_named_biases() -> None:
-    """Watched scores less watched biases are the scaled products of watched queries and keys."""
+    """Watched scores minus watched biases are the scaled products of watched queries and keys."""
     form = RICH["lexicon"]
     encoder, batch = small_encoder(9, **form), batch_of(form, [TEXTS[0]])
     with torch.no_grad():
@@ -120,7 +120,7 @@ def test_scores_are_product_plus_named_biases() -> None:
 
 @pytest.mark.parametrize("form", [RICH["ndt"], DIFF, VANILLA | {"layers": 3}], ids=["ndt", "diff", "vanilla"])
 def test_interventions_are_those_of_the_slow_encoder(form: dict[str, Any]) -> None:
-    """Lambdas put in by hand and heads whose output is zero before W_O."""
+    """Changed lambdas, and heads with zero output before W_O, equal those of the slow encoder."""
     encoder, batch = small_encoder(10, **form), batch_of(form, [TEXTS[0]])
     config = encoder.config
     lambdas = np.random.default_rng(1).normal(size=(config.layers, config.components))
@@ -176,13 +176,13 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("changes, reason", BAD, ids=[str(c) for c, _ in BAD])
 def test_a_configuration_that_makes_no_model_is_refused(changes: dict[str, Any], reason: str) -> None:
-    """The message names the field."""
+    """The message names the wrong field."""
     with pytest.raises(ValueError, match=reason):
         EncoderConfig(**({"vocab_size": 9, "classes": 2, "width": 8, "heads": 2} | changes))
 
 
 def test_a_configuration_survives_json() -> None:
-    """Lists in place of tuples, as JSON gives them, make an equal configuration."""
+    """Lists instead of tuples, as JSON gives them, make an equal configuration."""
     import json
 
     config = EncoderConfig(vocab_size=9, classes=2, components=3, mixing="free", window=4)

@@ -27,7 +27,7 @@ from tests import makers, slow
 
 @pytest.fixture
 def copy(kept_epochs: Path, tmp_path: Path) -> Path:
-    """A copy of that run."""
+    """Copy that run."""
     return Path(shutil.copytree(kept_epochs, tmp_path / "toy" / "ndt-unit-2-epochs"))
 
 
@@ -35,7 +35,7 @@ def copy(kept_epochs: Path, tmp_path: Path) -> Path:
 
 
 def test_training_measures_what_it_keeps(kept_epochs: Path) -> None:
-    """Epochs 2 to 4 with their answers to the same rows, without a text of the data set; small beside the weights."""
+    """Epochs 2 to 4 store their predictions of the same rows, no text of the data set, and little beside the weights."""
     run = Run.open(kept_epochs)
     assert run.epochs == run.measured == (2, 3, 4)
     seen = course(run)
@@ -47,7 +47,7 @@ def test_training_measures_what_it_keeps(kept_epochs: Path) -> None:
 
 
 def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -> None:
-    """Weights: stored codes times stored scales, bit for bit. Asked again, answers, vectors, heads and map are those in the files."""
+    """Weights are stored codes times scales, bit for bit; predictions, vectors, heads and map are those of the files."""
     run, split = Run.open(kept_epochs), makers.toy_splits()["validation"]
     for epoch in run.epochs:
         model, packed = load(run, epoch=epoch), load_file(kept_epochs / "epochs" / f"{epoch}.safetensors")
@@ -65,7 +65,7 @@ def test_a_loaded_epoch_is_its_codes_and_measures_as_stored(kept_epochs: Path) -
 
 
 def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
-    """Ids beside answers: row by row against `Model.predict`, heads against their own measure over the same rows."""
+    """The stored predictions equal `Model.predict` row by row, and the heads their own measure over the same rows."""
     run = Run.open(kept_epochs)
     frame = makers.toy_splits()["validation"].frame.set_index("id")
     measured, model = course(run).measured[1], load(run, epoch=3)
@@ -80,7 +80,7 @@ def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
 
 @pytest.mark.slow
 def test_vectors_take_no_more_room_than_given(tiny_model: object) -> None:
-    """Rows of 16 numbers of two bytes."""
+    """A limit of bytes leaves as many rows of 16 two-byte numbers as fit."""
     drawn = sample(makers.toy_splits()["validation"], 30, seed=3)
     assert len(measure(tiny_model, drawn, epoch=1, room=32 * 7 + 31).pooled) == 7
     assert len(measure(tiny_model, drawn, epoch=1).pooled) == 30
@@ -94,7 +94,7 @@ def test_the_sample_is_the_same_for_the_same_seed() -> None:
 
 
 def test_the_command_measures_again(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another sample in the place of the first one; the weights stay, a run without kept ones is told how to have them."""
+    """Another sample replaces the first one; the weights stay, and a run without stored epochs gets the command that stores them."""
     makers.use_toy_data(monkeypatch)
     before = Run.open(copy)
     digest = before.digest
@@ -134,7 +134,7 @@ def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
 
 
 def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
-    """Three rows of 60 after epoch 4, stored under the name that the run expects."""
+    """A table of 3 instead of 60 rows under the expected name is left out."""
     run = Run.open(copy)
     tables = files(run, makers.toy_splits()["validation"], ("warm", None), rows=3)
     path = copy / "epochs" / "4.measured.safetensors"
@@ -174,7 +174,7 @@ def test_forgetting_events_of_rows_made_by_hand() -> None:
 
 
 def test_forgetting_events_against_a_walk_row_by_row() -> None:
-    """Random rows against a loop over epochs that counts turns."""
+    """Events of random rows equal a loop over epochs that counts turns."""
     right = np.random.default_rng(0).random((9, 400)) < 0.6
     forgetting = events(right)
     for i in range(right.shape[1]):
@@ -188,7 +188,7 @@ def test_forgetting_events_against_a_walk_row_by_row() -> None:
 
 
 def test_joint_pictures_keep_distances_of_a_plane() -> None:
-    """Vectors that lie in a plane of eight dimensions: every distance, within an epoch and between epochs, is that of the picture."""
+    """Vectors in a plane of eight dimensions keep every distance, within and between epochs, in the picture."""
     rng = np.random.default_rng(1)
     flat, plane = rng.normal(size=(3, 20, 2)), np.linalg.qr(rng.normal(size=(8, 2)))[0].T
     joint = pictures(flat @ plane)
@@ -206,7 +206,7 @@ def test_alignment_is_the_best_of_all_turns() -> None:
 
 
 def test_aligned_pictures_follow_the_rows() -> None:
-    """Epochs that are one another turned in all eight dimensions come out as one picture."""
+    """Epochs that are rotations of each other give one picture."""
     rng = np.random.default_rng(3)
     first = rng.normal(size=(25, 8)) * [4, 3, *[0.1] * 6]
     turned = [first, *(first @ np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(3))]

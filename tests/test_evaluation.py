@@ -12,7 +12,7 @@ from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, fit_cal
 
 
 def random_evaluation(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
-    """Labels of unequal frequency, and logits and pooled vectors that know something of them."""
+    """Return labels of unequal frequency, with logits and pooled vectors that depend on them."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(classes, size=n, p=np.arange(1, classes + 1) / (classes * (classes + 1) / 2))
     logits = rng.normal(size=(n, classes)) + sharp * np.eye(classes)[labels]
@@ -24,7 +24,7 @@ def random_evaluation(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_values_are_those_of_scikit_learn(classes: int) -> None:
-    """Accuracy, precision, recall, F1 in every mean, AUC, cross-entropy and silhouette."""
+    """Accuracy, precision, recall and F1 in every mean, AUC, cross-entropy and silhouette equal scikit-learn's."""
     e = random_evaluation(240, classes)
     got, p = metrics(e, resamples=50), e.probabilities.astype(np.float64)
     predicted, k = p.argmax(axis=1), list(range(classes))
@@ -47,7 +47,7 @@ def test_values_are_those_of_scikit_learn(classes: int) -> None:
 
 
 def test_stored_answers_say_what_the_model_said() -> None:
-    """Also where the two best classes are alike at five decimals; elsewhere they are no more than rounded."""
+    """Rounded probabilities keep the predicted class, even if the best two are equal at five decimals."""
     logits = np.array([[0, 4e-6, -9], [4e-6, 0, -9], [1, 2, 0], [0, 0, 0]], dtype=np.float32)
     e = Evaluation("test", ("a", "b", "c", "d"), np.array([1, 0, 2, 0]), logits, np.zeros((4, 2), np.float32), ("x", "y", "z"))
     frame = e.frame()
@@ -59,7 +59,7 @@ def test_stored_answers_say_what_the_model_said() -> None:
 
 
 def test_a_small_case_by_hand() -> None:
-    """Six rows: 3 of 4 negatives and 1 of 2 positives are right."""
+    """With 3 of 4 negatives and 1 of 2 positives right, the metrics are the computed ones."""
     counts = confusion(np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 0, 1]), 2)
     assert counts.tolist() == [[3, 1], [1, 1]]
     got = {name: float(value[0]) for name, value in from_confusion(counts[None]).items()}
@@ -103,14 +103,14 @@ def test_one_class_alone() -> None:
 
 
 def test_two_rows_are_enough() -> None:
-    """Fewer rows than a silhouette needs."""
+    """Metrics are computed for fewer rows than a silhouette needs."""
     got = metrics(rigged([0, 1], [0, 1], 2), resamples=20)
     assert got["accuracy"] == {"value": 1.0, "low": 1.0, "high": 1.0} and "silhouette" not in got
 
 
 @pytest.mark.parametrize("n", [100, 1500])
 def test_bootstrap_of_accuracy_is_the_binomial_interval(n: int) -> None:
-    """Half the 95 % interval against 1.96 standard errors; of the loss against that of a mean."""
+    """Half the 95 % interval is 1.96 standard errors for the accuracy, and for the mean loss."""
     e = random_evaluation(n, 3, sharp=1.5)
     got, p = metrics(e), e.probabilities
     right = p.argmax(axis=1) == e.labels
@@ -123,7 +123,7 @@ def test_bootstrap_of_accuracy_is_the_binomial_interval(n: int) -> None:
 
 
 def test_metrics_are_the_same_every_time() -> None:
-    """Seeded resampling; another seed moves the interval only."""
+    """Metrics are reproducible; another seed changes the intervals only."""
     e = random_evaluation(150, 2)
     assert metrics(e, resamples=100) == metrics(e, resamples=100)
     another_seed = metrics(e, resamples=100, seed=1)
@@ -131,14 +131,14 @@ def test_metrics_are_the_same_every_time() -> None:
 
 
 def test_interval_is_the_percentiles_of_its_draws() -> None:
-    """2.5 % and 97.5 %, draws that are not defined left out."""
+    """The interval has the 2.5 % and 97.5 % percentiles, without undefined draws."""
     draws = np.append(np.arange(1001) / 1000, np.nan)
     assert interval(0.5, draws) == {"value": 0.5, "low": 0.025, "high": 0.975}
 
 
 @pytest.mark.parametrize("factor", [0.3, 1.0, 4.0])
 def test_temperature_is_the_least_of_a_grid(factor: float) -> None:
-    """Cross-entropy of softmax(z / T), for logits that are too flat and too steep: no neighbour within 1e-4 is better."""
+    """No neighbour within 1e-4 of the temperature has a lower cross-entropy, for too flat and too steep logits."""
     e = random_evaluation(400, 3, seed=2)
     logits = e.logits * np.float32(factor)
 
@@ -153,7 +153,7 @@ def test_temperature_is_the_least_of_a_grid(factor: float) -> None:
 
 
 def test_a_sample_is_seeded_sorted_and_without_repetition() -> None:
-    """All rows where there are fewer."""
+    """A sample is seeded, sorted and without repetition, and has all rows if there are fewer."""
     e = random_evaluation(300, 2)
     rows = e.sample(40)
     assert len(set(rows)) == 40 and (np.diff(rows) > 0).all() and (rows == e.sample(40)).all()
@@ -161,7 +161,7 @@ def test_a_sample_is_seeded_sorted_and_without_repetition() -> None:
 
 
 def test_evaluate_is_predict_on_the_rows_of_a_split() -> None:
-    """Logits and order against one text at a time; the frame holds no text."""
+    """Logits and order equal those of one text at a time, and the frame holds no text."""
     from tests.makers import small_model, toy_splits
 
     model, split = small_model(), toy_splits()["validation"]

@@ -20,18 +20,18 @@ WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """A random word-level model."""
+    """Return a random word-level model."""
     return small_model(components=2, mixing="free")
 
 
 @pytest.fixture(scope="module")
 def pieces() -> Model:
-    """A random model that reads sub-words."""
+    """Return a random model that reads sub-words."""
     return small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)
 
 
 def odds(model: Model, text: str, k: int, **change: object) -> float:
-    """log p / (1 - p) of the plain prediction."""
+    """Return log p / (1 - p) of the plain prediction."""
     p = model.trace(text, **change).probabilities.astype(np.float64)[k]  # type: ignore[arg-type]
     return float(np.log(p / (1 - p)))
 
@@ -41,7 +41,7 @@ CHANGES = {"none": {}, "lambdas": {"lambdas": [[1, -2], [1, 0.5]]}, "heads": {"h
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_removal_is_deleting_each_word_and_asking_again(model: Model, change: dict[str, object]) -> None:
-    """One prediction per word left out of the text, under the same intervention."""
+    """Removal equals one prediction per word left out of the text, under the same intervention."""
     trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
     got, k = removal(model, trace, **change), int(trace.probabilities.argmax())  # type: ignore[arg-type]
     assert trace.tokens == tuple(WORDS)
@@ -53,7 +53,7 @@ def test_removal_is_deleting_each_word_and_asking_again(model: Model, change: di
 
 
 def test_removal_takes_the_pieces_of_a_word_together(pieces: Model) -> None:
-    """Sub-words share the score of their word, which is that of the text without it."""
+    """Sub-words share the score of their word, which is that of the text without the word."""
     text = "what clumsily bright lighthouses"
     trace = pieces.trace(text)
     got, k = removal(pieces, trace), int(trace.probabilities.argmax())
@@ -66,7 +66,7 @@ def test_removal_takes_the_pieces_of_a_word_together(pieces: Model) -> None:
 
 
 def test_removal_leaves_specials_and_single_words_alone() -> None:
-    """[CLS] and [SEP] score 0 and stay in every shortened text; one word has nothing to compare with."""
+    """[CLS] and [SEP] score 0 and stay in every shortened text; a single word scores 0."""
     model = small_model(cls=True, pooling="cls")
     trace = model.trace("a warm song")
     got = removal(model, trace)
@@ -89,7 +89,7 @@ def test_removal_from_a_pair_keeps_the_segments() -> None:
 
 
 def test_removal_of_a_text_that_was_cut_stays_within_what_was_read(model: Model) -> None:
-    """Each word that was read is left out of what was read; nothing moves up from behind."""
+    """Each word is removed from the read part of a cut text, and no later text moves up."""
     text = " ".join(["warm", "song", "cold"] * 20)
     trace = model.trace(text)
     got, k = removal(model, trace), int(trace.probabilities.argmax())
@@ -102,7 +102,7 @@ def test_removal_of_a_text_that_was_cut_stays_within_what_was_read(model: Model)
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_log_odds_are_the_naive_ones_where_those_are_safe(classes: int) -> None:
-    """log p / (1 - p) of the softmax, for every class and several rows at once."""
+    """Log-odds equal log p / (1 - p) of the softmax, for every class and several rows at once."""
     z = np.random.default_rng(0).normal(size=(6, classes)) * 3
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     for k in range(classes):
@@ -118,7 +118,7 @@ def test_log_odds_are_exact_far_out() -> None:
 
 
 def scored(scores: list[float], logits: tuple[float, float] = (-1.0, 1.0)) -> Trace:
-    """A stand-in trace of [CLS] and words with given removal scores."""
+    """Return a trace of [CLS] and words with given removal scores."""
     trace = fake_trace(n=len(scores))
     values = np.array(logits, np.float32)
     p = np.exp(values) / np.exp(values).sum()
@@ -141,7 +141,7 @@ def test_agreement_is_spearman_of_sizes_over_words(model: Model) -> None:
 
 @pytest.mark.parametrize("scores, second", [([0, 1, 2], [0, 1, 2]), ([0, 1, 1, 1], [0, 1, 2, 3]), ([0, 1, 2, 3], [5, 0, 0, 0])])
 def test_agreement_is_not_defined_without_ranks(scores: list[float], second: list[float]) -> None:
-    """Fewer than three words, or all alike."""
+    """Agreement is undefined for fewer than three words or equal scores."""
     assert agreement(scored(scores), np.array(second, np.float32)) is None
 
 
@@ -162,7 +162,7 @@ def test_attention_scores_are_sums_by_hand() -> None:
 
 
 def test_a_score_that_cannot_be_had_is_refused() -> None:
-    """Unknown names, and a difference without a second component."""
+    """Unknown scores are refused, and a difference without a second component too."""
     with pytest.raises(InputError, match=r"no score 'magic'.*removal"):
         score(fake_trace(), "magic")
     with pytest.raises(InputError, match="two components"):

@@ -61,7 +61,7 @@ def test_svg_is_vectors_and_holds_the_tokens_and_caption() -> None:
 
 @needs_browser
 def test_svg_cells_have_the_colours_of_the_scale() -> None:
-    """The smallest and the largest cell get the two ends of the colour scale, as Plotly's own heatmap does."""
+    """The smallest and the largest cell have the end colours of the scale, as in Plotly's heatmap."""
     plot = go.Figure(go.Heatmap(z=[[0.0, 1.0], [None, 0.5]], colorscale=[[0, "#102030"], [1, "#a0b0c0"]]))
     svg = render(Figure("two", plot, pd.DataFrame(), ""), "svg").decode()
     fills = re.findall(r'class="point">\s*<path[^>]*fill: rgb\(([^)]*)\)', svg)
@@ -234,7 +234,7 @@ def test_the_browser_stops_with_the_process() -> None:
 
 @needs_browser
 def test_cells_with_names_are_cells_with_names_as_vectors() -> None:
-    """A table of heads as SVG has a cell of some size and its number for each habit of each head, and every name once."""
+    """The SVG of a table of heads has a cell and a number per habit and head, and every name once."""
     habits = ["entropy", "distance"]
     patterns = pd.DataFrame([(0, 0, 0.25, 1.5), (0, 1, 0.75, 2.5), (1, 0, 0.5, 3.5)], columns=["layer", "head", *habits])
     svg = render(head_table(patterns), "svg")
@@ -247,7 +247,7 @@ def test_cells_with_names_are_cells_with_names_as_vectors() -> None:
 
 
 def test_every_table_of_the_app_leaves_by_one_door() -> None:
-    """No page writes a CSV itself: the button and the writer that keeps formulas as text are asked."""
+    """Pages write CSV only through the button and the writer that keeps formulas as text."""
     for path in (Path(__file__).parents[1] / "app").rglob("*.py"):
         page = path.read_text()
         assert ".to_csv(" not in page and ".to_excel(" not in page, path
@@ -256,7 +256,7 @@ def test_every_table_of_the_app_leaves_by_one_door() -> None:
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "  =1", "\t=1", "\r=1", "\n=1", "＝1+1", "＠x"])
 def test_no_cell_nor_name_is_a_formula(cell: str) -> None:
-    """Also where two columns have one name, or a column mixes texts and numbers."""
+    """No cell and no name becomes a formula, even with equal column names or mixed columns."""
     frame = pd.DataFrame([[cell, cell, -1.5], [2, "a", -2.5]], columns=[cell, cell, "n"])
     lines = list(csv.reader(io.StringIO(as_csv(frame).decode("utf-8-sig"), newline="")))
     assert lines[0][:2] == [f"'{cell}"] * 2 and lines[1] == [f"'{cell}"] * 2 + ["-1.5"] and lines[2][0] == "2"

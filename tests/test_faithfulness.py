@@ -33,7 +33,7 @@ TEXTS = toy_splits()["test"].frame["text"].tolist()
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """A random word-level model."""
+    """Return a random word-level model."""
     return small_model(components=2, mixing="free")
 
 
@@ -42,7 +42,7 @@ def probability(model: Model, words: list[str], k: int, **change: Any) -> float:
 
 
 def aopc(model: Model, words: list[str], order: list[int], k: int, **change: Any) -> tuple[float, float]:
-    """Both means over five shares, one prediction of a shortened text at a time."""
+    """Return both means over five shares, with one prediction of a shortened text at a time."""
     whole, without, alone = probability(model, words, k, **change), [], []
     for share in (0.1, 0.2, 0.3, 0.4, 0.5):
         top = set(order[: math.ceil(round(share * len(words), 9))])
@@ -53,7 +53,7 @@ def aopc(model: Model, words: list[str], order: list[int], k: int, **change: Any
 
 @pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}], ids=["learned", "changed"])
 def test_metrics_of_a_sentence_are_those_by_hand(model: Model, change: dict[str, Any]) -> None:
-    """A score with a tie, its texts shortened as strings; the random ones drawn again; correlations by scipy."""
+    """The metrics equal those of texts shortened as strings, random orders drawn again, and scipy's correlations, with a tie."""
     trace = explained(model, model.trace(" ".join(WORDS), **change), **change)
     k, scores = int(trace.probabilities.argmax()), np.array([0.5, -2, 3, 0.1, 0.5, 1, 0, -0.3], np.float32)
     frame = faithfulness(model, trace, {"mine": scores, "removal": score(trace, "removal")}, orders=4, seed=3, **change)
@@ -80,7 +80,7 @@ def test_metrics_of_a_sentence_are_those_by_hand(model: Model, change: dict[str,
 
 
 def test_a_verdict_is_drawn_among_random_orders() -> None:
-    """Planted: the answer hangs on one word. Naming it first is better than chance, last is not, and among four words none can tell."""
+    """If the answer depends on one word, naming it first beats chance and naming it last does not; four words are too few for a verdict."""
     model = planted_model(lambda there: 3 * there("tender") - 1)
     text = "the tender song " + "was a garden and soup " * 5
     trace, first = model.trace(text), np.eye(28, dtype=np.float32)[1]
@@ -99,7 +99,7 @@ def test_a_verdict_is_drawn_among_random_orders() -> None:
 
 
 def test_words_not_tokens_are_removed() -> None:
-    """Pieces leave together, scored by their mean; [CLS] and [SEP] stay and their scores count for nothing."""
+    """Pieces of a word are removed together, scored by their mean; [CLS] and [SEP] stay and do not count."""
     tokenizer = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275)
     model = small_model(tokenizer=tokenizer, max_length=64, cls=True, pooling="cls")
     text = "what clumsily bright lighthouses"
@@ -115,7 +115,7 @@ def test_words_not_tokens_are_removed() -> None:
 
 
 def test_a_text_of_one_word_has_no_faithfulness(model: Model) -> None:
-    """Nothing is left without it; two words have no rank correlation; scores must fit."""
+    """One word has no faithfulness, two words no rank correlation, and scores must have the right length."""
     with pytest.raises(InputError, match="two words"):
         faithfulness(model, model.trace("warm"), {})
     trace = model.trace("warm song")
@@ -138,7 +138,7 @@ def test_rank_correlations_are_those_of_scipy(seed: int) -> None:
 
 @pytest.mark.slow
 def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
-    """The sample drawn again, every sentence alone, means; reproducible, another seed another sample; progress counts."""
+    """The table is the mean over the sampled sentences, reproducible, and depends on the seed; progress counts the sentences."""
     seen: list[tuple[int, int]] = []
     texts = ["warm", "a song", *TEXTS]
     frame = over_split(model, texts, ["received", "gradient"], sample=7, seed=2, progress=lambda *at: seen.append(at))
@@ -162,7 +162,7 @@ def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
 
 
 def test_pairs_are_asked_as_pairs() -> None:
-    """The mean over two pairs of texts is that of each by itself; without the second texts it is another."""
+    """The mean over two pairs is that of each pair alone, and another one without the second texts."""
     model = small_model(segments=2, cls=True, pooling="cls")
     texts, pairs = ["what a warm clever song", "the soup was cold and dull"], ["a hollow garden", "we saw a bright lighthouse"]
     means = over_split(model, texts, ["removal"], pairs=pairs, sample=2).set_index(["method", "metric"])["value"]
@@ -177,7 +177,7 @@ def test_pairs_are_asked_as_pairs() -> None:
 
 @pytest.mark.slow
 def test_intervals_widen_as_texts_differ(model: Model) -> None:
-    """The bootstrap's 95 % interval of a mean is about its value plus and minus two standard errors."""
+    """The bootstrap's 95 % interval of a mean is about the value plus and minus two standard errors."""
     frame = over_split(model, TEXTS, ["gradient"], sample=40).set_index(["method", "metric"])
     rows = [faithfulness(model, *scores_of(model, model.trace(text), ["gradient"])) for text in _sampled(TEXTS, 40)]
     values = pd.concat(rows).query("metric == 'comprehensiveness'")["value"]
@@ -190,7 +190,7 @@ def _sampled(texts: list[str], size: int) -> list[str]:
 
 
 def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
-    """No text of three words; a method that does not exist; a method not defined for the model is left out."""
+    """Texts below three words and unknown methods are refused; methods that the model lacks are left out."""
     with pytest.raises(InputError, match="3 words"):
         over_split(model, ["warm", "a song"])
     with pytest.raises(InputError, match="no score 'magic'"):
@@ -201,7 +201,7 @@ def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
 
 
 def test_one_registry_knows_what_a_trace_can_give(model: Model) -> None:
-    """Reading methods at once, asking ones after they were asked; a clear sentence before."""
+    """Methods that read a trace are available at once, others after the model was run; before that the error is a sentence."""
     trace = model.trace(TEXTS[0])
     reading = [name for name, how in SCORES.items() if how.of is not None]
     assert available(trace) == reading and available(trace, asking=True) == list(SCORES)
@@ -221,12 +221,12 @@ def test_one_registry_knows_what_a_trace_can_give(model: Model) -> None:
 
 @pytest.fixture
 def folder(tiny_run: Path, tmp_path: Path) -> Path:
-    """A run of its own to write to."""
+    """Copy a run to write to."""
     return Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
 
 
 def test_a_run_keeps_its_faithfulness(folder: Path, model: Model) -> None:
-    """The table comes back; every other file and the configuration are as they were; without it the run is as good as before."""
+    """The stored table is read back, and all other files and the configuration stay the same."""
     run = Run.open(folder)
     files, config, digest = {p.name: p.read_bytes() for p in folder.iterdir()}, dict(run.config), run.digest
     with pytest.raises(RunError, match=r"faithfulness.parquet is missing"):
@@ -245,7 +245,7 @@ def test_a_run_keeps_its_faithfulness(folder: Path, model: Model) -> None:
 
 
 def test_a_damaged_run_gets_nothing(folder: Path, model: Model) -> None:
-    """The run stays as it was found, a file that somebody put beside it too."""
+    """A damaged run stays unchanged, with any file that somebody put into it."""
     frame, metrics = over_split(model, TEXTS, ["received"], sample=2), (folder / "metrics.json").read_text()
     for name, content, reason in (("metrics.json", "{}", "metrics.json is damaged"), ("notes.txt", "mine", "contains notes.txt")):
         (folder / "metrics.json").write_text(metrics)
@@ -257,7 +257,7 @@ def test_a_damaged_run_gets_nothing(folder: Path, model: Model) -> None:
 
 
 def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row per method, the file beside the others; the example sentence is explained by every method."""
+    """The table has a row per method in the run's folder, and the example is explained by every method."""
     use_toy_data(monkeypatch)
     result = CliRunner().invoke(main, ["faithfulness", str(folder), "--sample", "4", "--seed", "1"])
     assert result.exit_code == 0, result.output

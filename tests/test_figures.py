@@ -34,7 +34,7 @@ THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
 def history(start: float = 0.2) -> pd.DataFrame:
-    """Two layers, lambda_1 to lambda_3 at steps 0, 10, 20 (growing by 0.01 each), and accuracies with a tied best."""
+    """Return two layers with lambda_1 to lambda_3 at steps 0, 10, 20 (growing by 0.01 each), and accuracies with a tied best."""
     rows = [
         (step, step / 10, "lambda", layer, c, 1.0 if c == 0 else start + 0.1 * layer - 0.04 * (c - 1) + 0.001 * step)
         for layer in (0, 1)
@@ -200,7 +200,7 @@ def boxes(figure: Figure) -> pd.DataFrame:
 
 
 def test_strip_shows_what_was_removed_in_its_place() -> None:
-    """Boxes from left to right are the text's own order; the frame holds the tokens alone."""
+    """The boxes are in the order of the text, with removed text in its place; the frame holds the tokens alone."""
     figure = token_strip(["I", "like", "it"], [0.0, 1.0, 0.0], removed=[(0, "@you"), (2, "!!"), (3, "<b>")])
     bar = figure.plot.data[0]
     labels = [text for _, text in sorted(zip(bar.base, bar.text, strict=True))]
@@ -308,7 +308,7 @@ def test_names_are_safe_and_themes_known() -> None:
 
 
 def test_figures_are_pure() -> None:
-    """Two calls give equal pictures, and leave the trace as it was."""
+    """Two calls give equal figures and leave the trace unchanged."""
     trace = fake_trace(tokens=SENTENCE)
     assert heatmap(trace, 0).plot == heatmap(trace, 0).plot
     assert small_multiples(trace).plot == small_multiples(trace).plot
@@ -321,12 +321,12 @@ def test_figures_import_nothing_heavy() -> None:
 
 
 def recorded(name: str, layer: int, start: float, component: int = -1) -> list[tuple[int, float, str, int, int, float]]:
-    """A scalar that grows by 0.01 in each of three steps."""
+    """Return a scalar that grows by 0.01 in each of three steps."""
     return [(step, step / 10, name, layer, component, start + step / 1000) for step in (0, 10, 20)]
 
 
 def test_scalars_of_the_whole_model_share_a_panel_and_others_have_one_a_layer() -> None:
-    """Alpha and beta in one; temperatures on an axis of their own, which the panels of both layers share; every name that was asked."""
+    """Alpha and beta share a panel; temperatures have an axis that the panels of both layers share."""
     rows = [*recorded("alpha", -1, 1.0), *recorded("beta", -1, 0.5), *recorded("temperature", 0, 4.0), *recorded("temperature", 1, 5.0)]
     rows += recorded("train_loss", -1, 9.0)
     frame = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])

@@ -27,7 +27,7 @@ FILE = UploadedFileRec("a", "mine.csv", "text/csv", b"text\nwarm\n")
 
 @pytest.fixture
 def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit's own ways come back after the test."""
+    """Restore Streamlit's functions after the test."""
     monkeypatch.setattr(media, "create_fast_hasher", media.create_fast_hasher)
     monkeypatch.setattr(MemoryUploadedFileManager, "add_file", MemoryUploadedFileManager.add_file)
     files.guard()
@@ -38,7 +38,7 @@ def stored(storage: media.MemoryMediaFileStorage) -> str:
 
 
 def test_nobody_computes_the_address_of_a_file_from_its_content(guarded: None) -> None:
-    """The same file has one address in a process, for whoever exports it, and another one in each other process."""
+    """A file has one address in a process, for everybody who exports it, and another address in another process."""
     first, again = (stored(media.MemoryMediaFileStorage("/media")) for _ in range(2))
     files.guard()
     assert first == again != stored(media.MemoryMediaFileStorage("/media"))
@@ -63,7 +63,7 @@ def test_the_app_is_served_so() -> None:
 
 
 def test_signs_of_a_text_that_streamlit_makes_icons_and_arrows_of_are_kept_apart() -> None:
-    """An invisible character between them; other texts have none."""
+    """An invisible character separates such signs; other texts have none."""
     for text in (":home:", ":material/home:", ":streamlit:", "a -- b", "a -> b", "a <-> b", "a >= b"):
         escaped = md(text).replace("\\", "")
         assert escaped.replace("\u2060", "") == text and escaped.count("\u2060") == 1

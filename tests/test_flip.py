@@ -25,7 +25,7 @@ TEXTS = ["What a warm, clever song we saw!", "the garden was cold and dull", "I 
 @pytest.mark.slow
 @pytest.mark.parametrize("bpe", [False, True], ids=["words", "pieces"])
 def test_what_is_reported_flips_the_edited_text(bpe: bool) -> None:
-    """Random models, each asked again about the text as it is written: another class, of the probability told."""
+    """The edited text of a flip is predicted as another class, with the reported probability, by random models."""
     tokenizer = Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 300) if bpe else None
     flips = []
     for seed in range(6):
@@ -65,7 +65,7 @@ def test_no_smaller_removal_is_missed() -> None:
 
 
 def test_planted_reasons_are_found() -> None:
-    """One word, a pair of which both must go, and nothing at all; no word but theirs is touched."""
+    """A planted word and a planted pair are found, no flip is reported without a reason, and no other word changes."""
     model = planted_model(lambda there: 2 * there("warm") - 1)
     flip = smallest_flip(model, model.trace("it is a warm song"))
     assert (flip.edits, flip.text, flip.label) == ((Edit(3, "warm"),), "it is a song", "negative")
@@ -98,7 +98,7 @@ def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: py
 
 
 def test_a_swap_is_of_the_same_kind_and_plausible() -> None:
-    """Planted: "cold" makes it positive. An adjective comes for an adjective, never a noun."""
+    """An adjective is replaced by an adjective, never by a noun."""
     model = planted_model(lambda there: 2 * there("cold") - 1)
     flip = smallest_flip(model, model.trace("it is warm."))
     assert [(edit.old, edit.new) for edit in flip.edits] == [("warm", "cold")] and flip.words == "with “cold” for “warm”"
@@ -110,7 +110,7 @@ def test_a_swap_is_of_the_same_kind_and_plausible() -> None:
 
 
 def test_interventions_hold_for_the_edited_text() -> None:
-    """Lambdas changed by hand, the verdict of the changed model; gates by hand belong to their text."""
+    """Changed lambdas apply to the edited text too; changed gates belong to one text and are refused."""
     model, change = small_model(3, components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
     flips = [smallest_flip(model, model.trace(text, **change), drawn=1, **change) for text in TEXTS]  # type: ignore[arg-type]
     assert any(flip.edits for flip in flips)
@@ -138,7 +138,7 @@ def test_bigrams_are_the_pairs_that_were_counted() -> None:
 
 
 def test_what_ships_knows_common_pairs() -> None:
-    """Words of our own: what people say stands in a row, what they do not say does not; the file is small."""
+    """The shipped file knows common pairs of words and not unusual ones, and it is small."""
     bigrams = Bigrams.load()
     assert bigrams.fits(hashed(["good", "bad", "chicken"]), "not", "at").tolist() == [True, True, False]
     assert len(bigrams.bits) <= 1_500_000 and np.unpackbits(bigrams.bits).mean() < 0.5

@@ -49,7 +49,7 @@ def shares(values: Any) -> np.ndarray:
 
 
 def half(trace: Any, layer: int) -> list[list[float]]:
-    """I/2 + A/2 of one layer, entry by entry."""
+    """Return I/2 + A/2 of a layer, entry by entry."""
     n, heads = len(trace.tokens), len(trace.head_ids)
     size = [[sum(abs(float(trace.attention[layer, h, i, j])) for h in range(heads)) / heads for j in range(n)] for i in range(n)]
     return [[0.5 * (i == j) + 0.5 * size[i][j] / sum(size[i]) for j in range(n)] for i in range(n)]
@@ -58,7 +58,7 @@ def half(trace: Any, layer: int) -> list[list[float]]:
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 @pytest.mark.parametrize("signed", [False, True], ids=["ndt", "signed"])
 def test_rollout_is_the_published_recursion(signed: bool, pooling: str) -> None:
-    """R_l[i][j] = sum_k A_l[i][k] R_(l-1)[k][j], by loops; then the row that the classifier reads."""
+    """Rollout equals the loops R_l[i][j] = sum_k A_l[i][k] R_(l-1)[k][j], read at the row of the classifier."""
     trace = fake_trace(n=6, layers=3, heads=2, components=3, signed=signed).replace(pooling=pooling)
     n = len(trace.tokens)
     assert trace.attention is not None and (trace.attention.min() < 0) == signed
@@ -72,14 +72,14 @@ def test_rollout_is_the_published_recursion(signed: bool, pooling: str) -> None:
 
 
 def test_rollout_of_plain_maps_needs_no_rescaling() -> None:
-    """Softmax rows of one component: the mean over heads as it is."""
+    """Softmax rows of one component enter as the mean over heads."""
     trace = fake_trace(n=5, components=1)
     assert trace.attention is not None
     np.testing.assert_allclose(effective(trace), trace.attention.mean(axis=1), atol=1e-6)
 
 
 def test_a_trace_knows_what_the_classifier_reads(tmp_path: Path) -> None:
-    """The model's pooling, stored and read back; a trace from before reads the mean."""
+    """A trace stores the model's pooling; an older trace reads the mean."""
     model = small_model(pooling="cls", cls=True)
     trace = model.trace(TEXT)
     trace.save(tmp_path / "trace.safetensors")
@@ -88,7 +88,7 @@ def test_a_trace_knows_what_the_classifier_reads(tmp_path: Path) -> None:
 
 
 def widest(capacity: dict[tuple[int, int], float], source: int, sink: int) -> float:
-    """Maximum flow by shortest augmenting paths (Edmonds & Karp 1972)."""
+    """Return the maximum flow by shortest augmenting paths (Edmonds & Karp 1972)."""
     left, total = dict(capacity), 0.0
     while True:
         before: dict[int, int] = {source: source}
@@ -115,7 +115,7 @@ def widest(capacity: dict[tuple[int, int], float], source: int, sink: int) -> fl
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_attention_flow_is_the_maximum_flow(layers: int, pooling: str) -> None:
-    """The closed form for two layers and the solver beyond, against augmenting paths."""
+    """The closed form for two layers and the solver for more equal augmenting paths."""
     trace = fake_trace(n=5, layers=layers, signed=True).replace(pooling=pooling)
     n = 5
     capacity = {((at + 1) * n + i, at * n + j): half(trace, at)[i][j] for at in range(layers) for i in range(n) for j in range(n)}
@@ -125,7 +125,7 @@ def test_attention_flow_is_the_maximum_flow(layers: int, pooling: str) -> None:
 
 
 def test_what_cannot_be_followed_is_refused() -> None:
-    """Missing layers or rows, maps mixed to nothing, and texts too long for the solver."""
+    """Missing layers or rows, maps that mix to nothing, and too long texts are refused."""
     whole = fake_trace()
     for part in (whole.replace(attention=None), whole.replace(layer_ids=(1, 0)), whole.replace(query_ids=(0, 1))):
         with pytest.raises(InputError, match="all layers with all their rows"):
@@ -146,7 +146,7 @@ def test_what_cannot_be_followed_is_refused() -> None:
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("name", FORMS)
 def test_value_weighted_attention_is_the_length_of_what_is_added(name: str, change: dict[str, Any]) -> None:
-    """Vectors by loops over pairs and heads, which sum to the slow encoder's attention output; then their lengths."""
+    """The vectors of pairs and heads sum to the slow encoder's attention output, and the scores are their lengths."""
     model = small_model(5, **FORMS[name])
     trace, state, config = model.trace(TEXT, **change), state_of(model), model.config
     encoded = model.encode(TEXT)
@@ -180,7 +180,7 @@ def test_value_weighted_attention_is_the_length_of_what_is_added(name: str, chan
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("name", FORMS)
 def test_value_zeroing_is_running_again_without_a_value(name: str, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The slow encoder once for every layer and token, whose value is zero there; cosine distances, then their recursion."""
+    """Value zeroing equals the slow encoder run once per layer and token with a zero value: cosine distances and their recursion."""
     model = small_model(6, **FORMS[name])
     trace, state, config = model.trace(TEXT, **change), state_of(model), model.config
     ids, plain = model.encode(TEXT).ids.tolist(), slow.attention
@@ -211,7 +211,7 @@ def test_value_zeroing_is_running_again_without_a_value(name: str, change: dict[
 
 
 def test_silent_heads_move_nothing() -> None:
-    """Every head off: no value adds or turns anything, and each token keeps itself."""
+    """With every head off no value changes anything, and each token keeps itself."""
     model = small_model()
     off = [(layer, head) for layer in range(2) for head in range(2)]
     trace = model.trace(TEXT, heads_off=off)
@@ -221,7 +221,7 @@ def test_silent_heads_move_nothing() -> None:
 
 
 def test_an_intervention_on_lambda_reaches_every_score() -> None:
-    """Each method under other lambdas differs from itself under the learned ones."""
+    """Each method changes under other lambdas."""
     model, lambdas = small_model(components=2, mixing="free"), [[1, 3], [1, -2]]
     plain, changed = model.trace(TEXT), model.trace(TEXT, lambdas=lambdas)
     for name in ("rollout", "flow", "value-weighted", "value-zeroing", "gradient", "integrated-gradients"):
@@ -233,7 +233,7 @@ def test_an_intervention_on_lambda_reaches_every_score() -> None:
 
 @pytest.mark.parametrize("text", ["warm", "?", TEXT])
 def test_every_method_scores_every_text(text: str) -> None:
-    """One word, one mark, a sentence: finite scores, one a token; shares sum to the number of tokens."""
+    """One word, one mark and a sentence have finite scores, one per token, and shares sum to the number of tokens."""
     model = small_model(components=2, mixing="differential", lambda_std=0.3, head_norm=True)
     trace = explained(model, model.trace(text), SCORES)
     for name in SCORES:
@@ -244,7 +244,7 @@ def test_every_method_scores_every_text(text: str) -> None:
 
 
 def test_a_pair_of_texts_is_read_as_a_pair() -> None:
-    """Segments reach the model: the same words as one text score otherwise."""
+    """A pair has other scores than the same words as one text, because segments reach the model."""
     model = small_model(segments=2, cls=True)
     trace = model.trace("a warm song", "cold soup")
     for ask in (value_weighted, value_zeroing):
@@ -255,7 +255,7 @@ def test_a_pair_of_texts_is_read_as_a_pair() -> None:
 
 @pytest.mark.slow
 def test_visitors_share_one_model_that_nothing_is_left_on() -> None:
-    """All methods at once from several threads give what they give alone; no parameter, buffer or attribute changes."""
+    """All methods at once in several threads give the same as alone; no parameter, buffer or attribute changes."""
     model = small_model(components=2, mixing="free")
     texts = [TEXT, "a cold soup", "dull and hollow", "warm"] * 3
 

@@ -36,12 +36,12 @@ def letters_of(data: bytes) -> set[str]:
 
 
 def embedded(svg: bytes) -> list[set[str]]:
-    """The letters of each font in an SVG."""
+    """Return the letters of each font in an SVG."""
     return [letters_of(b64decode(data)) for data in re.findall(r"data:font/ttf;base64,([^)]+)\)", svg.decode())]
 
 
 def korean_cloud(*words: str) -> bytes:
-    """The pixels of a cloud of these words."""
+    """Return the pixels of a cloud of some words."""
     spots = layout(dict.fromkeys(words, 1.0), 330, 236)
     frame = spots.assign(cell=0, z=3.0, count=5, rows=4, sure=True)
     return render(cloud(frame, ["rows"]), "png", scale=1)
@@ -72,7 +72,7 @@ def test_nothing_is_known_without_fontconfig_or_letters(monkeypatch: pytest.Monk
 @pytest.mark.slow
 @korean
 def test_an_svg_carries_hangul_beside_latin() -> None:
-    """A font in a collection of several: its syllables travel, cut down to those in use."""
+    """The syllables in use are embedded from a font in a collection of several."""
     svg = f'<svg xmlns="http://www.w3.org/2000/svg"><text style="font-family: {FAMILIES};">정말 좋은 영화 ok</text></svg>'.encode()
     with_fonts = fonts.embed_fonts(svg)
     font_faces = embedded(with_fonts)
@@ -91,7 +91,7 @@ def test_an_svg_carries_hangul_beside_latin() -> None:
 @pictures
 @pytest.mark.exhaustive
 def test_hangul_is_drawn_and_not_boxes() -> None:
-    """Boxes for missing letters all look alike: two words of as many syllables must not."""
+    """Two words with equally many syllables look different, as boxes for missing letters would not."""
     assert unwritable(["영화", "음악"]) == ""
     first, same, another_word = (korean_cloud(word) for word in ("영화", "영화", "음악"))
     assert first == same
@@ -132,7 +132,7 @@ def test_hangul_in_a_pdf_is_text_in_an_outline_font(tmp_path: Path) -> None:
 @fontconfig
 @korean
 def test_outlines_keep_their_shape_and_width() -> None:
-    """A font of other curves beside what is made of it: each letter as wide, box and area alike to a hundredth."""
+    """Each letter of the subset font has the width, box and area of the source font, to a hundredth."""
     font = fonts.font_file("sans-serif", "영화한")
     assert font is not None
     with TTFont(font.path, fontNumber=font.number, lazy=True) as there, TTFont(io.BytesIO(fonts._subset(font))) as subset:

@@ -18,7 +18,7 @@ DEFAULT = "english/ndt-unit-2"
 
 
 def sane(app: AppTest) -> str:
-    """The text of a page that has no fault: neither an exception nor a sentence that owns up to one."""
+    """Return the text of a page, which must have neither an exception nor a sentence that reports a fault."""
     text = page_text(app)
     assert not app.exception, app.exception
     assert not app.error, [error.value for error in app.error]
@@ -45,7 +45,7 @@ def test_a_page_of_rows_says_which_files_are_missing(newcomer: Path, page: str) 
 
 @pytest.mark.slow
 def test_what_a_page_cannot_fetch_it_says(newcomer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The button is there; where neither the cache can be written nor the hub be reached, a sentence takes its place, and it stays."""
+    """If neither the cache nor the hub can be used, the button is replaced by a sentence and stays available."""
     monkeypatch.setenv("SENTVIZ_ALLOW_DOWNLOAD", "1")
     app = opened("confusion", run="sst2/ndt-unit-2")
     assert "is not on this machine: " in sane(app)

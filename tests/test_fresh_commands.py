@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def commands(group: click.Group = main, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every command, as it is typed."""
+    """Return every command as it is typed."""
     for name, each in group.commands.items():
         if isinstance(each, click.Group):
             yield from commands(each, (*before, name))
@@ -97,14 +97,14 @@ def fault(typed: Sequence[str]) -> str:
 
 
 def walked(*all_typed: Sequence[str]) -> None:
-    """Every one of these commands ends well."""
+    """Run commands, each of which must end well."""
     wrong = [*filter(None, map(fault, all_typed))]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.fixture
 def texts(nothing_at_hand: Path) -> None:
-    """A file of texts in the working folder."""
+    """Write a file of texts into the working folder."""
     (nothing_at_hand / "texts.txt").write_text(f"{SENTENCE}\nA quiet delight.\n", encoding="utf-8")
 
 

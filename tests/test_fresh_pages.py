@@ -35,7 +35,7 @@ def kind(run: Run) -> tuple[Any, ...]:
 
 @cache
 def of_each_kind() -> tuple[str, ...]:
-    """The first run of each kind, and the run that opens the app; none without checkpoints."""
+    """Return the first run of each kind and the default run; empty without checkpoints."""
     if not (ROOT / "checkpoints" / "english").is_dir():
         return ()
     available = runs()
@@ -44,7 +44,7 @@ def of_each_kind() -> tuple[str, ...]:
 
 
 def parts(page: str, **fields: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """A page as it opens, and with every value of each field."""
+    """Yield a page as it opens, and with every value of each field."""
     yield page, {}
     for field, values in fields.items():
         for value in values:
@@ -52,7 +52,7 @@ def parts(page: str, **fields: tuple[str, ...]) -> Iterator[tuple[str, dict[str,
 
 
 def views(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
-    """Every page that shows a run, with its parts."""
+    """Yield every page that shows a run, with its parts."""
     row = str(run.frame("test.parquet")["id"].iloc[0])
     beside = next(
         (name for name, candidate in runs().items() if isinstance(candidate, Run) and name != run.name and candidate.labels == run.labels),

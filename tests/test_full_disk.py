@@ -21,7 +21,7 @@ def names(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("most", [0, 2_000, 8_000, 40_000])
 def test_training_says_so_and_leaves_no_half_run(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever file is the first that does not fit; with room again the same command goes on and ends."""
+    """A full disk at any file leaves no partial run; with space again the same command completes."""
     use_toy_data(monkeypatch)
     with no_room(most), pytest.raises(SentvizError) as caught:
         train(toy_recipe(), tmp_path, progress=False)

@@ -46,7 +46,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 
 def points(table: str, column: str, kind: str, base: str, task: str = "") -> dict[str, float]:
-    """Gain of one printed row over its baseline in points by encoder, from the raw file."""
+    """Return the gain of a row over its baseline in points by encoder, from the raw file."""
     values = {row[column]: row for row in rows(table) if not task or row["task"] == task}
     return {name: float(values[kind][name]) - float(values[base][name]) for name in fused.ENCODERS}
 
@@ -93,7 +93,7 @@ def test_printed_tables_are_complete() -> None:
 
 @pytest.mark.parametrize(("kind", "model"), NAMES.items())
 def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
-    """Mean, sample deviation and variance by the standard library; the printed σ is the variance and σ² the deviation."""
+    """Mean, deviation and variance equal those of the standard library; the paper's σ is the variance and σ² the deviation."""
     gains = list(points("nsmc_accuracy", "injection", kind, "baseline").values())
     row = fused.statistics().set_index("model").loc[model]
     assert row["mean"] == pytest.approx(slow.mean(gains))
@@ -107,7 +107,7 @@ def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
 
 @pytest.mark.slow
 def test_claims_about_its_tables_from_the_raw_files() -> None:
-    """Counts by loops over the csv."""
+    """The counts in the evidence equal loops over the CSV files."""
     gains = {kind: points("nsmc_accuracy", "injection", kind, "baseline") for kind in (*NAMES, "xia2021_hadamard")}
     xia = gains.pop("xia2021_hadamard")
     up = sum(value > 0 for row in gains.values() for value in row.values())
@@ -134,7 +134,7 @@ def test_claims_about_its_tables_from_the_raw_files() -> None:
 
 
 def test_the_best_number_stands_with_another_setting_than_the_text_says() -> None:
-    """92.65 is in the row whose mean gain table 2 prints for the scaled last head."""
+    """92.65 is in the row whose mean gain table 2 gives for the scaled last head."""
     best = max(rows("nsmc_accuracy"), key=lambda row: max(float(row[name]) for name in fused.ENCODERS))
     mean = slow.mean(points("nsmc_accuracy", "injection", best["injection"], "baseline").values())
     table = {row["injection"]: float(row["mean_gain_points"]) for row in rows("gain_statistics")}
@@ -143,7 +143,7 @@ def test_the_best_number_stands_with_another_setting_than_the_text_says() -> Non
 
 
 def test_equal_spreads_cannot_be_refuted() -> None:
-    """Pitman and Morgan's t by hand: sums and differences of paired gains, n = 5."""
+    """The p value is that of Pitman and Morgan's t from sums and differences of paired gains, n = 5."""
     from scipy.stats import t
 
     own = list(points("nsmc_accuracy", "injection", "last_head_scaled", "baseline").values())
@@ -180,7 +180,7 @@ def test_a_neutral_row_stays_and_its_column_moves() -> None:
 
 @pytest.fixture
 def several(tmp_path: Path) -> list[Run]:
-    """NSMC: baseline and last-scaled with three seeds, two more settings and Xia et al. with one."""
+    """Return runs of NSMC: baseline and last-scaled with three seeds, two more settings and Xia et al. with one."""
     seeds = made_seeds(tmp_path, "nsmc", "cls", 3, wrong=40)
     seeds += made_seeds(tmp_path, "nsmc", "cls-last-scaled", 3, wrong=10, first_wrong=100)
     seeds += [made_run(tmp_path, "nsmc", "cls-all", wrong=41), made_run(tmp_path, "nsmc", "cls-last", wrong=90)]
@@ -188,7 +188,9 @@ def several(tmp_path: Path) -> list[Run]:
 
 
 def test_gains_by_hand(several: list[Run]) -> None:
-    """Mean differences by hand, Holm over the settings, in the paper's order; with one seed of all, McNemar by hand and no verdict."""
+    """Gains are mean differences with Holm's correction in the paper's order; with one seed each the test is McNemar's, without a
+    verdict.
+    """
     frame = fused.gains(several, "nsmc").set_index("model")
     assert list(frame.index) == ["cls-xia", "cls-all", "cls-last", "cls-last-scaled"]
     assert set(frame["kind"]) == {"over seeds"} and set(frame["base_seeds"]) == {3}
@@ -229,7 +231,7 @@ def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], t
 
 
 def test_out_of_domain_by_task_and_split(tmp_path: Path) -> None:
-    """KLUE-NLI's runs stand for two tasks where they were asked about XNLI too; a task with one side only is left out."""
+    """Runs on KLUE-NLI that were evaluated on XNLI count for two tasks; a task with one side only is left out."""
     seeds = made_seeds(tmp_path, "klue_nli", "cls", 2, wrong=40, also=("kornli_xnli",))
     seeds += made_seeds(tmp_path, "klue_nli", "cls-last-scaled", 2, wrong=10, also=("kornli_xnli",))
     seeds += made_seeds(tmp_path, "question_pair", "cls", 2, wrong=20)
@@ -279,7 +281,7 @@ def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
     ],
 )
 def test_a_deviation_changes_stays_or_cannot_be_told(tmp_path: Path, shift: float, seeds: int, changes: str, stays: str) -> None:
-    """Seeds far closer together than the shift, far wider than it, and a single one."""
+    """Seeds much closer than the shift, much wider than the shift, and a single seed give the three verdicts."""
     noise = {0.10: 0.001, 0.0001: 0.0001, 0.02: 0.03}[shift]
     all_runs = []
     for model, by in (("cls", 0.0), ("cls-last-scaled", shift)):
@@ -292,7 +294,7 @@ def test_a_deviation_changes_stays_or_cannot_be_told(tmp_path: Path, shift: floa
 
 @pytest.mark.slow
 def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
-    """A setting that loses refutes; all four must be here and better to hold; without runs nothing is told."""
+    """A losing setting refutes the claim; all four settings must be available and better for it to hold."""
     verdict, words = evidence("Every setting gains over the baseline on NSMC", several)
     assert verdict == "fails" and "n = 200" in words
     assert evidence("Last head ÷ √d varies least on NSMC (paper: over encoders, here: over seeds)", several)[0] == "unjudged"
@@ -310,7 +312,7 @@ def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
 
 
 def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neutral tokens, known entries and the most frequent ones by loops over the made-up test texts."""
+    """Neutral tokens, known entries and the most frequent ones equal loops over the made-up texts."""
     splits = toy_splits()
     mine = Lexicon.of("mine", pd.DataFrame({"term": ["warm", "dull", "puppet show"], "polarity": [1.0, -1.0, 0.0]}))
     monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
@@ -340,7 +342,7 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_shipped_coverage_is_whole() -> None:
-    """Every data set with every lexicon of its language, and the verdicts read it."""
+    """The shipped table has every data set with every lexicon of its language, and the verdicts read it."""
     frame = coverage.measured()
     wanted = {(name, lexicon) for name in coverage.RECIPES for lexicon in LEXICONS[datasets.info(name).language]}
     assert set(zip(frame["dataset"], frame["lexicon"], strict=True)) == wanted

@@ -35,12 +35,12 @@ SLOW = ("tsne-panels",)  # twenty seconds: the tests of the paper's panels draw 
 
 
 def sentviz_(*arguments: str | Path) -> Result:
-    """The command in this process."""
+    """Run the command in this process."""
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def public() -> set[str]:
-    """Every public function of sentviz.figures that says that it returns a Figure, as module:name."""
+    """Return every public function of sentviz.figures that returns a Figure, as module:name."""
     return {
         f"{path.stem}:{node.name}"
         for path in DRAWN.glob("*.py")
@@ -59,7 +59,7 @@ def test_every_figure_has_a_name() -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By `draw`, from the first shipped or made run that can give it, calling the function that it is registered with."""
+    """`draw` makes each figure from the first run that can give it, by the registered function."""
     spec = FIGURES[name]
     if name in SLOW:
         pytest.skip("slow, and drawn by the tests of the paper's panels")
@@ -84,7 +84,7 @@ def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, mo
 
 
 def test_nothing_is_drawn_or_loaded_before_it_is_asked_for() -> None:
-    """The registry and its list need neither plotly nor torch."""
+    """The registry and its list load neither plotly nor torch."""
     listing = (
         "import json, sys; from click.testing import CliRunner; from sentviz.cli import main;"
         "done = CliRunner().invoke(main, ['export', '--list']); assert 'word-cloud' in done.output, done.output;"
@@ -133,7 +133,7 @@ def test_what_cannot_be_drawn_is_one_sentence(run: str, name: str, options: dict
 
 
 def test_a_need_is_asked_in_order() -> None:
-    """The first that a run lacks is what is said: what its subject needs, then what the figure does."""
+    """The error names the first missing need: those of the subject come before those of the figure."""
     spec = FigureSpec(
         "x",
         "x",
@@ -147,7 +147,7 @@ def test_a_need_is_asked_in_order() -> None:
 
 
 def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
-    """Reports draw from the trace that they were given, whatever was changed in it."""
+    """Reports draw from the given trace, with its interventions."""
     run = find(tiny_run)
     subject = Sentence.of(run, run.example())
     assert not make("attention", subject, layer=1).frame.empty
@@ -158,7 +158,7 @@ def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
 
 
 def test_every_layer_of_a_stored_trace_is_read_in_the_models_precision() -> None:
-    """A hardmax model computes in double precision, its stored example is in half."""
+    """The stored half-precision example of a hardmax model is read in double precision."""
     shares = draw("imdb/hardmax-d2", "verdict-by-layer").frame
     assert shares["layer"].nunique() == find("imdb/hardmax-d2").capabilities.layers + 1
     last = shares[shares["layer"] == shares["layer"].max()]["probability"]
@@ -207,7 +207,7 @@ def test_options_are_checked_against_the_figure(arguments: tuple[str, ...], mess
 
 
 def test_options_reach_the_figure(tiny_run: Path, tmp_path: Path) -> None:
-    """Places are counted from 1 on the command line and in its files, whether they have an option of their own or not."""
+    """Places are counted from 1 in the command and its files, for own options too."""
     out = tmp_path / "figure.csv"
     for arguments, column, value in (
         (("attention", "--layer", "2", "--head", "1"), "layer", "2"),
@@ -229,7 +229,7 @@ def test_a_study_is_exported_by_its_data_set(tmp_path: Path) -> None:
 
 
 def test_words_are_counted_from_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cloud of the test split needs no texts where the run keeps its words; another split does, and says how they are had."""
+    """A cloud of the test split uses the stored words; another split needs the texts and says how to get them."""
 
     def nothing(*args: Any) -> None:
         raise DataMissingError("not here; `sentviz data get sst2` gets it.")

@@ -29,7 +29,7 @@ CLASSES = WordClasses({"positive words": frozenset(GOOD), "negative words": froz
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """A gated model that reads [CLS] and tags, through a window."""
+    """Return a gated model that reads [CLS] and tags, with a window."""
     tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 4)  # some words of the test split are unknown
     gated = {"pooling": "cls", "gate": True, "positions": "aware", "window": 2, "layers": 3}
     encoder = small_encoder(vocab_size=tokenizer.vocab_size, classes=2, max_length=16, **gated).float()
@@ -42,7 +42,7 @@ def measured(model: Model) -> pd.DataFrame:
 
 
 def tokens(model: Model) -> Iterator[tuple[int, str, str, str, list[float]]]:
-    """Text, word ("" = unknown), class, tag and gate by layer of every token but specials, from one trace after the other."""
+    """Yield text, word ("" = unknown), class, tag and gate by layer of every token except specials, from single traces."""
     of_word = {word: name for name, words in CLASSES.words.items() for word in words}
     for i, text in enumerate(TEXTS):
         trace = model.trace(text, projections=True, maps=False)
@@ -175,7 +175,7 @@ def test_what_cannot_be_measured_is_one_sentence(model: Model) -> None:
 
 
 def test_the_verdict_says_which_way_and_how_sure() -> None:
-    """Function words shut in the first of two layers only; adjectives open in both."""
+    """The verdict names function words that are shut in one of two layers, and adjectives that are open in both."""
     rng = np.random.default_rng(3)
     text = np.repeat(np.arange(200), 4)
     of = np.tile([NAMES.index(name) for name in ("function words", "positive words", "negative words", "other words")], 200)

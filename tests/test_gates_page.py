@@ -41,7 +41,7 @@ def folder(measured_gates: Path, tiny_runs: Path) -> Iterator[Path]:
 
 
 def measured(seed: int = 0, shift: float = 0.0) -> pd.DataFrame:
-    """A made-up table of two layers."""
+    """Return a made-up table of two layers."""
     rng = np.random.default_rng(seed)
     text, of = np.repeat(np.arange(60), 5), np.tile([4, 5, 0, 1, 5], 60)
     gates = np.clip(np.where(of == 4, 0.3, 0.6)[:, None] + shift + rng.uniform(-0.1, 0.1, (300, 2)), 0, 1)
@@ -62,7 +62,7 @@ def test_the_command_keeps_a_table_without_texts(folder: Path) -> None:
 
 
 def test_the_command_refuses_in_a_sentence(tiny_run: Path, measured_gates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run without gates; texts that are not English."""
+    """A run without gates and a run of another language are refused in a sentence."""
     monkeypatch.setenv("SENTVIZ_DATA", str(measured_gates.parents[2] / "data"))
     use_injected_data(monkeypatch)
     done = CliRunner().invoke(main, ["gates", str(tiny_run)])
@@ -126,7 +126,7 @@ def test_the_page_shows_the_gates_of_a_run(folder: Path) -> None:
 
 
 def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second visitor gets the first one's; another choice of what it shows, and another run, are drawn."""
+    """A second visitor gets the first visitor's figure; other options and other runs are drawn."""
     drawn: list[str] = []
 
     def counting(frame: pd.DataFrame, *, kind: Any = "tag", **options: Any) -> Figure:
@@ -143,7 +143,7 @@ def test_a_figure_of_runs_is_drawn_once_for_all_visitors(folder: Path, monkeypat
 
 
 def test_the_page_says_what_a_run_lacks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No gates; gates that are not measured."""
+    """The page says if a run has no gates, or if its gates are not measured."""
     assert "toy/ndt-unit-2 has no gates" in words(opened("cls", run="toy/ndt-unit-2")).replace("\\", "")
     bare = tmp_path / "toy" / "bare"
     copytree(folder, bare)
@@ -166,7 +166,7 @@ def test_the_page_of_scalars_shows_position_weights(folder: Path) -> None:
 
 
 def test_seeds_taken_together(tmp_path: Path) -> None:
-    """One keeps its intervals; of several the mean, wider where seeds disagree; what one of them lacks is left out."""
+    """One seed keeps its intervals; several give the mean with wider intervals; rows that one seed lacks are left out."""
     runs = [attach(run, FILE, measured(k, 0.05 * k)) for k, run in enumerate(made_seeds(tmp_path, "sst5_trees", "cnn", 3))]
     single, three = over_seeds(runs[:1]), over_seeds(runs)
     keys = ["kind", "name", "against", "layer"]

@@ -24,7 +24,7 @@ TEXT = "a warm garden, and not a dull song"
 
 @pytest.fixture(scope="module", autouse=True)
 def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path, gated_runs: Path) -> Iterator[Path]:
-    """Runs with and without gates."""
+    """Provide runs with and without gates."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTVIZ_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("SENTVIZ_RUNS", f"{gated_runs}:{tiny_runs}")
@@ -47,7 +47,7 @@ def test_gates_are_offered_for_models_that_have_them() -> None:
 
 
 def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) -> None:
-    """The list writes the focus; the trace is that of the changed model; remark, chip and history say so; back by the chip."""
+    """The list sets the focus, the trace is that of the changed model, and notice, chip and history say so; the chip resets it."""
     app = opened(run=GATED, text=TEXT)
     app.multiselect(key="gates-shut").set_value([3, 8]).run()
     assert not app.exception, app.exception
@@ -83,7 +83,7 @@ def test_another_sentence_takes_the_gates_back() -> None:
 
 
 def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) -> None:
-    """What a button promises is what the page says after it, and that there are no gates by hand then is said before."""
+    """The button's probability is the page's after the click, and the page says before that changed gates are dropped."""
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     app.session_state["swap-section"] = True
     app.run()
@@ -97,7 +97,7 @@ def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) ->
 
 
 def test_both_can_change_where_the_tokens_are_the_same() -> None:
-    """The pinned answer as trained, then under the gates of the page; of another sentence there are no such tokens."""
+    """The pinned answer can use the page's gates if the sentence is the same; another sentence has other tokens."""
     app = opened(run=GATED, text=TEXT)
     app.button(key="pin").click().run()
     app.multiselect(key="gates-shut").set_value([3]).run()

@@ -8,7 +8,7 @@ from sentviz.io.glossary import glossary, tip
 
 
 def test_every_term_is_whole() -> None:
-    """Each has a title, a sentence that ends, and a source; formulas have no unbalanced braces."""
+    """Each term has a title, a complete sentence and a source; formulas have balanced braces."""
     for term in glossary().values():
         assert term.title
         assert term.text.endswith((".", ")"))

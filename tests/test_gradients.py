@@ -32,14 +32,14 @@ CHANGE: dict[str, dict[str, Any]] = {"ndt": {"lambdas": [[1, -2], [1, 0.5]]}, "d
 
 
 def exact(name: str, seed: int = 2) -> Model:
-    """A random model in double precision; "cls" reads [CLS] and [SEP]."""
+    """Return a random model in double precision; "cls" reads [CLS] and [SEP]."""
     tokenizer, form = small_model().tokenizer, {"classes": 2} | FORMS[name]
     labels = (*LABELS, "neutral")[: form["classes"]]
     return Model(name, small_encoder(seed, vocab_size=tokenizer.vocab_size, **form), tokenizer, labels, cls=name == "cls")
 
 
 def by_hand(model: Model, trace: Trace, scale: np.ndarray, **change: Any) -> float:
-    """Log-odds from the slow encoder, the embedding of token i multiplied by scale[i]."""
+    """Return the slow encoder's log-odds with the embedding of token i multiplied by scale[i]."""
     state = {name: tensor.numpy() for name, tensor in model.network.state_dict().items()}
     ids = model.encode(trace.text).ids
     state["embedding.weight"] = state["embedding.weight"][ids] * scale[:, None]
@@ -49,7 +49,7 @@ def by_hand(model: Model, trace: Trace, scale: np.ndarray, **change: Any) -> flo
 
 @pytest.mark.parametrize("name", FORMS)
 def test_gradient_times_input_is_the_slope_along_the_embedding(name: str) -> None:
-    """Central differences of the log-odds as one embedding grows and shrinks; specials score 0."""
+    """The score equals central differences of the log-odds as one embedding is scaled; specials score 0."""
     model, change = exact(name), CHANGE.get(name, {})
     trace = model.trace(TEXT, **change)
     got = gradient_x_input(model, trace, **change)
@@ -81,7 +81,7 @@ def test_integrated_gradients_are_complete(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_integrated_gradients_are_those_of_captum(name: str) -> None:
-    """captum on the same path with the same nodes; specials have no way to go."""
+    """Scores equal captum's on the same path with the same nodes; specials have score 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         attr = pytest.importorskip("captum.attr", reason="captum is not installed")
@@ -103,7 +103,7 @@ def test_integrated_gradients_are_those_of_captum(name: str) -> None:
 
 
 def test_as_many_steps_as_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Doubled from the first try until the gap is near enough, as asking for as many at once gives it; a bound ends it."""
+    """Steps are doubled until the gap is small enough or the limit is reached; the result is that of asking for that number."""
     model = exact(next(iter(FORMS)))
     trace = model.trace(TEXT)
     monkeypatch.setattr(gradients, "FIRST", 1)
@@ -132,7 +132,7 @@ def test_a_gap_is_said_where_it_is_wide() -> None:
 
 
 def test_steps_in_several_batches_are_the_steps_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long text's steps do not go through at once."""
+    """The steps of a long text in several batches equal those in one."""
     model = small_model(components=2, mixing="free")
     trace = model.trace(TEXT)
     whole = integrate(model, trace)
@@ -143,7 +143,7 @@ def test_steps_in_several_batches_are_the_steps_in_one(monkeypatch: pytest.Monke
 
 
 def test_a_pair_and_a_caller_without_gradients() -> None:
-    """Segments are read; inside inference mode the scores are the same and ask nothing of the model."""
+    """Segments are read, and scores are the same inside inference mode."""
     model = small_model(segments=2, cls=True)
     trace = model.trace("a warm song", "cold soup")
     plain = explained(model, trace, ["gradient", "integrated-gradients"])

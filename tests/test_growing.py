@@ -46,7 +46,7 @@ def test_what_is_stored_is_read_back(config: ModelConfig) -> None:
 
 @pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: config.KIND)
 def test_settings_that_are_missing_mean_as_before(config: ModelConfig) -> None:
-    """Each setting with a default left out gives that default; one without is refused by name."""
+    """A missing setting has its default; a missing setting without a default is refused by name."""
     for item in fields(config):
         values = {name: value for name, value in stored_config(config).items() if name != item.name}
         try:
@@ -76,19 +76,19 @@ def test_unknown_settings_and_kinds_are_one_sentence() -> None:
 
 @pytest.fixture
 def read_anew() -> Iterator[None]:
-    """Runs are read again, now and after the test."""
+    """Make runs be read again, now and after the test."""
     _opened.cache_clear()
     yield
     _opened.cache_clear()
 
 
 def grown(base: Any) -> Any:
-    """The configuration with a setting that no stored run has."""
+    """Return the configuration with a new setting that no stored run has."""
     return make_dataclass(base.__name__, [("novel", int, 7)], bases=(base,), frozen=True)
 
 
 def shrunk(base: Any, name: str, value: Any) -> Any:
-    """The configuration without a setting: what it was stands among the given-up ones, and code reads a constant."""
+    """Return the configuration without a setting, which is listed among the retired ones."""
     remaining = [(item.name, item.type, item) for item in fields(base) if item.name != name]
     methods = {key: part for key, part in vars(base).items() if isinstance(part, property | cached_property)}
     constants = {"KIND": base.KIND, "RETIRED": {**base.RETIRED, name: value}, name: value}
@@ -99,7 +99,7 @@ def shrunk(base: Any, name: str, value: Any) -> Any:
 @shipped
 @pytest.mark.parametrize("kind", ["encoder", "hardmax"])
 def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, read_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A field is added: all shipped runs open, with its default, and answer as before."""
+    """With a new setting all shipped runs open with its default and give the same logits."""
     before = runs([ROOT])
     _opened.cache_clear()
     monkeypatch.setitem(CONFIGS, kind, grown(CONFIGS[kind]))
@@ -113,7 +113,7 @@ def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, re
 
 @shipped
 def test_every_shipped_run_is_read_by_a_version_without_a_setting(read_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A field that all shipped encoders agree on is taken away: all runs open and say the same of themselves."""
+    """Without a setting that all shipped encoders agree on, all runs open and state the same values."""
     before = {name: run for name, run in runs([ROOT]).items() if isinstance(run, Run)}
     shapes = [run.shape for run in before.values() if isinstance(run.shape, EncoderConfig)]
     stored_values = {item.name: {getattr(shape, item.name) for shape in shapes} for item in fields(EncoderConfig) if item.type == "bool"}

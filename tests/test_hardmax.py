@@ -20,7 +20,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def members(z: Doubles, a: Doubles, tolerance: float = TOLERANCE) -> list[list[int]]:
-    """C_i of every token, pair by pair of rows."""
+    """Return C_i of every token, from loops over pairs of rows."""
     radius = max(math.sqrt(float(x @ x)) for x in z)
     groups = []
     for x in z:
@@ -66,7 +66,7 @@ def on_a_sphere_twice(rng: np.random.Generator, n: int, d: int) -> Doubles:
 
 
 def on_a_polygon(rng: np.random.Generator, n: int, d: int) -> Doubles:
-    """Many tokens on each of a few edges, and some in the middle of one."""
+    """Return many tokens on a few edges, and some in the middle of one."""
     corners = rng.normal(size=(d + 3, d))
     first, second = rng.integers(0, len(corners), size=(2, n))
     share = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], size=(n, 1))

@@ -31,7 +31,7 @@ TEXT = "what a bright, warm garden we saw! The soup was dull and the song was cl
 
 
 def random_model(width: int = 2, seed: int = 0, *, cleaning: bool = True) -> HardmaxModel:
-    """Random vectors, decoder and alpha over the words of the made-up set."""
+    """Return a model with random vectors, decoder and alpha over the words of the made-up set."""
     tokenizer = WordsTokenizer.fit(makers.toy_splits()["train"].frame["text"], min_count=1, cleaning=cleaning)
     torch.manual_seed(seed)
     encoder = HardmaxEncoder(HardmaxConfig(tokenizer.vocab_size, width=width, layers=4, cleaning=cleaning))
@@ -43,7 +43,7 @@ def random_model(width: int = 2, seed: int = 0, *, cleaning: bool = True) -> Har
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run on the made-up set."""
+    """Train a run on the made-up set."""
     with pytest.MonkeyPatch.context() as patch:
         makers.use_toy_data(patch)
         return train(makers.hardmax_recipe(epochs=12), tmp_path_factory.mktemp("runs"), progress=False)
@@ -174,7 +174,7 @@ def test_padding_is_a_shorter_batch() -> None:
 
 
 def one_by_one(network: HardmaxEncoder, rows: list[np.ndarray], temperature: float) -> torch.Tensor:
-    """(N, 2) logits text by text with every weight written out; a softmax of scores / temperature, or even shares of the argmax."""
+    """Return logits (N, 2) text by text with every weight written out: softmax of scores / temperature, or even shares of the argmax."""
     logits = []
     for row in rows:
         z = network.embedding(torch.from_numpy(row))
@@ -277,7 +277,7 @@ def test_a_layer_that_is_silent_moves_nothing() -> None:
 
 @pytest.mark.parametrize("off", [[], [(1, 0)], [(0, 0), (3, 0)]])
 def test_answers_are_those_of_the_traces(off: list[tuple[int, int]]) -> None:
-    """Repeated words, layers silenced, any length."""
+    """Predictions equal those of traces, for repeated words, silenced layers and any length."""
     model, texts = random_model(), [TEXT, "warm", "dull song dull song dull"]
     predicted = model.predict(texts, heads_off=off)
     traced = [model.trace(text, heads_off=off).probabilities for text in texts]

@@ -26,7 +26,7 @@ def recipe(**changes: object) -> Recipe:
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, datasets.Split]]:
-    """A run on the made-up set with a few texts of words that stand nowhere else."""
+    """Train a run on the made-up set with a few texts of otherwise unknown words."""
     with pytest.MonkeyPatch.context() as patch:
         splits = makers.use_toy_data(patch)
         for split, rows in STRANGE.items():

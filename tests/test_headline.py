@@ -22,7 +22,7 @@ def with_headline(model: Model, text: str) -> Trace:
 
 
 def test_the_planted_reason_is_named() -> None:
-    """One word; a pair that is read together; words that stand in for each other, of which none decides; nothing at all."""
+    """The headline names a planted word or pair, and says if no single word explains the answer."""
     model = planted_model(lambda there: 3 * there("tender") - 1)
     assert headline(with_headline(model, TEXT)) == "Positive, 98%. Without “tender”: 12%."
     pair = planted_model(lambda there: 6 * there("not") * there("a") * there("dull") - 3 * there("dull"))
@@ -40,7 +40,7 @@ def test_the_planted_reason_is_named() -> None:
 
 
 def scored(falls: list[float], against: dict[int, float], flip: Flip | None = None, odds: float = 2.0) -> Trace:
-    """Three words and a fourth, in units of one, one and two words, with given falls of a given answer."""
+    """Return three words and a fourth in units of one, one and two words, with given falls of a given answer."""
     model = small_model()
     trace = model.trace("warm song, cold soup").replace(logits=np.array([-odds / 2, odds / 2], np.float32))
     p = 1 / (1 + np.exp(-odds))
@@ -80,7 +80,7 @@ def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:
 
 
 def test_what_cannot_be_searched_is_not_claimed() -> None:
-    """Gates by hand have no flip: the sentence stops before it; interventions go through to units and flip."""
+    """Changed gates have no flip, so the sentence ends before it; other interventions apply to units and flip."""
     gated = gated_model()
     change = {"gates_open": (1,)}
     trace = supported(gated, gated.trace("a warm song", **change), {}, **change)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ FORMS = {
 
 
 def by_loops(maps: np.ndarray, specials: np.ndarray, cls: bool) -> dict[str, float]:
-    """Every measure of one (n, n) map from its definition."""
+    """Return every measure of an (n, n) map from its definition."""
     n = len(maps)
     sums = dict.fromkeys(MEASURES, 0.0)
     for i in range(n):
@@ -38,7 +38,7 @@ def by_loops(maps: np.ndarray, specials: np.ndarray, cls: bool) -> dict[str, flo
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_mean_over_texts_is_that_of_the_texts_one_by_one(form: str) -> None:
-    """Batched and padded against traces of single texts by loops; means, deviations and intervals."""
+    """Means, deviations and intervals of padded batches equal loops over traces of single texts."""
     model = small_model(cls=form == "cls", **FORMS[form])
     got = over_split(model, pd.DataFrame({"text": TEXTS}))
     rows = []

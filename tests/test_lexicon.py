@@ -38,6 +38,7 @@ def test_lambda_by_hand(words: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.5, 3.0])
+@pytest.mark.slow
 def test_lambda_is_the_definition_token_by_token(pieces: Tokenizer, smoothing: float) -> None:
     """The formula in loops over tokens and entries, sub-words included."""
     table = Lexicon.of("mine", ENTRIES).polarity(pieces, smoothing)

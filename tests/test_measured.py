@@ -20,6 +20,7 @@ from tests.shipped import ROOT
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 
 
+@pytest.mark.slow
 def test_flips_over_a_sample_are_those_of_each_text() -> None:
     """Shares and means by hand over the sample that faithfulness has; intervals hold them."""
     model = small_model(1)

@@ -138,6 +138,7 @@ def test_areas_are_scikit_learns(k: int) -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.slow
 def test_their_intervals_are_those_of_a_slow_bootstrap_of_the_same_rows(k: int) -> None:
     """Each drawn set of rows given to scikit-learn as it is; classes that a draw lost are left out of its mean."""
     labels, shares = drawn(25, k=k, seed=3)

@@ -246,6 +246,7 @@ def test_figures_without_a_decoder_in_space_and_of_the_start() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.slow
 def test_few_tokens_and_equal_ones(n: int) -> None:
     for tokens in (np.zeros((n, 2)), np.ones((n, 2)), np.eye(3)[:n, :2]):
         scene = decided(simulate(tokens, layers=2))

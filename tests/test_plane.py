@@ -36,7 +36,7 @@ def scored(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Scored:
 def address(scored: Scored) -> Iterator[str]:
     """A server that runs."""
     with server(plane(scored), scored) as serving:
-        thread = threading.Thread(target=serving.serve_forever)
+        thread = threading.Thread(target=serving.serve_forever, args=(0.02,))
         thread.start()
         yield f"http://127.0.0.1:{serving.server_port}"
         serving.shutdown()

@@ -308,6 +308,7 @@ def test_the_stored_sample_fits_the_test_split_or_is_damaged() -> None:
         stored_sample(run, 500)
 
 
+@pytest.mark.slow
 def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> None:
     """A second cache on the same folder computes nothing; the layer below lies as near to the one above as a rotation can bring it."""
     rng = np.random.default_rng(4)

@@ -86,6 +86,7 @@ ROOT = Path(__file__).parents[1] / "checkpoints"
 
 
 @pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+@pytest.mark.slow
 def test_every_run_that_ships_is_known_by_its_recipe() -> None:
     """Whichever version wrote it; with another setting it is another recipe's."""
     seen = 0

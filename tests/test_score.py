@@ -160,6 +160,7 @@ def test_labels_are_names_or_numbers() -> None:
 # ---- scoring
 
 
+@pytest.mark.slow
 def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
     """Scores equal `Model.predict`, and vectors the pooled ones of `Model.forward`; file and row identify the input."""
     scored = score(run, [files], tmp_path / "out.parquet", text="review", label="label", wishes=ALL, rows=20)
@@ -193,6 +194,7 @@ def test_parts_say_what_they_are_of(run: Run, files: Path, tmp_path: Path) -> No
     assert pq.read_table(scored.folder).num_rows == 45
 
 
+@pytest.mark.slow
 def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped after two parts, with a third half-written and a fourth damaged: only what is missing is scored, and all bytes are those
     of one that was not stopped."""
@@ -392,6 +394,7 @@ def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz
 
 
 @pytest.mark.parametrize("label", ["", "label"])
+@pytest.mark.slow
 def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
     """Merged from ranges of seven rows, against `counted` over all; without labels by prediction alone."""
     scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, wishes=ALL, rows=7)

@@ -97,6 +97,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.slow
 def test_what_is_refused_is_one_sentence(name: str, client: TestClient, tiny_run: Path) -> None:
     """A proper status and JSON with a sentence, no markup and no traceback; the server goes on."""
     body, status, why = REFUSED[name]
@@ -138,6 +139,7 @@ def test_visitors_get_their_own_answers(client: TestClient) -> None:
     assert together == alone and [len(wrong) for wrong in alone] == [1, 1] and {run for run, *_ in alone[1]} == {"toy/vanilla-matched"}
 
 
+@pytest.mark.slow
 def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits made small: one at work and none waiting; an answer that takes too long. Then all goes on; what fails tells nothing."""
     gate, began = threading.Event(), threading.Event()

@@ -100,6 +100,7 @@ def test_a_sheet_is_one_file_with_all_its_panels(tmp_path: Path) -> None:
         assert text.count("quiet") >= 3 and "Type 3" not in fonts
 
 
+@pytest.mark.slow
 def test_a_sheets_record_is_that_of_its_panels() -> None:
     """Equal where all are; else the worst, with its letter. A number changed in one panel is found as in a file of its own."""
     records = [Record.of(figure) for figure in maps()]

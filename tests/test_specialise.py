@@ -246,6 +246,7 @@ def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.Da
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.slow
 def test_figures_draw_every_number(frame: pd.DataFrame, theme: Any) -> None:
     """What is drawn is what was measured; captions say n and seed; nothing to draw is one sentence."""
     for make, measures in ((word_shares, ["attention"]), (entropies, ["entropy"]), (likeness, ["cosine", "jensen_shannon"])):

@@ -117,6 +117,7 @@ time.sleep(60)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there the terminal alone can interrupt")
 @pytest.mark.parametrize("kind", ["saves", "hangs"])
+@pytest.mark.slow
 def test_ctrl_c_gives_time_to_save_and_ends_what_does_not(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, started, plain = plan("ndt", "sst2", models=("diff",))[0], [], subprocess.Popen
     monkeypatch.setattr(runner, "PATIENCE", 30.0 if kind == "saves" else 0.3)

@@ -55,6 +55,7 @@ def test_one_visitor_holds_one_turn_and_does_not_block_others() -> None:
     assert order == ["other", "greedy"]
 
 
+@pytest.mark.slow
 def test_a_visitor_who_leaves_the_line_leaves_no_gap() -> None:
     """An exception from `say`, as Streamlit raises when a visitor goes on, ends the waiting; work that fails gives its turn back."""
     turns = Turns(1)
@@ -70,6 +71,7 @@ def test_a_visitor_who_leaves_the_line_leaves_no_gap() -> None:
         pass
 
 
+@pytest.mark.slow
 def test_long_work_leaves_a_place_and_lets_others_go_first_between_its_steps() -> None:
     """Long work takes one of two places. Between its steps other long work has its turn, and short work comes before both."""
     turns, order = Turns(2), list[str]()

@@ -144,6 +144,7 @@ def test_a_parquet_that_swells_is_not_read_to_its_end() -> None:
         parsed(data, "x.parquet", Limits(content=4 * 2**20))
 
 
+@pytest.mark.slow
 def test_long_rows_of_a_parquet_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long rows are read few at a time, so that memory holds them once; the cells are the same."""
     sizes: list[int] = []

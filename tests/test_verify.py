@@ -284,6 +284,7 @@ def test_words_in_a_record_stay_words(words: str) -> None:
             extract_record(sealed.replace(data[-9:], data[-9:] + b" ", 1) if format != "pdf" else b"%PDF- " + sealed[6:])
 
 
+@pytest.mark.slow
 def test_the_command_says_it_and_ends_so(tmp_path: Path) -> None:
     """Exit code 0 for equal files, 1 where one is not; a line each, then what it is of."""
     good = save(draw(RUN, "verdict", text="A quiet delight."), tmp_path / "good.html")

@@ -219,6 +219,7 @@ def test_what_has_no_keyness_says_so() -> None:
         stop_words(["xx"])
 
 
+@pytest.mark.slow
 def test_stop_words_leave_what_decides() -> None:
     """Every stop word is one word as texts are split; words of negation, contrast and degree are not stop words."""
     every = stop_words()

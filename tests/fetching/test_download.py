@@ -130,6 +130,7 @@ def test_refusals_are_said_at_once(hub: Hub, file: str, status: int, message: st
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://a:b/c", "//[/x", "http://exa\xfcmple..test/x", "\xff\xfe"])
+@pytest.mark.slow
 def test_a_redirect_to_nowhere_is_one_sentence(hub: Hub, file: str, tmp_path: Path, address: str) -> None:
     """A redirect to an invalid address gives one sentence and leaves no file."""
     remote = look(file)

@@ -121,6 +121,7 @@ def test_no_parquet_at_all(hub: Hub, toy: DatasetInfo) -> None:
     assert not litter()
 
 
+@pytest.mark.slow
 def test_two_at_once(hub: Hub, toy: DatasetInfo) -> None:
     """The second download waits and then finds all files."""
     got: list[int] = []
