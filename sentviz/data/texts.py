@@ -134,7 +134,7 @@ class Frame:
             RunError: the backend makes no token of the first text.
         """
         encoding = backend.encode(*probe)
-        first, last = ([i for i, sequence in enumerate(encoding.sequence_ids) if sequence == wanted] for wanted in (0, len(probe) - 1))
+        first, last = ([i for i, sequence in enumerate(encoding.sequence_ids) if sequence == index] for index in (0, len(probe) - 1))
         if not first:
             raise RunError(f"The tokenizer makes no token of the text {probe[0]!r}.")
         start, stop, end = first[-1] + 1, (last or first)[0], (last or first)[-1] + 1

@@ -74,8 +74,8 @@ class Attention(nn.Module):
         if watch is None or not watch.sees(self.layer):
             out = terms.attend(q, k, v)
         else:
-            seen, whole = look(q, k, v, terms, watch)
-            out = terms.attend(q, k, v) if whole is None else whole @ v
+            seen, effective = look(q, k, v, terms, watch)
+            out = terms.attend(q, k, v) if effective is None else effective @ v
         out = change.silence(self.layer, terms.after(out))
         return self.output(out.transpose(1, 2).flatten(-2)), seen
 

@@ -191,8 +191,8 @@ class HardmaxEncoder(Network):
         points, pace = x[:, None, None], self.pace
         terms = self.terms(x, inputs, pace)
         values = (x if change.values_off is None else x.masked_fill(change.values_off[:, :, None], 0))[:, None]
-        seen, whole = look(points, points, values, terms, watch) if watch is not None and watch.sees(layer) else (None, None)
-        out = terms.attend(points, points, values) if whole is None else whole @ values
+        seen, effective = look(points, points, values, terms, watch) if watch is not None and watch.sees(layer) else (None, None)
+        out = terms.attend(points, points, values) if effective is None else effective @ values
         return x + change.silence(layer, pace * (out - x[:, None]))[:, 0], seen
 
     def short(self, rows: Sequence[Ids], temperature: float = 0.0, heads_off: Collection[tuple[int, int]] = ()) -> Output:

@@ -18,7 +18,7 @@ from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
-from sentviz.models.weights import load_weights, whole_shares
+from sentviz.models.weights import load_weights, normalize_polarities
 from sentviz.runs.configs import Capabilities, ModelConfig
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -483,7 +483,7 @@ def filled(make: Callable[[], N], run: Run) -> N:
         network = load_weights(make, run.path(run.weights))
     except RunError as error:
         raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
-    whole_shares(network)
+    normalize_polarities(network)
     return network
 
 

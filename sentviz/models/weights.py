@@ -102,7 +102,7 @@ def load_weights(make: Callable[[], M], path: Path) -> M:
     return module
 
 
-def whole_shares(module: nn.Module) -> None:
+def normalize_polarities(module: nn.Module) -> None:
     """Rescale a lexicon's polarities to sums of exactly 1 after storing them in reduced precision, so that neutral rows stay constant."""
     if (polarity := dict(module.named_buffers()).get("polarity")) is not None:
         polarity /= polarity.sum(dim=-1, keepdim=True)
@@ -132,17 +132,17 @@ def _agree(outline: Mapping[str, Tensor], path: Path) -> None:
             stored = {name: (tuple(part.get_shape()), str(part.get_dtype())) for name, part in slices.items()}
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path.name} cannot be read ({error}).") from error
-    wanted: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
+    expected: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
     for name, tensor in outline.items():
         shape = tuple(tensor.shape)
         if f"{name}.int8" in stored:
-            wanted |= {f"{name}.int8": (shape, ("I8",)), f"{name}.scale": ((shape[0], 1) if shape else (), FLOATS)}
+            expected |= {f"{name}.int8": (shape, ("I8",)), f"{name}.scale": ((shape[0], 1) if shape else (), FLOATS)}
         else:
-            wanted[name] = shape, FLOATS
+            expected[name] = shape, FLOATS
     wrong = f"{path.name} does not fit the configuration"
-    if odd := sorted(wanted.keys() ^ stored.keys()):
-        raise RunError(f"{wrong}: {short(odd[0])} is {'missing' if odd[0] in wanted else 'not part of the model'}.")
-    for name, (shape, kinds) in wanted.items():
+    if odd := sorted(expected.keys() ^ stored.keys()):
+        raise RunError(f"{wrong}: {short(odd[0])} is {'missing' if odd[0] in expected else 'not part of the model'}.")
+    for name, (shape, kinds) in expected.items():
         if stored[name][0] != shape:
             raise RunError(f"{wrong}: {name} has the shape {stored[name][0]} in the file and {shape} in the configuration.")
         if stored[name][1] not in kinds:

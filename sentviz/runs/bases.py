@@ -84,10 +84,10 @@ class Base:
         Raises:
             RunError: the file is missing, or is not the file that was written with this base.
         """
-        wanted, remedy = self.card["files"].get(file), "; fetch the base again"
-        if wanted is None:
+        digest, remedy = self.card["files"].get(file), "; fetch the base again"
+        if digest is None:
             raise RunError(f"The base {self.name}: {file} is missing{remedy}.")
-        return checked_path(self.folder, file, wanted, f"The base {self.name}", CARD, remedy)
+        return checked_path(self.folder, file, digest, f"The base {self.name}", CARD, remedy)
 
 
 def _folders() -> Iterator[Path]:

@@ -107,7 +107,7 @@ class Paper:
         return self.presets.get(name) or self.family(name)
 
     def items(self) -> list[dict[str, Any]]:
-        """Return every table and figure of the paper: id, printed, title, view, runs, state ("live" or "cannot be had"), why it differs.
+        """Return every table and figure of the paper: id, printed, title, view, runs, state, and the reason for differences.
 
         Raises:
             SentvizError: the list cannot be read.

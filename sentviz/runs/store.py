@@ -241,12 +241,12 @@ class Run:
         Raises:
             RunError: the file is missing, or is not the file that was written with this run.
         """
-        wanted = self.config["files"].get(file)
-        if wanted is None and file == "model.safetensors":
+        digest = self.config["files"].get(file)
+        if digest is None and file == "model.safetensors":
             raise RunError(f"{self.name} is stored without weights, so it cannot make predictions. Train it again to get them.")
-        if wanted is None:
+        if digest is None:
             raise RunError(f"{self.name}: {file} is missing.")
-        return checked_path(self.folder, file, wanted, self.name, "config.json")
+        return checked_path(self.folder, file, digest, self.name, "config.json")
 
     def frame(self, file: str) -> pd.DataFrame:
         """Return a table of the run, with the columns that `sentviz.runs.schema` declares."""

@@ -143,17 +143,17 @@ def entries(model: HubModel) -> dict[str, dict[str, Any]]:
     }
 
 
-def _order(own: Sequence[str], wanted: Sequence[str], name: str) -> list[int]:
+def _order(own: Sequence[str], classes: Sequence[str], name: str) -> list[int]:
     """Return the model's class for each class of the data set: by name, by its beginning, or by number if the names are LABEL_0, ..."""
-    if len(own) == len(wanted):
+    if len(own) == len(classes):
         if all(re.fullmatch(r"LABEL_\d+", label) for label in own):
             return list(range(len(own)))
         pairs = [(own[k].casefold(), k) for k in range(len(own)) if own[k]]
-        matches = [[k for label, k in pairs if full.startswith(label) or label.startswith(full)] for full in map(str.casefold, wanted)]
+        matches = [[k for label, k in pairs if full.startswith(label) or label.startswith(full)] for full in map(str.casefold, classes)]
         if all(len(places) == 1 for places in matches) and len({places[0] for places in matches}) == len(own):
             return [places[0] for places in matches]
-    what = "say which is which with labels" if len(own) == len(wanted) else "both need the same number of classes"
-    raise RunError(f"{name} tells {', '.join(own)} apart, the data set {', '.join(wanted)}; {what}.")
+    what = "say which is which with labels" if len(own) == len(classes) else "both need the same number of classes"
+    raise RunError(f"{name} tells {', '.join(own)} apart, the data set {', '.join(classes)}; {what}.")
 
 
 def _reorder(model: HubModel, order: Sequence[int]) -> None:

@@ -38,8 +38,8 @@ class Mixture:
 
     def __init__(self, sources: npt.NDArray[np.str_], temperature: float) -> None:
         self.rows = [np.flatnonzero(sources == source) for source in np.unique(sources)]
-        wanted = np.array([len(rows) for rows in self.rows]) ** (1 / temperature)
-        exact = wanted / wanted.sum() * len(sources)
+        weights = np.array([len(rows) for rows in self.rows]) ** (1 / temperature)
+        exact = weights / weights.sum() * len(sources)
         self.counts = exact.astype(np.int64)
         short = len(sources) - self.counts.sum()
         self.counts[np.argsort(self.counts - exact, kind="stable")[:short]] += 1

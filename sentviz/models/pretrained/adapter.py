@@ -20,7 +20,7 @@ from sentviz.errors import RunError
 from sentviz.models.encoder import Attention, Encoder
 from sentviz.models.grid import Coded, CodedEmbedding
 from sentviz.models.pretrained.base import tokenizer_of, weights_of
-from sentviz.models.weights import pack, read_weights, whole_shares
+from sentviz.models.weights import normalize_polarities, pack, read_weights
 from sentviz.runs.bases import Base, find_base
 from sentviz.runs.configs import EncoderConfig
 
@@ -174,7 +174,7 @@ def adapted(run: Run) -> tuple[Encoder, PretrainedTokenizer]:
         tokenizer = tokenizer_of(base)
         network, of_base = based(base, config, empty=True)
         fold(network, of_base, read_weights(run.path(run.weights)))
-        whole_shares(network)
+        normalize_polarities(network)
     except RunError as error:
         raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
     return network, tokenizer
