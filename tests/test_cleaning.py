@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentviz.data.cleaning import cleaned, normalizer, uncovered
-from sentviz.data.spans import word_spans
+from sentviz.data.texts import word_spans
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sentviz.models.encoder import Encoder
 from sentviz.models.hardmax import HardmaxEncoder
-from sentviz.models.kinds import network_of
+from sentviz.models.loading import network_of
 from sentviz.models.protocol import Change, Inputs, Watch
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, ModelConfig, RecurrentConfig
 from tests import makers, slow

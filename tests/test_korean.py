@@ -19,7 +19,7 @@ from sentviz.analysis.explain.swap import neighbours
 from sentviz.analysis.maps.longmap import units
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
-from sentviz.data.spans import word_spans
+from sentviz.data.texts import word_spans
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import render
 from sentviz.figures import heatmap

@@ -18,7 +18,7 @@ import sentviz
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
 from sentviz.models.hardmax import HardmaxEncoder
-from sentviz.models.kinds import network_of
+from sentviz.models.loading import network_of
 from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, Network, Watch
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, RecurrentConfig

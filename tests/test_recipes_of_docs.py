@@ -29,7 +29,7 @@ from sentviz.errors import InputError
 from sentviz.export.report import report_html
 from sentviz.gallery import FIGURES, code, draw
 from sentviz.gallery import sentence as sentences
-from sentviz.models.kinds import NETWORKS
+from sentviz.models.loading import NETWORKS
 from sentviz.models.model import Model
 from sentviz.papers.studies.claims import claims_of, judged
 from sentviz.papers.studies.export_paper import export_paper
@@ -145,7 +145,7 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for each in get_args(found):
             patch.setitem(shapes.CONFIGS, each.KIND, each)
         here(network, root, import_module("sentviz.models"), patch)
-        assert place.file == "sentviz/models/kinds.py"
+        assert place.file == "sentviz/models/loading.py"
         for name, value in eval(f"{{{place.text}}}").items():
             patch.setitem(NETWORKS, name, value)
         presets = import_module(preset.file.removesuffix(".py").replace("/", ".")).PRESETS

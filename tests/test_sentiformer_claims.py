@@ -112,7 +112,7 @@ def test_its_own_tables_rewritten(
 
 def test_the_vocabulary_that_the_printed_size_would_take() -> None:
     """By the sizes of a real network of one token."""
-    from sentviz.models.kinds import network_of
+    from sentviz.models.loading import network_of
     from sentviz.runs.presets import preset
 
     rest = network_of(preset("sentiformer", vocab_size=1, classes=5, max_length=512)).parameters_count() - 256

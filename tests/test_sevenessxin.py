@@ -14,7 +14,7 @@ from sentviz.analysis.explain import explained
 from sentviz.data import datasets
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.models.kinds import network_of
+from sentviz.models.loading import network_of
 from sentviz.models.model import Model
 from sentviz.papers.sevenessxin import PAPER
 from sentviz.papers.sevenessxin.presets import ROPE, UNMASKED, VERSIONS

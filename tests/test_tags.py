@@ -14,8 +14,7 @@ import sentviz.data.tags
 import sentviz.data.tokenizers
 from sentviz.analysis.explain import notices as remarks
 from sentviz.data import datasets
-from sentviz.data.parts_of_speech import TAGS
-from sentviz.data.tags import AROUND, ENGLISH, Tagger, known, pieces, tags_instead, tags_of
+from sentviz.data.tags import AROUND, ENGLISH, TAGS, Tagger, known, pieces, tags_instead, tags_of
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, RunError
 

@@ -20,8 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sentviz.data.tokenizers
-from sentviz.data.spans import word_spans
-from sentviz.data.texts import check_text, is_blank
+from sentviz.data.texts import check_text, is_blank, word_spans
 from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError, RunError
 

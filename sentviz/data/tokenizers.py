@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.cleaning import DROPPED, cleaned, normalizer
-from sentviz.data.texts import LONGEST, Bools, Encoded, Frame, Ints, check_text
+from sentviz.data.texts import LONGEST, WORDS, Bools, Encoded, Frame, Ints, check_text
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular
 
@@ -26,7 +26,6 @@ SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 MOST = 1 << 26  # maximum bytes of a tokenizer.json
 GROWTH = 1 << 10  # maximum factor by which the replacements of a tokenizer.json may lengthen a text
 
-WORDS = r"\w+|[^\w\s]"
 _SPACE = "Ġ"  # a space in byte-level vocabularies
 
 Kind = Literal["words", "bpe", "tweets", "pieces"]  # "pieces": pretrained encoders only

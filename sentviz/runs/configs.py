@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
-from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import TAGS
 from sentviz.runs.schema import short
 from sentviz.runs.settings import check_settings
 
@@ -86,7 +86,7 @@ def lambda_starts(constraint: str, layers: int, components: int) -> tuple[tuple[
 
 
 class ModelKind:
-    """A kind of model. Its runs are stored under the name `KIND`, for which `sentviz.models.kinds` and `sentviz.training.kinds` name its
+    """A kind of model. Its runs are stored under the name `KIND`, for which `sentviz.models.loading` and `sentviz.training.run` name its
     network, its model and its training task.
     """
 

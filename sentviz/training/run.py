@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 
 import torch
 
@@ -15,10 +16,14 @@ from sentviz.runs.bases import find_base
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
 from sentviz.training.based import BasedTask
-from sentviz.training.kinds import task_class
 from sentviz.training.recipe import Recipe, finished
 from sentviz.training.task import TrainingTask
 from sentviz.training.trainer import Trainer
+
+TASKS = {  # `KIND` of a configuration -> training task, if it is not `OwnTask`
+    "encoder": "sentviz.training.own:EncoderTask",
+    "hardmax": "sentviz.training.hardmax:HardmaxTask",
+}
 
 
 def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool = True) -> Run:
@@ -83,6 +88,12 @@ def completed(
         trainer.resume()
         trainer.fit(progress=progress)
         return trainer.finish()
+
+
+def task_class(kind: str) -> type[TrainingTask]:
+    """Return the class that trains models of a kind by a recipe."""
+    cls: type[TrainingTask] = resolve_name(TASKS.get(kind, "sentviz.training.own:OwnTask"))
+    return cls
 
 
 def _kind(recipe: Recipe) -> type[TrainingTask]:

@@ -15,7 +15,7 @@ import torch
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
 from sentviz.data.lexicon import Lexicon  # noqa: E402
-from sentviz.data.spans import word_spans  # noqa: E402
+from sentviz.data.texts import word_spans  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.models.hub import loading  # noqa: E402

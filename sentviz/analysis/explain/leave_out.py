@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.data.spans import Word
+    from sentviz.data.texts import Word
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
@@ -27,7 +27,7 @@ def log_odds(logits: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.fl
 
 def words(trace: Trace) -> tuple[Word, ...]:
     """The words that can be left out of a text: all but specials, in order."""
-    from sentviz.data.spans import word_spans
+    from sentviz.data.texts import word_spans
 
     return tuple(word for word in word_spans(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.leave_out import leaving_out, log_odds, words
-from sentviz.data.spans import Word
+from sentviz.data.texts import Word
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:

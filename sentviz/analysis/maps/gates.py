@@ -63,8 +63,7 @@ def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress
     Raises:
         InputError: no text, a model without gates, or a text that cannot be read.
     """
-    from sentviz.data.parts_of_speech import TAGS
-    from sentviz.data.tags import Tagger, tags_of
+    from sentviz.data.tags import TAGS, Tagger, tags_of
 
     if not model.capabilities.gate:
         raise InputError(f"{model.name} has no gates.")
@@ -114,7 +113,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
 
 def _words(encoded: Sequence[Encoded], texts: Sequence[tuple[str, ...]], classes: WordClasses) -> tuple[npt.NDArray[Any], Ints]:
     """Of every token the lower-cased word that it is of, "" of specials and unknown ones, and its class, as a place in NAMES."""
-    from sentviz.data.spans import word_spans
+    from sentviz.data.texts import word_spans
 
     place = {word: NAMES.index(name) for name, those in classes.words.items() for word in those}
     words, classed = [], []

@@ -88,7 +88,7 @@ def by_accident(trace: Trace) -> list[tuple[int, str]]:
 
     The polarity is of entries that contain the letters of the token, whatever word it stands in here: "he" of "The".
     """
-    from sentviz.data.spans import word_spans
+    from sentviz.data.texts import word_spans
 
     if trace.polarity is None:
         return []

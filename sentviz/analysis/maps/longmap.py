@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.spans import word_spans
+from sentviz.data.texts import word_spans
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
 

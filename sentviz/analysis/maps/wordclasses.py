@@ -33,7 +33,7 @@ class WordClasses:
 
     def members(self, text: str, encoded: Encoded) -> Bools:
         """(K, m) which tokens spell a word of each class; unknown and special ones belong to none."""
-        from sentviz.data.spans import word_spans
+        from sentviz.data.texts import word_spans
 
         found = np.zeros((len(self.words), len(encoded)), dtype=np.bool_)
         for word in word_spans(text, encoded):

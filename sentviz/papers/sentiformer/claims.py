@@ -107,7 +107,7 @@ def _hundred(_: Sequence[Run]) -> Finding:
 
 
 def _size(_: Sequence[Run]) -> Finding:
-    from sentviz.data.parts_of_speech import TAGS
+    from sentviz.data.tags import TAGS
 
     d, wide, layers = 256, 1024, 6
     blocks = layers * (4 * d * d + 4 * d + 2 * d * wide + wide + d + 4 * d + d)

@@ -14,7 +14,7 @@ from sentviz.data.tags import TAGGER, Tagger
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import inside, open_regular, read_regular
-from sentviz.models.kinds import model_class
+from sentviz.models.loading import model_class
 from sentviz.models.model import Model
 from sentviz.models.pretrained.tokens import load_tokenizer
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
