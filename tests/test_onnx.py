@@ -109,8 +109,8 @@ def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
             wanted = getattr(watched, kind).movedim(0, 1).numpy()
             real = (inputs.mask if inputs.mask is not None else inputs.ids >= 0).numpy()[:, None, None, :, None]
             real = real if kind == "attention" else real[:, None]
-            np.testing.assert_allclose(session.ask(inputs, kind)[0] * real, wanted * real, atol=1e-5)
-    with pytest.raises(InputError, match="answers; to look inside"):
+            np.testing.assert_allclose(session.run_graph(inputs, kind)[0] * real, wanted * real, atol=1e-5)
+    with pytest.raises(InputError, match="only predicts"):
         session(texts(built, 1, built.config.max_length), Watch())
 
 
@@ -150,7 +150,7 @@ def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path,
     assert card["int8"]["of_the_run"] == round((predicted == rows["label"]).mean(), 5) and card["int8"]["n"] == len(rows)
     assert card["int8"]["difference"]["low"] <= 0 <= card["int8"]["difference"]["high"]
     for call in (lambda: load(exported).trace(texts[0]), lambda: load(exported).predict(texts, heads_off={(0, 0)})):
-        with pytest.raises(InputError, match="answers; to look inside"):
+        with pytest.raises(InputError, match="only predicts"):
             call()
 
 

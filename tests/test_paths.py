@@ -115,14 +115,14 @@ def test_files_of_a_model_in_onnx_lie_in_its_folder(tmp_path: Path) -> None:
 
 
 def test_a_line_without_an_end_is_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs, "LONGEST", 1_000)
+    monkeypatch.setattr(inputs, "MAX_LINE", 1_000)
     (path := tmp_path / "a.txt").write_text("good film\n" + "x" * 1_001)
     with pytest.raises(InputError, match="a line of more than 0 MB after byte 10"):
         survey("a.txt", path)
 
 
 def test_ranges_hold_no_more_bytes_than_are_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs, "CONTENT", 1_000)
+    monkeypatch.setattr(inputs, "MAX_CONTENT", 1_000)
     (path := tmp_path / "a.txt").write_text(("x" * 400 + "\n") * 10)
     source = survey("a.txt", path)
     assert [(piece.first, piece.rows) for piece in source.pieces] == [(0, 3), (3, 3), (6, 3), (9, 1)]
@@ -142,12 +142,12 @@ def test_ranges_of_a_parquet_file_are_its_rows(size: int, tmp_path: Path) -> Non
 
 def test_a_small_parquet_file_that_stands_for_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One text of 50,000 characters in each of a thousand rows: 50 KB that would be 50 MB."""
-    monkeypatch.setattr(inputs, "CONTENT", 1 << 20)
+    monkeypatch.setattr(inputs, "MAX_CONTENT", 1 << 20)
     pq.write_table(pa.table({"text": ["good film "] * 60 + ["good " * 10_000] * 1_000}), path := tmp_path / "a.parquet")
     assert path.stat().st_size < 100_000
     source = survey("a.parquet", path)
     with pytest.raises(InputError, match="more than 1 MB of text in one range of rows"):
         rows_of(source, source.pieces[0])
-    monkeypatch.setattr(inputs, "CONTENT", 1 << 8)
+    monkeypatch.setattr(inputs, "MAX_CONTENT", 1 << 8)
     with pytest.raises(InputError, match="more than 0 MB of text"):
         survey("a.parquet", path)

@@ -16,7 +16,7 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.engines import score
-from sentviz.serving.corpus.output import Scored, Wishes
+from sentviz.serving.corpus.output import OutputOptions, Scored
 from sentviz.serving.corpus.plane import POINT, plane, sample
 from sentviz.serving.corpus.view import server
 from tests.makers import BAD, GOOD, NOUNS
@@ -29,7 +29,7 @@ def scored(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Scored:
     """125 rows in parts of 30, and one that cannot be read."""
     folder = tmp_path_factory.mktemp("plane")
     (folder / "a.txt").write_text("\n".join([*TEXTS[:40], "", *TEXTS[40:]]))
-    return score(Run.open(tiny_run), [folder / "a.txt"], folder / "out", wishes=Wishes(vectors=True), rows=30)
+    return score(Run.open(tiny_run), [folder / "a.txt"], folder / "out", options=OutputOptions(vectors=True), rows=30)
 
 
 @pytest.fixture

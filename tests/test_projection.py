@@ -368,7 +368,7 @@ def test_a_cache_forgets_the_oldest_and_ignores_damage(tmp_path: Path) -> None:
 def waited(jobs: Jobs, key: str) -> str:
     """The state of a job once it is over."""
     end = time.monotonic() + 10
-    while (job := jobs.get(key)) is not None and not job.over:
+    while (job := jobs.get(key)) is not None and not job.is_over:
         assert time.monotonic() < end
         time.sleep(0.005)
     assert job is not None
@@ -402,7 +402,7 @@ def test_one_job_for_all_who_wait() -> None:
 
 
 def test_a_failed_job_says_why_and_finished_ones_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
-    jobs = Jobs(kept=3)
+    jobs = Jobs(max_finished=3)
 
     def sentence(job: Job) -> None:
         raise SentvizError("No vector is here.")

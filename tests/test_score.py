@@ -22,7 +22,7 @@ from click.testing import CliRunner, Result
 import sentviz
 from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
 from sentviz.analysis.testset.rows import predicted
-from sentviz.analysis.testset.word_counts import counted, of_frame
+from sentviz.analysis.testset.word_counts import count_words, counts_of_frame
 from sentviz.cli import main
 from sentviz.data.upload import codes
 from sentviz.errors import InputError, SentvizError
@@ -30,13 +30,13 @@ from sentviz.runs.store import Run
 from sentviz.serving.corpus import engines
 from sentviz.serving.corpus.answers import Scorer
 from sentviz.serving.corpus.engines import score
-from sentviz.serving.corpus.inputs import found, rows_of, survey
-from sentviz.serving.corpus.output import Job, Scored, Wishes, part_name, prepared
+from sentviz.serving.corpus.inputs import find_files, rows_of, survey
+from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, part_name, prepare
 from sentviz.serving.corpus.summary import heads, totals, words
 from tests.makers import BAD, GOOD, NOUNS
 
 TEXTS = [f"the {noun} was {good} and {bad}" for noun in NOUNS for good in GOOD[:3] for bad in BAD[:3]]
-ALL = Wishes(vectors=True, attention=True, words=True)
+ALL = OutputOptions(vectors=True, attention=True, words=True)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_ranges_of_a_csv_are_its_rows(size: int, end: str, tmp_path: Path) -> No
     frame = pd.concat([rows_of(source, piece) for piece in source.pieces], ignore_index=True)
     assert frame["text"].tolist()[:2] == ['a, "b" and\nc', "plain"] and frame["text"].tolist()[3] == 'a 5" screen'
     assert frame["text"].tolist()[5] == "quoted" and frame["label"].tolist() == ["x", None, None, "y", "z", None]
-    assert frame["problem"].tolist() == ["", "", "The row has no 'text'.", "", "The row is not in utf-8.", ""]
+    assert frame["problem"].tolist() == ["", "", "The row has no column 'text'.", "", "The row is not in the encoding utf-8.", ""]
     assert source.rows == 6 and all(piece.rows <= size for piece in source.pieces)
 
 
@@ -112,7 +112,7 @@ def test_the_column_is_guessed_among_cells_in_another_encoding(content: bytes, t
     path.write_bytes(content)
     source = survey("a.csv", path)
     (problems,) = [rows_of(source, piece)["problem"].tolist() for piece in source.pieces]
-    assert source.text == ("x" if b"soup" in content else "y") and problems == ["The row is not in utf-8.", ""]
+    assert source.text == ("x" if b"soup" in content else "y") and problems == ["The row is not in the encoding utf-8.", ""]
 
 
 def test_lines_are_rows(tmp_path: Path) -> None:
@@ -126,22 +126,22 @@ def test_lines_are_rows(tmp_path: Path) -> None:
 def test_files_are_found_once_by_names_that_tell_them_apart(files: Path) -> None:
     """Folders, patterns and files give each input once, under distinct names."""
     names = ["a.csv", "b.tsv", "d.jsonl", "deep/c.parquet"]
-    assert list(found([files])) == names == list(found([files / "deep", files / "a.csv", files]))
-    assert list(found([f"{files}/*.?sv"])) == names[:2]
+    assert list(find_files([files])) == names == list(find_files([files / "deep", files / "a.csv", files]))
+    assert list(find_files([f"{files}/*.?sv"])) == names[:2]
     for wrong in (files / "none.csv", files / "left.md"):
         with pytest.raises(InputError, match=r"files end with"):
-            found([wrong])
+            find_files([wrong])
 
 
 MISTAKES = {
-    "no such column": ("a.csv", "x,y\n1,2\n", {"text": "text"}, "no column 'text'; it has x, y"),
+    "no such column": ("a.csv", "x,y\n1,2\n", {"text": "text"}, "no column 'text'. Its columns are x, y"),
     "no such label": ("a.jsonl", '{"text": "a"}\n', {"label": "y"}, "no column 'y'"),
     "columns twice": ("a.csv", "x,x\n1,2\n", {}, "several columns named 'x'"),
     "no encoding": ("a.txt", "a\n", {"encoding": "magic"}, "no encoding 'magic'"),
-    "an encoding without lines": ("a.txt", "a\n", {"encoding": "utf-16"}, "by lines"),
+    "an encoding without lines": ("a.txt", "a\n", {"encoding": "utf-16"}, "line by line"),
     "no parquet": ("a.parquet", "a\n", {}, "damaged parquet"),
-    "a header in another encoding": ("a.csv", "caf\udce9,y\n1,2\n", {}, "column of a.csv is not in utf-8"),
-    "a key of half a character": ("a.jsonl", '{"\\ud800": "a"}\n', {}, "column of a.jsonl is not in utf-8"),
+    "a header in another encoding": ("a.csv", "caf\udce9,y\n1,2\n", {}, "column name of a.csv is not in utf-8"),
+    "a key of half a character": ("a.jsonl", '{"\\ud800": "a"}\n', {}, "column name of a.jsonl is not in utf-8"),
 }
 
 
@@ -163,7 +163,7 @@ def test_labels_are_names_or_numbers() -> None:
 @pytest.mark.slow
 def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
     """Scores equal `Model.predict`, and vectors the pooled ones of `Model.forward`; file and row identify the input."""
-    scored = score(run, [files], tmp_path / "out.parquet", text="review", label="label", wishes=ALL, rows=20)
+    scored = score(run, [files], tmp_path / "out.parquet", text="review", label="label", options=ALL, rows=20)
     frame = table(scored.folder)
     assert frame.groupby("file").size().to_dict() == {"a.csv": 45, "b.tsv": 45, "deep/c.parquet": 45, "d.jsonl": 10} and scored.n == 145
     for _, some in frame.groupby("file"):
@@ -181,7 +181,7 @@ def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model
     odd = frame[frame["file"] == "d.jsonl"]
     assert odd["predicted"].isna().tolist() == [False] * 5 + [True] * 4 + [False]
     remarks = odd["remark"].tolist()
-    assert remarks[5:9] == ["The line is not JSON.", *["The row has no 'review'."] * 2, "The text must be a string, not int."]
+    assert remarks[5:9] == ["The line is not JSON.", *["The row has no column 'review'."] * 2, "The text must be a string, not int."]
     assert totals(scored).unread == 4 and totals(scored).confusion.sum() == (frame["predicted"].notna() & (frame["label"] >= 0)).sum()
 
 
@@ -198,7 +198,7 @@ def test_parts_say_what_they_are_of(run: Run, files: Path, tmp_path: Path) -> No
 def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped after two parts, with a third half-written and a fourth damaged: only what is missing is scored, and all bytes are those
     of one that was not stopped."""
-    whole = score(run, [files], tmp_path / "whole", text="review", wishes=ALL, rows=20).folder
+    whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=20).folder
     answer = Scorer.__call__
     calls: list[tuple[int, int]] = []
 
@@ -210,20 +210,20 @@ def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Scorer, "__call__", ends)
     with pytest.raises(KeyboardInterrupt):
-        score(run, [files], tmp_path / "out", text="review", wishes=ALL, rows=20)
+        score(run, [files], tmp_path / "out", text="review", options=ALL, rows=20)
     with pytest.raises(InputError, match=r"lacks \d+ of its"):
         Scored(tmp_path / "out")
     (tmp_path / "out" / part_name((0, 0))).write_bytes(b"PAR1 no more")
     (tmp_path / "out" / ".abc.part").write_bytes(b"half")
     calls[:] = [(9, 9)] * 3
     reports: list[tuple[int, int]] = []
-    score(run, [files], tmp_path / "out", text="review", wishes=ALL, rows=20, progress=lambda done, total: reports.append((done, total)))
+    score(run, [files], tmp_path / "out", text="review", options=ALL, rows=20, progress=lambda done, total: reports.append((done, total)))
     assert reports[0] == (20, 145) and reports[-1] == (145, 145)
     assert (0, 0) in calls and calls.count((0, 1)) == 0 and bytes_of(tmp_path / "out") == bytes_of(whole)
 
 
 def test_an_output_of_anything_else_is_refused(run: Run, tiny_runs: Path, files: Path, tmp_path: Path) -> None:
-    """Another run, other wishes, other files, other ranges, a folder of something else: one sentence, and nothing is touched."""
+    """Another run, other options, other files, other ranges, a folder of something else: one sentence, and nothing is touched."""
     out, inputs = tmp_path / "out", [files / "a.csv"]
     score(run, inputs, out, rows=20)
     before = bytes_of(out)
@@ -233,24 +233,24 @@ def test_an_output_of_anything_else_is_refused(run: Run, tiny_runs: Path, files:
     with pytest.raises(InputError, match="another run"):
         score(second_run, inputs, out, rows=20)
     with pytest.raises(InputError, match="another choice of vectors"):
-        score(run, inputs, out, rows=20, wishes=Wishes(words=True))
+        score(run, inputs, out, rows=20, options=OutputOptions(words=True))
     with pytest.raises(InputError, match=r"b\.tsv was not among the files"):
         score(run, [files / "a.csv", files / "b.tsv"], out, rows=20)
-    with pytest.raises(InputError, match=r"a\.csv was another or read otherwise"):
+    with pytest.raises(InputError, match=r"a\.csv was different or read differently"):
         score(run, inputs, out, rows=21)
     with pytest.raises(InputError, match="was not written by"):
         score(run, inputs, files)
     with (files / "a.csv").open("a") as file:
         file.write("45,a warm song,1\n")
-    with pytest.raises(InputError, match=r"a\.csv was another"):
+    with pytest.raises(InputError, match=r"a\.csv was different"):
         score(run, inputs, out, rows=20)
     assert bytes_of(out) == before
 
 
 def test_a_file_that_changes_meanwhile_is_told(run: Run, files: Path, tmp_path: Path) -> None:
     source = survey("a.csv", files / "a.csv")
-    job = Job(run, (source,), Wishes(), tmp_path / "out")
-    prepared(job)
+    job = ScoringJob(run, (source,), OutputOptions(), tmp_path / "out")
+    prepare(job)
     (files / "a.csv").write_text("text\nshort\n")
     with pytest.raises(InputError, match="changed or removed"):
         Scorer(job, run.digest)((0, 0))
@@ -269,8 +269,8 @@ def test_what_cannot_be_scored_is_one_sentence(name: str, run: Run, files: Path,
         with pytest.raises(InputError, match="no row to score"):
             score(run, [tmp_path / "empty.csv"], tmp_path / "out")
     elif name == "run":
-        with pytest.raises(sentviz.RunError, match="another run here"):
-            Scorer(Job(run, (), Wishes(), tmp_path / "out"), "0" * 12)
+        with pytest.raises(sentviz.RunError, match="but the work began with"):
+            Scorer(ScoringJob(run, (), OutputOptions(), tmp_path / "out"), "0" * 12)
     else:
         with hold(tmp_path / "out"), pytest.raises(InputError, match="Another process is writing"):
             score(run, [files], tmp_path / "out")
@@ -297,7 +297,7 @@ def children(pid: int) -> list[int]:
 @pytest.mark.exhaustive
 def test_two_processes_write_what_one_writes_though_one_is_killed(run: Run, files: Path, tmp_path: Path) -> None:
     """`kill -9` of a worker after the first part: another does its range again, every byte is as of one process."""
-    whole = score(run, [files], tmp_path / "whole", text="review", wishes=ALL, rows=5).folder
+    whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=5).folder
     out = tmp_path / "out"
     command = [sys.executable, "-m", "sentviz", "score", str(run.folder), str(files), "-o", str(out), "--text", "review", "--rows", "5"]
     work = subprocess.Popen([*command, "--vectors", "--attention", "--words", "--workers", "2"], stdout=subprocess.PIPE, text=True)
@@ -329,9 +329,9 @@ def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: P
             return None
 
     monkeypatch.setattr(engines, "ProcessPoolExecutor", Breaks)
-    with pytest.raises(SentvizError, match="end again and again"):
+    with pytest.raises(SentvizError, match="workers crash repeatedly"):
         score(run, [files / "a.csv"], tmp_path / "out", workers=2)
-    assert len(workers) == engines.PATIENCE + 1
+    assert len(workers) == engines.MAX_CRASHES + 1
 
 
 def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, tmp_path: Path) -> None:
@@ -339,8 +339,8 @@ def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, t
     from sentviz.serving.corpus.on_ray import _Actor
 
     source = survey("a.csv", files / "a.csv", rows=20)
-    job = Job(run, (source,), Wishes(), tmp_path / "out")
-    prepared(job)
+    job = ScoringJob(run, (source,), OutputOptions(), tmp_path / "out")
+    prepare(job)
     answer = _Actor(job, run.digest)({"file": np.array([0, 0]), "range": np.array([0, 2])})
     assert answer == {"rows": [20, 5], "problem": ["", ""]}
     (files / "a.csv").unlink()
@@ -353,7 +353,7 @@ def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, t
 )
 def test_ray_writes_what_one_process_writes(run: Run, files: Path, tmp_path: Path) -> None:
     """Two actors of a Ray of its own."""
-    whole = score(run, [files], tmp_path / "whole", text="review", wishes=ALL, rows=20).folder
+    whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=20).folder
     command = [sys.executable, "-m", "sentviz", "score", str(run.folder), str(files), "-o", str(tmp_path / "out"), "--text", "review"]
     command += ["--rows", "20", "--vectors", "--attention", "--words", "--engine", "ray", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
@@ -386,7 +386,7 @@ def test_sums_of_parts_are_those_of_the_whole() -> None:
 
 def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
     """Merged from ranges of seven rows, against one pass over all; stored single precision."""
-    scored = score(run, [files / "a.csv"], tmp_path / "out", wishes=ALL, rows=7)
+    scored = score(run, [files / "a.csv"], tmp_path / "out", options=ALL, rows=7)
     merged = heads(scored)
     expected = over_rows(tiny_model, tiny_model.read(pd.DataFrame({"text": TEXTS})))
     assert merged[["layer", "head", "measure", "n"]].equals(expected[["layer", "head", "measure", "n"]])
@@ -396,12 +396,12 @@ def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz
 @pytest.mark.parametrize("label", ["", "label"])
 @pytest.mark.slow
 def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    """Merged from ranges of seven rows, against `counted` over all; without labels by prediction alone."""
-    scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, wishes=ALL, rows=7)
+    """Merged from ranges of seven rows, against `count_words` over all; without labels by prediction alone."""
+    scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, options=ALL, rows=7)
     labels = [0, 1, -1] * 15 if label else [-1] * 45
     frame = pd.DataFrame({"id": [str(i) for i in range(45)], "text": TEXTS, "label": labels})
     rows = predicted(tiny_model, run.digest, frame, "mine")
-    of_output, of_rows = words(scored), counted(rows)
+    of_output, of_rows = words(scored), count_words(rows)
     assert of_output.cells == of_rows.cells and of_output.least == of_rows.least == 2
     assert (of_output.sizes == of_rows.sizes).all()
     order = ["word", "label", "predicted"]
@@ -410,7 +410,7 @@ def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_mod
         of_rows.frame.sort_values(order).reset_index(drop=True),
         check_dtype=False,
     )
-    again = of_frame(of_rows.frame, rows, of_rows.least)
+    again = counts_of_frame(of_rows.frame, rows, of_rows.least)
     assert again.words == tuple(sorted(of_rows.words)) and (again.sizes == of_rows.sizes).all()
 
 
@@ -420,7 +420,7 @@ def test_what_was_not_asked_is_not_there(run: Run, files: Path, tmp_path: Path) 
         heads(scored)
     with pytest.raises(InputError, match="without --words"):
         words(scored)
-    with pytest.raises(InputError, match="no output"):
+    with pytest.raises(InputError, match="not an output"):
         Scored(files)
 
 
@@ -450,7 +450,7 @@ def test_mistakes_of_the_command_are_sentences(run: Run, files: Path, tmp_path: 
     """A wrong command ends with code 1 or 2 and one sentence, and writes nothing."""
     out = tmp_path / "out"
     for more, message in (
-        ((files / "left.md",), "no kind"),
+        ((files / "left.md",), "unsupported type"),
         ((files, "--text", "magic"), "no column 'magic'"),
         ((files, "--address", "x"), "--engine ray"),
     ):

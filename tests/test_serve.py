@@ -90,9 +90,9 @@ REFUSED = {
     "an unknown score": (ask({"run": RUN, "text": "a song", "score": "magic"}, url="/explain"), 422, "magic"),
     "half a character": (ask({"run": RUN, "text": "\ud800"}, url="/trace"), 422, "unicode"),
     "no such layer": (ask({"run": RUN, "text": "a song", "layers": [9]}, url="/trace"), 422, "no layer 9"),
-    "no such address": ({"method": "GET", "url": "/../config.json"}, 404, "nothing here"),
-    "another way": ({"method": "GET", "url": "/predict"}, 405, "not asked in this way"),
-    "another host": ({"method": "GET", "url": "/", "headers": {"host": "evil.example"}}, 400, "not called by that name"),
+    "no such address": ({"method": "GET", "url": "/../config.json"}, 404, "no such address"),
+    "another way": ({"method": "GET", "url": "/predict"}, 405, "method is not allowed"),
+    "another host": ({"method": "GET", "url": "/", "headers": {"host": "evil.example"}}, 400, "does not allow that host name"),
 }
 
 
@@ -151,7 +151,7 @@ def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client:
 
     with monkeypatch.context() as patch:
         patch.setattr(serve, "LIMITS", replace(serve.LIMITS, at_once=1, waiting=0, seconds=0.3))
-        patch.setattr(serve, "predicted", slow)
+        patch.setattr(serve, "predict_texts", slow)
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(client.post, "/predict", json=GOOD)
             assert began.wait(20)
@@ -160,7 +160,7 @@ def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client:
             assert first.result().status_code == 504 and "0.3 seconds" in first.result().json()["error"]
             gate.set()
         time.sleep(0.05)
-        patch.setattr(serve, "predicted", lambda *_: 1 / 0)
+        patch.setattr(serve, "predict_texts", lambda *_: 1 / 0)
         broken = client.post("/predict", json=GOOD)
         assert broken.status_code == 500 and "division" not in broken.text
     assert client.post("/predict", json=GOOD).status_code == 200

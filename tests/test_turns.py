@@ -109,7 +109,7 @@ def test_who_leaves_while_waiting_is_asked_again_and_again() -> None:
 
 
 def test_a_job_ends_when_all_who_wait_for_it_have_left() -> None:
-    jobs, gone, started, go_on = Jobs(here=lambda who: who not in gone), set[str](), threading.Event(), threading.Event()
+    jobs, gone, started, go_on = Jobs(is_waiting=lambda who: who not in gone), set[str](), threading.Event(), threading.Event()
 
     def work(job: Job) -> None:
         started.set()

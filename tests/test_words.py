@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sentviz.analysis.testset import word_counts as lib
 from sentviz.analysis.testset.rows import Rows, stored
-from sentviz.analysis.testset.word_counts import Counts, counted, keyness, largest, read, stop_words, store, words_of
+from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, stop_words, store, words_of
 from sentviz.errors import InputError, RunError
 from sentviz.figures import cloud_layout
 from sentviz.figures.cloud_layout import layout, unwritable
@@ -98,7 +98,7 @@ def test_counts_are_those_of_counters(classes: int, least: int) -> None:
     """Occurrences and rows in each cell; rows without a label are left out where others have one."""
     rows = random_rows(80, classes)
     rows.frame.loc[[3, 4], "label"] = -1
-    counts = counted(rows, least)
+    counts = count_words(rows, least)
     every: dict[tuple[int, int], tuple[Counter[str], Counter[str]]] = {cell: (Counter(), Counter()) for cell in counts.cells}
     for row in rows.frame.to_dict("records"):
         if row["label"] >= 0:
@@ -119,36 +119,36 @@ def test_counts_are_those_of_counters(classes: int, least: int) -> None:
 def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some 40 characters at a time; too many different words are refused, and `step` may end the work."""
     rows, steps = random_rows(80, 3), list[int]()
-    whole = counted(rows, 1)
+    whole = count_words(rows, 1)
     monkeypatch.setattr(lib, "PART", 40)
-    parts = counted(rows, 1, most=len(whole.words), step=lambda: steps.append(1))
+    parts = count_words(rows, 1, most=len(whole.words), step=lambda: steps.append(1))
     assert parts.words == whole.words and parts.cells == whole.cells and len(steps) > 5
     for name in ("counts", "rows", "sizes"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
     with pytest.raises(InputError, match="more than 5 different words"):
-        counted(rows, 1, most=5)
+        count_words(rows, 1, most=5)
 
     def gone() -> None:
         raise LookupError
 
     with pytest.raises(LookupError):
-        counted(rows, step=gone)
+        count_words(rows, step=gone)
 
 
 def test_rows_without_labels_count_by_prediction() -> None:
     rows = random_rows(labelled=False)
-    counts = counted(rows)
+    counts = count_words(rows)
     assert counts.cells == ((-1, 0), (-1, 1))
     assert counts.least == 2
     assert counts.sizes.tolist() == [int((rows.predicted == k).sum()) for k in (0, 1)]
     with pytest.raises(InputError, match="texts of these rows are not at hand"):
-        counted(Rows("toy/run", "", "test", rows.classes, rows.frame.drop(columns="text")))
+        count_words(Rows("toy/run", "", "test", rows.classes, rows.frame.drop(columns="text")))
 
 
 @pytest.mark.parametrize("prior", [1.0, 500.0])
 def test_keyness_is_the_printed_formula(prior: float) -> None:
     """Monroe, Colaresi & Quinn's equations word by word, and Wilson's interval of the share."""
-    counts = counted(random_rows(), 1)
+    counts = count_words(random_rows(), 1)
     total = counts.counts.sum(axis=0)
     for g, cell in enumerate(counts.cells):
         frame = keyness(counts, cell, prior)
@@ -178,7 +178,7 @@ def test_keyness_by_hand_and_its_mirror() -> None:
 
 def test_counted_once_a_row_a_crowded_word_is_not_key() -> None:
     """The same formula over rows instead of occurrences; shares stay those of occurrences."""
-    counts = counted(random_rows(), 1)
+    counts = count_words(random_rows(), 1)
     of_rows = Counts(counts.words, counts.cells, counts.rows, counts.rows, counts.sizes, 1)
     for cell in counts.cells:
         once, bare = keyness(counts, cell, once=True), keyness(of_rows, cell)
@@ -202,7 +202,7 @@ def test_rare_words_are_shrunk_and_common_words_are_not_key() -> None:
 
 
 def test_what_has_no_keyness_says_so() -> None:
-    counts = counted(random_rows(), 1)
+    counts = count_words(random_rows(), 1)
     with pytest.raises(InputError, match="no cell 8, 8"):
         keyness(counts, (7, 7))
     with pytest.raises(InputError, match="prior"):
@@ -210,9 +210,9 @@ def test_what_has_no_keyness_says_so() -> None:
     rows = random_rows()
     rows.frame[["label", "predicted"]] = 0
     with pytest.raises(InputError, match="any other rows"):
-        keyness(counted(rows), (0, 0))
+        keyness(count_words(rows), (0, 0))
     with pytest.raises(InputError, match="these rows"):
-        keyness(counted(rows), (1, 0))
+        keyness(count_words(rows), (1, 0))
     with pytest.raises(InputError, match="not by 'size'"):
         largest(keyness(counts, (0, 0)), "size", 3)
     with pytest.raises(InputError, match="no list of stop words for 'xx'"):
@@ -368,7 +368,7 @@ def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypa
     assert after.digest != before.digest
     assert {name: digest for name, digest in after.config["files"].items() if name != lib.FILE} == before.config["files"]
     rows = stored(after)
-    full = counted(rows.with_text(texts), lib.LEAST)
+    full = count_words(rows.with_text(texts), lib.LEAST)
     read_again = read(after, rows)
     assert sorted(read_again.words) == sorted(full.words)
     assert read_again.sizes.tolist() == full.sizes.tolist()

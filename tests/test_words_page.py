@@ -13,7 +13,7 @@ import streamlit as st
 
 from sentviz.analysis.testset.rows import stored
 from sentviz.analysis.testset.slices import Slice
-from sentviz.analysis.testset.word_counts import counted, keyness, largest, stop_words, store
+from sentviz.analysis.testset.word_counts import count_words, keyness, largest, stop_words, store
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError
 from sentviz.runs.store import Run
@@ -71,7 +71,7 @@ def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
 def test_a_word_in_the_link_is_the_part_of_the_rows_and_its_cell_is_listed(texts: Texts) -> None:
     """The page lists as many rows as the word's count of rows in its cell."""
     rows = stored(Run.open(FOLDER)).with_text(texts.frame)
-    counts = counted(rows)
+    counts = count_words(rows)
     row = largest(keyness(counts, (0, 1)), "count", 1, stop_words()).iloc[0]
     app = opened("words", slice=str(Slice("word", f"{row['word']}@0,1")), words="count")
     assert f"{row['rows']:,} of {len(rows):,} rows" in words(app)

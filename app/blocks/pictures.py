@@ -35,7 +35,7 @@ SAMPLES = {"stored": "stored sample", "all": "all rows"}
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
-    return Jobs(here=here)
+    return Jobs(is_waiting=here)
 
 
 def _cache() -> Cache:

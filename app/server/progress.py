@@ -22,7 +22,7 @@ def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon
         st.warning(md(job.error), icon=":material/block:")
     elif job is not None and job.state == "stopped" and job.error:
         st.info(md(job.error), icon=":material/info:")
-    if key in stopped or (job is not None and job.state == "failed") or (button and (job is None or job.over)):
+    if key in stopped or (job is not None and job.state == "failed") or (button and (job is None or job.is_over)):
         st.button(button or f"Compute {title}", key=f"again-{key}{place}", icon=icon, on_click=_again, args=(jobs, key, title, work, who))
         return False
     _watch(jobs, key, jobs.start(key, title, work, who), who, place)
@@ -42,7 +42,7 @@ def _stop(jobs: Jobs, key: str, who: str) -> None:
 @st.fragment(run_every=0.5)
 def _watch(jobs: Jobs, key: str, job: Job, who: str, place: str) -> None:
     """A bar that moves while the page stands still; the page follows when the job is over."""
-    if job.over or key in st.session_state["stopped"]:
+    if job.is_over or key in st.session_state["stopped"]:
         st.rerun()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.progress(job.share, f"{job.title}: {job.doing}")

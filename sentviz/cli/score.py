@@ -61,7 +61,7 @@ def score(
 
     from sentviz.runs.store import find
     from sentviz.serving.corpus.engines import score as score_files
-    from sentviz.serving.corpus.output import Wishes
+    from sentviz.serving.corpus.output import OutputOptions
     from sentviz.serving.corpus.summary import totals
 
     if address and engine != "ray":
@@ -82,7 +82,7 @@ def score(
             pair=pair,
             label=label,
             encoding=encoding,
-            wishes=Wishes(vectors, attention, words),
+            options=OutputOptions(vectors, attention, words),
             rows=rows,
             engine=engine,
             workers=workers,

@@ -58,7 +58,7 @@ def _counts(of: Answers) -> Counts:
 
     if of.over == "test" and of.threshold < 0 and words.FILE in of.run.config["files"]:
         return words.read(of.run, of.first)
-    return words.counted(of.texts)
+    return words.count_words(of.texts)
 
 
 def _cells(counts: Counts, classes: int, between: str = "") -> list[Cell]:

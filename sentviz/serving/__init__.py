@@ -1,1 +1,1 @@
-"""What runs without a page: HTTP, jobs in the background, large corpora, ONNX files."""
+"""Run models outside the app: HTTP requests, background jobs, large corpora, ONNX files."""

@@ -12,7 +12,7 @@ import pytest
 
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.engines import score
-from sentviz.serving.corpus.plane import MOST, POINT
+from sentviz.serving.corpus.plane import MAX_SAMPLE, POINT
 from sentviz.serving.corpus.view import server
 from tests.browser.conftest import listening
 
@@ -49,7 +49,7 @@ def test_a_million_points_are_seen_without_sending_them(disk: Any, tiny_run: Pat
         for _ in range(20):
             disk.keyboard.press("+")
         expect(summary).to_have_text(re.compile(r"^([0-9,]+) of the \1 points in view are shown\.$"), timeout=WAIT)
-        assert 0 < int(summary.text_content().split()[0].replace(",", "")) < MOST
+        assert 0 < int(summary.text_content().split()[0].replace(",", "")) < MAX_SAMPLE
         for _ in range(20):
             disk.keyboard.press("-")
         expect(summary).to_have_text(re.compile("^20,000 of the 1,000,000"), timeout=WAIT)

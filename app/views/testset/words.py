@@ -36,7 +36,7 @@ by: By = "count" if focus.words == "count" else "keyness"
 
 @st.cache_resource(max_entries=6, show_spinner="Counting words")
 def counted(digest: str, over: str, threshold: float, _rows: Rows) -> lib.Counts:
-    return lib.counted(_rows)
+    return lib.count_words(_rows)
 
 
 def counts_of(rows: Rows) -> lib.Counts:
@@ -49,7 +49,7 @@ def counts_of(rows: Rows) -> lib.Counts:
         key = (rows.digest, st.session_state["mine"].key, focus.threshold)
         if st.session_state.get("mine-words", (None,))[0] != key:
             with st.spinner("Counting words"), turn(long=True) as step:
-                st.session_state["mine-words"] = key, lib.counted(rows, most=DIFFERENT, step=step)
+                st.session_state["mine-words"] = key, lib.count_words(rows, most=DIFFERENT, step=step)
         kept: lib.Counts = st.session_state["mine-words"][1]
         return kept
     if rows.has_text:

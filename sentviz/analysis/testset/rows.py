@@ -125,7 +125,7 @@ def stored(run: Run, split: str = "test") -> Rows:
         raise RunError(f"{run.name} has no stored answers for the split {split!r}.")
     shares = frame[list(classes)].to_numpy(np.float64)
     labels = frame["label"].to_numpy(np.int64)
-    return answered(run.name, run.digest, split, classes, {"id": frame["id"].astype(str).to_numpy(), "label": labels}, shares, STORED)
+    return predicted_rows(run.name, run.digest, split, classes, {"id": frame["id"].astype(str).to_numpy(), "label": labels}, shares, STORED)
 
 
 def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
@@ -146,11 +146,11 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
     logits, _ = model.forward([row for row in readings if row is not None], progress=progress)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
     columns |= {name: frame[name].array for name in ("label", "text", "text_pair", "tag") if name in frame}
-    rows = answered(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
+    rows = predicted_rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
     return replace(rows, unread=unread)
 
 
-def answered(
+def predicted_rows(
     run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12
 ) -> Rows:
     """Rows from what a run said of them.

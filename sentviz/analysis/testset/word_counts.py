@@ -105,10 +105,10 @@ class Counts:
         )
 
 
-def merged(parts: Sequence[Counts], least: int) -> Counts:
+def merge_counts(parts: Sequence[Counts], least: int) -> Counts:
     """The words of all rows from the counts of their parts, each made with `least` 1: those that stand in at least `least` rows.
 
-    Where any part has labels, rows of parts without do not count, as in `counted`.
+    Where any part has labels, rows of parts without do not count, as in `count_words`.
     """
     import pandas as pd
 
@@ -123,7 +123,7 @@ def merged(parts: Sequence[Counts], least: int) -> Counts:
     return _of_frame(frame, cells, sizes, least)
 
 
-def of_frame(frame: pd.DataFrame, rows: Rows, least: int) -> Counts:
+def counts_of_frame(frame: pd.DataFrame, rows: Rows, least: int) -> Counts:
     """Counts from their frame and the rows that were counted, of which no text is needed.
 
     Args:
@@ -167,7 +167,7 @@ def words_of(text: str) -> list[str]:
     return [words[i] for i in ids]
 
 
-def counted(rows: Rows, least: int | None = None, *, most: int = 0, step: Callable[[], object] = lambda: None) -> Counts:
+def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Callable[[], object] = lambda: None) -> Counts:
     """Every word that stands in at least `least` rows, by cell; rows without labels count by prediction where no row has a label.
 
     Args:
@@ -322,7 +322,7 @@ def store(run: Run) -> Run:
     rows = stored(run).with_text(split)
     if not rows.has_text:
         raise RunError(f"{run.name}: its test split has rows that the data set here does not have.")
-    return attach(run, FILE, counted(rows, LEAST).frame)
+    return attach(run, FILE, count_words(rows, LEAST).frame)
 
 
 def read(run: Run, rows: Rows) -> Counts:
@@ -337,4 +337,4 @@ def read(run: Run, rows: Rows) -> Counts:
     good = {"word", *numbers} <= set(frame) and not frame.isna().any(axis=None)
     if not good or (frame[numbers] < 0).any(axis=None) or (frame[["label", "predicted"]] >= k).any(axis=None):
         raise RunError(f"{run.name}: {FILE} is damaged.")
-    return of_frame(frame, rows, LEAST)
+    return counts_of_frame(frame, rows, LEAST)

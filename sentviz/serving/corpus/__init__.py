@@ -1,1 +1,4 @@
-"""Many files of texts answered by one run: a data set of parquet parts, the same whoever computes them, resumed where it stopped."""
+"""Predict the texts of many files with one run, and write the predictions as a data set of parquet parts.
+
+Every backend writes the same bytes, and a stopped command can be continued.
+"""

@@ -1,4 +1,4 @@
-"""One range of rows asked, in one thread, so that whoever computes it gets the same bytes."""
+"""Predict one range of rows in one thread, so that every backend writes the same bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sentviz.data.upload import codes
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.serving.corpus.inputs import rows_of
-from sentviz.serving.corpus.output import KEY, WORDS, Job, Task, part_name
+from sentviz.serving.corpus.output import KEY, WORDS, ScoringJob, Task, part_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 class Scorer:
-    """A model that answers ranges of rows and writes a part for each.
+    """Model that predicts ranges of rows and writes a part for each.
 
     Raises:
-        RunError: the run is not the one that the job names; as for `sentviz.load`.
+        RunError: the installed run differs from the job's; also as for `sentviz.load`.
     """
 
-    def __init__(self, job: Job, digest: str) -> None:
+    def __init__(self, job: ScoringJob, digest: str) -> None:
         import torch
 
         from sentviz.models.loading import load
 
         if job.run.digest != digest:
-            raise RunError(f"{job.run.name} is another run here ({job.run.digest}) than where the work began ({digest}).")
+            raise RunError(f"{job.run.name} has the digest {job.run.digest} on this machine, but the work began with {digest}.")
         torch.set_num_threads(1)
         self.job, self.model = job, load(job.run)
 
     def __call__(self, task: Task) -> int:
-        """Score a range and write its part: how many rows it has.
+        """Score a range, write its part, and return its number of rows.
 
         Raises:
-            InputError: its file was changed or is damaged.
+            InputError: the file of the range was changed or is damaged.
         """
         import pyarrow.parquet as pq
 
@@ -56,25 +56,25 @@ class Scorer:
         readings, remarks = _read(self.model, rows)
         columns = {"file": [source.name] * len(rows), "row": np.arange(piece.first + 1, piece.first + 1 + len(rows))}
         labels = codes(rows["label"], self.model.labels) if source.label else np.full(len(rows), -1)
-        if any(one.label for one in job.sources):
+        if any(other_source.label for other_source in job.sources):
             columns["label"] = labels.astype(np.int8)
-        answers, said = _answers(self.model, readings, remarks, job)
+        answers, predicted = _predict(self.model, readings, remarks, job)
         table = _table(columns | answers, {KEY: json.dumps(job.about(task), ensure_ascii=False).encode()})
-        if job.wishes.words:
-            self._count(task, rows, labels, said)
+        if job.options.words:
+            self._count(task, rows, labels, predicted)
         with replacing(job.path(task)) as part:
             pq.write_table(table, part, compression="zstd")
         return len(rows)
 
-    def _count(self, task: Task, rows: pd.DataFrame, labels: npt.NDArray[np.int64], said: npt.NDArray[np.int64]) -> None:
-        from sentviz.analysis.testset.rows import answered
-        from sentviz.analysis.testset.word_counts import counted
+    def _count(self, task: Task, rows: pd.DataFrame, labels: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64]) -> None:
+        from sentviz.analysis.testset.rows import predicted_rows
+        from sentviz.analysis.testset.word_counts import count_words
 
-        read = said >= 0
+        read = predicted >= 0
         columns = {"id": np.arange(read.sum()), "label": labels[read]}
         columns |= {name: rows[name][read].to_numpy() for name in ("text", "text_pair") if name in rows}
-        shares = np.eye(len(self.model.labels))[said[read]]
-        counts = counted(answered(self.job.run.name, "", "mine", self.model.labels, columns, shares), 1)
+        shares = np.eye(len(self.model.labels))[predicted[read]]
+        counts = count_words(predicted_rows(self.job.run.name, "", "mine", self.model.labels, columns, shares), 1)
         path = self.job.out / WORDS / part_name(task)
         path.parent.mkdir(exist_ok=True)
         with replacing(path) as part:
@@ -82,7 +82,7 @@ class Scorer:
 
 
 def _read(model: Model, rows: pd.DataFrame) -> tuple[list[TokenizedText | None], list[str]]:
-    """Every row as the model reads it, None of those that it cannot read, and a remark on each, "" for most."""
+    """Return each row as the model reads it, None if it cannot be read, and a remark on each row, "" if there is nothing to remark."""
     from sentviz.data.texts import check_text
     from sentviz.errors import InputError
     from sentviz.models.model import WORDLESS
@@ -94,19 +94,19 @@ def _read(model: Model, rows: pd.DataFrame) -> tuple[list[TokenizedText | None],
                 check_text(text, name)
             except InputError as error:
                 remarks[place] = remarks[place] or str(error)
-    asked = [place for place, remark in enumerate(remarks) if not remark]
-    found, why = model.sift(rows.iloc[asked]) if asked else ([], {})
+    readable = [place for place, remark in enumerate(remarks) if not remark]
+    sifted, why = model.sift(rows.iloc[readable]) if readable else ([], {})
     readings: list[TokenizedText | None] = [None] * len(rows)
-    for k, place in enumerate(asked):
-        reading = readings[place] = found[k]
+    for k, place in enumerate(readable):
+        reading = readings[place] = sifted[k]
         remarks[place] = why.get(k, WORDLESS if reading is not None and not len(reading) else "")
     return readings, remarks
 
 
-def _answers(
-    model: Model, readings: Sequence[TokenizedText | None], remarks: list[str], job: Job
+def _predict(
+    model: Model, readings: Sequence[TokenizedText | None], remarks: list[str], job: ScoringJob
 ) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
-    """Columns of a part, and the class that is said of each row, -1 where it cannot be read."""
+    """Return the columns of a part, and the predicted class of each row, -1 if the row cannot be read."""
     import pyarrow as pa
 
     from sentviz.models.model import softmax
@@ -114,49 +114,49 @@ def _answers(
     read = np.array([row is not None for row in readings], dtype=bool)
     some = [row for row in readings if row is not None]
     logits, pooled = model.forward(some)
-    said = np.full(len(readings), -1)
-    said[read] = logits.argmax(axis=1)
-    columns: dict[str, Any] = {"predicted": pa.array([model.labels[k] if k >= 0 else None for k in said], type=pa.string())}
+    predicted = np.full(len(readings), -1)
+    predicted[read] = logits.argmax(axis=1)
+    columns: dict[str, Any] = {"predicted": pa.array([model.labels[k] if k >= 0 else None for k in predicted], type=pa.string())}
     for name, temperature in (("probability", 1.0), ("calibrated", model.calibration)):
         if name == "probability" or temperature != 1:
             shares = softmax(logits / np.float32(temperature))
             columns |= {f"{name}_{label}": _filled(shares[:, k], read) for k, label in enumerate(model.labels)}
     columns["tokens"] = np.array([0 if row is None else len(row) for row in readings], dtype=np.int32)
     columns["remark"] = remarks
-    if job.wishes.vectors:
+    if job.options.vectors:
         columns["vector"] = _lists(pooled.astype(np.float16), read)
-    if job.wishes.attention:
+    if job.options.attention:
         columns["attention"] = _lists(_attention(model, some), read)
-    return columns, said
+    return columns, predicted
 
 
 def _attention(model: Model, rows: Sequence[TokenizedText]) -> npt.NDArray[np.float32]:
-    """(n, L x H x measures) in one row each; NaN for a text without a token."""
+    """Return the attention measures of each row, (n, L x H x measures) float32; NaN for a text without tokens."""
     from sentviz.analysis.maps.heads import each_row, measures
 
     has = model.capabilities
-    found = np.full((len(rows), has.layers, has.heads, len(measures(model.cls))), np.nan, dtype=np.float32)
-    some = [place for place, row in enumerate(rows) if len(row)]
-    for batch, each in each_row(model, [rows[place] for place in some]):
-        found[[some[i] for i in batch]] = each
-    return found.reshape(len(rows), -1)
+    measured = np.full((len(rows), has.layers, has.heads, len(measures(model.cls))), np.nan, dtype=np.float32)
+    readable = [place for place, row in enumerate(rows) if len(row)]
+    for batch, each in each_row(model, [rows[place] for place in readable]):
+        measured[[readable[i] for i in batch]] = each
+    return measured.reshape(len(rows), -1)
 
 
 def _filled(values: npt.NDArray[np.float32], read: npt.NDArray[np.bool_]) -> pa.Array:
     import pyarrow as pa
 
-    whole = np.zeros(len(read), dtype=values.dtype)
-    whole[read] = values
-    return pa.array(whole, mask=~read)
+    filled = np.zeros(len(read), dtype=values.dtype)
+    filled[read] = values
+    return pa.array(filled, mask=~read)
 
 
 def _lists(values: npt.NDArray[Any], read: npt.NDArray[np.bool_]) -> pa.Array:
-    """Rows (n, d) as lists of a fixed size, none where nothing was read."""
+    """Return rows (n, d) as lists of a fixed size, null for rows that could not be read."""
     import pyarrow as pa
 
-    whole = np.zeros((len(read), values.shape[1]), dtype=values.dtype)
-    whole[read] = values
-    return pa.FixedSizeListArray.from_arrays(pa.array(whole.ravel()), whole.shape[1], mask=pa.array(~read))
+    filled = np.zeros((len(read), values.shape[1]), dtype=values.dtype)
+    filled[read] = values
+    return pa.FixedSizeListArray.from_arrays(pa.array(filled.ravel()), filled.shape[1], mask=pa.array(~read))
 
 
 def _table(columns: Mapping[str, Any], metadata: dict[bytes, bytes]) -> pa.Table:

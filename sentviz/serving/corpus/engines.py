@@ -1,4 +1,4 @@
-"""Who computes: this process, several of them, or Ray (`sentviz.serving.corpus.on_ray`). All write the same parts."""
+"""Backends for corpus scoring: this process, several processes, or Ray (`sentviz.serving.corpus.on_ray`). All write the same bytes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sentviz.errors import InputError, SentvizError
 from sentviz.io.files import hold
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
-from sentviz.serving.corpus.inputs import found, survey
-from sentviz.serving.corpus.output import Job, Scored, Task, Wishes, prepared, swept
+from sentviz.serving.corpus.inputs import find_files, survey
+from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, Task, prepare, remove_unfinished
 
-Done = Callable[[int], object]  # gets the rows of each part that is written
+RowsDone = Callable[[int], object]  # called with the number of rows of each part that was written
 ENGINES = ("process", "ray")
-PATIENCE = 3  # times that workers may die without a part between
+MAX_CRASHES = 3  # worker crashes allowed in a row, without a finished part between them
 
-_scorer: Scorer | None = None  # of a worker process
+_scorer: Scorer | None = None  # scorer of this worker process
 
 
 def score(
@@ -35,70 +35,72 @@ def score(
     pair: str = "",
     label: str = "",
     encoding: str = "utf-8-sig",
-    wishes: Wishes | None = None,
+    options: OutputOptions | None = None,
     rows: int = 20_000,
     engine: str = "process",
     workers: int = 1,
     address: str = "",
     progress: Callable[[int, int], object] | None = None,
 ) -> Scored:
-    """Answer every row of some files; where that was begun, go on.
+    """Predict every row of some files, or continue with the rows that are missing.
 
     Args:
         files: files, folders or patterns: csv, tsv, parquet, jsonl, txt.
-        out: the folder to write.
+        out: folder to write.
         text, pair, label, encoding: as for `sentviz.serving.corpus.inputs.survey`.
-        rows: of each part.
-        engine: "process" or "ray". workers: how many models answer at a time, each in one thread.
-        address: of a Ray cluster; "" = this machine.
-        progress: gets rows done and all rows.
+        options: optional outputs for each row.
+        rows: rows per part.
+        engine: "process" or "ray".
+        workers: number of models that run in parallel, each in one thread.
+        address: address of a Ray cluster; "" = this machine.
+        progress: called with the number of finished rows and of all rows.
     Raises:
-        InputError: files that cannot be read, an output of anything else, or one that another process is writing.
+        InputError: files cannot be read, or `out` holds something else or is being written by another process.
         RunError: the run has no weights, or is damaged.
     """
     if engine not in ENGINES:
-        raise InputError(f"There is no engine {engine!r}; there are {' and '.join(ENGINES)}.")
+        raise InputError(f"There is no engine {engine!r}. The engines are {' and '.join(ENGINES)}.")
     if not run.has_weights:
-        raise InputError(f"{run.name} ships without weights, so it cannot be asked.")
-    wishes, out = wishes or Wishes(), Path(out)
-    if wishes.attention and not run.capabilities.maps:
-        raise InputError(f"{run.name} has no attention: there are no heads to measure.")
+        raise InputError(f"{run.name} is stored without weights, so it cannot make predictions.")
+    options, out = options or OutputOptions(), Path(out)
+    if options.attention and not run.capabilities.maps:
+        raise InputError(f"{run.name} has no attention heads to measure. Remove --attention.")
     sources = tuple(
-        survey(name, path, text=text, pair=pair, label=label, encoding=encoding, rows=rows) for name, path in found(files).items()
+        survey(name, path, text=text, pair=pair, label=label, encoding=encoding, rows=rows) for name, path in find_files(files).items()
     )
-    job = Job(run, sources, wishes, out)
+    job = ScoringJob(run, sources, options, out)
     total = sum(source.rows for source in sources)
     if not total:
-        raise InputError("There is no row to score in these files.")
+        raise InputError("These files have no row to score.")
     out.absolute().parent.mkdir(parents=True, exist_ok=True)
     with hold(out.absolute()) as mine:
         if not mine:
-            raise InputError(f"Another process is writing {out}.")
-        left = prepared(job)
+            raise InputError(f"Another process is writing {out}. Wait until it ends, or choose another name.")
+        left = prepare(job)
         done = total - sum(sources[file].pieces[piece].rows for file, piece in left)
 
-        def tick(more: int) -> None:
+        def rows_done(more: int) -> None:
             nonlocal done
             done += more
             if progress is not None:
                 progress(done, total)
 
-        tick(0)
+        rows_done(0)
         try:
             if left and engine == "ray":
-                from sentviz.serving.corpus.on_ray import on_ray
+                from sentviz.serving.corpus.on_ray import score_on_ray
 
-                on_ray(job, left, workers, address, tick)
+                score_on_ray(job, left, workers, address, rows_done)
             elif left and workers > 1:
-                in_processes(job, left, workers, tick)
+                score_in_processes(job, left, workers, rows_done)
             elif left:
-                _here(job, left, tick)
+                _in_this_process(job, left, rows_done)
         finally:
-            swept(out)
+            remove_unfinished(out)
     return Scored(out)
 
 
-def _here(job: Job, tasks: Sequence[Task], done: Done) -> None:
+def _in_this_process(job: ScoringJob, tasks: Sequence[Task], done: RowsDone) -> None:
     import torch
 
     threads = torch.get_num_threads()
@@ -110,28 +112,28 @@ def _here(job: Job, tasks: Sequence[Task], done: Done) -> None:
         torch.set_num_threads(threads)
 
 
-def in_processes(job: Job, tasks: Sequence[Task], workers: int, done: Done) -> None:
-    """Score ranges in processes of their own. What a worker was at when it died is done again by another.
+def score_in_processes(job: ScoringJob, tasks: Sequence[Task], workers: int, done: RowsDone) -> None:
+    """Score ranges in separate processes. If a worker crashes, a new one scores its ranges again.
 
     Raises:
-        SentvizError: as a worker raised it, or workers die again and again.
+        SentvizError: the error of a worker, or workers crash repeatedly.
     """
     left, lost = list(tasks), 0
     before = set(multiprocessing.active_children())
     while left:
         pool = ProcessPoolExecutor(
-            min(workers, len(left)), multiprocessing.get_context("spawn"), initializer=_begin, initargs=(job, job.run.digest)
+            min(workers, len(left)), multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(job, job.run.digest)
         )
         try:
-            futures = {pool.submit(_one, task): task for task in left}
+            futures = {pool.submit(_score_range, task): task for task in left}
             for future in as_completed(futures):
                 done(future.result())
                 left.remove(futures[future])
                 lost = 0
         except BrokenProcessPool as error:
             lost += 1
-            if lost > PATIENCE:
-                raise SentvizError("Workers end again and again without a part between: is there memory for as many?") from error
+            if lost > MAX_CRASHES:
+                raise SentvizError("The workers crash repeatedly. Use fewer --workers if the memory is full.") from error
         except BaseException:
             for child in set(multiprocessing.active_children()) - before:
                 child.terminate()
@@ -140,22 +142,22 @@ def in_processes(job: Job, tasks: Sequence[Task], workers: int, done: Done) -> N
             pool.shutdown(cancel_futures=True)
 
 
-def _begin(job: Job, digest: str) -> None:
-    """Make this process a worker: it loads the model, leaves Ctrl-C to its parent and ends with it."""
+def _start_worker(job: ScoringJob, digest: str) -> None:
+    """Make this process a worker: load the model, ignore Ctrl-C, and end when the parent process ends."""
     global _scorer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     parent = multiprocessing.parent_process()
     assert parent is not None
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     _scorer = Scorer(job, digest)
 
 
-def _end_with(parent: BaseProcess) -> None:
+def _exit_with(parent: BaseProcess) -> None:
     parent.join()
     os._exit(1)
 
 
-def _one(task: Task) -> int:
+def _score_range(task: Task) -> int:
     assert _scorer is not None
     return _scorer(task)

@@ -1,8 +1,7 @@
-"""Ranges of rows scored by Ray Data, here or on a cluster whose machines see the same files (extra: ray).
+"""Score ranges of rows with Ray Data, on this machine or on a cluster whose machines share the files (extra: ray).
 
-What travels is which range is next and how many rows were written: the model is loaded once for each actor, rows are read and parts written
-where they are scored, and the batches of a range are of like lengths. A part is written whole or not at all, so a range that Ray tries
-again after an actor died replaces nothing but itself.
+Ray transfers only the ranges and the numbers of written rows: each actor loads the model once, reads the rows and writes the parts. A part
+is written completely or not at all, so a range that Ray repeats after a crash replaces only its own part.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from typing import Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.serving.corpus.answers import Scorer
-from sentviz.serving.corpus.output import Job, Task
+from sentviz.serving.corpus.output import ScoringJob, Task
 
 
 class _Actor:
-    """A model in a process of Ray's."""
+    """A model in a Ray process."""
 
-    def __init__(self, job: Job, digest: str) -> None:
+    def __init__(self, job: ScoringJob, digest: str) -> None:
         self.scorer = Scorer(job, digest)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        """Score the ranges of a batch: their rows, and why one could not be scored."""
+        """Score the ranges of a batch. Return the number of rows of each, and the error if it could not be scored."""
         rows, problems = [], []
         for task in zip(batch["file"].tolist(), batch["range"].tolist(), strict=True):
             try:
@@ -35,21 +34,21 @@ class _Actor:
         return {"rows": rows, "problem": problems}
 
 
-def on_ray(job: Job, tasks: Sequence[Task], workers: int, address: str, done: Callable[[int], object]) -> None:
-    """Score ranges in so many actors, of this machine or of the cluster at an address.
+def score_on_ray(job: ScoringJob, tasks: Sequence[Task], workers: int, address: str, rows_done: Callable[[int], object]) -> None:
+    """Score ranges with `workers` actors, on this machine or on the cluster at an address.
 
     Raises:
-        InputError: Ray is not installed or the cluster does not answer; as a worker raised it.
+        InputError: Ray is not installed, the cluster does not respond, or a range could not be scored.
     """
     try:
         import ray
     except ImportError:
         raise InputError("The engine ray needs Ray: python -m pip install 'sentviz[ray]'.") from None
-    how: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers, "include_dashboard": False}
+    settings: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers, "include_dashboard": False}
     try:
-        ray.init(**how, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # as many kinds as there are ways not to start
-        raise InputError(f"Ray does not answer at {address or 'this machine'} ({str(error).splitlines()[0]}).") from error
+        ray.init(**settings, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray raises many kinds of errors if it cannot start.
+        raise InputError(f"Ray does not start at {address or 'this machine'} ({str(error).splitlines()[0]}).") from error
     try:
         ray.data.DataContext.get_current().enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.ERROR)
@@ -59,6 +58,6 @@ def on_ray(job: Job, tasks: Sequence[Task], workers: int, address: str, done: Ca
         for row in scored.iter_rows():
             if row["problem"]:
                 raise InputError(row["problem"])
-            done(row["rows"])
+            rows_done(row["rows"])
     finally:
         ray.shutdown()

@@ -1,13 +1,13 @@
-"""What `sentviz score` writes: a folder that pyarrow and pandas read as one data set, a part for each range of rows of each file.
+"""Output of `sentviz score`: a folder that pyarrow and pandas read as one data set, with a part for each range of rows of each file.
 
-_index.json                        the run, what was asked, every file with its digest and its ranges of rows
-part-<file>-<range>.parquet        file, row (from 1), label (class, where a column of labels was named; -1 = none), predicted (the class
-                                   name; none where the row cannot be read), probability_<class>, calibrated_<class> (where the run has a
-                                   temperature), tokens (that were read), remark; vector, attention where asked
-_words/part-<file>-<range>.parquet counts of words by label and prediction, where asked
+_index.json                        run, options, and each file with its digest and its ranges of rows
+part-<file>-<range>.parquet        file, row (from 1), label (class number, only with a column of labels; -1 = no label), predicted (class
+                                   name; null if the row cannot be read), probability_<class>, calibrated_<class> (if the run has a
+                                   temperature), tokens (number of tokens read), remark; vector and attention on request
+_words/part-<file>-<range>.parquet counts of words by label and prediction, on request
 
-A part appears when it is complete, and its metadata (`sentviz`) say of which run and which rows of which file it is. The same run, files
-and wishes give the same bytes in every part.
+A part appears when it is complete. Its metadata (`sentviz`) name the run, the file and the rows. The same run, files and options give
+the same bytes in every part.
 """
 
 from __future__ import annotations
@@ -31,88 +31,88 @@ if TYPE_CHECKING:
     from sentviz.analysis.testset.rows import Rows
 
 INDEX, WORDS, KEY, FORMAT = "_index.json", "_words", b"sentviz", 1
-MOST_INDEX = 1 << 28  # bytes
+MAX_INDEX = 1 << 28  # size of the index in bytes
 
-Task = tuple[int, int]  # which file, which of its ranges
+Task = tuple[int, int]  # number of a file, and of one of its ranges
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What is wanted of every row beside its answer."""
+class OutputOptions:
+    """Optional outputs for each scored row, in addition to its class probabilities."""
 
-    vectors: bool = False  # (d,) what the classifier reads, half precision
-    attention: bool = False  # (L x H x measures) of `sentviz.analysis.maps.heads`
+    vectors: bool = False  # (d,) pooled vector in half precision
+    attention: bool = False  # (L x H x measures) as in `sentviz.analysis.maps.heads`
     words: bool = False  # counts of words
 
 
 @dataclass(frozen=True)
-class Job:
-    """All that a worker has to know."""
+class ScoringJob:
+    """Everything that a worker needs to score ranges of rows."""
 
     run: Run
     sources: tuple[Source, ...]
-    wishes: Wishes
+    options: OutputOptions
     out: Path
 
     @property
     def tasks(self) -> list[Task]:
-        """Every range of every file."""
+        """All ranges of all files."""
         return [(i, k) for i, source in enumerate(self.sources) for k in range(len(source.pieces))]
 
     def path(self, task: Task) -> Path:
-        """The part of a range."""
+        """Return the path of a range's part."""
         return self.out / part_name(task)
 
     def about(self, task: Task) -> dict[str, Any]:
-        """What a part says of itself."""
+        """Return the metadata of a part."""
         source, piece = self.sources[task[0]], self.sources[task[0]].pieces[task[1]]
-        of = {"run": self.run.name, "digest": self.run.digest, "version": version(), "wishes": asdict(self.wishes)}
+        of = {"run": self.run.name, "digest": self.run.digest, "version": version(), "wishes": asdict(self.options)}
         return of | {"input": _identity(source), "first": piece.first, "rows": piece.rows}
 
     def index(self) -> dict[str, Any]:
-        """What stands in `INDEX`."""
+        """Return the content of the file `INDEX`."""
         files = [_identity(source) | {"pieces": [[p.first, p.rows, p.start, p.end] for p in source.pieces]} for source in self.sources]
         of = {"format": FORMAT, "run": self.run.name, "digest": self.run.digest, "version": version()}
         shape = {"labels": list(self.run.labels), "temperature": self.run.calibration, "shape": _shape(self.run)}
-        return of | shape | {"wishes": asdict(self.wishes), "files": files}
+        return of | shape | {"wishes": asdict(self.options), "files": files}
 
 
 def part_name(task: Task) -> str:
-    """The file of a range of rows."""
+    """Return the file name of a range's part."""
     return "part-{:05}-{:05}.parquet".format(*task)
 
 
 def is_scored(path: str | Path) -> bool:
-    """Whether something is a folder that `sentviz score` wrote."""
+    """Return whether a path is a folder that `sentviz score` wrote."""
     return (Path(path) / INDEX).is_file()
 
 
-def prepared(job: Job) -> list[Task]:
-    """Make the folder, or go on in it: the ranges that are still to be scored. The folder has to be held.
+def prepare(job: ScoringJob) -> list[Task]:
+    """Create the folder, or continue in it, and return the ranges that are not scored yet. The caller must hold the folder's lock.
 
     Raises:
-        InputError: it holds something else, or what another run, other files or other wishes gave.
+        InputError: the folder holds something else, or an output of another run, other files or other options.
     """
-    wanted = json.loads(json.dumps(job.index()))
+    index = json.loads(json.dumps(job.index()))
     if not is_scored(job.out):
         if job.out.exists() and not (job.out.is_dir() and not any(job.out.iterdir())):
-            raise InputError(f"{job.out} is there already and was not written by `sentviz score`; choose another name.")
+            raise InputError(f"{job.out} already exists and was not written by `sentviz score`. Choose another name.")
         job.out.mkdir(parents=True, exist_ok=True)
         with replacing(job.out / INDEX) as part:
-            part.write_text(json.dumps(wanted, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+            part.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
         return job.tasks
-    _same(_index_of(job.out), wanted, job.out)
-    swept(job.out)
-    return [task for task in job.tasks if not _complete(job, task)]
+    _check_same(_read_index(job.out), index, job.out)
+    remove_unfinished(job.out)
+    return [task for task in job.tasks if not _is_complete(job, task)]
 
 
-def swept(out: Path) -> None:
-    """Remove what workers left that were ended while they wrote. The folder has to be held."""
-    for left in (*out.glob(".*.part"), *(out / WORDS).glob(".*.part")):
-        left.unlink(missing_ok=True)
+def remove_unfinished(out: Path) -> None:
+    """Remove unfinished files of workers that were stopped while writing. The caller must hold the folder's lock."""
+    for path in (*out.glob(".*.part"), *(out / WORDS).glob(".*.part")):
+        path.unlink(missing_ok=True)
 
 
-def _complete(job: Job, task: Task) -> bool:
+def _is_complete(job: ScoringJob, task: Task) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -121,29 +121,35 @@ def _complete(job: Job, task: Task) -> bool:
     except (OSError, pa.ArrowException, KeyError, ValueError):
         return False
     return bool(about == json.loads(json.dumps(job.about(task)))) and (
-        not job.wishes.words or (job.out / WORDS / part_name(task)).is_file()
+        not job.options.words or (job.out / WORDS / part_name(task)).is_file()
     )
 
 
-def _same(there: dict[str, Any], wanted: dict[str, Any], out: Path) -> None:
-    """Raises InputError with the first thing in which two outputs differ."""
+def _check_same(old_index: dict[str, Any], new_index: dict[str, Any], out: Path) -> None:
+    """Raise InputError with the first difference of two indexes."""
     for key, words in (("digest", "run"), ("version", "version of sentviz"), ("wishes", "choice of vectors, attention and words")):
-        if there.get(key) != wanted[key]:
-            was, now = (f"{one['run']} ({one[key]})" if key == "digest" else one[key] for one in (there, wanted))
-            told = "" if key == "wishes" else f": {was}, not {now}"
-            raise InputError(f"{out} holds the answers of another {words}{told}; choose another name, or remove it.")
-    old, new = ({one["name"]: one for one in index["files"]} for index in (there, wanted))
+        if old_index.get(key) != new_index[key]:
+            before, after = (f"{index['run']} ({index[key]})" if key == "digest" else index[key] for index in (old_index, new_index))
+            difference = "" if key == "wishes" else f": {before}, not {after}"
+            raise InputError(f"{out} holds predictions of another {words}{difference}. Choose another name, or remove the folder.")
+    old, new = ({file["name"]: file for file in index["files"]} for index in (old_index, new_index))
     for name in dict.fromkeys((*old, *new)):
         if old.get(name) != new.get(name):
-            how = "was not among the files" if name not in old else "is missing now" if name not in new else "was another or read otherwise"
-            raise InputError(f"{out} holds the answers to other files: {name} {how}; choose another name, or remove it.")
+            change = (
+                "was not among the files"
+                if name not in old
+                else "is missing now"
+                if name not in new
+                else "was different or read differently"
+            )
+            raise InputError(f"{out} holds predictions of other files: {name} {change}. Choose another name, or remove the folder.")
 
 
-def _index_of(out: Path) -> dict[str, Any]:
+def _read_index(out: Path) -> dict[str, Any]:
     try:
-        index = json.loads(read_regular(out / INDEX, MOST_INDEX, INDEX))
+        index = json.loads(read_regular(out / INDEX, MAX_INDEX, INDEX))
         if index["format"] != FORMAT:
-            raise InputError(f"{out} has format {index['format']}; this version reads {FORMAT}.")
+            raise InputError(f"{out} has format {index['format']}, and this version reads {FORMAT}. Score the files again.")
         _ = index["digest"], index["files"], index["wishes"], index["labels"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, InputError):
@@ -162,50 +168,50 @@ def _shape(run: Run) -> dict[str, Any]:
 
 
 class Scored:
-    """A folder that `sentviz score` wrote, complete.
+    """A complete folder that `sentviz score` wrote.
 
     Raises:
-        InputError: nothing was scored there, or not all of it yet.
+        InputError: the folder is not an output of `sentviz score`, or parts are missing.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not is_scored(folder):
-            raise InputError(f"{folder} is no output of `sentviz score`.")
-        self.index = _index_of(self.folder)
+            raise InputError(f"{folder} is not an output of `sentviz score`.")
+        self.index = _read_index(self.folder)
         self.run, self.digest = str(self.index["run"]), str(self.index["digest"])
         self.labels = tuple(self.index["labels"])
         tasks = [(i, k) for i, file in enumerate(self.index["files"]) for k in range(len(file["pieces"]))]
         self.parts = [self.folder / part_name(task) for task in tasks]
-        if left := sum(not part.is_file() for part in self.parts):
-            raise InputError(f"{folder} lacks {left:,} of its {len(tasks):,} parts: the command that began it goes on.")
+        if missing := sum(not part.is_file() for part in self.parts):
+            raise InputError(f"{folder} lacks {missing:,} of its {len(tasks):,} parts. Run the command that began it again.")
 
     @cached_property
     def n(self) -> int:
-        """How many rows there are, read or not."""
+        """Number of rows, with those that could not be read."""
         return sum(piece[1] for file in self.index["files"] for piece in file["pieces"])
 
     @property
-    def wishes(self) -> Wishes:
-        """What was wanted of every row."""
-        return Wishes(**self.index["wishes"])
+    def options(self) -> OutputOptions:
+        """Optional outputs that the folder holds."""
+        return OutputOptions(**self.index["wishes"])
 
     @property
     def classes(self) -> list[str]:
-        """Columns of the probabilities."""
+        """Names of the columns with probabilities."""
         return [f"probability_{label}" for label in self.labels]
 
     def part(self, place: int, columns: list[str] | None = None) -> pa.Table:
-        """One part, whole or some of its columns."""
+        """Return the part with number `place`, with all columns or only some."""
         import pyarrow.parquet as pq
 
         return pq.read_table(self.parts[place], columns=columns, partitioning=None)
 
     def rows(self, place: int | None = None) -> Rows:
-        """The rows of one part, or of all, that were answered, as pages and statistics take them; texts are not among them."""
+        """Return the predicted rows of one part, or of all, without their texts, as pages and statistics use them."""
         import pandas as pd
 
-        from sentviz.analysis.testset.rows import answered
+        from sentviz.analysis.testset.rows import predicted_rows
 
         columns = ["file", "row", *(["label"] if self._labelled else []), *self.classes]
         places = range(len(self.parts)) if place is None else [place]
@@ -213,9 +219,9 @@ class Scored:
         frame = frame[frame[self.classes[0]].notna()].reset_index(drop=True)
         shares = frame[self.classes].to_numpy(np.float64)
         label = frame["label"].to_numpy(np.int64) if self._labelled else np.full(len(frame), -1)
-        one = len(self.index["files"]) == 1
-        ids = frame["row"].astype(str) if one else frame["file"].astype(str) + ":" + frame["row"].astype(str)
-        return answered(self.run, self.digest, "mine", self.labels, {"id": ids.to_numpy(), "label": label}, shares)
+        single_file = len(self.index["files"]) == 1
+        ids = frame["row"].astype(str) if single_file else frame["file"].astype(str) + ":" + frame["row"].astype(str)
+        return predicted_rows(self.run, self.digest, "mine", self.labels, {"id": ids.to_numpy(), "label": label}, shares)
 
     @property
     def _labelled(self) -> bool:

@@ -1,4 +1,4 @@
-"""What is known of a whole corpus, merged from its parts: each part gives counts, sums and squares, which add up to those of all rows."""
+"""Summarize a scored corpus from its parts: counts, sums and squares of the parts add up to those of all rows."""
 
 from __future__ import annotations
 
@@ -20,71 +20,69 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Rows counted."""
+    """Numbers of rows."""
 
     rows: int
-    unread: int  # that have no answer
+    unread: int  # rows without a prediction
     predicted: npt.NDArray[np.int64]  # (K,)
-    confusion: npt.NDArray[np.int64]  # (K, K) label, prediction; of rows with a label
+    confusion: npt.NDArray[np.int64]  # (K, K) rows with a label, by label and prediction
 
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.rows + other.rows, self.unread + other.unread, self.predicted + other.predicted, self.confusion + other.confusion
-        )
+    def __add__(self, more: Totals) -> Totals:
+        return Totals(self.rows + more.rows, self.unread + more.unread, self.predicted + more.predicted, self.confusion + more.confusion)
 
 
 def totals(scored: Scored) -> Totals:
-    """How many rows there are, and how many of each label are said to be what."""
+    """Return the numbers of rows, of predictions, and the confusion matrix."""
     k = len(scored.labels)
-    whole = Totals(0, 0, np.zeros(k, dtype=np.int64), np.zeros((k, k), dtype=np.int64))
+    total = Totals(0, 0, np.zeros(k, dtype=np.int64), np.zeros((k, k), dtype=np.int64))
     for place in range(len(scored.parts)):
         part, n = scored.rows(place), scored.part(place, ["row"]).num_rows
-        known = part.labels >= 0
-        confusion = np.bincount(part.labels[known] * k + part.predicted[known], minlength=k * k).reshape(k, k)
-        whole += Totals(n, n - len(part), np.bincount(part.predicted, minlength=k), confusion)
-    return whole
+        labelled = part.labels >= 0
+        confusion = np.bincount(part.labels[labelled] * k + part.predicted[labelled], minlength=k * k).reshape(k, k)
+        total += Totals(n, n - len(part), np.bincount(part.predicted, minlength=k), confusion)
+    return total
 
 
 def heads(scored: Scored, progress: Progress | None = None) -> pd.DataFrame:
-    """What each head attends to over all rows, as `sentviz.analysis.maps.heads.over_rows` has it.
+    """Return what each head attends to over all rows, as `sentviz.analysis.maps.heads.over_rows` does.
 
     Raises:
-        InputError: it was scored without attention.
+        InputError: the corpus was scored without attention, or no row could be read.
     """
     from sentviz.analysis.maps.heads import MEASURES, Sums
 
-    if not scored.wishes.attention:
+    if not scored.options.attention:
         raise InputError(f"{scored.folder} was scored without --attention.")
     shape = scored.index["shape"]
-    whole, cls = None, False
+    total, cls = None, False
     for place in range(len(scored.parts)):
         column = scored.part(place, ["attention"])["attention"].combine_chunks().drop_null()
         if len(column):
             each = column.flatten().to_numpy().reshape(len(column), shape["layers"], shape["heads"], -1)
             cls = each.shape[-1] > len(MEASURES)
-            whole = Sums.of(each) if whole is None else whole + Sums.of(each)
+            total = Sums.of(each) if total is None else total + Sums.of(each)
         if progress is not None:
             progress(place + 1, len(scored.parts))
-    if whole is None:
+    if total is None:
         raise InputError(f"{scored.folder} has no row that could be read.")
-    return whole.table(cls)
+    return total.table(cls)
 
 
 def words(scored: Scored, least: int | None = None) -> Counts:
-    """Words of all rows by label and prediction, as `sentviz.analysis.testset.word_counts.counted` has them.
+    """Return the words of all rows by label and prediction, as `sentviz.analysis.testset.word_counts.count_words` does.
 
     Raises:
-        InputError: it was scored without words.
+        InputError: the corpus was scored without words.
     """
     import pandas as pd
 
-    from sentviz.analysis.testset.word_counts import LEAST, MANY, merged, of_frame
+    from sentviz.analysis.testset.word_counts import LEAST, MANY, counts_of_frame, merge_counts
 
-    if not scored.wishes.words:
+    if not scored.options.words:
         raise InputError(f"{scored.folder} was scored without --words.")
     parts = []
     for place, path in enumerate(scored.parts):
         frame, rows = pd.read_parquet(scored.folder / WORDS / path.name), scored.rows(place)
-        parts.append(of_frame(frame, rows, 1))
-    many = sum(int(part.sizes.sum()) for part in parts) >= MANY
-    return merged(parts, (LEAST if many else 2) if least is None else least)
+        parts.append(counts_of_frame(frame, rows, 1))
+    is_large = sum(int(part.sizes.sum()) for part in parts) >= MANY
+    return merge_counts(parts, (LEAST if is_large else 2) if least is None else least)

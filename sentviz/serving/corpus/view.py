@@ -1,4 +1,4 @@
-"""A page of this machine that shows points of a plane, and the server that it asks for those in view."""
+"""Serve a page to this machine that shows points on a plane and requests the points in view."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from sentviz.figures.colours import class_colours, palette
 from sentviz.serving.corpus.output import Scored
 from sentviz.serving.corpus.plane import Points, sample
 
-HERE = Path(__file__).parent / "web"
+WEB = Path(__file__).parent / "web"
 HOSTS = ("127.0.0.1", "localhost")
 
 
 def server(points: Points, scored: Scored, port: int = 0) -> ThreadingHTTPServer:
-    """A server for this machine alone: the page at /, at /points the sample of a range, at /row what is known of a point.
+    """Return a server for this machine only: the page at /, a sample of the points in a range at /points, and a point's row at /row.
 
     Args:
-        points: as `sentviz.serving.corpus.plane.plane` gives them.
-        port: 0 = any free one.
+        points: result of `sentviz.serving.corpus.plane.plane`.
+        port: port to listen on; 0 = any free port.
     """
-    whole = _page(points, scored).encode()
+    body = _page(points, scored).encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             host = (self.headers.get("Host") or "").rpartition(":")[0] or self.headers.get("Host")
-            if host not in HOSTS:  # a page of another site whose name was made to mean this machine
+            if host not in HOSTS:  # The host name of another site can be made to point to this machine.
                 self.send_error(HTTPStatus.FORBIDDEN)
                 return
             try:
-                asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+                parameters = {name: values[0] for name, values in parse_qs(url.query).items()}
                 if url.path == "/":
-                    self._say(whole, "text/html; charset=utf-8")
+                    self._send(body, "text/html; charset=utf-8")
                 elif url.path == "/points":
-                    self._say(_packed(points, *(float(asked[name]) for name in ("x0", "x1", "y0", "y1"))), "application/octet-stream")
+                    self._send(_pack(points, *(float(parameters[name]) for name in ("x0", "x1", "y0", "y1"))), "application/octet-stream")
                 elif url.path == "/row":
-                    self._say(json.dumps(_row(points, scored, int(asked["point"]))).encode(), "application/json")
+                    self._send(json.dumps(_row(points, scored, int(parameters["point"]))).encode(), "application/json")
                 else:
                     self.send_error(HTTPStatus.NOT_FOUND)
             except (KeyError, ValueError, IndexError):
                 self.send_error(HTTPStatus.BAD_REQUEST)
 
-        def _say(self, body: bytes, kind: str) -> None:
+        def _send(self, body: bytes, kind: str) -> None:
             self.send_response(HTTPStatus.OK)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
@@ -60,25 +60,30 @@ def server(points: Points, scored: Scored, port: int = 0) -> ThreadingHTTPServer
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Requests are not written down."""
+            """Log no requests."""
 
     return ThreadingHTTPServer(("127.0.0.1", port), Handler)
 
 
-def _packed(points: Points, x0: float, x1: float, y0: float, y1: float) -> bytes:
-    """How many are sent and how many there are (u4), their x and y (f4), their places (u4), their classes (u1)."""
+def _pack(points: Points, x0: float, x1: float, y0: float, y1: float) -> bytes:
+    """Return the numbers of points sent and in the range (u4), then their x and y (f4), positions (u4) and classes (u1)."""
     if not all(map(isfinite, (x0, x1, y0, y1))):
         raise ValueError("a range of numbers")
-    found, there = sample(points, (x0, x1), (y0, y1))
-    some = points[found]
-    places = np.stack([some["x"], some["y"]], axis=1).astype("<f4")
+    sampled, total = sample(points, (x0, x1), (y0, y1))
+    points_sent = points[sampled]
+    places = np.stack([points_sent["x"], points_sent["y"]], axis=1).astype("<f4")
     return b"".join(
-        (np.array([len(found), there], dtype="<u4").tobytes(), places.tobytes(), found.astype("<u4").tobytes(), some["said"].tobytes())
+        (
+            np.array([len(sampled), total], dtype="<u4").tobytes(),
+            places.tobytes(),
+            sampled.astype("<u4").tobytes(),
+            points_sent["said"].tobytes(),
+        )
     )
 
 
 def _row(points: Points, scored: Scored, place: int) -> dict[str, object]:
-    """File, row and answer of a point."""
+    """Return file, row and prediction of a point."""
     if not 0 <= place < len(points):
         raise IndexError(place)
     point = points[place]
@@ -89,7 +94,7 @@ def _row(points: Points, scored: Scored, place: int) -> dict[str, object]:
 
 def _page(points: Points, scored: Scored) -> str:
     look = palette("light")
-    markup, style, script = front(HERE, "plane", page="plane")
+    markup, style, script = front(WEB, "plane", page="plane")
     title = f"{scored.run}: {len(points):,} rows"
     data = {
         "n": len(points),

@@ -1,11 +1,10 @@
-"""Models as ONNX files: written, opened again as models, and what 8 bits cost them.
+"""Export models as ONNX files, open them again as models, and measure the accuracy of 8-bit graphs.
 
-A folder holds `model.onnx`, `tokenizer.json` and `model.json`, which says all that whoever reads texts for it has to know; `docs/ONNX.md`
-reads one without sentviz. Needs the packages of the extra `onnx`.
+A folder holds `model.onnx`, `tokenizer.json` and `model.json`, which describes how to prepare texts. `docs/ONNX.md` shows how to use
+a folder without sentviz. The extra `onnx` installs the packages.
 """
 
-from sentviz.serving.onnx.cost import cost
-from sentviz.serving.onnx.folder import export
+from sentviz.serving.onnx.folder import cost, export
 from sentviz.serving.onnx.session import load
 
 __all__ = ["cost", "export", "load"]

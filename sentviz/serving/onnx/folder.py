@@ -1,4 +1,7 @@
-"""A run written as a folder of ONNX: graph, tokenizer and a card; compared with the run before it is there."""
+"""Export a run as an ONNX folder with graph, tokenizer and card. The graph is compared with the run before the folder appears.
+
+`cost` measures what the 8-bit graph loses: its predictions and the run's on rows of the test split.
+"""
 
 from __future__ import annotations
 
@@ -10,53 +13,55 @@ from typing import Any
 import numpy as np
 import torch
 
+from sentviz.analysis.evaluation import RESAMPLES, interval, mean_draws
 from sentviz.data.tags import TAGGER
 from sentviz.data.texts import TokenizedText
-from sentviz.errors import InputError, RunError
+from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import writing
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import store
 from sentviz.runs.configs import HubConfig, stored_config
 from sentviz.runs.store import Run
-from sentviz.serving.onnx.cost import cost
-from sentviz.serving.onnx.graph import Graph, compress, needed, write
+from sentviz.serving.onnx.graph import Graph, compress, require_package, write
 from sentviz.serving.onnx.session import CARD, FORMAT, SMALL, WHOLE, Session
 
-TOLERANCE = 1e-4  # of a logit, absolute below 1 and relative above
-LENGTHS = 5  # of the run's example that are compared
+TOLERANCE = 1e-4  # allowed difference of a logit: absolute if the logit is below 1, otherwise relative
+EXAMPLE_LENGTHS = 5  # number of lengths to which the run's example is cut for the comparison
 
 
 def export(
     run: str | Path | Run, out: str | Path, *, maps: bool = False, int8: bool = False, rows: int = 2_000, model: Model | None = None
 ) -> dict[str, Any]:
-    """Write a run as a folder that needs no torch to be asked.
+    """Write a run as a folder that can predict without torch.
 
     Args:
-        out: the folder; an older export there is replaced, anything else is left alone.
-        maps: attention maps are outputs of the graph too. int8: a second graph in 8 bits, and what it costs.
-        rows: of the test split, drawn by seed 0, on which that cost is measured, where the data are here; 0 = all.
-        model: the run as it was loaded, if it was.
+        out: folder to write. An older export is replaced; anything else raises an error.
+        maps: let the graph return attention maps, too.
+        int8: write a second graph in 8 bits and measure its accuracy.
+        rows: rows of the test split, sampled with seed 0, for that measurement; 0 = all.
+        model: model of the run, if it is already loaded.
     Returns:
-        What `model.json` says.
+        The content of `model.json`.
     Raises:
-        InputError: `out` holds something else.
-        RunError: no weights, no maps, a network that cannot be written, or one whose graph answers otherwise; nothing is written then.
+        InputError: `out` holds something other than an export.
+        RunError: the run has no weights or no maps, its network cannot be exported, or the graph gives other predictions. Nothing is
+            written then.
     """
     run, out = run if isinstance(run, Run) else store.find(run), Path(out)
-    _free(out)
+    _check_folder(out)
     if isinstance(run.shape, HubConfig):
-        raise RunError(f"{run.name} is a Hugging Face model; `optimum-cli export onnx` writes those.")
+        raise RunError(f"{run.name} is a Hugging Face model. Export it with `optimum-cli export onnx`.")
     model = model or load(run)
     if int8 and any(weight.dtype is torch.float64 for weight in model.network.parameters()):
-        raise RunError(f"{run.name} computes in double precision, where little decides; 8 bits are not for it.")
+        raise RunError(f"{run.name} computes in double precision and needs it, so it cannot be exported in 8 bits.")
     graph = Graph(model.network, maps=maps)
     with writing(out) as fresh:
         write(graph, fresh / WHOLE)
         model.tokenizer.save(fresh / "tokenizer.json")
         if model.tagger is not None:
             model.tagger.save(fresh / TAGGER)
-        card = _card(run, model, graph) | {"compared": _compared(run, model, fresh / WHOLE)}
+        card = _card(run, model, graph) | {"compared": _compare(run, model, fresh / WHOLE)}
         if int8:
             compress(fresh / WHOLE, fresh / SMALL)
             card["int8"] = cost(run, model, fresh / SMALL, rows=rows)
@@ -66,18 +71,18 @@ def export(
     return card
 
 
-def _free(out: Path) -> None:
-    """Raises InputError where the folder holds what no export wrote."""
+def _check_folder(out: Path) -> None:
+    """Raise InputError if the folder holds anything that an export did not write."""
     if out.is_dir():
         foreign = sorted(path.name for path in out.iterdir() if path.name not in (CARD, WHOLE, SMALL, TAGGER, "tokenizer.json"))
         if foreign or (any(out.iterdir()) and not (out / CARD).is_file()):
-            raise InputError(f"{out} is no export of a model{f': it holds {foreign[0]}' if foreign else ''}; name another folder.")
+            raise InputError(f"{out} is not an exported model{f': it holds {foreign[0]}' if foreign else ''}. Name another folder.")
     elif out.exists():
-        raise InputError(f"{out} is a file; an exported model is a folder.")
+        raise InputError(f"{out} is a file. Name a folder.")
 
 
 def _card(run: Run, model: Model, graph: Graph) -> dict[str, Any]:
-    """All that whoever reads texts for the graph has to know."""
+    """Return the description of the export that is needed to prepare texts for the graph."""
     config, tokenizer = model.config, model.tokenizer
     special = tokenizer.specials
     return {
@@ -87,32 +92,68 @@ def _card(run: Run, model: Model, graph: Graph) -> dict[str, Any]:
         "labels": list(run.labels),
         "calibration": run.calibration,
         "max_length": config.max_length,
-        "filled": not graph.masked,  # every text is filled up to max_length with padding (0), which is read
+        "filled": not graph.masked,  # Each text is padded with 0 to max_length, and the model reads the padding.
         "cls": model.cls,
         "tokens": {"kind": tokenizer.kind, "drop": list(tokenizer.dropped), "start": special.start, "stop": special.stop},
         "inputs": list(graph.inputs),
         "outputs": list(graph.outputs),
         "model": stored_config(config),
-        "version": {"sentviz": store.version(), "torch": torch.__version__, "onnx": needed("onnx").__version__},
+        "version": {"sentviz": store.version(), "torch": torch.__version__, "onnx": require_package("onnx").__version__},
     }
 
 
-def _compared(run: Run, model: Model, path: Path) -> dict[str, Any]:
-    """How far the graph's logits are from the run's, on its example, whole and cut: alone, and side by side with padding.
+def _compare(run: Run, model: Model, path: Path) -> dict[str, Any]:
+    """Compare the logits of the graph and of the run on the run's example, cut to several lengths: one by one, and in a padded batch.
 
     Raises:
-        RunError: further than rounding explains.
+        RunError: the largest difference exceeds `TOLERANCE`.
     """
     example = run.example()
-    whole = model.encode(example.text, example.text_pair).reading
-    lengths = sorted({max(1, round(len(whole) * part / LENGTHS)) for part in range(1, LENGTHS + 1)})
-    rows = [TokenizedText(whole.ids[:n], *(None if part is None else part[:n] for part in (whole.segments, whole.tags))) for n in lengths]
+    full = model.encode(example.text, example.text_pair).reading
+    lengths = sorted({max(1, round(len(full) * part / EXAMPLE_LENGTHS)) for part in range(1, EXAMPLE_LENGTHS + 1)})
+    rows = [TokenizedText(full.ids[:n], *(None if part is None else part[:n] for part in (full.segments, full.tags))) for n in lengths]
     if not getattr(model.config, "masked", True):
-        rows = [whole]
-    other = Model(run.name, Session(model.config, path), model.tokenizer, model.labels, cls=model.cls, tagger=model.tagger)
-    wanted, worst = model.forward(rows)[0], 0.0
-    for got in (other.forward(rows)[0], np.concatenate([other.forward([row])[0] for row in rows])):
-        worst = max(worst, float((np.abs(got - wanted) / np.maximum(1, np.abs(wanted))).max()))
+        rows = [full]
+    exported = Model(run.name, Session(model.config, path), model.tokenizer, model.labels, cls=model.cls, tagger=model.tagger)
+    expected, worst = model.forward(rows)[0], 0.0
+    for logits in (exported.forward(rows)[0], np.concatenate([exported.forward([row])[0] for row in rows])):
+        worst = max(worst, float((np.abs(logits - expected) / np.maximum(1, np.abs(expected))).max()))
     if not worst <= TOLERANCE:
-        raise RunError(f"{run.name}: its graph answers otherwise than the run does, by {worst:.1e} of a logit; nothing was written.")
+        raise RunError(f"{run.name}: the logits of its graph differ from the run's by {worst:.1e}. Nothing was written.")
     return {"texts": len(rows), "largest_difference": worst}
+
+
+def cost(run: Run, model: Model, path: Path, *, rows: int = 2_000, seed: int = 0) -> dict[str, Any]:
+    """Return the accuracy of a graph and of its run on the same rows, and their difference with a 95 % bootstrap interval over rows.
+
+    Args:
+        model: model of the run.
+        path: file of the graph.
+        rows: number of rows of the test split, sampled with `seed`; 0 = all.
+    Returns:
+        n, split, seed, accuracy, of_the_run, difference {value, low, high} (graph minus run, -1 to 1), same (share of equal predictions);
+        only `why` if the data set is not installed or unknown.
+    """
+    from sentviz.data.datasets import load_split
+
+    try:
+        frame = load_split(run.config["data"]["name"], "test").frame
+    except (DataMissingError, InputError) as error:
+        return {"why": str(error)}
+    if rows and rows < len(frame):
+        frame = frame.iloc[np.sort(np.random.default_rng(seed).permutation(len(frame))[:rows])]
+    readings = model.read(frame)
+    exported = Model(run.name, Session(model.config, path), model.tokenizer, model.labels, cls=model.cls, tagger=model.tagger)
+    full, small = (each.forward(readings)[0].argmax(axis=1) for each in (model, exported))
+    labels = frame["label"].to_numpy()
+    gain = (small == labels).astype(np.float64) - (full == labels)
+    draws = mean_draws(gain, np.random.default_rng(seed), RESAMPLES)
+    return {
+        "split": "test",
+        "n": len(frame),
+        "seed": seed,
+        "accuracy": round(float((small == labels).mean()), 5),
+        "of_the_run": round(float((full == labels).mean()), 5),
+        "difference": interval(float(gain.mean()), draws),
+        "same": round(float((small == full).mean()), 5),
+    }

@@ -1,4 +1,4 @@
-"""A folder of ONNX opened as a model: whatever only asks a model takes it."""
+"""Open an exported ONNX folder as a model that can predict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sentviz.models.pretrained.tokens import load_tokenizer
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.runs.configs import ModelConfig, read_config
 from sentviz.runs.store import most
-from sentviz.serving.onnx.graph import needed
+from sentviz.serving.onnx.graph import require_package
 
 CARD, WHOLE, SMALL = "model.json", "model.onnx", "model.int8.onnx"
 FORMAT = 1
@@ -28,77 +28,77 @@ PLAIN = Change()
 
 
 class Session(Network):
-    """An ONNX graph behind the protocol of networks: it answers, and nothing inside can be changed or seen but maps that it was given."""
+    """ONNX graph with the interface of a network. It predicts; activations and interventions are not available, except exported maps."""
 
     def __init__(self, config: ModelConfig, path: Path, *, threads: int = 0) -> None:
-        """`threads`: of one question; 0 = onnxruntime decides.
+        """Open the graph; `threads` is the number of threads per request, 0 = onnxruntime decides.
 
         Raises:
             RunError: onnxruntime is missing, or cannot read the file.
         """
         super().__init__()
-        runtime = needed("onnxruntime")
+        runtime = require_package("onnxruntime")
         options = runtime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 3
         self.config = config
         try:
             self.session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime raises kinds of its own
+        except Exception as error:  # onnxruntime has its own exception classes.
             raise RunError(f"{path.name} cannot be read ({' '.join(str(error).split())[:200]}).") from error
         self.names = tuple(each.name for each in self.session.get_inputs())
         self.outputs = tuple(each.name for each in self.session.get_outputs())
 
     def forward(self, inputs: Inputs, watch: Watch | None = None, change: Change | None = None) -> Output:
-        """Logits and pooled vectors.
+        """Return logits and pooled vectors.
 
         Raises:
-            InputError: something was to be changed or watched.
+            InputError: activations or an intervention are requested.
         """
         if watch is not None or (change is not None and change != PLAIN):
-            raise InputError("An exported model answers; to look inside or to change it, open its run.")
-        logits, pooled = self.ask(inputs, "logits", "pooled")
+            raise InputError("An exported model only predicts. Open its run to see activations or to make interventions.")
+        logits, pooled = self.run_graph(inputs, "logits", "pooled")
         return Output(torch.from_numpy(logits), torch.from_numpy(pooled))
 
-    def ask(self, inputs: Inputs, *outputs: str) -> list[Any]:
-        """Some outputs of the graph, as arrays.
+    def run_graph(self, inputs: Inputs, *outputs: str) -> list[Any]:
+        """Return some outputs of the graph as arrays.
 
         Raises:
-            InputError: the graph was written without one of them.
+            InputError: the graph was exported without one of them.
         """
         if missing := [name for name in outputs if name not in self.outputs]:
-            raise InputError(f"This file does not give {missing[0]}; export the run with --maps.")
+            raise InputError(f"This file does not return {missing[0]}. Export the run with --maps.")
         ids, mask = inputs.ids, inputs.mask
-        if not ids.shape[1]:  # no known word: one place that is not there
+        if not ids.shape[1]:  # Without any known word, the graph gets one masked token.
             ids, mask = ids.new_zeros(len(ids), 1), torch.zeros(len(ids), 1, dtype=torch.bool)
-        zeros, whole = torch.zeros_like(ids), torch.ones_like(ids, dtype=torch.bool)
-        given: dict[str, Tensor] = {
+        zeros, ones = torch.zeros_like(ids), torch.ones_like(ids, dtype=torch.bool)
+        tensors: dict[str, Tensor] = {
             "ids": ids,
-            "mask": whole if mask is None else mask,
+            "mask": ones if mask is None else mask,
             "segments": zeros if inputs.segments is None else inputs.segments,
             "tags": zeros if inputs.tags is None else inputs.tags,
         }
-        return list(self.session.run(list(outputs), {name: given[name].numpy() for name in self.names}))
+        return list(self.session.run(list(outputs), {name: tensors[name].numpy() for name in self.names}))
 
 
 def load(folder: str | Path, *, int8: bool = False, threads: int = 0) -> Model:
-    """A folder that `export` wrote as a model that answers: `predict`, `forward` and whatever needs no more of a model.
+    """Open a folder that `export` wrote as a model for `predict` and `forward`.
 
     Args:
-        int8: the graph in 8 bits, where it was written.
-        threads: of one question; 0 = onnxruntime decides.
+        int8: use the graph in 8 bits.
+        threads: threads per request; 0 = onnxruntime decides.
     Raises:
-        RunError: no such folder, damaged, or the packages are missing.
+        RunError: the folder is missing or damaged, has no 8-bit graph, or the packages are missing.
     """
     folder = Path(folder)
     card, file = read_card(folder), SMALL if int8 else WHOLE
     if int8 and SMALL not in card["files"]:
-        raise RunError(f"{folder.name} holds no graph in 8 bits; export the run with --int8.")
+        raise RunError(f"{folder.name} holds no graph in 8 bits. Export the run with --int8.")
     for name in {*card["files"], file, "tokenizer.json"} - ({WHOLE, SMALL} - {file}):
-        _whole(folder, name, card["files"].get(name))
+        _check_digest(folder, name, card["files"].get(name))
     try:
         config = read_config(card["model"])
     except ValueError as error:
-        raise RunError(f"{folder.name}: {CARD} describes no model that this version knows ({str(error).rstrip('.')}).") from error
+        raise RunError(f"{folder.name}: {CARD} describes a model that this version does not know ({str(error).rstrip('.')}).") from error
     kind = model_class(config)
     words = folder / "tokenizer.json"
     tokenizer = load_tokenizer(words, config.vocab_size) if kind.TOKENIZER is Tokenizer else kind.TOKENIZER.load(words)
@@ -108,10 +108,10 @@ def load(folder: str | Path, *, int8: bool = False, threads: int = 0) -> Model:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """What `model.json` says, its shape checked.
+    """Return the content of `model.json` after a check of its types.
 
     Raises:
-        RunError: it is missing, or not what `export` writes.
+        RunError: the file is missing, or `export` did not write it.
     """
     try:
         card = json.loads(read_regular(folder / CARD, most(CARD), CARD))
@@ -121,7 +121,7 @@ def read_card(folder: Path) -> dict[str, Any]:
         raise RunError(f"{folder.name}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise RunError(f"{folder.name}: {CARD} cannot be read ({error}).") from error
-    wanted: dict[str, Any] = {
+    types: dict[str, Any] = {
         "format": int,
         "run": str,
         "labels": list,
@@ -130,15 +130,15 @@ def read_card(folder: Path) -> dict[str, Any]:
         "model": dict,
         "files": dict,
     }
-    if not isinstance(card, dict) or any(not isinstance(card.get(name), kind) for name, kind in wanted.items()):
+    if not isinstance(card, dict) or any(not isinstance(card.get(name), kind) for name, kind in types.items()):
         raise RunError(f"{folder.name}: {CARD} was not written by sentviz.")
     if card["format"] != FORMAT:
         raise RunError(f"{folder.name}: {CARD} has format {card['format']}, this version reads {FORMAT}.")
     return card
 
 
-def _whole(folder: Path, name: str, digest: object) -> None:
-    """Raises RunError where a file is missing or another."""
+def _check_digest(folder: Path, name: str, digest: object) -> None:
+    """Raise RunError if a file is missing or has another digest."""
     try:
         with open_regular(inside(folder, name), most(name), name) as file:
             same = hashlib.file_digest(file, "sha256").hexdigest() == digest

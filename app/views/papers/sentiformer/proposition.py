@@ -31,7 +31,7 @@ POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinuso
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
-    return Jobs(kept=8, at_once=1, here=here)
+    return Jobs(max_finished=8, at_once=1, is_waiting=here)
 
 
 def show() -> None:
