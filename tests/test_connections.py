@@ -134,9 +134,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> Batches:
 def test_work_for_clients_that_left_stops_and_cheap_answers_never_wait(
     start: Callable[..., int], limits: Callable[..., None], batches: Batches
 ) -> None:
-    """While one client works and three wait, the list of runs is answered; after they leave no batch of theirs is run, and others are
-    served.
-    """
+    """The list of runs is answered while clients wait for work; if they leave, none of their batches is run, and others are served."""
     limits(at_once=1, waiting=3)
     port = start()
     assert ask(port, "/predict", GOOD)[0] == 200

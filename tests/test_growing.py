@@ -113,7 +113,7 @@ def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, re
 
 @shipped
 def test_every_shipped_run_is_read_by_a_version_without_a_setting(read_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a setting that all shipped encoders agree on, all runs open and state the same values."""
+    """All runs open and state the same values if a setting that all shipped encoders agree on is removed."""
     before = {name: run for name, run in runs([ROOT]).items() if isinstance(run, Run)}
     shapes = [run.shape for run in before.values() if isinstance(run.shape, EncoderConfig)]
     stored_values = {item.name: {getattr(shape, item.name) for shape in shapes} for item in fields(EncoderConfig) if item.type == "bool"}

@@ -60,7 +60,7 @@ def test_the_mean_over_texts_is_that_of_the_texts_one_by_one(form: str) -> None:
 
 
 def test_one_sentence_is_the_mean_of_one_text() -> None:
-    """The trace's own table against the streamed one, and against sentviz.analysis.maps.layers where they measure the same."""
+    """A trace's table equals the streamed one, and `sentviz.analysis.maps.layers` for the measures that both have."""
     model = small_model(components=2, mixing="free")
     trace = model.trace(TEXTS[0])
     own, streamed = of_trace(trace), over_split(model, pd.DataFrame({"text": TEXTS[:1]}))

@@ -82,7 +82,7 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.fixture
 def shelf(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only runs there are: one to be damaged, and its neighbour."""
+    """Provide two runs only: one to damage, and another one."""
     monkeypatch.setattr(store, "SHIPPED", tmp_path / "none")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
@@ -93,7 +93,7 @@ def shelf(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def alone(reason: str) -> None:
-    """The victim says why, in one sentence; its neighbour is as before."""
+    """Check that the damaged run gives one sentence and that the other run is unchanged."""
     available = runs()
     assert isinstance(available["toy/neighbour"], Run) and set(available) == {"toy/neighbour", "toy/victim"}
     message = str(available["toy/victim"])
@@ -114,7 +114,7 @@ def test_a_configuration_that_no_machine_could_hold(name: str, shelf: Path) -> N
 
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_every_size_of_every_kind_has_bounds(kind: str) -> None:
-    """Each whole number of a shape is refused above its bound, before anything is made of it; a new setting needs one, too."""
+    """Every whole number of a shape is refused above its bound before memory is used; a new setting needs a bound."""
     sizes = [name for name, hint in CONFIGS[kind].__annotations__.items() if hint == "int"]
     usual = {"architecture": "bert", "vocab_size": 9, "classes": 2, "max_length": 9, "width": 8, "layers": 1, "heads": 1}
     known = {name: usual[name] for name in usual if name in CONFIGS[kind].__annotations__}
@@ -144,7 +144,7 @@ def test_a_configuration_that_is_no_file(name: str, shelf: Path) -> None:
 @pytest.mark.parametrize("file", ["model.safetensors", "metrics.json", "tokenizer.json", "history.parquet"])
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_none(name: str, file: str, shelf: Path) -> None:
-    """Told before a byte of it is read, also where the listed digest is that of the file that a link leads to."""
+    """Such a file is refused before it is read, even if a link leads to a file with the listed digest."""
     damage, reason = FILES[name]
     damage(shelf / "victim" / file)
     readable = [run for run in runs().values() if isinstance(run, Run)]
@@ -172,7 +172,7 @@ def test_any_fault_of_a_run_is_its_own(error: type[Exception], shelf: Path, monk
 
 
 def bomb(kind: str) -> pa.Table:
-    """A small file that stands for gigabytes."""
+    """Write a small file that expands to gigabytes."""
     if kind == "texts":
         return pa.table({"name": pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["x" * 100_000])})
     if kind == "lists":
@@ -217,7 +217,7 @@ def exported(tmp_path: Path) -> Path:
 
 
 def test_a_pipe_blocks_no_reader(tmp_path: Path, exported: Path) -> None:
-    """Recipes, indexes, tokenizers, exported models, folders in the layout of Hugging Face: each says that it is a pipe."""
+    """Recipes, indexes, tokenizers, exported models and Hugging Face folders name a pipe instead of reading it."""
     from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.pretrained.checkpoint import read_checkpoint
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
@@ -269,7 +269,7 @@ def test_a_tagger_that_is_none(name: str, tmp_path: Path) -> None:
 
 
 def test_a_reason_of_several_lines_is_one_sentence(shelf: Path) -> None:
-    """The library that reads tables says some reasons on two lines."""
+    """A reason that the table library gives in two lines becomes one sentence."""
     path = shelf / "victim" / "history.parquet"
     data = bytearray(path.read_bytes())
     data[-200:-8] = b"\xff" * 192

@@ -44,7 +44,7 @@ def own_lexicon(name: str) -> Lexicon:
 
 @pytest.fixture(scope="module", autouse=True)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Runs of a BERT and a DistilBERT that were never trained, the data set sst2 replaced by made-up sentences."""
+    """Make untrained runs of a BERT and a DistilBERT, with made-up sentences as sst2."""
     root, splits = tmp_path_factory.mktemp("adopted"), toy_splits()
     splits["official_test"] = replace(splits["test"], split="official_test")
     with pytest.MonkeyPatch.context() as patch:
@@ -72,7 +72,7 @@ def test_every_page_stands(run: str, page: str) -> None:
 @pytest.mark.parametrize("look", choices("look"))
 @pytest.mark.parametrize("run", RUNS)
 def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
-    """Also cut into words, and for one head of the last layer."""
+    """Every look opens, also with words as units, and for one head of the last layer."""
     app = opened("attention", run=run, look=look, text=SENTENCE, layer="3", head="4")
     assert not app.error and not app.warning, [element.value for element in (*app.error, *app.warning)]
     assert app.query_params.get("look", "maps") == look
@@ -93,7 +93,7 @@ def test_what_does_not_apply_is_said(page: str, wanted: str) -> None:
 
 
 def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
-    """An answer of its own, heads to silence, no lambda; without a lexicon no strength."""
+    """The page predicts a sentence and offers heads to silence, but no lambda, and no strength without a lexicon."""
     app = opened(run="sst2/bert")
     before = next(m.value for m in app.markdown if m.value.startswith("###"))
     app.text_input(key="sentence").set_value("A cold garden and a clumsy puppet show").run()
@@ -105,7 +105,7 @@ def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
 
 
 def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
-    """Polarities of its own word pieces, entries, and a strength that changes the answer."""
+    """The page shows polarities of the model's word pieces, entries, and a strength that changes the prediction."""
     name = "sst2/distilbert-last-scaled"
     app = opened("attention", run=name, look="lexicon", text=SENTENCE)
     text = page_text(app)
@@ -120,7 +120,7 @@ def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
 
 
 def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, tmp_path: Path) -> None:
-    """`sentviz adopt` writes the run that `adopt` writes; classes of other names are matched by hand; the page says the command."""
+    """`sentviz adopt` writes the run that `adopt` writes; classes can be matched by name, and the page names the command."""
     assert "sentviz adopt FOLDER" in words(opened("runs"))
     named_folder = saved(tmp_path / "named", "bert", ("GOOD", "BAD"))
     command = ["adopt", str(named_folder), "--dataset", "sst2", "-o", str(tmp_path)]

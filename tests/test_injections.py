@@ -19,7 +19,7 @@ from sentviz.training.recipe import Recipe
 @pytest.mark.parametrize("base", ["cls", "vanilla", "diff", "ndt-unit-2"])
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_an_injection_changes_the_lexicon_and_nothing_else(base: str, injection: str) -> None:
-    """Works with any preset; the name is told apart again; no parameter is added."""
+    """An injection combines with any preset, is recognised in the name, and adds no parameter."""
     name = f"{base}-{injection}"
     assert split(name) == (base, injection)
     plain, fused = (preset(n, vocab_size=50, classes=2, max_length=9) for n in (base, name))
@@ -33,7 +33,7 @@ def test_an_injection_changes_the_lexicon_and_nothing_else(base: str, injection:
 @pytest.mark.parametrize("base", ["cls", "vanilla", "diff", "ndt-unit-2", "sentiformer-full"])
 @pytest.mark.parametrize("behind", ["gated", "aware", "windowed", "aware-windowed-gated", "gated-last-scaled", "all-gated"])
 def test_parts_of_sentiformer_go_behind_any_encoder(base: str, behind: str) -> None:
-    """Alone, together and beside an injection; the name is told apart again, the model runs."""
+    """The parts combine alone, together and with an injection; they are recognised in the name, and the model runs."""
     assert split(f"{base}-{behind}") == (base, behind)
     plain, more = (preset(n, vocab_size=50, classes=2, max_length=64, width=16, heads=2) for n in (base, f"{base}-{behind}"))
     assert isinstance(plain, EncoderConfig) and isinstance(more, EncoderConfig)

@@ -19,7 +19,7 @@ OLDEST = 20
 
 
 def node() -> str:
-    """The machine's node, where it is one that runs tests."""
+    """Return the installed node if it can run tests."""
     path = shutil.which("node")
     if path is None:
         pytest.skip("node is not installed: the browser code is tested without it only in a browser")
@@ -42,7 +42,9 @@ def test_the_browser_code_passes_its_own_tests() -> None:
     ("folder", "name"), [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles"), (through.HERE, "through")]
 )
 def test_every_view_is_one_script(folder: Path, name: str, page: str | None, tmp_path: Path) -> None:
-    """No import is left, the app's script exports what Streamlit calls, a page's script exports nothing; node can read both."""
+    """No import is left, the app's script exports the functions that Streamlit calls, a page's script exports nothing, and node parses
+    both.
+    """
     _, style, script = front(folder, name, page)
     assert not re.search(r"^\s*import\b|@import|url\(", script + style, re.MULTILINE)
     assert re.findall(r"^export .*", script, re.MULTILINE) == ([] if page else ["export default inApp(mount)"])
@@ -53,14 +55,14 @@ def test_every_view_is_one_script(folder: Path, name: str, page: str | None, tmp
 
 
 def modules(folder: Path, **texts: str) -> Path:
-    """Files of these names in a folder; the first one."""
+    """Write JavaScript files into a folder; return the first one."""
     for name, text in texts.items():
         (folder / f"{name}.js").write_text(text, encoding="utf-8")
     return folder / f"{next(iter(texts))}.js"
 
 
 def test_modules_keep_their_own_names(tmp_path: Path) -> None:
-    """Two modules with the same local name, one of them used by two others, run once and in the order of their imports."""
+    """Two modules with the same local name, one used by two others, run once and in the order of their imports."""
     entry = modules(
         tmp_path,
         top='import { left } from "./a.js"\nimport {\n  right,\n  twice,\n} from "./b.js"\nexport const all = [left, right(), twice(2)]\n',
@@ -90,7 +92,7 @@ def test_what_cannot_be_bundled_is_one_sentence(texts: dict[str, str], message: 
 
 
 def test_no_module_goes_unused_or_beyond_the_project() -> None:
-    """Every module of a view is in its script, every one of the kit in some script, and none of them asks the network."""
+    """Every module of a view is in its script, every module of the kit in some script, and none uses the network."""
     scripts = {name: front(folder, name)[2] for folder, name in [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles")]}
     for folder, name in [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles")]:
         for path in folder.glob("*.js"):

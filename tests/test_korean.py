@@ -52,7 +52,7 @@ def splits() -> dict[str, datasets.Split]:
 
 @pytest.fixture(scope="module", autouse=True)
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    """A small run of NSMC's shape on made-up sentences, with a made-up Korean lexicon."""
+    """Return a small run of NSMC's shape on made-up sentences, with a made-up Korean lexicon."""
     root, data = tmp_path_factory.mktemp("korean"), splits()
     lexicon = root / "data" / "lexicon_ko_knu"
     lexicon.mkdir(parents=True)
@@ -78,7 +78,7 @@ def trace(model: Model) -> Trace:
 
 
 def test_tokens_are_what_is_written(trace: Trace) -> None:
-    """Each is its part of the text; the three bytes of a syllable are that syllable three times; put together they are the words."""
+    """Each token is a part of the text, the three bytes of a syllable are shown as that syllable, and tokens join to the words."""
     inside = ~trace.specials
     assert all(
         token == SENTENCE[start:end] for token, (start, end) in zip(np.array(trace.tokens)[inside], trace.offsets[inside], strict=True)
@@ -90,7 +90,7 @@ def test_tokens_are_what_is_written(trace: Trace) -> None:
 
 
 def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
-    """Pieces of one word share its score: what the answer loses without it."""
+    """The pieces of a word share its score: the change of the prediction without the word."""
     from sentviz.analysis.explain import log_odds
 
     k = int(trace.probabilities.argmax())
@@ -117,7 +117,7 @@ def test_words_to_swap_are_words(model: Model, trace: Trace) -> None:
 
 
 def test_explore_speaks_korean() -> None:
-    """Korean examples, the lexicon's strip; nothing half-written anywhere."""
+    """Korean examples and the lexicon's strip are shown without a broken character."""
     app = opened(run=RUN, text=SENTENCE)
     pills = next(item for item in app.button_group if item.key == "examples")
     kinds = examples_for(("negative", "positive"), "ko")
@@ -136,7 +136,7 @@ def test_every_look_stands(look: str) -> None:
 
 
 def test_labels_hold_the_letters(trace: Trace) -> None:
-    """Both axes of the map, both strips."""
+    """Both axes of the map and both strips show the letters."""
     plot = heatmap(trace, 0).plot
     for axis in (plot.layout.xaxis, plot.layout.yaxis):
         assert [label.split(">")[-1] if "<" not in label else label for label in axis.ticktext][1:4] == [SYLLABLE] * 3
@@ -152,7 +152,7 @@ def _hangul() -> bool:
 @pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
 @pytest.mark.skipif(not _hangul(), reason="no font with Hangul on this machine")
 def test_a_picture_shows_its_letters(trace: Trace) -> None:
-    """A PNG in which letters were boxes would be the same for other letters of the same width."""
+    """PNGs of other letters with the same width differ, which boxes for missing letters would not."""
     from PIL import Image, ImageChops
 
     import sentviz.export.files as export

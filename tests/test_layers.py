@@ -22,7 +22,7 @@ def model() -> Model:
 
 
 def test_the_last_layer_says_what_the_model_says(model: Model) -> None:
-    """The lens at the top is the prediction; below it, norm, mean and classifier by hand."""
+    """The lens at the last layer is the prediction; below it equals norm, mean and classifier computed in the test."""
     trace = model.trace("what a warm clever song")
     shares = verdict_by_layer(model, trace)
     np.testing.assert_allclose(shares[-1], trace.probabilities, atol=1e-6)
@@ -37,7 +37,7 @@ def test_the_last_layer_says_what_the_model_says(model: Model) -> None:
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_habits_by_hand(signed: bool) -> None:
-    """Every habit of every head by loops over queries and keys, also on signed maps."""
+    """Every habit of every head equals loops over queries and keys, also on signed maps."""
     trace = fake_trace(layers=2, heads=3, components=2, signed=signed, tokens=["a", ",", "b", "!?", "c"])
     table = head_patterns(trace)
     assert trace.attention is not None

@@ -39,7 +39,7 @@ SAMPLE = {  # broken once, at the size where they were
 
 @pytest.fixture(scope="module")
 def read() -> Iterator[Reader]:
-    """One browser for all pictures of this file."""
+    """Start one browser for all pictures of this file."""
     pytest.importorskip("playwright.sync_api")
     with reader() as chromium:
         yield chromium
@@ -47,12 +47,12 @@ def read() -> Iterator[Reader]:
 
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
-    """Every run that studies read."""
+    """Return every run that studies read."""
     return study_runs().runs
 
 
 def plain(**more: object) -> go.Figure:
-    """Three bars with a title, of which nothing is wrong."""
+    """Return three bars with a title, without any fault."""
     plot = go.Figure(layout=base_layout("light", title="Three bars", width=400, height=240, margin=(48, 44, 16, 40), **more))
     plot.add_bar(x=[1, 2, 3], y=[3, 5, 4], name="bars")
     return plot
@@ -116,14 +116,14 @@ def far_apart(plot: go.Figure) -> None:
     ],
 )
 def test_a_planted_fault_is_found(plant: Callable[[go.Figure], None], kind: str, read: Reader) -> None:
-    """One fault is put into a picture without any; it is found as what it is, and nothing else is."""
+    """Each planted fault of a picture is found as that fault alone."""
     plot = plain()
     plant(plot)
     assert {fault.kind for fault in of_svg(as_figure(plot), "web", read)} == ({kind} if kind else set())
 
 
 def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PDF of the same figure, moved by ten pixels as browsers print with a margin, and one of another width."""
+    """A PDF that is moved by ten pixels, as browsers print with a margin, and one of another width are found."""
     assert not of_pdf(as_figure(plain()), "web", read)
     moved, wider = plain(), plain()
     moved.update_layout(title_pad_l=22)
@@ -135,7 +135,7 @@ def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pyte
 
 
 def test_a_png_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PNG of the same figure, one of another width, one without its title, and one that is blank."""
+    """A PNG of another width, one without its title, and a blank one are found."""
     assert not of_png(as_figure(plain()), "column", read)
     svg, kinds = render(as_figure(plain()), "svg", size="column"), []
     for change in ({"width": 500}, {"title_text": ""}, {"title_font_color": "#ffffff"}):
@@ -160,6 +160,6 @@ def test_a_figure_fits(name: str, size: str, read: Reader, runs: list[Run]) -> N
 
 
 def test_no_figure_is_forgotten() -> None:
-    """Every registered figure and every item of every paper is among those that the command draws."""
+    """The command draws every registered figure and every item of every paper."""
     assert set(FIGURES) < set(names())
     assert {name.partition(":")[0] for name in names()} - set(FIGURES) == set(papers())

@@ -21,7 +21,7 @@ from tests import makers
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run on the made-up set."""
+    """Train a run on the made-up set."""
     with pytest.MonkeyPatch.context() as patch:
         makers.use_toy_data(patch)
         return train(makers.hardmax_recipe(epochs=8), tmp_path_factory.mktemp("runs"), progress=False)

@@ -25,7 +25,7 @@ def pieces() -> Tokenizer:
 
 
 def test_lambda_by_hand(words: Tokenizer) -> None:
-    """good stands in "good" (1 + 2/4) and "very good" (1 + 4/4): 3.5 positive, smoothed by one each: 4.5, 1, 1 of 6.5."""
+    """ "good" is in "good" (1 + 2/4) and "very good" (1 + 4/4): 3.5 positive, smoothed by one each to 4.5, 1, 1 of 6.5."""
     table = Lexicon.of("mine", ENTRIES).polarity(words)
     np.testing.assert_allclose(table[words.id_of("good")], [4.5 / 6.5, 1 / 6.5, 1 / 6.5], atol=1e-6)
     np.testing.assert_allclose(table[words.id_of("very")], [3 / 5, 1 / 5, 1 / 5], atol=1e-6)
@@ -40,7 +40,7 @@ def test_lambda_by_hand(words: Tokenizer) -> None:
 @pytest.mark.parametrize("smoothing", [0.0, 0.5, 3.0])
 @pytest.mark.slow
 def test_lambda_is_the_definition_token_by_token(pieces: Tokenizer, smoothing: float) -> None:
-    """The formula in loops over tokens and entries, sub-words included."""
+    """Lambda equals loops over tokens and entries, with sub-words."""
     table = Lexicon.of("mine", ENTRIES).polarity(pieces, smoothing)
     for token in range(4, pieces.vocab_size):
         sums, is_listed = [0.0, 0.0, 0.0], False
@@ -54,7 +54,7 @@ def test_lambda_is_the_definition_token_by_token(pieces: Tokenizer, smoothing: f
 
 
 def test_counts_give_shares_and_intensity() -> None:
-    """KOSAC's columns: shares of the counts, once and again times 2/3 for medium intensity; no count at all adds nothing."""
+    """KOSAC's counts become shares, times 2/3 for medium intensity; an entry without counts adds nothing."""
     frame = pd.DataFrame({"term": ["가/X", "나/X", "다/X"], "form": ["가", "나", "다"], "n_pos": [3, 0, 0], "n_neut": [1, 0, 0]})
     frame = frame.assign(n_neg=[0, 2, 0], intensity=["Medium", "None", "High"], polarity=9.0)
     lexicon = Lexicon.of("counts", frame)
@@ -65,7 +65,7 @@ def test_counts_give_shares_and_intensity() -> None:
 
 
 def test_sigma_is_every_pair_s_product_and_neutral_is_a_third() -> None:
-    """A neutral row is 1/3 towards everything, so softmax cannot see it."""
+    """Sigma is the product of each pair, and a neutral row is 1/3 towards everything, which softmax cancels."""
     rng = np.random.default_rng(0)
     polarity = np.vstack([NEUTRAL, rng.dirichlet([1, 1, 1], size=5)])
     got = sigma(polarity)

@@ -30,7 +30,7 @@ SENTENCE = "a tender garden, a dull and cold song"
 
 @pytest.fixture(scope="module", autouse=True)
 def folder(tmp_path_factory: pytest.TempPathFactory, tiny_runs: Path) -> Iterator[Path]:
-    """Runs with and without a lexicon; the lexicon's file is there."""
+    """Provide runs with and without a lexicon, and the lexicon's file."""
     root = tmp_path_factory.mktemp("injected")
     train_runs(root)
     with pytest.MonkeyPatch.context() as patch:
@@ -66,7 +66,7 @@ def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
 
 
 def test_strength_changes_the_answer_its_words_and_the_url() -> None:
-    """The slider writes the focus; the trace is that of the changed model; the remark, the chip and the history say so; back again."""
+    """The slider sets the focus, the trace is that of the changed model, and notice, chip and history say so; it can be reset."""
     app = opened(run=ALL)
     assert "This is an intervention" not in page_text(app)
     app.slider(key="strength-lexicon").set_value(4.0).run()
@@ -92,7 +92,7 @@ def _folder(name: str) -> Path:
 
 
 def test_word_removal_is_asked_of_the_changed_model() -> None:
-    """The scores beside the answer are those of the strength on the page."""
+    """The scores next to the answer are computed at the page's strength."""
     app = opened(run=ALL, strength="3")
     trace = next(trace for trace in traces(app) if trace.strength == {"lexicon": 3})
     model = load(Run.open(_folder(ALL), ALL))
@@ -103,7 +103,7 @@ def test_word_removal_is_asked_of_the_changed_model() -> None:
 
 
 def test_the_pinned_sentence_takes_the_strength_along() -> None:
-    """Pinned as trained, then without the lexicon: beside it; with the toggle for both, the two are the same again."""
+    """A pinned sentence keeps its trained answer; with the toggle it uses the page's strength, and both answers are equal."""
     app = opened(run=ALL)
     app.button(key="pin").click().run()
     app.button(key="strength-lexicon-off").click().run()
@@ -137,7 +137,7 @@ def test_compare_asks_both_as_trained() -> None:
 
 
 def test_a_notebook_makes_the_same_figure() -> None:
-    """The lines beside the export carry the strength, and `draw` follows it."""
+    """The notebook lines contain the strength, and `draw` uses it."""
     app = opened(run=ALL, strength="0.5", text=TEXT)
     lines = [block.value for block in app.code if "draw(" in block.value]
     assert lines and all("strength={'lexicon': 0.5}" in line for line in lines)
@@ -148,7 +148,7 @@ def test_a_notebook_makes_the_same_figure() -> None:
 
 
 def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
-    """The sentence there is asked at the strength of Explore, and that is said."""
+    """The page of heads uses the strength of Explore and says so."""
     run = Run.open(_folder(LAST), LAST)
     attach(run, FILE, over_split(load(run), toy_splits()["test"].frame))
     st.cache_resource.clear()
@@ -173,7 +173,9 @@ def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
 
 
 def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> None:
-    """Entries, arithmetic and scores of one token; another by the list; the choice is in the URL and ends with the sentence."""
+    """The walk shows entries, arithmetic and scores of the strongest token or of the chosen one, which is in the URL until the text
+    changes.
+    """
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
     assert "VADER" in page_text(app) and "adds σ to the scores of all heads" in page_text(app)
     assert "**1 · Entries with “warm”**" in page_text(app)
@@ -210,7 +212,7 @@ def test_a_head_that_gets_nothing_says_which_one_does() -> None:
 
 
 def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
-    """Both are asked: strength 0 and the one on the page, which a slider of its own moves."""
+    """The model is run at strength 0 and at the page's strength, which a slider moves."""
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
     assert strengths(app) == [0, 1]
     before, after = sorted(traces(app), key=lambda trace: trace.strength.get("lexicon", 1))
@@ -232,7 +234,7 @@ def test_a_model_without_lexicon_says_so_and_names_some() -> None:
 
 
 def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The entries cannot be listed; everything behind them stands."""
+    """Without the lexicon's file its entries cannot be listed, and all numbers after them are shown."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setitem(__import__("sys").modules, "vaderSentiment.vaderSentiment", None)
     st.cache_resource.clear()
@@ -244,7 +246,7 @@ def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("text", ["?", "warm " * 400, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا", "따뜻한 노래"])
 def test_odd_texts_are_no_trouble(text: str) -> None:
-    """One token, more than the model reads, markup, other scripts; on Explore as well."""
+    """One token, too many tokens, markup and other scripts open the page, also on Explore."""
     for page, look in (("attention", "lexicon"), ("explore", "maps")):
         app = opened(page, run=LAST, look=look, text=text, token="9")
         assert "<script>" not in words(app) and "**b**" not in words(app)

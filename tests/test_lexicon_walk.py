@@ -37,7 +37,7 @@ def sigma_by_hand(polarity: Any, i: int) -> list[float]:
 @pytest.mark.parametrize("strength", [1.0, 0.0, 2.5, -0.5])
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_every_number_of_a_row_follows_from_the_definition(injection: str, strength: float, more: dict[str, Any]) -> None:
-    """sigma, what is injected, the scores and both attentions, in a head that gets it and one that need not, in both layers."""
+    """Sigma, the injection, the scores and both attentions equal the definition, in heads with and without it, in both layers."""
     model = random_model(**INJECTIONS[injection], **more)
     whole = model.trace(TEXT, scores=True, strength=strength)
     plain = model.trace(TEXT, scores=True, strength=0)
@@ -67,7 +67,7 @@ def test_every_number_of_a_row_follows_from_the_definition(injection: str, stren
 
 
 def test_before_is_without_the_lexicon_alone() -> None:
-    """A model with gates too: its gates stand as they did, also at a strength set by hand."""
+    """Without the lexicon a model keeps its gates, also at a changed strength."""
     model = random_model(**INJECTIONS[next(iter(INJECTIONS))], gate=True)
     for gate in (1.0, 2.5):
         computed = row(model, model.trace(TEXT, strength={"gate": gate}), 0, model.config.heads - 1, 4)
@@ -78,7 +78,7 @@ def test_before_is_without_the_lexicon_alone() -> None:
 
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_a_neutral_row_cannot_move_in_layer_1_unless_it_is_multiplied(injection: str) -> None:
-    """[CLS]: softmax cancels what is the same for all keys, not a factor; in layer 2 the states have changed."""
+    """Softmax cancels equal biases of [CLS] in layer 1, but not a factor; in layer 2 the states have changed."""
     model = random_model(**INJECTIONS[injection])
     trace = model.trace(TEXT, strength=3)
     last = model.config.heads - 1
@@ -100,7 +100,7 @@ def test_a_row_needs_a_lexicon_and_a_place_that_is_there() -> None:
 
 
 def test_a_silenced_head_still_has_its_row() -> None:
-    """What nothing is taken of can be looked at; other heads that are silenced stay so."""
+    """A silenced head's row can be shown, and other silenced heads stay silenced."""
     model = random_model()
     np.testing.assert_allclose(
         row(model, model.trace(TEXT, heads_off=[(1, 1)]), 1, 1, 3).after, row(model, model.trace(TEXT), 1, 1, 3).after, atol=1e-6
@@ -142,7 +142,7 @@ def test_entries_come_to_the_table_of_the_model() -> None:
 
 
 def test_the_strip_has_three_shares_of_every_token() -> None:
-    """Numbers in the frame, stacked bars that add up to the token's width, none below a neutral one; a mark on the chosen one."""
+    """The frame has the numbers, the stacked bars add up to the token's width, neutral tokens have none, and the chosen one is marked."""
     trace = random_model().trace(TEXT)
     figure = polarity_strip(trace, token=5)
     np.testing.assert_allclose(figure.frame[list(SIDES)], trace.polarity, atol=1e-7)
@@ -169,7 +169,7 @@ def test_sigma_as_a_map_is_every_product() -> None:
 
 @pytest.mark.parametrize("draw", [score_row, attention_row])
 def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(draw: Any) -> None:
-    """Everything is in the frame; drawn are the keys with most attention, the token, and one row for the others."""
+    """The frame has all keys; the figure has those with most attention, the token itself, and one row for the others."""
     model = random_model()
     computed = row(model, model.trace(f"{TEXT} {TEXT} the end"), 0, 1, 6)
     figure = draw(computed)
@@ -189,7 +189,7 @@ def test_a_long_row_shows_the_strongest_keys_and_the_rest_together(draw: Any) ->
 
 
 def test_three_bars_with_their_arithmetic() -> None:
-    """The numbers that the model holds, the way to them in words; both where the two are apart."""
+    """The bars are the model's numbers, with their computation in words, and both values if they differ."""
     lexicon = Lexicon.of("own", pd.DataFrame({"term": ["fine", "fine day"], "polarity": [2.0, -1.0]}))
     tokenizer = Tokenizer.train_words(["fine day"], 1)
     entries = entries_of(lexicon, tokenizer, tokenizer.id_of("fine"))

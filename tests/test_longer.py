@@ -40,7 +40,7 @@ map_part.show(answers.trace(visit.focus(), scored=False, exact=True), run)
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with toy/sentiformer, whose positions follow a formula, trained on 16 tokens."""
+    """Return a folder with toy/sentiformer, whose positions follow a formula, trained on 16 tokens."""
     root = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         use_toy_data(patch)
@@ -62,7 +62,7 @@ def test_a_longer_model_answers_short_texts_alike(runs: Path) -> None:
 
 @pytest.mark.slow
 def test_what_cannot_be_longer_says_so(runs: Path, tiny_run: Path) -> None:
-    """Learned positions, and a length below the trained one."""
+    """Learned positions, and a length below the trained one, are refused."""
     with pytest.raises(RunError, match="learned a position for each of its 16 places"):
         load(tiny_run, max_length=100)
     with pytest.raises(RunError, match=r"reads 16 tokens\. It can be set to read more, but not 15"):
@@ -71,7 +71,7 @@ def test_what_cannot_be_longer_says_so(runs: Path, tiny_run: Path) -> None:
 
 @pytest.fixture
 def page(tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    """The long map's part on a text of 182 tokens."""
+    """Open the long map's part on a text of 182 tokens."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(runs))
     st.cache_resource.clear()
     file = tmp_path / "page.py"
@@ -82,7 +82,7 @@ def page(tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.mark.slow
 def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
-    """Cut first, whole behind a switch; the window's share and the global tokens in the caption."""
+    """The text is cut first and complete behind a switch; the caption has the window's share and the global tokens."""
 
     def words() -> str:
         assert not page.exception, page.exception
@@ -116,7 +116,7 @@ class Largest(TorchDispatchMode):
 
 @pytest.mark.exhaustive
 def test_a_long_document_makes_nothing_of_n_by_n() -> None:
-    """6,000 tokens through predict, trace and map: no tensor takes a tenth of one map; without the window one does."""
+    """6,000 tokens through predict, trace and map use no tensor of a tenth of one map; without the window one does."""
     n = 6_000
     form: dict[str, Any] = {"positions": "sinusoid", "max_length": n, "gate": True, "global_drawn": 2, "cls": True}
     text = " ".join(["bright", "song", "dull"][i % 3] for i in range(n - 2))
@@ -134,7 +134,7 @@ def test_a_long_document_makes_nothing_of_n_by_n() -> None:
 
 
 def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:
-    """First and last unit, units with a global token, and the share of seen pairs, against the dense mask; none where all is seen."""
+    """First and last unit, units with a global token and the share of seen pairs equal the dense mask; None without a window."""
     model = small_model(max_length=60, cls=True, window=4, global_tokens=(0, -1, 7), global_drawn=2)
     trace = model.trace("a warm song. " * 9, maps=False, projections=True)
     n, place = len(trace.tokens), torch.arange(len(trace.tokens))

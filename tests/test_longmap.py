@@ -30,7 +30,7 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 def by_hand(values: np.ndarray, unit: Units, queries: str, keys: str) -> np.ndarray:
-    """Keys of each unit first, then its queries, one entry at a time."""
+    """Combine the keys of each unit, then its queries, one entry at a time."""
 
     def combined(entries: list[float], how: str) -> float:
         return {"sum": sum, "mean": lambda x: sum(x) / len(x), "max": lambda x: max(x, key=abs)}[how](entries)
@@ -42,7 +42,7 @@ def by_hand(values: np.ndarray, unit: Units, queries: str, keys: str) -> np.ndar
 @pytest.mark.parametrize("keys", HOWS)
 @pytest.mark.parametrize("queries", HOWS)
 def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
-    """Words and sentences of a signed map, every pair of ways."""
+    """Words and sentences of a signed map equal loops, for every pair of ways to combine."""
     trace = fake_trace(tokens=["a", "bright", ",", "warm", "song", ".", "it", "rains", "!", "yes"], signed=True)
     source = longmap.held(trace, 1, 2)
     for kind in KINDS:
@@ -54,7 +54,7 @@ def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
 @pytest.mark.parametrize("queries", HOWS)
 @pytest.mark.parametrize("band_bytes", [1, 2_000, 1 << 20])
 def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes: int) -> None:
-    """Units of a windowed map that is read on reached keys only, against loops over the whole map; the overview against means of blocks."""
+    """Units of a windowed map equal loops over the complete map, and the overview equals means of blocks."""
     model = small_model(max_length=40, cls=True, **FORMS["gate and window"])
     trace = model.trace(REVIEW, maps=False, projections=True)
     whole, tokens = trace.map(1, 0), units(trace)
@@ -82,7 +82,7 @@ def test_mass_is_kept(kind: Any) -> None:
 
 
 def test_words_and_sentences_of_a_trace() -> None:
-    """Labels are the text's own; [CLS] and [SEP] stay alone; a second text begins a new unit."""
+    """Labels are parts of the text, [CLS] and [SEP] stay alone, and a second text begins a new unit."""
     model = small_model(cls=True, max_length=40)
     trace = model.trace(REVIEW)
     sentences = units(trace, "sentences")
@@ -121,7 +121,7 @@ def test_words_and_sentences_of_a_trace() -> None:
     ],
 )
 def test_sentences_end_where_they_should(text: str, sentences: list[str]) -> None:
-    """The spans cover the text without a gap."""
+    """The spans of sentences cover the text without a gap."""
     spans = longmap.sentence_spans(text)
     assert [text[a:b] for a, b in spans] == sentences
 
@@ -129,7 +129,7 @@ def test_sentences_end_where_they_should(text: str, sentences: list[str]) -> Non
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("size", [1e-9, 1.0, 3e4])
 def test_eight_bits_are_as_near_as_they_say(signed: bool, size: float) -> None:
-    """Random maps with a long tail: no weight further off than stated, small weights far less; signs stay."""
+    """On random maps with a long tail no weight is further off than stated, small ones far less, and signs stay."""
     rng = np.random.default_rng(0)
     values = (rng.exponential(size=(60, 70)) ** 3 * size).astype(np.float32)
     if signed:
@@ -144,13 +144,13 @@ def test_eight_bits_are_as_near_as_they_say(signed: bool, size: float) -> None:
 
 
 def test_a_map_of_zeros_stays_one() -> None:
-    """No division by the largest weight where it is 0."""
+    """A map of zeros is packed without a division by zero."""
     packed = longmap.pack(np.zeros((2, 2), dtype=np.float32))
     assert not packed.values().any() and packed.error == 0
 
 
 def test_the_bytes_say_where_everything_is() -> None:
-    """The payload read back by its own description; hostile labels survive as data; 512 tokens stay below 1 MB."""
+    """The payload is read by its own description; hostile labels stay data, and 512 tokens take less than 1 MB."""
     trace = fake_trace(tokens=["</script>", "\ud800", "שלום", *["word"] * 508])
     packed = longmap.pack(trace.map(0, 1))
     part = longmap.pack(trace.map(1, 1)[:3, 5:9] * -1)
@@ -168,7 +168,7 @@ def test_the_bytes_say_where_everything_is() -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_tiles_are_the_whole_map(name: str) -> None:
-    """Read in bands of a few rows from the model: every head and component, words and a part, against the trace that holds it all."""
+    """Tiles read in bands of a few rows equal the complete trace, for every head and component, words and parts."""
     model = small_model(max_length=40, cls=True, **FORMS[name])
     trace = model.trace(REVIEW)
     unit = units(trace, "sentences")
@@ -183,7 +183,7 @@ def test_tiles_are_the_whole_map(name: str) -> None:
 
 
 def test_interventions_reach_the_tiles() -> None:
-    """Other lambdas, another map, the same as a trace under them."""
+    """Other lambdas give another map, equal to a trace under them."""
     model = small_model(components=2, mixing="free")
     lambdas = [[1, -0.5], [1, 0.25]]
     source = longmap.tiled(model, "a bright song", layer=1, head=0, lambdas=lambdas)
@@ -205,7 +205,7 @@ def test_an_overview_is_the_mean_of_blocks(cells: int) -> None:
 
 @pytest.mark.exhaustive
 def test_ten_thousand_tokens_never_stand_as_a_map() -> None:
-    """A model without a length limit to speak of: overview and an exact tile of one head in a fraction of one n x n map."""
+    """Overview and an exact tile of one head of 10,000 tokens take a fraction of the memory of one n x n map."""
     model = small_model(positions="rotary", max_length=20_000, layers=1, width=4, heads=1)
     text = " ".join(["bright", "song", "dull"][i % 3] for i in range(10_000))
     trace = model.trace(text, maps=False)
@@ -224,7 +224,7 @@ def test_ten_thousand_tokens_never_stand_as_a_map() -> None:
 
 
 def test_a_map_of_words_is_a_figure_too() -> None:
-    """`merged` is a trace that `heatmap` draws: its cells are the words' weights."""
+    """`merged` is a trace that `heatmap` draws with the words' weights."""
     trace = small_model(components=2, mixing="free", max_length=40).trace(REVIEW)
     for component in ("effective", 1):
         words = longmap.merged(trace, units(trace, "sentences"), 1, 1, component)
@@ -251,7 +251,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_is_said(name: str) -> None:
-    """One sentence each."""
+    """Each impossible request gives one sentence."""
     call, words = REFUSED[name]
     with pytest.raises(InputError, match=words):
         call()

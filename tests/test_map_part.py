@@ -36,7 +36,7 @@ map_part.show(model.trace(text, maps=held, projections=not held), run)
 
 @pytest.fixture
 def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A function that opens the page with URL parameters."""
+    """Return a function that opens the page with URL parameters."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     monkeypatch.setattr("sentviz.analysis.maps.longmap.EXACT_UNITS", 1500)
     st.cache_resource.clear()
@@ -57,7 +57,7 @@ def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.mark.parametrize("query", [{}, {"head": "1"}, {"head": "max", "component": "2"}, {"maps": "none"}, {"maps": "none", "head": "max"}])
 def test_the_strongest_cell_is_explained(page: Any, query: dict[str, str]) -> None:
-    """Any map, held or read from the model: its words, its error, and the arithmetic of its strongest cell."""
+    """Any map, stored or computed, shows its units, its error, and the arithmetic of its strongest cell."""
     text = page_text(page(**query))
     assert "tokens a side" in text and "8 bits a weight" in text
     assert "The strongest cell: “" in text and "softmax over" in text and "A₁ + " in text
@@ -65,7 +65,7 @@ def test_the_strongest_cell_is_explained(page: Any, query: dict[str, str]) -> No
 
 
 def test_units_follow_their_control(page: Any) -> None:
-    """Sentences: how they came about is said, and follows the two choices."""
+    """The page says how sentences are combined, and follows the two choices."""
     app = page()
     app.button_group(key="map-unit").set_value("sentences").run()
     assert "3 sentences a side" in page_text(app)
@@ -76,7 +76,7 @@ def test_units_follow_their_control(page: Any) -> None:
 
 
 def test_beyond_the_limit_blocks_are_shown(page: Any) -> None:
-    """Averages first, and no cell is called the strongest."""
+    """Above the limit averages are shown, and no cell is called the strongest."""
     text = page_text(page(exact="5", maps="none"))
     assert "mean of 1 × 1" not in text and "The strongest" not in text
     assert "Click a cell" in text
@@ -84,7 +84,7 @@ def test_beyond_the_limit_blocks_are_shown(page: Any) -> None:
 
 @pytest.mark.parametrize("text", ["?", "<b>bold</b> </script>", "**b** $x$ :red[r] `c`", "مرحبا بالعالم", "👩‍👩‍👧 😀", "a" * 3000])
 def test_any_text(page: Any, text: str) -> None:
-    """One token, markup, markdown, right to left, emoji, one long word: no exception, no markup."""
+    """One token, markup, markdown, right-to-left text, emoji and one long word give no exception and no markup."""
     app = page(text=text)
     app.button_group(key="map-unit").set_value("words").run()
     assert not app.exception
@@ -92,7 +92,7 @@ def test_any_text(page: Any, text: str) -> None:
 
 
 def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cell of these units is taken; one of another text, beyond the map, or nonsense is not."""
+    """A message with a cell of these units is accepted; another text, a cell outside the map, and nonsense are not."""
     unit = units(fake_trace(6))
     packed = pack(tile(held(fake_trace(6), 0), unit))
     raw = content(unit, [(packed, 0, 0, 1)], "a map")

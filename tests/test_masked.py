@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("toy_data")
 
 
 def test_the_share_and_the_kinds_of_hidden_tokens_are_those_of_the_paper() -> None:
-    """15 % are asked for; of these 80 % are masked, 10 % are any token and 10 % stay; no special is touched, no padding asked."""
+    """15 % of tokens are predicted; of these 80 % are masked, 10 % random and 10 % unchanged, and no special token or padding."""
     torch.manual_seed(0)
     rows = [np.concatenate([[2], np.full(size, 50), [3]]) for size in (40, 400)] * 200
     inputs = batch(rows)
@@ -92,7 +92,7 @@ def test_two_phases_have_a_schedule_each_and_resume_bit_for_bit(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_hidden_tokens_are_learned(tmp_path: Path) -> None:
-    """The frames of the made-up sentences can be told; guessing every token alike costs log V."""
+    """The loss falls below log V, the loss of guessing every token alike."""
     trainer = toy_trainer(tmp_path / "x", pretrain=150, updates=1, log_every=25)
     trainer.fit(progress=False, until=150)
     losses = [row[5] for row in trainer.at.history if row[2] == "masked_loss"]

@@ -22,7 +22,7 @@ TEXTS = toy_splits()["test"].frame["text"].tolist()
 
 @pytest.mark.slow
 def test_flips_over_a_sample_are_those_of_each_text() -> None:
-    """Shares and means by hand over the sample that faithfulness has; intervals hold them."""
+    """Shares and means equal those of each text in the sample, inside their intervals."""
     model = small_model(1)
     frame = flips_over(model, TEXTS, sample=6).set_index("metric")
     traces = list(sampled(model, TEXTS, sample=6, seed=0))
@@ -56,7 +56,7 @@ def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
 def test_what_ships_is_of_runs_that_ship() -> None:
-    """Every row's run is here with that digest; random explanations are those of the run's own table, so the rows are the same."""
+    """Every row's run ships with that digest, and random explanations are those of the run's own table."""
     for file in ("faithfulness", "flips"):
         table = pd.read_csv(HERE / f"{file}.csv")
         for name, part in table.groupby("run"):

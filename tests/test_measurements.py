@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def own(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of runs that may be written, with toy/ndt-unit-2; the visitor sits at this machine."""
+    """Copy toy/ndt-unit-2 into a writable folder of runs, for a visitor at this machine."""
     makers.use_toy_data(monkeypatch)
     shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))

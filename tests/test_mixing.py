@@ -16,14 +16,14 @@ LIKE = torch.zeros((), dtype=torch.float64)
 
 
 def configured(kind: str, components: int = 3, **changes: object) -> EncoderConfig:
-    """A small configuration with that mixing."""
+    """Return a small configuration with that mixing."""
     return EncoderConfig(vocab_size=5, classes=2, components=components, mixing=kind, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("layer", [0, 1])
 def test_lambda_is_the_formula(constraint: str, layer: int) -> None:
-    """constraint(sum(lq * lk) + init + bias), lambda_1 = 1, by hand from large random vectors."""
+    """Lambda is constraint(sum(lq * lk) + init + bias), with lambda_1 = 1, for large random vectors."""
     config = configured(constraint, 4, lambda_std=0.4)
     torch.manual_seed(layer)
     module = mixing(config, layer).double()
@@ -41,7 +41,7 @@ def test_lambda_is_the_formula(constraint: str, layer: int) -> None:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_lambda_stays_in_its_range(constraint: str) -> None:
-    """Raw values from far below to far above stay between the bounds of the constraint, and come near them."""
+    """Raw values far below and far above stay between the bounds of the constraint and come near them."""
     low, high = RANGES[constraint]
     values = CONSTRAINTS[constraint][0](torch.linspace(-30, 30, 601, dtype=torch.float64))
     assert bool((values >= low).all()) and bool((values <= high).all())
@@ -53,7 +53,7 @@ def test_lambda_stays_in_its_range(constraint: str) -> None:
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("components", [2, 3, 4])
 def test_training_starts_at_the_start_values(constraint: str, components: int) -> None:
-    """Without the small random vectors lambda is its start exactly; with them it lies within a few of their spreads."""
+    """Lambda is its start exactly without the small random vectors, and within six of their spreads with them."""
     config = configured(constraint, components)
     for layer in range(config.layers):
         starts = torch.tensor(config.lambda_start[layer])
@@ -78,7 +78,7 @@ def test_start_values_are_those_that_fit_the_print() -> None:
 
 @pytest.mark.parametrize("layer, start", [(0, 0.2), (1, 0.8 - 0.6 * math.exp(-0.3)), (5, 0.8 - 0.6 * math.exp(-1.5))])
 def test_differential_lambda_is_the_formula(layer: int, start: float) -> None:
-    """(1, -(exp(lq1.lk1) - exp(lq2.lk2) + lambda_init)) with lambda_init = 0.8 - 0.6 exp(-0.3 layer)."""
+    """The components are (1, -(exp(lq1.lk1) - exp(lq2.lk2) + lambda_init)) with lambda_init = 0.8 - 0.6 exp(-0.3 layer)."""
     assert differential_start(layer) == pytest.approx(start)
     torch.manual_seed(2)
     module = mixing(configured("differential", 2, layers=6, lambda_std=0.5), layer).double()
@@ -98,7 +98,7 @@ def test_one_component_has_nothing_to_mix() -> None:
 
 @pytest.mark.parametrize("kind", [*CONSTRAINTS, "differential"])
 def test_gradients_flow_or_are_frozen(kind: str) -> None:
-    """Every lambda parameter gets a gradient, none with learn_lambda = False; frozen ones keep their start."""
+    """Every lambda parameter has a gradient, and none with learn_lambda = False, which keeps the start values."""
     module = mixing(configured(kind, 2), 1).double()
     (module(LIKE) * torch.tensor([0.0, 2.0])).sum().backward()
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in module.parameters())
@@ -109,6 +109,6 @@ def test_gradients_flow_or_are_frozen(kind: str) -> None:
 
 @pytest.mark.parametrize("constraint, start", [("unit", 1.2), ("unit", -0.1), ("symmetric", -1.5), ("nonneg", -0.2)])
 def test_a_start_outside_the_constraint_is_refused(constraint: str, start: float) -> None:
-    """No raw value gives it, so the model would be NaN from the first step."""
+    """A start outside the range is refused, because no raw value gives it."""
     with pytest.raises(ValueError, match="outside"):
         mixing(configured(constraint, 2, layers=1, lambda_start=((start,),)), 0)

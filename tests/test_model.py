@@ -22,12 +22,12 @@ NAN = float("nan")
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """Random weights, three components."""
+    """Return a model with random weights and three components."""
     return small_model(components=3, mixing="free")
 
 
 def state_of(model: Model) -> dict[str, slow.Array]:
-    """Weights as double-precision arrays."""
+    """Return the weights as double-precision arrays."""
     return {name: tensor.double().numpy() for name, tensor in model.network.state_dict().items()}
 
 
@@ -49,7 +49,7 @@ def test_predict_is_the_slow_encoder(model: Model) -> None:
     ids=["as is", "lambdas", "heads off"],
 )
 def test_trace_equals_predict_and_the_slow_encoder(model: Model, change: dict[str, Any]) -> None:
-    """The same answer by both ways, and states, maps and mixing of the changed computation."""
+    """`trace` and `predict` agree, and states, maps and mixing equal the slow encoder's."""
     trace, frame = model.trace(TEXT, scores=True, **change), model.predict([TEXT], **change)
     np.testing.assert_allclose(trace.probabilities, frame.loc[0, ["negative", "positive"]].to_numpy(float), atol=1e-6)
     learned, wanted = model.lambdas(), np.array(change.get("lambdas", np.full((2, 3), NAN)))
@@ -70,7 +70,7 @@ def test_trace_equals_predict_and_the_slow_encoder(model: Model, change: dict[st
 
 
 def test_lambdas_of_zero_leave_the_first_component(model: Model) -> None:
-    """With lambda_2 and lambda_3 at 0 the effective map is A_1 alone; with a flipped sign A_1 - l_2 A_2 - l_3 A_3."""
+    """With lambda_2 and lambda_3 at 0 the effective map is A_1; with a flipped sign it is A_1 - l_2 A_2 - l_3 A_3."""
     off = model.trace(TEXT, lambdas=[[1, 0, 0], [1, 0, 0]])
     np.testing.assert_allclose(off.attention, off.components[:, 0], atol=1e-6)
     learned = model.lambdas()
@@ -133,7 +133,7 @@ GOOD_TEXTS = {
 
 @pytest.mark.parametrize("text", BAD_TEXTS.values(), ids=BAD_TEXTS)
 def test_a_text_that_cannot_be_read_is_named(model: Model, text: Any) -> None:
-    """One sentence from trace; predict answers the texts around it as it does alone."""
+    """`trace` raises one sentence; `predict` answers the other texts as it does alone."""
     with pytest.raises(InputError, match="text"):
         model.trace(text)
     predicted, alone = model.predict(["soup", text, "song"]), model.predict(["soup", "song"])
@@ -148,7 +148,7 @@ def test_a_text_that_cannot_be_read_is_named(model: Model, text: Any) -> None:
 
 @pytest.mark.parametrize("text", GOOD_TEXTS.values(), ids=GOOD_TEXTS)
 def test_any_visible_text_gets_an_answer(model: Model, text: str) -> None:
-    """Finite numbers, tokens that stand in the text, rows of every component that sum to 1."""
+    """Numbers are finite, tokens are parts of the text, and rows of every component sum to 1."""
     trace = model.trace(text)
     assert trace.dropped == 0 and trace.probabilities.sum() == pytest.approx(1, abs=1e-6)
     for token, (start, end) in zip(trace.tokens, trace.offsets, strict=True):
@@ -183,7 +183,7 @@ def test_a_trace_keeps_what_was_tokenized_of_a_text(model: Model, monkeypatch: p
 
 
 def test_a_text_that_is_too_long_is_cut_and_it_is_said(model: Model) -> None:
-    """100,000 characters: max_length tokens are read, the rest is counted."""
+    """Of 100,000 characters max_length tokens are read, and the rest is counted."""
     text = "soup song " * 10_000
     trace, frame = model.trace(text), model.predict([text, "soup"])
     assert len(trace.tokens) == model.config.max_length == 24
@@ -215,13 +215,13 @@ def test_an_intervention_outside_the_model_is_refused(model: Model, change: dict
 @pytest.mark.parametrize("axis", ["layers", "heads", "components", "queries"])
 @pytest.mark.parametrize("index", [-1, 24])
 def test_a_choice_outside_the_model_is_refused(model: Model, axis: str, index: int) -> None:
-    """The message says how far the axis goes."""
+    """The message gives the valid range of the axis."""
     with pytest.raises(InputError, match=r"counted from 0 to \d"):
         model.trace("a warm song", **{axis: [index]})
 
 
 def test_a_chosen_part_is_a_slice_of_the_whole_trace(model: Model) -> None:
-    """Ids and arrays of a partial trace against the full one, in the order asked for."""
+    """Ids and arrays of a partial trace are slices of the complete one, in the requested order."""
     whole = model.trace(TEXT, scores=True, projections=True)
     part = model.trace(TEXT, layers=[1], heads=[1, 0], components=[2, 0], queries=[4, 1], scores=True, projections=True)
     assert (part.layer_ids, part.head_ids, part.component_ids, part.query_ids) == ((1,), (1, 0), (2, 0), (4, 1))
@@ -235,7 +235,7 @@ def test_a_chosen_part_is_a_slice_of_the_whole_trace(model: Model) -> None:
 
 
 def test_layers_keep_the_order_asked_for(model: Model) -> None:
-    """Backwards, every array is that of its own layer; the same layer twice is refused."""
+    """In reversed order every array is that of its own layer; a repeated layer is refused."""
     whole = model.trace(TEXT, scores=True)
     turned = model.trace(TEXT, layers=[1, 0], scores=True, heads_off=[[0, 1]])
     np.testing.assert_allclose(turned.map(1), model.trace(TEXT, heads_off=[(0, 1)]).map(1), atol=1e-6)
@@ -277,7 +277,7 @@ def test_no_texts_give_an_empty_frame(model: Model) -> None:
 
 
 def test_progress_is_told_after_every_batch(model: Model) -> None:
-    """A function gets (done, total), up to all; a bar changes nothing."""
+    """A function gets (done, total) up to the end, and a progress bar does not change the result."""
     reports: list[tuple[int, int]] = []
     texts = ["soup", TEXT, "a song"]
     frame = model.predict(texts, progress=lambda done, total: reports.append((done, total)))
@@ -285,7 +285,7 @@ def test_progress_is_told_after_every_batch(model: Model) -> None:
 
 
 def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:
-    """A partition of the rows; padded size within the budget unless one text alone is longer."""
+    """The batches are a partition of the rows within the budget, unless one text alone is longer."""
     lengths = [*np.random.default_rng(0).integers(1, 60, size=300).tolist(), 500]
     batches = by_length(lengths, 200)
     assert sorted(i for batch in batches for i in batch) == list(range(301))
@@ -294,7 +294,7 @@ def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:
 
 
 def test_collate_masks_only_where_something_is_padded() -> None:
-    """Equal lengths need no mask."""
+    """Texts of equal length have no mask."""
     short, long = np.array([5, 6]), np.array([7, 8, 9])
     assert makers.batch([short, short]).mask is None
     batch = makers.batch([short, long])
@@ -303,12 +303,12 @@ def test_collate_masks_only_where_something_is_padded() -> None:
 
 
 def test_softmax_does_not_overflow() -> None:
-    """Far logits give 0 and 1, no warning."""
+    """Distant logits give 0 and 1 without a warning."""
     np.testing.assert_allclose(softmax(np.array([[1000.0, -1000.0], [0.0, 0.0]], np.float32)), [[1, 0], [0.5, 0.5]])
 
 
 def test_a_pair_of_texts_is_read_with_its_segments() -> None:
-    """Trace of a pair under [CLS] against the slow encoder with token types by hand."""
+    """The trace of a pair under [CLS] equals the slow encoder with token types."""
     model = small_model(segments=2, cls=True, pooling="cls")
     trace = model.trace("a warm song", "cold soup", scores=True)
     assert trace.tokens == ("[CLS]", "a", "warm", "song", "[SEP]", "cold", "soup", "[SEP]")
@@ -319,13 +319,13 @@ def test_a_pair_of_texts_is_read_with_its_segments() -> None:
 
 
 def test_a_single_text_of_a_pair_model_is_predicted_as_it_is_traced() -> None:
-    """A segment embedding is added to a single text too, by predict as by trace."""
+    """A segment embedding is added to a single text by `predict` and by `trace`."""
     model = small_model(segments=2)
     np.testing.assert_allclose(model.predict([TEXT])["positive"][0], model.trace(TEXT).probabilities[1], atol=1e-6)
 
 
 def test_a_foreign_tokenizer_is_refused() -> None:
-    """A vocabulary of another size cannot belong to the encoder."""
+    """A vocabulary of another size is refused."""
     model = small_model()
     with pytest.raises(RunError, match="do not belong together"):
         Model("x", model.network, small_model(tokenizer=_other()).tokenizer, model.labels)

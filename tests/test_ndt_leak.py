@@ -26,7 +26,7 @@ def test_a_text_stands_inside_another_word_by_word() -> None:
 
 @pytest.mark.slow
 def test_accuracies_inside_and_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two seeds get 10 and 20 of the first hundred rows wrong, which stand outside, and none of the others."""
+    """Two seeds with 10 and 20 wrong rows outside and none inside give these accuracies."""
     runs = [
         run
         for model in ("diff", "ndt-unit-2")

@@ -26,7 +26,7 @@ ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI")
 
 @pytest.mark.parametrize("dataset", ["imdb", "sst2", "yelp", "twitter_financial"])
 def test_every_printed_row_has_a_configuration(dataset: str) -> None:
-    """14 rows a data set, each named by one of our presets; lambdas for the 12 NDT ones, layers x components of them."""
+    """Each of 14 rows per data set names a preset; the 12 NDT rows have lambdas by layer and component."""
     table = prints.table("classification")
     names = set(table[table["dataset"] == dataset]["model"])
     assert names == set(PRESETS) - {"vanilla-matched"}
@@ -47,7 +47,7 @@ def test_beside_has_all_fifteen_and_the_printed_number(metric: str) -> None:
 
 
 def test_every_printed_table_and_figure_is_listed_once() -> None:
-    """The paper has tables I to XI and figures 1 to 3."""
+    """Tables I to XI and figures 1 to 3 are each listed once."""
     live = [item["printed"] for item in PAPER.items() if item["state"] == "live"]
     assert sorted(live) == sorted([*(f"Table {number}" for number in ROMAN), *(f"Figure {number}" for number in (1, 2, 3))])
     assert len({item["id"] for item in PAPER.items()}) == len(PAPER.items())
@@ -65,7 +65,7 @@ def test_every_item_says_what_stands_behind_it_and_where_it_is_shown() -> None:
 
 
 def test_the_figure_says_how_many_prints_lie_inside() -> None:
-    """Two of three prints inside, by hand; a model without print is measured all the same."""
+    """Two of three values of the paper are inside the intervals; a model without one is drawn too."""
     frame = pd.DataFrame(
         {
             "model": ["a", "b", "c", "d", "e"],
@@ -88,7 +88,7 @@ def test_the_figure_says_how_many_prints_lie_inside() -> None:
 
 
 def test_runs_are_grouped_by_configuration_and_seed(tmp_path: Path) -> None:
-    """Seeds in order; a run of another recipe has another name and stays out; another data set as well."""
+    """Seeds are in order; runs of another recipe or data set are left out."""
     runs = [made_run(tmp_path, "sst2", "diff", seed) for seed in (2, 0, 1)]
     runs += [made_run(tmp_path, "sst2", "ndt-unit-2", 0, name="ndt-unit-2-frozen"), made_run(tmp_path, "imdb", "vanilla", 0)]
     groups = configurations(runs, "sst2")
@@ -97,7 +97,7 @@ def test_runs_are_grouped_by_configuration_and_seed(tmp_path: Path) -> None:
 
 
 def test_the_best_ndt_is_chosen_on_validation(tmp_path: Path) -> None:
-    """By the mean over seeds: 0.80 and 0.90 lose against 0.86; test accuracy has no say."""
+    """The mean over seeds decides: 0.80 and 0.90 lose to 0.86, and test accuracy does not count."""
     runs = [
         made_run(tmp_path, "sst2", "ndt-unit-2", 0, validation=0.80, wrong=0),
         made_run(tmp_path, "sst2", "ndt-unit-2", 1, validation=0.90, wrong=0),
@@ -121,7 +121,7 @@ def test_a_table_of_results_is_numeric_and_has_the_difference(tmp_path: Path) ->
 
 
 def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
-    """Made-up measurements whose weighted F1 is accuracy and whose macro F1 is 7 points below: Twitter's printed F1 fits the first."""
+    """With a weighted F1 equal to accuracy and a macro F1 7 points lower, the paper's F1 of Twitter fits the first."""
     rng = np.random.default_rng(0)
     rows = []
     for model in PRESETS:
@@ -150,7 +150,7 @@ def test_printed_ratios_carry_the_rounding_of_whole_seconds() -> None:
 
 
 def test_the_stored_latency_is_whole() -> None:
-    """Every model of a data set once, ratio 1 to its own base, intervals around the medians, hardware named."""
+    """Every model of a data set is there once, with ratio 1 to its base, intervals around the medians, and the hardware."""
     frame = latency.measured()
     assert set(frame["dataset"]) <= set(DATASETS)
     for _, rows in frame.groupby("dataset"):
@@ -172,7 +172,7 @@ def test_silhouettes_and_parameters_of_no_runs_are_the_print() -> None:
 
 
 def test_the_accuracy_grid_draws_what_is_here() -> None:
-    """A measured baseline is a line in every panel; without any run there is a sentence."""
+    """A measured baseline is a line in every panel; without a run there is a sentence."""
     frame = tables.grid(beside(summary([], "sst2"), "sst2", "accuracy"))
     assert list(frame["constraint"].unique()) == ["", "[0,1]", "[-1,1]", "[0,inf)", "(-inf,inf)"]
     with pytest.raises(InputError):

@@ -52,7 +52,7 @@ def test_a_figure_is_alive_and_has_its_words(no_browser: None) -> None:
 
 
 def test_a_trace_is_its_linked_picture(tiny_model: Model) -> None:
-    """A frame that runs its own script only and asks for nothing; words have scores where they were asked for; the run may be gone."""
+    """The frame runs its own script only, sends no request, and shows scores that were computed; the run may be deleted."""
     plain = tiny_model.trace(f"a warm song {MARKUP}")
     scored = explained(tiny_model, plain)
     for trace, coloured in ((plain, False), (scored, True)):
@@ -77,7 +77,7 @@ def run_cell(source: str, scope: dict[str, Any]) -> Any:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, no_browser: None, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every cell in order; what it ends with shows itself. Stored without outputs; checks in it that should be true are."""
+    """Every cell runs in order and shows its last value; the notebook is stored without outputs, and its own checks pass."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     assert stored["nbformat"] == 4 and stored["cells"][0]["source"][0].startswith("# ")
     scope: dict[str, Any] = {}

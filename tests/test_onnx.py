@@ -62,7 +62,7 @@ SIZES = ((1, 1), (1, 9), (3, 2), (4, 24))
 
 
 def network(name: str) -> Network:
-    """A random one; lexicons have polarities, hardmax is in double precision as in its runs."""
+    """Return a random network with polarities for lexicons; hardmax is in double precision as in its runs."""
     config = ARCHITECTURES[name]
     torch.manual_seed(0)
     if isinstance(config, HardmaxConfig):
@@ -76,7 +76,7 @@ def network(name: str) -> Network:
 
 
 def texts(of: Network, batch: int, n: int) -> Inputs:
-    """Random ones of 1 to n tokens, padded."""
+    """Return random texts of 1 to n tokens, padded."""
     rng, has = torch.Generator().manual_seed(batch * 100 + n), of.capabilities
     lengths = torch.randint(1, n + 1, (batch, 1), generator=rng)
     lengths[0] = n
@@ -92,7 +92,7 @@ def texts(of: Network, batch: int, n: int) -> Inputs:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", often(ARCHITECTURES, "mixed, rotary, QK-norm, factor"))
 def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
-    """Logits, pooled vectors and maps, of one text and of several, of one token and of the most; without maps by the fast kernels."""
+    """Logits, pooled vectors and maps equal the network's, for one and several texts, one token and the maximum; also without maps."""
     built = network(name).requires_grad_(False)
     has, fixed = built.capabilities, not getattr(built.config, "masked", True)
     write(Graph(built, maps=has.maps), tmp_path / "model.onnx")
@@ -116,7 +116,7 @@ def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Path:
-    """The folder that the command writes of `tiny_run`, with maps and in 8 bits too."""
+    """Return the folders that the command writes for `tiny_run`, with maps and in 8 bits."""
     out = tmp_path_factory.mktemp("onnx") / "model"
     with pytest.MonkeyPatch.context() as patch:
         use_toy_data(patch)
@@ -135,7 +135,7 @@ def test_double_precision_is_not_cut_to_8_bits(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path, tiny_model: Model) -> None:
-    """The same frame as of the run, with a text that cannot be read; 8 bits answer alike; nothing inside can be changed or traced."""
+    """The frame equals the run's, with an unreadable text; 8 bits give the same classes; changes and traces are refused."""
     texts = ["a warm, clever song", " ", "what a dull, hollow lighthouse we saw!"]
     frame, wanted = load(exported).predict(texts), tiny_model.predict(texts)
     pd.testing.assert_frame_equal(frame, wanted, atol=1e-5)
@@ -156,7 +156,7 @@ def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path,
 
 @pytest.mark.slow
 def test_the_page_reads_a_folder_without_sentviz(exported: Path, tiny_model: Model) -> None:
-    """The code of docs/ONNX.md as it stands there, in a process without torch and sentviz; long and short texts."""
+    """The code of docs/ONNX.md reads long and short texts in a process without torch and sentviz."""
     texts = ["a warm, clever song", "what a dull, hollow lighthouse " * 5]
     code = docs.code("ONNX.md").replace('"model"', repr(str(exported))).replace("TEXTS", repr(texts))
     done = docs.alone(code + "\nimport sys\nassert not {'torch', 'sentviz'} & set(sys.modules)\nprint(logits.tolist())")
@@ -166,7 +166,7 @@ def test_the_page_reads_a_folder_without_sentviz(exported: Path, tiny_model: Mod
 
 @pytest.mark.slow
 def test_what_is_wrong_is_one_sentence_and_nothing_is_written(exported: Path, tiny_run: Path, tiny_model: Model, tmp_path: Path) -> None:
-    """Damaged or missing files, a folder of something else, options that do not go together, a package that is missing."""
+    """Damaged or missing files, a foreign folder, contradicting options and a missing package give one sentence and write nothing."""
 
     def run(*arguments: object) -> str:
         done = CliRunner().invoke(main, ["export", str(tiny_run), *map(str, arguments)])
@@ -203,7 +203,7 @@ def test_what_is_wrong_is_one_sentence_and_nothing_is_written(exported: Path, ti
 
 @pytest.mark.exhaustive
 def test_a_run_that_ships_answers_pairs_alike(tmp_path: Path) -> None:
-    """A run of pairs with a lexicon, on pairs of our own, beside its own answers."""
+    """A run of pairs with a lexicon gives its own predictions on pairs of ours."""
     run = "question_pair/cls-last-scaled"
     card = export(run, tmp_path / "model")
     pairs = ["오늘 날씨 어때?", "이 영화 재미있어?"], ["오늘 비가 올까?", "저녁은 뭘 먹지?"]

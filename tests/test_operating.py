@@ -24,7 +24,7 @@ NAMES = ("bad", "fair", "good")
 
 
 def drawn(n: int = 90, k: int = 3, seed: int = 0, decimals: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and probabilities that know something of them, with ties."""
+    """Return labels, and probabilities that depend on them, with ties."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, k, n)
     logits = rng.normal(size=(n, k)) + 1.2 * np.eye(k)[labels]
@@ -50,7 +50,7 @@ def test_rates_of_each_class_are_scikit_learns() -> None:
 
 
 def test_their_intervals_are_those_of_drawn_matrices() -> None:
-    """Every draw of the multinomial counted by hand."""
+    """The intervals equal those of every multinomial draw, counted in the test."""
     labels, shares = drawn(40)
     predicted = shares.argmax(axis=1)
     frame = operating.per_class(labels, predicted, NAMES, seed=4, resamples=60)
@@ -84,7 +84,7 @@ def test_accuracy_has_the_interval_of_drawn_rows() -> None:
 
 
 def test_where_it_stands_lies_on_its_curve() -> None:
-    """With two classes what is said from one half on is a point of both curves."""
+    """With two classes the prediction from one half on is a point of both curves."""
     labels, shares = drawn(k=2)
     predicted = (shares[:, 1] >= 0.5).astype(int)
     point = operating.said(labels, predicted, NAMES[:2]).iloc[1]
@@ -140,7 +140,7 @@ def test_areas_are_scikit_learns(k: int) -> None:
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.slow
 def test_their_intervals_are_those_of_a_slow_bootstrap_of_the_same_rows(k: int) -> None:
-    """Each drawn set of rows given to scikit-learn as it is; classes that a draw lost are left out of its mean."""
+    """The intervals equal scikit-learn's on each drawn set of rows; classes that a draw lacks are left out of its mean."""
     labels, shares = drawn(25, k=k, seed=3)
     labels[labels == 1] = 0
     labels[:2] = 1  # a rare class
@@ -178,7 +178,7 @@ def test_the_area_under_the_mean_curve_is_the_mean_area() -> None:
 
 
 def test_equal_probabilities_say_nothing() -> None:
-    """One step from nothing to everything: AUC one half, AP the share of the class."""
+    """Equal probabilities give one step from nothing to everything: AUC one half, AP the share of the class."""
     labels, shares = np.array([0, 1, 1, 1]), np.full((4, 2), 0.5)
     frame = operating.areas(labels, shares, NAMES[:2], draws=10).set_index(["metric", "class"])["value"]
     assert frame["AUC"].tolist() == [0.5, 0.5, 0.5]
@@ -203,12 +203,12 @@ HITS = np.array([1, 0, 1, 1, 1, 0])
 
 
 def six() -> tuple[np.ndarray, np.ndarray]:
-    """Six rows of two classes, class 1 always said, with the confidences and hits above."""
+    """Return six rows of two classes with class 1 always predicted, and the confidences and hits above."""
     return HITS, np.stack([1 - CONFIDENCE, CONFIDENCE], axis=1)
 
 
 def test_reliability_by_hand() -> None:
-    """Ten bins of one width: (0.5, 0.6] has two rows, (0.6, 0.7] one, (0.9, 1] three."""
+    """Of ten equal bins (0.5, 0.6] has two rows, (0.6, 0.7] one, (0.9, 1] three."""
     bins = operating.reliability(*six(), bins=10)
     assert bins["n"].tolist() == [2, 1, 3]
     assert bins["left"].to_numpy() == pytest.approx([0.5, 0.6, 0.9])
@@ -296,7 +296,7 @@ def test_a_temperature_that_fits_takes_the_error_away() -> None:
 
 
 def test_agreement_by_hand() -> None:
-    """Seven rows: 2 both, 3 only the first, 1 only the second, 1 neither; McNemar's exact p of 3 against 1 is 10 / 16."""
+    """Of seven rows both models have 2 right, only the first 3, only the second 1, neither 1; McNemar's exact p is 10 / 16."""
     first = np.array([1, 1, 1, 1, 1, 0, 0], bool)
     second = np.array([1, 1, 0, 0, 0, 1, 0], bool)
     agreement = operating.agreement(first, second)

@@ -34,7 +34,7 @@ FIRST, SECOND = "what a warm song", "a dull garden"
 
 @pytest.fixture(scope="module", autouse=True)
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    """A small run of the shape of a question-pair run on made-up pairs."""
+    """Return a small run of the shape of a question-pair run on made-up pairs."""
     root = tmp_path_factory.mktemp("pairs")
     data = {split: replace(pairs, name="question_pair", labels=("same", "different")) for split, pairs in toy_pairs().items()}
     with pytest.MonkeyPatch.context() as patch:
@@ -53,7 +53,7 @@ def boxes(app: AppTest) -> list[str]:
 
 
 def test_the_example_is_a_pair(model: Model) -> None:
-    """What ships with the run is the trace of both, and the page shows both."""
+    """The shipped trace is of two texts, and the page shows both."""
     trace = cache.runs()[RUN].example()
     assert (trace.text, trace.text_pair) == (FIRST, SECOND)
     np.testing.assert_allclose(trace.probabilities, model.trace(FIRST, SECOND).probabilities, atol=2e-3)
@@ -61,7 +61,7 @@ def test_the_example_is_a_pair(model: Model) -> None:
 
 
 def test_both_sentences_can_be_typed_over(model: Model) -> None:
-    """The answer is that of the pair; a new first sentence keeps the second; a link without a second means one text alone."""
+    """The answer is that of the pair, a new first sentence keeps the second, and a link without a second is one text."""
     app = opened(run=RUN, text=FIRST, pair="a warm garden")
     assert boxes(app) == [FIRST, "a warm garden"]
     expected = model.trace(FIRST, "a warm garden")
@@ -84,7 +84,7 @@ def test_pages_of_single_texts_have_one_box() -> None:
 
 
 def test_examples_of_pairs_are_pairs() -> None:
-    """Only pairs are offered to a run of pairs; the click puts in both."""
+    """A run of pairs offers pairs only, and a click sets both texts."""
     app = opened(run=RUN)
     kinds = examples_for(("same", "different"), "ko", pairs=True)
     pills = next(group for group in app.get("button_group") if group.proto.id and "examples" in group.proto.id)
@@ -106,7 +106,7 @@ def test_a_pair_is_private_until_linked() -> None:
 
 
 def test_a_row_is_both_sentences(model: Model) -> None:
-    """The drawer shows both, its search finds words of either, and the row opens with both."""
+    """The row list shows and searches both sentences, and a row opens with both."""
     frame = datasets.load_split("question_pair", "test").frame
     app = opened("confusion", run=RUN)
     table = next(item.value for item in app.dataframe if "confidence" in item.value)
@@ -117,7 +117,7 @@ def test_a_row_is_both_sentences(model: Model) -> None:
 
 
 def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
-    """A run of pairs is not offered it, nor asked by link; a run of single sentences is."""
+    """The demo set is not available for a run of pairs, also by a link; it is for a run of single sentences."""
     app = opened("confusion", run=RUN, over="demo")
     rows = next(group for group in app.get("button_group") if "focus-over" in group.proto.id)
     assert [option.content for option in rows.proto.options] == ["test split", "your file"]

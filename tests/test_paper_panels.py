@@ -31,7 +31,7 @@ THREE = ("bearish", "bullish", "neutral")
 
 @pytest.fixture
 def several(tmp_path: Path) -> list[Run]:
-    """Two data sets; NDT with three seeds, DT with one on one of them."""
+    """Return runs on two data sets; NDT has three seeds, DT one on one of them."""
     seeds = made_seeds(tmp_path, "sst2", "ndt-unit-3", 3)
     seeds += [made_run(tmp_path, "sst2", "diff", wrong=30), made_run(tmp_path, "sst2", "vanilla")]
     return [*seeds, made_run(tmp_path, "twitter_financial", "ndt-free-2", wrong=40, classes=THREE, vectors=True)]
@@ -54,7 +54,7 @@ def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> No
 
 
 def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
-    """DT above, NDT below; three classes have a curve each; thinned curves keep their ends."""
+    """The areas equal scikit-learn's, three classes have a curve each, and thinned curves keep their ends."""
     frame = panels.rocs(several)
     assert set(zip(frame["row"], frame["panel"], strict=True)) == {
         ("DT", "SST-2"),
@@ -76,7 +76,7 @@ def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
 
 
 def test_lambda_over_seeds_is_their_mean_and_range(tmp_path: Path) -> None:
-    """Starts at 0.2; seeds end 0.1 and 0.3 higher in layer 1, twice that in layer 2."""
+    """Lambdas start at 0.2; seeds end 0.1 and 0.3 higher in layer 1, twice that in layer 2."""
     seeds = [made_run(tmp_path, "sst2", "ndt-unit-2", seed, drift=drift) for seed, drift in ((0, 0.1), (1, 0.3))]
     seeds += [made_run(tmp_path, "sst2", "vanilla"), made_run(tmp_path, "sst2", "diff")]
     frame, marks = panels.lambda_frames(seeds, "sst2")
@@ -127,7 +127,7 @@ def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_silhouettes_are_of_the_rows_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three classes by the rows' numbers, against scikit-learn on the same vectors."""
+    """The silhouettes of three classes equal scikit-learn's on the same vectors."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     run = made_run(tmp_path, "twitter_financial", "ndt-unit-2", classes=THREE, vectors=True)
     from safetensors.numpy import load_file

@@ -45,7 +45,7 @@ def clustered(n: int = 24, d: int = 2, seed: int = 0, **options: Any) -> Cluster
 
 
 def decided(clustering: Clustering, words: tuple[str, ...] = (), **options: Any) -> Scene:
-    """A scene with a decoder."""
+    """Return a scene with a decoder."""
     d = clustering.positions.shape[-1]
     w = np.resize(W, d)
     means = clustering.positions.mean(axis=1)
@@ -61,7 +61,7 @@ def decided(clustering: Clustering, words: tuple[str, ...] = (), **options: Any)
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_places_are_found_as_by_comparing_all_with_all(d: int, seed: int) -> None:
-    """Each token joins the first place (in the order of coordinates) that it is near; numbered from the fullest."""
+    """Each token joins the first near place in the order of coordinates; places are numbered from the fullest."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(5, d))[rng.integers(0, 5, 60)] + 0.02 * rng.normal(size=(60, d))
     room = NEAR * max(np.linalg.norm(row) for row in z)
@@ -129,7 +129,7 @@ def test_planes_are_orthonormal_and_named() -> None:
 
 @pytest.mark.parametrize("d", [2, 5])
 def test_across_the_decision_the_line_is_exact(d: int) -> None:
-    """In the plane that holds w, the drawn probability of every token is the decoder's own."""
+    """In the plane that contains w, the drawn probability of every token is the decoder's."""
     clustering = clustered(20, d)
     scene = decided(clustering, look="decision")
     assert scene.decision is not None
@@ -151,7 +151,7 @@ def test_in_other_planes_the_line_is_exact_at_the_last_mean(look: str) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_scene_follows_the_rule(seed: int) -> None:
-    """A member of each C_i by comparing all with all, itself only if alone; the leaders' polytope holds all at the end."""
+    """Each token points at a member of C_i, at itself only if it is alone; the leaders' polytope holds all tokens at the end."""
     clustering = clustered(40, 2, seed, layers=40)
     scene = decided(clustering)
     assert scene.toward is not None and scene.corners is not None
@@ -198,7 +198,7 @@ def test_the_limit_is_where_the_rule_leads() -> None:
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 5.0])
 def test_the_limit_comes_when_the_theorem_says_so(alpha: float) -> None:
-    """Both follow the rule until every token is as near to what draws it: the same number of layers."""
+    """Theorem and simulation need the same number of layers."""
     clustering = clustered(30, 2, 3, layers=5, alpha=alpha)
     assert limits(clustering)[1:] == (limit(clustering).settled, True)
 
@@ -319,7 +319,7 @@ def test_positions_are_a_tidy_table() -> None:
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("heat", [0.0, 0.7])
 def test_the_step_of_a_token(d: int, heat: float) -> None:
-    """Projections and followed tokens by comparing all; the arrow ends where the rule puts the token."""
+    """Projections and followed tokens equal comparing all pairs, and the arrow ends at the rule's place."""
     rng = np.random.default_rng(d)
     z, A = rng.normal(size=(12, d)), np.diag(np.arange(1.0, d + 1))
     words = [f"word{i}" for i in range(12)]
@@ -364,7 +364,7 @@ def test_a_token_at_zero_has_no_direction() -> None:
 
 @pytest.mark.parametrize("z", [np.ones((3, 3)), np.array([[1.0, 0, 0], [2.0, 0, 0]]), np.array([[0.0, 0, 1], [0.0, 0, -1]])])
 def test_steps_in_flat_configurations(z: Any) -> None:
-    """All equal, all on a line: still a plane to draw in."""
+    """Equal tokens, and tokens on a line, are drawn in a plane."""
     figure = token_step(z, 0, weights(z)[0], 1.0, [str(i) for i in range(len(z))])
     assert np.isfinite(figure.frame["projection"]).all()
 

@@ -22,28 +22,28 @@ RUN = "sst2/ndt-unit-2"
 
 
 def pipe(path: Path) -> None:
-    """A pipe that nobody writes to: who opens it to read waits for ever."""
+    """Make a pipe without a writer, which blocks every reader."""
     os.mkfifo(path)
 
 
 def device(path: Path) -> None:
-    """A file without an end."""
+    """Link to a file without an end."""
     path.symlink_to("/dev/zero")
 
 
 def folder(path: Path) -> None:
-    """A folder in the place of a file."""
+    """Make a folder in the place of a file."""
     path.mkdir()
 
 
 def huge(path: Path) -> None:
-    """A file of a terabyte, which takes no room."""
+    """Make a file of a terabyte that takes no space."""
     with path.open("wb") as file:
         file.truncate(1 << 40)
 
 
 def hub_model(path: Path) -> None:
-    """A folder as Hugging Face libraries write it, with empty files."""
+    """Make a folder as Hugging Face libraries write it, with empty files."""
     for name in ("model.safetensors", "tokenizer.json"):
         (path / name).write_text("{}")
     (path / "config.json").write_text('{"model_type": "bert"}')
@@ -131,7 +131,7 @@ def test_ranges_hold_no_more_bytes_than_are_read_at_a_time(tmp_path: Path, monke
 
 @pytest.mark.parametrize("size", [1, 7, 1_000, 2_500, 20_000])
 def test_ranges_of_a_parquet_file_are_its_rows(size: int, tmp_path: Path) -> None:
-    """Read the same texts, labels and missing cells, whatever the sizes of row groups and ranges."""
+    """Ranges have the same texts, labels and missing cells for any sizes of row groups and ranges."""
     texts = [None if i % 11 == 0 else f"text {i % 50}" for i in range(3_100)]
     table = pa.table({"text": texts, "label": list(range(3_100)), "tags": [["a"]] * 3_100})
     pq.write_table(table, path := tmp_path / "a.parquet", row_group_size=700)
@@ -141,7 +141,7 @@ def test_ranges_of_a_parquet_file_are_its_rows(size: int, tmp_path: Path) -> Non
 
 
 def test_a_small_parquet_file_that_stands_for_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One text of 50,000 characters in each of a thousand rows: 50 KB that would be 50 MB."""
+    """A file of 50 KB that expands to 50 MB of text is refused."""
     monkeypatch.setattr(inputs, "MAX_CONTENT", 1 << 20)
     pq.write_table(pa.table({"text": ["good film "] * 60 + ["good " * 10_000] * 1_000}), path := tmp_path / "a.parquet")
     assert path.stat().st_size < 100_000

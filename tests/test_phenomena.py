@@ -17,7 +17,7 @@ from sentviz.figures.phenomena import MOST, phenomena
 
 
 def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm"), run: str = "toy/a", n: int = 40) -> Rows:
-    """Random answers about n tagged rows of two classes."""
+    """Return random predictions of n tagged rows of two classes."""
     rng = np.random.default_rng(seed)
     p1, label = rng.uniform(size=n), rng.integers(0, 2, n)
     predicted = (p1 > 0.5).astype(int)
@@ -44,7 +44,7 @@ def test_wilsons_interval_is_scipys(right: int, n: int) -> None:
 
 
 def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
-    """Of five classes, those beyond the label's count with `sided`, the middle and the other side never do."""
+    """With `sided`, classes beyond the label's count as right; the middle and the other side never do."""
     frame = some(n=6, tags=("plain",)).frame.assign(label=3, predicted=[0, 1, 2, 3, 4, 4])
     frame["right"] = frame["label"] == frame["predicted"]
     rows = {"toy/a": Rows("toy/a", "0" * 12, "demo", ("very negative", "negative", "neutral", "positive", "very positive"), frame)}
@@ -92,7 +92,7 @@ def frame_of(runs: int) -> pd.DataFrame:
 @pytest.mark.parametrize("runs", [1, 2, MOST])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_easiest_is_on_top_and_all_below(runs: int, theme: Any) -> None:
-    """Places, numbers and intervals in the picture are the frame's; each run has a colour and a symbol of its own."""
+    """Places, numbers and intervals in the figure are the frame's; each run has a colour and a symbol."""
     frame = frame_of(runs)
     figure = phenomena(frame, theme=theme)
     ticks = [text.split(" (")[0] for text in figure.plot.layout.yaxis.ticktext]

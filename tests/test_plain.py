@@ -21,7 +21,7 @@ MOST = {  # largest number of findings of each kind; lower a number when you hav
 
 @pytest.mark.slow
 def test_no_kind_of_finding_grows() -> None:
-    """`python -m tests.tools.plain --change BASE` shows what a change adds."""
+    """No kind has more findings than `MOST` allows; `python -m tests.tools.plain --change BASE` lists those of a change."""
     totals = Counter(finding.kind for finding in findings())
     grown = {kind: (MOST.get(kind, 0), total) for kind, total in totals.items() if total > MOST.get(kind, 0)}
     assert not grown

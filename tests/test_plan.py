@@ -34,7 +34,7 @@ SHAPES = {"cosine": lambda x: (1 + math.cos(math.pi * x)) / 2, "linear": lambda 
 @pytest.mark.parametrize("schedule", SHAPES)
 @pytest.mark.parametrize("warm", [0, 1, 5])
 def test_the_rate_rises_linearly_then_follows_its_schedule(schedule: str, warm: int) -> None:
-    """20 steps; without a warm-up the first step has the whole rate, with one its last step has."""
+    """Over 20 steps the first step has the full rate without a warm-up, and the last step of the warm-up has it otherwise."""
     rates = [rate(schedule, step, 20, warm / 20) for step in range(20)]
     wanted = [*((i + 1) / warm for i in range(warm)), *(SHAPES[schedule](i / (20 - warm)) for i in range(20 - warm))]
     np.testing.assert_allclose(rates, wanted)
@@ -63,7 +63,7 @@ def test_evaluations_are_spread_over_an_epoch(evaluations: int, at: list[int]) -
 
 
 def answers(seed: int = 0, rows: int = 50, classes: int = 3) -> Evaluation:
-    """Random answers to three classes, of which the last is rare and never said, or to two."""
+    """Return random predictions of three classes, with a rare last one that is never predicted, or of two."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(classes, rows, p=[0.5, 0.4, 0.1] if classes == 3 else [0.6, 0.4])
     logits = (rng.normal(size=(rows, classes)) + 2 * np.eye(classes)[labels]).astype(np.float32)
@@ -97,7 +97,7 @@ def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
 
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_a_training_keeps_the_state_that_was_best(select: str, tmp_path: Path) -> None:
-    """The step kept is the first of the best in the history; its weights, and none other, are the best state."""
+    """The kept step is the first best one in the history, and its weights are the best state."""
     changes: dict[str, Any] = {"select": select, "epochs": 3, "patience": 0, "log_every": 1}
     trainer = toy_trainer(tmp_path / "x", **changes)
     trainer.fit(progress=False)
@@ -116,7 +116,7 @@ def test_a_training_keeps_the_state_that_was_best(select: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("patience, steps", [(1, 10), (2, 15), (0, 40)])
 def test_patience_counts_what_is_selected(patience: int, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loss that rises from the first evaluation on; 0 is endless patience."""
+    """Training stops after `patience` evaluations without improvement; 0 never stops."""
     from sentviz.training import trainer as trainers
 
     count = iter(range(100))
@@ -137,7 +137,7 @@ def test_a_choice_that_is_none_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_a_smoothed_loss_is_that_of_smoothed_labels(smoothing: float, tmp_path: Path) -> None:
-    """Cross-entropy with 1 - s on the label and s spread evenly over the classes, by hand on the first batch."""
+    """The loss is the cross-entropy with 1 - s on the label and s spread evenly over the classes."""
     trainer = toy_trainer(tmp_path / "x", label_smoothing=smoothing, dropout=0.0, log_every=1)
     wanted = toy_trainer(tmp_path / "y", dropout=0.0)
     rows = next(trainer._remaining(1))
@@ -156,7 +156,7 @@ SOURCES = np.array(["many"] * 64 + ["few"] * 4 + ["some"] * 16)
 
 
 def shares(temperature: float) -> dict[str, int]:
-    """Rows that an epoch draws of each source, by the formula and by hand: n^(1/T) over their sum, of 84 rows."""
+    """Return the rows that an epoch draws of each source; n^(1/T) over their sum, of 84 rows."""
     rows = Mixture(SOURCES, temperature).draw(np.random.default_rng(0))
     assert len(rows) == len(SOURCES)
     names, counts = np.unique(SOURCES[rows], return_counts=True)
@@ -164,7 +164,7 @@ def shares(temperature: float) -> dict[str, int]:
 
 
 def test_a_mixture_is_drawn_by_its_temperature() -> None:
-    """T = 1 is as they are; T = 2 takes square roots, 8 : 2 : 4 of 84; the larger, the more alike."""
+    """T = 1 keeps the sizes, T = 2 takes square roots (8 : 2 : 4 of 84), and larger T makes the shares more equal."""
     assert shares(1) == {"many": 64, "few": 4, "some": 16}
     assert shares(2) == {"many": 48, "few": 12, "some": 24}
     assert shares(1e6) == {"many": 28, "few": 28, "some": 28}
@@ -186,7 +186,7 @@ def test_epochs_of_a_mixture_are_batches_like_others() -> None:
 
 
 def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loss of such a row is least where both probabilities are one half; all other rows are learned as before."""
+    """The loss of such a row is least if both probabilities are one half; all other rows are learned as before."""
     before = toy_trainer(tmp_path / "a").targets
     trainer = toy_trainer(tmp_path / "b")
     frame = trainer.task.train.frame.copy()

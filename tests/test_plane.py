@@ -26,7 +26,7 @@ TEXTS = [f"the {noun} was {good} and {bad}" for noun in NOUNS for good in GOOD f
 
 @pytest.fixture(scope="module")
 def scored(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Scored:
-    """125 rows in parts of 30, and one that cannot be read."""
+    """Score 125 rows in parts of 30, and one row that cannot be read."""
     folder = tmp_path_factory.mktemp("plane")
     (folder / "a.txt").write_text("\n".join([*TEXTS[:40], "", *TEXTS[40:]]))
     return score(Run.open(tiny_run), [folder / "a.txt"], folder / "out", options=OutputOptions(vectors=True), rows=30)
@@ -34,7 +34,7 @@ def scored(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Scored:
 
 @pytest.fixture
 def address(scored: Scored) -> Iterator[str]:
-    """A server that runs."""
+    """Start the server and yield its address."""
     with server(plane(scored), scored) as serving:
         thread = threading.Thread(target=serving.serve_forever, args=(0.02,))
         thread.start()
@@ -70,7 +70,7 @@ def test_a_sample_is_fair_and_stays_on_zooming_in() -> None:
 
 
 def test_the_server_sends_what_is_in_view(scored: Scored, address: str) -> None:
-    """Counts, places and classes of a range; what is known of a point."""
+    """The server sends counts, places and classes of a range, and the data of a point."""
     points = plane(scored)
     middle = float(np.median(points["x"]))
     body = urlopen(f"{address}/points?x0={middle}&x1=1e9&y0=-1e9&y1=1e9").read()

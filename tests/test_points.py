@@ -24,7 +24,7 @@ LAYERS = ["embedding", "layer 1", "layer 2, the last"]
 
 
 def frame(n: int = 30, unlabelled: bool = False) -> pd.DataFrame:
-    """Rows of three classes, of which the last is never a label."""
+    """Return rows of three classes; the last one is never a label."""
     rng = np.random.default_rng(7)
     label = np.full(n, -1) if unlabelled else rng.integers(0, 2, n)
     predicted = rng.integers(0, 3, n)
@@ -63,7 +63,7 @@ def test_every_place_of_every_layer_arrives(dims: int) -> None:
 
 @pytest.mark.parametrize("colour", COLOURS)
 def test_every_row_has_its_group_and_its_marks(colour: str) -> None:
-    """Groups against the frame row by row; a mark says wrong, unless the colour does, and left out of the choice."""
+    """Groups equal the frame row by row; a mark says wrong, unless the colour does, and left out of the choice."""
     rows, chosen = frame(), np.arange(30) < 12
     data = data_of(rows, places(), colour=colour, chosen=chosen)
     names = [group["name"] for group in data["groups"]]
@@ -102,7 +102,7 @@ def test_many_rows_leave_their_words_behind() -> None:
 
 
 def test_another_look_is_known_by_its_mark() -> None:
-    """The same call gives the same mark; rows and picture stay what they are when the colour, the choice or the layer change."""
+    """The same call gives the same mark; rows and picture stay if colour, choice or layer change."""
     rows, at = frame(), places()
     first = data_of(rows, at)
     assert first == data_of(rows, at)

@@ -29,7 +29,7 @@ ROWS = ([5 + i * i % 45 for i in range(150)], [5, 30, 3])  # ids of two texts, n
 
 
 def random_folder(folder: Path, kind: str) -> Path:
-    """A random classifier of transformers in double precision: three layers, four heads, every weight other than where it starts."""
+    """Write a random classifier of transformers in double precision: three layers, four heads, all weights changed."""
     shape: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 24}
     shape |= {"vocab_size": 50, "max_position_embeddings": 180, "num_labels": 3}
     ends = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
@@ -58,7 +58,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def opened(folder: Path) -> Encoder:
-    """The checkpoint with its head in our encoder, in double precision."""
+    """Return the checkpoint with its head in our encoder, in double precision."""
     read = read_checkpoint(folder, head=True)
     network = Encoder(EncoderConfig(classes=len(read.weights["classifier.bias"]), **read.settings)).double().eval()
     network.load_state_dict(read.weights)
@@ -109,7 +109,7 @@ def test_token_types_tell_the_second_text(kind: str, folders: dict[str, Path]) -
 
 
 def changed(folder: Path, to: Path, tensors: dict[str, torch.Tensor] | None = None, **settings: Any) -> Path:
-    """A copy with other settings, and with some tensors changed (an empty one goes)."""
+    """Copy a folder with other settings and changed tensors; an empty tensor is deleted."""
     to.mkdir()
     config = json.loads((folder / "config.json").read_text())
     (to / "config.json").write_text(json.dumps(config | settings))

@@ -43,7 +43,7 @@ def figure() -> Figure:
 @pictures
 @pytest.mark.parametrize("name", often(SIZES, "wide"))
 def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
-    """The width in pixels at 96 to the inch is the preset's millimetres, to half a millimetre; letters have the points asked for."""
+    """The width in pixels at 96 per inch is the preset's millimetres, to half a millimetre; letters have the preset's points."""
     svg = render(figure(), "svg", size=name)
     root = ElementTree.fromstring(svg)
     assert float(root.attrib["width"]) / 96 * 25.4 == pytest.approx(SIZES[name].millimetres, abs=0.5)
@@ -61,7 +61,7 @@ def test_a_pdf_is_as_wide_as_a_column() -> None:
 
 @pictures
 def test_a_legend_at_the_side_moves_below_in_a_column() -> None:
-    """Two runs' lambdas in one column keep most of the width for the lines."""
+    """Two runs' lambdas in a column keep most of the width for the lines."""
     rows = [(step, step / 10, "lambda", 0, 1, 0.1 + step / 100) for step in range(0, 30, 10)]
     history = pd.DataFrame(rows, columns=["step", "epoch", "name", "layer", "component", "value"])
     svg = render(scalar_evolution({"a/b": history, "a/c": history}, ["lambda"]), "svg", size="column")
@@ -93,7 +93,7 @@ def test_panels_too_narrow_for_a_column_are_stacked() -> None:
 
 
 def test_rows_of_words_keep_their_height_in_a_column() -> None:
-    """Dots in rows are not pressed together, a legend below stays as far away as it was, and other panels are left where they are."""
+    """Rows of dots keep their height, a legend below its distance, and other panels their place."""
     frame = pd.DataFrame({"method": [f"method {i}" for i in range(8)], "value": 0.5, "low": 0.4, "high": 0.6, "n": 9})
     plot = ranking(frame, title="Any").plot
     assert fit_width(plot, 320)[1] == ranking(frame, title="Any").plot.layout.height
@@ -107,7 +107,7 @@ def test_rows_of_words_keep_their_height_in_a_column() -> None:
 @pictures
 @pytest.mark.skipif(fonts.font_file("sans-serif", "a") is None, reason="no fontconfig, or no font file, on this machine")
 def test_an_svg_carries_its_letters() -> None:
-    """The embedded font holds the letters of the picture; the text stays text."""
+    """The embedded font holds the letters of the picture, and the text stays text."""
     svg = render(figure(), "svg").decode()
     assert "@font-face" in svg
     assert "data:font/ttf;base64," in svg
@@ -147,7 +147,7 @@ def sentences() -> Figure:
 
 
 def bars(width: int = 640) -> Figure:
-    """A table of bars with long headings, drawn anew for a width."""
+    """Draw a table of bars with long headings for a width."""
     values = np.array([0.1, 12.5, -3.0])
     labels = ["+0.100", "+12.50", "−3.000"]
     columns = [
@@ -198,7 +198,7 @@ def overview() -> Figure:
 @pytest.mark.browser
 @pictures
 def test_made_up_figures_fit_a_column() -> None:
-    """Long names, many columns, lines that end together: as a browser draws the SVG of 84 mm, nothing is wrong with any of them."""
+    """Figures with long names, many columns and lines that end together have no fault as SVGs of 84 mm."""
     pytest.importorskip("playwright.sync_api")
     makers = (sentences, bars, verdict, heads, cells, scalars, accuracy, lengths, layers, overview, figure)
     with reader() as read:
@@ -225,7 +225,7 @@ def test_names_at_ends_move_as_little_as_they_can() -> None:
 
 @pictures
 def test_an_axis_of_a_column_keeps_its_numbers() -> None:
-    """Fewer than on a page, but from at least three one can read a value."""
+    """The axis has fewer numbers than on a page, but at least three."""
     svg = render(accuracy(), "svg", size="column")
     ticks = [e for e in ElementTree.fromstring(svg).iter() if e.attrib.get("class") == "xtick"]
     assert len(ticks) >= 3

@@ -29,7 +29,7 @@ RUN = Path(__file__).parents[1] / "checkpoints" / "sst2" / "ndt-unit-2"
 
 
 def clouds(n: int = 60, width: int = 8, seed: int = 0) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Two clouds of points and their labels."""
+    """Return two clouds of points and their labels."""
     rng, labels = np.random.default_rng(seed), np.arange(n) % 2
     return rng.normal(size=(n, width)) + 3 * labels[:, None], labels
 
@@ -52,7 +52,7 @@ def test_pca_is_scikit_learns_up_to_signs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("dims", [2, 3])
 def test_tsne_keeps_the_clouds_apart_and_places_new_points_with_their_own(dims: int) -> None:
-    """The same seed gives the same picture; a vector from a cloud lands among its points, and the others stay."""
+    """The same seed gives the same picture; a vector of a cloud is placed among its points, and the other points stay."""
     x, labels = clouds()
     first, again = project(x, "tsne", dims), project(x, "tsne", dims)
     np.testing.assert_array_equal(first.points, again.points)
@@ -187,7 +187,7 @@ def test_neighbours_by_sorting_all() -> None:
 
 
 def test_inside_an_outline() -> None:
-    """A square, a concave arrow and its notch, a point far off; shapely's answer is that of a ray."""
+    """Points in a square, in a concave arrow and its notch, and a distant point are classified as by a ray."""
     square = [(0, 0), (4, 0), (4, 4), (0, 4)]
     arrow = [(0, 0), (4, 0), (4, 4), (2, 1), (0, 4)]
     points = [(1, 0.5), (2, 3), (5, 2), (3.5, 3), (-1, -1)]
@@ -283,7 +283,7 @@ def test_degenerate_rows_have_the_measures_that_they_have(x: Floats, labels: lis
 
 
 def test_layers_by_hand() -> None:
-    """Every layer of every text, one text at a time: the model's own norm and pooling; the last one is the pooled vector."""
+    """Every layer of every text equals the model's norm and pooling, one text at a time; the last layer is the pooled vector."""
     import torch
 
     model = small_model(components=2, mixing="free")
@@ -310,7 +310,7 @@ def test_the_stored_sample_fits_the_test_split_or_is_damaged() -> None:
 
 @pytest.mark.slow
 def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> None:
-    """A second cache on the same folder computes nothing; the layer below lies as near to the one above as a rotation can bring it."""
+    """A second cache on the same folder computes nothing; a layer is as near to the one above as a rotation can bring it."""
     rng = np.random.default_rng(4)
     last, _ = clouds(40)
     spin = np.linalg.qr(rng.normal(size=(8, 8)))[0]
@@ -330,7 +330,7 @@ def test_pictures_are_kept_and_turned_onto_the_layer_above(tmp_path: Path) -> No
 
 
 def test_pictures_end_above_what_is_not_at_hand(tmp_path: Path) -> None:
-    """Above a layer without vectors, and above one whose picture was never made; the layer asked for is the lowest."""
+    """Pictures end above a layer without vectors or picture, and at the requested layer."""
     stack = [clouds(40, seed=seed)[0] for seed in range(3)]
     cache = Cache(tmp_path)
     assert list(pictures(cache, "k", [None, None, stack[2]], "pca", 2)) == [2]
@@ -366,7 +366,7 @@ def test_a_cache_forgets_the_oldest_and_ignores_damage(tmp_path: Path) -> None:
 
 
 def waited(jobs: Jobs, key: str) -> str:
-    """The state of a job once it is over."""
+    """Return the state of a job once it has ended."""
     end = time.monotonic() + 10
     while (job := jobs.get(key)) is not None and not job.is_over:
         assert time.monotonic() < end
@@ -376,7 +376,7 @@ def waited(jobs: Jobs, key: str) -> str:
 
 
 def test_one_job_for_all_who_wait() -> None:
-    """Two visitors share a job; it goes on while one of them stays and stops when both have left."""
+    """Two visitors share a job, which continues while one stays and stops when both have left."""
     jobs, calls, go = Jobs(), [], threading.Event()
 
     def work(job: Job) -> int:
@@ -427,7 +427,7 @@ def test_a_failed_job_says_why_and_finished_ones_are_bounded(caplog: pytest.LogC
 
 
 def rows(n: int = 12, dims: int = 2, unlabelled: bool = False) -> pd.DataFrame:
-    """Rows of two classes with odd ids."""
+    """Return rows of two classes with unusual ids."""
     rng = np.random.default_rng(5)
     label = np.full(n, -1) if unlabelled else np.arange(n) % 2
     predicted = np.arange(n) // 2 % 2
@@ -440,7 +440,7 @@ def rows(n: int = 12, dims: int = 2, unlabelled: bool = False) -> pd.DataFrame:
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_colour_in_every_dimension(colour: str, dims: int, theme: Any) -> None:
-    """Every row is drawn once, wrong ones with a ring; categories differ in symbol too; no string of a row is markup."""
+    """Every row is drawn once, wrong ones with a ring; categories have symbols, and no text of a row is markup."""
     frame = rows(dims=dims)
     figure = scatter(frame, classes=("<no>", "yes"), colour=colour, chosen=frame["label"] == 1, theme=theme)
     traces = [trace for trace in figure.plot.data if trace.marker.symbol != "circle-open"]
@@ -475,7 +475,7 @@ def test_the_star_and_the_outline_are_drawn() -> None:
 
 
 def test_the_colour_bar_comes_with_points_that_are_there() -> None:
-    """Plotly draws no bar for a trace without points: the first class has none among the chosen rows."""
+    """The colour bar is drawn although the first class has no chosen row."""
     figure = scatter(rows(), classes=("no", "yes"), colour="confidence", chosen=rows()["predicted"] == 1)
     assert [len(trace.x) for trace in figure.plot.data if trace.marker.showscale] == [6]
 

@@ -32,7 +32,7 @@ HEAVY = {
 
 
 def fresh(code: str, *arguments: str, cwd: Path | None = None) -> str:
-    """Standard output of code in a new interpreter, warnings as errors."""
+    """Return the output of code in a new interpreter, with warnings as errors."""
     command = [sys.executable, "-W", "error", "-c", code, *arguments]
     path = {"PYTHONPATH": str(PACKAGE.parent), "PATH": "", "HOME": str(cwd or Path.cwd())}
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=path, timeout=60)
@@ -41,7 +41,7 @@ def fresh(code: str, *arguments: str, cwd: Path | None = None) -> str:
 
 
 def test_every_public_name_resolves() -> None:
-    """`sentviz.__all__` is what `dir` shows, sorted, and each name is there; others are AttributeErrors."""
+    """`sentviz.__all__` equals `dir`, sorted, and each name exists; others are AttributeErrors."""
     assert dir(sentviz) == sorted(sentviz.__all__)
     for name in sentviz.__all__:
         assert getattr(sentviz, name).__doc__
@@ -51,7 +51,7 @@ def test_every_public_name_resolves() -> None:
 
 @pytest.mark.slow
 def test_everything_public_has_a_docstring() -> None:
-    """Modules, classes, functions and methods without an underscore; dunders and nested functions are free."""
+    """Every public module, class, function and method has a docstring."""
     bare: list[str] = []
 
     def visit(body: list[ast.stmt], where: str) -> None:
@@ -95,14 +95,14 @@ IMPORTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("code", IMPORTS.values(), ids=IMPORTS)
 def test_looking_at_stored_runs_loads_nothing_heavy(code: str, tiny_runs: Path, tmp_path: Path) -> None:
-    """A new interpreter's modules after each: neither torch nor scikit-learn nor any other large library."""
+    """A new interpreter loads neither torch nor scikit-learn nor another large library for any of these."""
     listing = "; import json as j, sys as s; print(j.dumps(sorted({m.partition('.')[0] for m in s.modules})))"
     loaded = set(json.loads(fresh(code + listing, str(tiny_runs), cwd=tmp_path)))
     assert "sentviz" in loaded and not loaded & HEAVY
 
 
 def run(*arguments: str | Path) -> Result:
-    """The command in this process."""
+    """Run the command in this process."""
     return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
@@ -121,7 +121,7 @@ def test_the_catalog_lists_every_run(tiny_runs: Path, tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("score", ["removal", "received", "first-layer", "difference"])
 def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model: sentviz.Model) -> None:
-    """Label, probabilities and a row per token; unknown words are marked; other scores state their agreement."""
+    """The output has label, probabilities and a row per token; unknown words are marked, and other scores state their agreement."""
     result = run("explain", tiny_run, "a warm, quixotic song", "--score", score)
     assert result.exit_code == 0, result.output
     trace = tiny_model.trace("a warm, quixotic song")
@@ -155,7 +155,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_sentence_and_an_exit_code(name: str, tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No traceback, exit code not 0, the reason in the output; nothing is written."""
+    """A mistake gives a reason and a code other than 0, without a traceback, and writes nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "none"))
@@ -170,7 +170,7 @@ def test_a_mistake_is_one_sentence_and_an_exit_code(name: str, tiny_runs: Path, 
 
 
 def test_missing_data_is_said_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training a recipe that ships, without its data set."""
+    """Training a shipped recipe without its data set names the missing files and the command."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     result = run("train", "sst2", "-o", tmp_path / "out")

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("toy_data")
 
 @pytest.mark.slow
 def test_a_finished_run_is_given_back_and_nothing_of_it_lost(tmp_path: Path) -> None:
-    """Same recipe: its folder stays as it is, with what was attached and what is foreign; another recipe is refused; text as root."""
+    """The same recipe returns the finished run unchanged, with attached and foreign files; another recipe is refused."""
     run = train(toy_recipe(), str(tmp_path), progress=False)
     attach(run, "heads.parquet", run.history())
     (run.folder / "notes.txt").write_text("mine")
@@ -65,7 +65,7 @@ def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_end_would_refuse_is_refused_at_the_start(changes: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An example that cannot be read, a data set that cannot be asked."""
+    """An unreadable example or an unsuitable data set is refused before training."""
     test, splits = toy_splits()["test"], toy_splits()
     unlike_sets = {"three": replace(test, labels=("a", "b", "c")), "pairs": toy_pairs()["test"]}
 
@@ -88,7 +88,7 @@ ROOT = Path(__file__).parents[1] / "checkpoints"
 @pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
 @pytest.mark.slow
 def test_every_run_that_ships_is_known_by_its_recipe() -> None:
-    """Whichever version wrote it; with another setting it is another recipe's."""
+    """Every shipped run belongs to its recipe, for any version that wrote it; a changed setting is another recipe."""
     seen = 0
     for folder in sorted(path.parent for path in ROOT.glob("*/*/config.json")):
         stored = json.loads((folder / "config.json").read_text())["recipe"]

@@ -71,7 +71,7 @@ BARE = {".csv", ".tex"}  # tables carry no record
     "write", often([exported, styled, sheets, reported, of_notebook, of_paper], exported, reported), ids=lambda write: write.__name__
 )
 def test_every_file_with_a_figure_is_sealed(write: Callable[[Path], None], tmp_path: Path) -> None:
-    """Each holds a sealed record, and so does each of its panels; numbers that the runs here give are equal."""
+    """Each file and each of its panels has a sealed record, and the numbers equal those of the runs."""
     write(tmp_path)
     states = {}
     for path in sorted(tmp_path.iterdir()):

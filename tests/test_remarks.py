@@ -18,7 +18,7 @@ from sentviz.runs.store import Run
 
 
 def changed(run: Path, to: Path, **entries: object) -> Run:
-    """A copy with other entries of config.json."""
+    """Copy a run with other entries of config.json."""
     shutil.copytree(run, to)
     path = to / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | entries))
@@ -58,7 +58,7 @@ def test_whether_a_run_reads_pairs_is_what_its_data_set_says(tiny_run: Path, tmp
     ],
 )
 def test_the_letters_tell_what_a_text_is_written_in(text: str, script: str) -> None:
-    """French and English share their letters: what is told is the script."""
+    """The script is recognised; French and English share one."""
     assert written_in(text) == script
 
 

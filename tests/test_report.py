@@ -31,12 +31,12 @@ HOSTILE = "a warm </script><script>window.hacked=1</script> <img src=x onerror=h
 
 @pytest.fixture(scope="module")
 def run(tiny_run: Path) -> Run:
-    """toy/ndt-unit-2."""
+    """Return toy/ndt-unit-2."""
     return Run.open(tiny_run)
 
 
 def with_scores(model: Model, text: str) -> Trace:
-    """A trace with its removal scores."""
+    """Return a trace with its removal scores."""
     return explained(model, model.trace(text))
 
 
@@ -49,7 +49,7 @@ def figures(page: str) -> list[dict[str, Any]]:
 
 
 def words(page: str) -> str:
-    """The page's text."""
+    """Return the text of the page."""
     body = page.split("<body>")[1].split('<script type="application/json"')[0]
     return unescape(re.sub(r"<[^>]+>", " ", body))
 
@@ -83,7 +83,7 @@ def test_scores_are_chosen(run: Run, tiny_model: Model) -> None:
 
 
 def test_a_score_that_fails_is_said_in_its_place(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless it was named, the report goes on without it."""
+    """The report states a failed score in its place; a named score that fails is an error."""
 
     def refuse(trace: Trace, name: str, theme: str) -> None:
         raise InputError(f"No {name} <today>.")
@@ -93,7 +93,7 @@ def test_a_score_that_fails_is_said_in_its_place(run: Run, tiny_model: Model, mo
 
 
 def test_plotly_is_there_once_and_nothing_is_asked_of_the_network(run: Run, tiny_model: Model) -> None:
-    """One copy, a policy without sources or eval, no address in an attribute."""
+    """The page has one copy of Plotly, a policy without sources and eval, and no address in an attribute."""
     page = report_html(with_scores(tiny_model, "a warm song"), run)
     assert page.count("plotly.js v") <= 2 and 3e6 < len(page) < 7e6
     head = page.split("<body>")[0]
@@ -112,7 +112,7 @@ def test_a_hostile_text_stays_text(run: Run, tiny_model: Model) -> None:
 
 
 def test_remarks_say_what_must_be_said(run: Run, tiny_model: Model) -> None:
-    """Unknown words, what was cut off, an intervention; the calibrated probability always."""
+    """The notices name unknown words, cut text and interventions, and always the calibrated probability."""
     assert [*map(bool, remarks(with_scores(tiny_model, "a warm, clever song"), run))] == [True]
     assert any("knows none" in line for _, line in remarks(with_scores(tiny_model, "quux zork"), run))
     assert any("were not read" in line for _, line in remarks(with_scores(tiny_model, "warm song " * 30), run))
@@ -131,7 +131,7 @@ def test_a_cells_arithmetic(run: Run, tiny_model: Model) -> None:
 
 
 def test_many_maps_are_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the limit the components go first, and that is said."""
+    """Above the limit the component maps are left out, and the report says so."""
     trace = with_scores(tiny_model, "a warm song")
     monkeypatch.setattr(report, "MAX_MAPS", 4)
     page = report_html(trace, run)
@@ -140,14 +140,14 @@ def test_many_maps_are_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.
 
 
 def test_a_run_of_one_component(tiny_runs: Path) -> None:
-    """No component maps, no component score."""
+    """A run of one component has no component maps and no component score."""
     plain = Run.open(tiny_runs / "toy" / "vanilla-matched")
     text = words(report_html(plain.example(), plain))
     assert "Component" not in text and "λ of layer" not in text
 
 
 def test_the_command_writes_it(tiny_run: Path, tmp_path: Path) -> None:
-    """Every score and the arithmetic of the largest weight; mistakes are one sentence."""
+    """The command writes every score and the arithmetic of the largest weight; mistakes are one sentence."""
     out = tmp_path / "report.html"
     done = CliRunner().invoke(main, ["report", str(tiny_run), "a warm, clever song", "-o", str(out)])
     assert done.exit_code == 0, done.output

@@ -35,7 +35,7 @@ OWNERS = {"collate": task, "evaluate": trainer}
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random BERT."""
+    """Write a random BERT."""
     from tests.foreign.models import saved
 
     return saved(tmp_path_factory.mktemp("hub") / "bert", "bert", ("negative", "positive"))
@@ -43,7 +43,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["ndt-unit-2", "diff", "vanilla", "hardmax-d2", "bert-all"])
 def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """Makes a trainer of a kind of model, 20 to 40 steps long, that keeps its last two epochs, in a folder."""
+    """Return a function that makes a trainer of 20 to 40 steps for a kind of model, which keeps its last two epochs."""
     model: str = request.param
     if model == "bert-all":
         pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
@@ -65,7 +65,7 @@ def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mak
 
 
 def same(first: Trainer, two: Trainer) -> None:
-    """Weights, best weights, kept ones, optimizer state, history and progress are equal bit for bit."""
+    """Check that weights, best and kept weights, optimizer, history and progress are equal bit for bit."""
     assert first.epochs.keys() == two.epochs.keys()
     states: list[tuple[dict[str, Tensor], dict[str, Tensor]]] = [(first.best_state, two.best_state)]
     states += [(dict(first.task.network.state_dict()), dict(two.task.network.state_dict()))]
@@ -85,20 +85,20 @@ def same(first: Trainer, two: Trainer) -> None:
 
 
 def straight_on(trainer: Trainer) -> Trainer:
-    """A run without interruption."""
+    """Train without interruption."""
     trainer.fit(progress=False)
     return trainer
 
 
 @pytest.fixture(scope="module")
 def uninterrupted() -> dict[str, Trainer]:
-    """Runs without interruption by model; their folders may be gone."""
+    """Return the uninterrupted trainers by model; their folders may be deleted."""
     return {}
 
 
 @pytest.fixture
 def straight(make: Make, tmp_path: Path, request: pytest.FixtureRequest, uninterrupted: dict[str, Trainer]) -> Trainer:
-    """The run of `make` without interruption, trained once for all tests."""
+    """Return the uninterrupted trainer of `make`, trained once for all tests."""
     model = request.node.callspec.params["make"]
     if model not in uninterrupted:
         uninterrupted[model] = straight_on(make(tmp_path / "straight"))
@@ -106,7 +106,7 @@ def straight(make: Make, tmp_path: Path, request: pytest.FixtureRequest, uninter
 
 
 def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp_path: Path) -> None:
-    """Stopped within an epoch, at its end, and again; each new trainer knows only the resume point."""
+    """Training stopped within an epoch and at its end, each time resumed by a new trainer, equals uninterrupted training."""
     for until in (0, 3, 10, 17, None):
         torch.rand(7)  # numbers that the rest of the process may draw
         broken = make(tmp_path / "broken")
@@ -118,7 +118,7 @@ def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp
 
 
 def test_ctrl_c_within_a_step_loses_nothing(make: Make, straight: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real SIGINT after dropout drew its numbers; then it goes on."""
+    """After a real SIGINT in a step, behind the dropout, resumed training equals uninterrupted training."""
     interrupt(monkeypatch, F, "cross_entropy", 3, lambda: make(tmp_path / "broken"))
     again = make(tmp_path / "broken")
     assert again.resume() and again.at.step == 3
@@ -136,7 +136,7 @@ def test_ctrl_c_elsewhere_loses_nothing(place: str, tmp_path: Path, monkeypatch:
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, make: Callable[[], Trainer]) -> None:
-    """Train until a function is called for the given time, where the terminal's SIGINT comes."""
+    """Train until a function is called for the given time, and send SIGINT there."""
     plain, calls, before = getattr(owner, name), [], signal.getsignal(signal.SIGINT)
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
@@ -165,7 +165,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, str
 
 
 def test_a_run_that_cannot_be_written_leaves_its_resume_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence, nothing half-written; the next try needs no step."""
+    """The error is one sentence, no partial run is left, and the next try needs no step."""
     toy_trainer(tmp_path / "toy" / "ndt-unit-2", epochs=1).fit(progress=False)
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "save", lambda trainer: None)
@@ -179,7 +179,7 @@ def test_a_run_that_cannot_be_written_leaves_its_resume_point(tmp_path: Path, mo
 
 
 def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> None:
-    """Each as the trainer's state passed through the stored form; the run lists them, and another one is refused in one sentence."""
+    """Each stored epoch is the trainer's state in stored precision; an epoch that is not stored is refused."""
     seen: dict[int, dict[str, Tensor]] = {}
     for epoch in (1, 2):
         part = make(tmp_path / "toy" / "x")
