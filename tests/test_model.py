@@ -235,7 +235,7 @@ def test_a_chosen_part_is_a_slice_of_the_whole_trace(model: Model) -> None:
 
 
 def test_layers_keep_the_order_asked_for(model: Model) -> None:
-    """In reversed order every array is that of its own layer; a repeated layer is refused."""
+    """Every array is that of its own layer in reversed order too; a repeated layer is refused."""
     whole = model.trace(TEXT, scores=True)
     turned = model.trace(TEXT, layers=[1, 0], scores=True, heads_off=[[0, 1]])
     np.testing.assert_allclose(turned.map(1), model.trace(TEXT, heads_off=[(0, 1)]).map(1), atol=1e-6)

@@ -44,7 +44,7 @@ def test_wilsons_interval_is_scipys(right: int, n: int) -> None:
 
 
 def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
-    """With `sided`, classes beyond the label's count as right; the middle and the other side never do."""
+    """Classes beyond the label's count as right with `sided`; the middle and the other side never do."""
     frame = some(n=6, tags=("plain",)).frame.assign(label=3, predicted=[0, 1, 2, 3, 4, 4])
     frame["right"] = frame["label"] == frame["predicted"]
     rows = {"toy/a": Rows("toy/a", "0" * 12, "demo", ("very negative", "negative", "neutral", "positive", "very positive"), frame)}

@@ -51,7 +51,7 @@ def test_rows_are_what_predict_says(model: Model, rows: Rows) -> None:
 
 
 def test_stored_rows_are_the_run_s_predictions(tiny_run: Path) -> None:
-    """The confusion matrix of the stored rows is the one in metrics.json; without texts until they are given."""
+    """The confusion matrix of the stored rows is the one in metrics.json; rows have no texts until texts are given."""
     run = Run.open(tiny_run)
     rows = stored(run)
     counts = np.zeros((len(rows.classes),) * 2, dtype=int)
@@ -205,7 +205,7 @@ def test_a_search_is_linear_and_a_bad_pattern_is_one_sentence(rows: Rows) -> Non
 
 
 def test_rows_that_cannot_be_read_hold_up_no_other(model: Model) -> None:
-    """Wherever they stand; the others are answered as without them, and a sentence names which and why."""
+    """The other rows are predicted as without the unreadable ones, and a sentence names those with the reason."""
     texts = [*TEXTS[:3], "\n", *TEXTS[3:6], "", "  "]
     frame = pd.DataFrame({"id": [f"r{i}" for i in range(len(texts))], "text": texts, "label": 0, "tag": "plain"})
     readable = frame[[text in TEXTS and bool(text.strip()) for text in texts]]

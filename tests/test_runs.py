@@ -32,7 +32,7 @@ from tests.makers import LABELS
 
 @pytest.fixture
 def root(tiny_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the two small runs that a test may break, in an otherwise empty place."""
+    """Copy the two small runs into an otherwise empty folder."""
     monkeypatch.delenv("SENTVIZ_RUNS", raising=False)
     monkeypatch.chdir(tmp_path)
     return Path(shutil.copytree(tiny_runs, tmp_path / "mine"))
@@ -53,7 +53,7 @@ def resealed(folder: Path, file: str) -> None:
 
 
 def test_a_run_comes_back_as_it_was_trained(tiny_run: Path, tiny_model: Model) -> None:
-    """The stored metrics, test probabilities and example trace are those of the model as loaded."""
+    """Stored metrics, test probabilities and the example trace are those of the loaded model."""
     from tests.makers import toy_splits
 
     run, test = Run.open(tiny_run), toy_splits()["test"]
@@ -75,7 +75,7 @@ def test_a_run_comes_back_as_it_was_trained(tiny_run: Path, tiny_model: Model) -
 
 
 def test_a_catalog_has_a_row_per_run(root: Path) -> None:
-    """Columns, order, and values from metrics.json and config.json."""
+    """The catalogue has its columns in order, with values from metrics.json and config.json."""
     frame = catalog([root])
     frame = frame[frame["run"].str.startswith("toy/")].set_index("run")
     assert list(frame.index) == ["toy/ndt-unit-2", "toy/vanilla-matched"]
@@ -163,7 +163,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: Path) -> None:
-    """Loading names run or file and the reason; the neighbour loads; catalog lists both and raises nothing."""
+    """The error names the run or file and the reason; the other run loads, and the catalogue lists both."""
     damage, reason = DAMAGES[name]
     folder = root / "toy" / "ndt-unit-2"
     damage(folder)
@@ -177,7 +177,7 @@ def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: 
 
 
 def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    """Rewrite metrics.json, vouched for."""
+    """Rewrite metrics.json with a right digest."""
     path = folder / "metrics.json"
     metrics = json.loads(path.read_text())
     change(metrics)
@@ -207,7 +207,7 @@ def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     ],
 )
 def test_a_catalog_survives_a_run_without_its_numbers(damage: Callable[[Path], Any], reason: str, root: Path) -> None:
-    """The reason stands in `problem`; the other row is whole."""
+    """The column `problem` has the reason, and the other row is complete."""
     damage(root / "toy" / "ndt-unit-2")
     frame = catalog([root]).set_index("run")
     assert reason in frame.loc["toy/ndt-unit-2", "problem"]
@@ -217,7 +217,7 @@ def test_a_catalog_survives_a_run_without_its_numbers(damage: Callable[[Path], A
 
 
 def test_one_folder_of_runs_needs_no_list(root: Path) -> None:
-    """A text or a path, wherever several are taken."""
+    """A text or a path is accepted in the place of several folders."""
     for folder in (root, str(root)):
         assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(catalog(folder)["run"])
         assert find("toy/ndt-unit-2", folder).configuration == "ndt-unit-2"
@@ -230,7 +230,7 @@ WORDS = pd.DataFrame({"word": ["warm"], "label": [0], "predicted": [0], "count":
 
 
 def test_tables_measured_side_by_side_are_both_kept(root: Path) -> None:
-    """Two measurements open the run; the slower one knows nothing of the other's table, which stays."""
+    """Two measurements at the same time store both tables."""
     folder = root / "toy/ndt-unit-2"
     first, second = Run.open(folder), Run.open(folder)
     attach(first, "heads.parquet", HEADS)
@@ -247,7 +247,7 @@ def test_a_table_waits_for_another_and_not_for_ever(root: Path, monkeypatch: pyt
 
 
 def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
-    """The run was trained anew while it was measured."""
+    """A table is refused if the run was trained again while it was measured."""
     run = Run.open(root / "toy/ndt-unit-2")
     _nan(run.folder)
     with pytest.raises(RunError, match="trained again"):
@@ -255,7 +255,7 @@ def test_a_table_of_weights_that_are_gone_is_refused(root: Path) -> None:
 
 
 def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A foreign file, or a folder that may not be written, is found before the first text."""
+    """A foreign file or a read-only folder is found before the first text is read."""
     monkeypatch.setattr("sentviz.analysis.maps.heads.over_split", lambda *_: pytest.fail("measured"))
     folder = root / "toy/ndt-unit-2"
     (folder / "notes.txt").write_text("mine")
@@ -269,7 +269,7 @@ def test_what_cannot_be_stored_is_not_measured(root: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("file", ["history.parquet", "example.safetensors", "test.parquet"])
 def test_other_files_are_checked_when_they_are_read(file: str, root: Path) -> None:
-    """A cut file by its digest; a foreign one, vouched for, by its content."""
+    """A cut file is found by its digest, and a foreign file with a right digest by its content."""
     folder = root / "toy" / "ndt-unit-2"
     read = {"history.parquet": Run.history, "example.safetensors": Run.example}.get(file, lambda run: run.frame(file))
     _cut(folder, file)
@@ -281,7 +281,7 @@ def test_other_files_are_checked_when_they_are_read(file: str, root: Path) -> No
 
 
 def test_a_pickle_is_never_opened(root: Path, tmp_path: Path) -> None:
-    """A file whose unpickling would leave a mark, in every place of a run, leaves none."""
+    """A file whose unpickling would leave a mark leaves none, at any place of a run."""
     import pickle
 
     class Mark:
@@ -302,7 +302,7 @@ def test_a_pickle_is_never_opened(root: Path, tmp_path: Path) -> None:
 
 
 def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names below the roots, paths, SENTVIZ_RUNS; unknown names are answered with the nearest ones."""
+    """Runs are found by names below the roots, by paths and by SENTVIZ_RUNS; unknown names give the nearest ones."""
     assert find("toy/ndt-unit-2", [root]).folder == (root / "toy/ndt-unit-2").resolve()
     assert find(root / "toy/ndt-unit-2").name == "toy/ndt-unit-2"
     assert find(str(root / "toy/vanilla-matched")).config["preset"] == "vanilla-matched"
@@ -326,7 +326,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_writing_replaces_only_when_it_ends_well(tmp_path: Path) -> None:
-    """An exception leaves the old folder and no rest; success replaces all of it."""
+    """An exception leaves the old folder and no temporary file; success replaces the complete folder."""
     folder = tmp_path / "runs" / "one"
     with writing(folder) as fresh:
         (fresh / "a").write_text("old")
@@ -341,7 +341,7 @@ def test_writing_replaces_only_when_it_ends_well(tmp_path: Path) -> None:
 
 
 def test_writing_puts_the_old_folder_back_when_the_end_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second rename fails: the old folder stands where it stood."""
+    """If the second rename fails, the old folder is restored."""
     folder, plain = tmp_path / "one", Path.rename
     folder.mkdir()
     (folder / "a").write_text("old")
@@ -378,5 +378,5 @@ def test_a_digest_tells_runs_apart(root: Path) -> None:
 
 
 def test_the_tokenizers_of_large_vocabularies_are_read() -> None:
-    """XLM-RoBERTa's has 250,002 entries and 17,082,660 bytes; other JSON files of a run are far smaller."""
+    """A tokenizer as large as XLM-RoBERTa's (250,002 entries, 17,082,660 bytes) is read; other JSON files have lower limits."""
     assert store.most("tokenizer.json") >= 2 * 17_082_660 > store.most("metrics.json")

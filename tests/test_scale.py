@@ -11,7 +11,7 @@ LOOK = palette("dark")
 
 
 def test_equal_steps_are_equal_odds_and_equal_factors() -> None:
-    """Odds 1, 10, 100 lie evenly; so do lengths 2, 20, 200; the middle tick is the value half way."""
+    """Odds 1, 10, 100 and lengths 2, 20, 200 have equal steps; the middle tick is the value half way."""
     sure = scaled([1 / 2, 10 / 11, 100 / 101], "confidence", LOOK)
     np.testing.assert_allclose(sure.places, [0, 0.5, 1], atol=1e-9)
     assert sure.ticks == ("50%", "91%", "99%")
@@ -21,7 +21,7 @@ def test_equal_steps_are_equal_odds_and_equal_factors() -> None:
 
 
 def test_what_is_surer_than_four_nines_shares_a_colour() -> None:
-    """Rounded to 1 or not: the scale ends at 99.99% and never says 100%."""
+    """The scale ends at 99.99% and never shows 100%."""
     scale = scaled([0.5, 0.99995, 1.0], "confidence", LOOK)
     assert scale.places[1] == scale.places[2] == 1
     assert scale.ticks[2] == "99.99%"

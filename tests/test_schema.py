@@ -18,7 +18,7 @@ from tests.tools.damage import BROKEN, Damage, damages, visited
 
 @pytest.fixture
 def shelf(tiny_run: Path, tmp_path: Path) -> Path:
-    """A root with a copy of the tiny run that may be broken."""
+    """Copy the tiny run into a root where it may be damaged."""
     shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2")
     return tmp_path
 
@@ -37,7 +37,7 @@ def test_nested_values_are_held_against_their_types() -> None:
 
 
 def test_every_shipped_run_is_as_declared() -> None:
-    """Nothing that ships is refused, so the declarations ask for no more than was written."""
+    """The schema accepts every shipped run."""
     shipped = {name: run for name, run in runs().items() if "toy/" not in name}
     assert [str(error) for error in shipped.values() if isinstance(error, RunError)] == []
     for run in [run for run in shipped.values() if isinstance(run, Run)][::25]:
@@ -45,13 +45,13 @@ def test_every_shipped_run_is_as_declared() -> None:
 
 
 def ways(shelf: Path) -> Iterator[Damage]:
-    """Every damage to the tiny run's files that a stored digest does not show."""
+    """Return every damage to the tiny run's files that a stored digest does not show."""
     yield from (damage for damage in damages(shelf, "toy/ndt-unit-2", {}) if damage.sealed)
 
 
 @pytest.mark.exhaustive
 def test_a_field_of_another_type_is_found_where_the_file_is_read(shelf: Path, tiny_run: Path) -> None:
-    """Every field of config.json and metrics.json, and every column: refused, or read as if nothing had happened."""
+    """A wrong type in any field of config.json, metrics.json or a column is refused, or read without an effect."""
     folder, refused, accepted = shelf / "toy" / "ndt-unit-2", 0, set[str]()
     whole = {file: (tiny_run / file).read_bytes() for file in ("config.json", "metrics.json", "history.parquet", "test.parquet")}
     for damage in [damage for damage in ways(shelf) if damage.file in whole]:
@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_named(tiny_run: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_no_page_meets_a_traceback_and_no_innocent_run_is_hurt() -> None:
-    """A few cells of `python -m tests.tools.damage`, drawn anew by each version of what is tested here."""
+    """A sample of `python -m tests.tools.damage`, drawn anew for each version, has no fault."""
     seen = visited(4, seed=len(BROKEN) + len(TABLES))
     assert list(seen["error"]) == [""] * len(seen)
     assert not seen[seen["down"] & (seen["focus"] != seen["run"])].shape[0]

@@ -41,13 +41,13 @@ ALL = OutputOptions(vectors=True, attention=True, words=True)
 
 @pytest.fixture(scope="module")
 def run(tiny_run: Path) -> Run:
-    """The run that answers."""
+    """Return the run that predicts."""
     return Run.open(tiny_run)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A folder with a file of each kind, some of whose rows cannot be read."""
+    """Write a folder with a file of each kind; some of the rows cannot be read."""
     folder = tmp_path / "in"
     (folder / "deep").mkdir(parents=True)
     frame = pd.DataFrame({"n": range(len(TEXTS)), "review": TEXTS, "label": ["Negative", "1", "odd"] * 15})
@@ -72,7 +72,7 @@ def table(folder: Path) -> pd.DataFrame:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """Every file of an output."""
+    """Return every file of an output."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -82,7 +82,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_ranges_of_a_csv_are_its_rows(size: int, end: str, tmp_path: Path) -> None:
-    """Quotes, quoted line ends, blank lines, short rows, a row that is not UTF-8: the same rows, whatever the ranges."""
+    """Any ranges of a CSV give the same rows, with quotes, quoted line ends, blank lines, short rows and rows that are not UTF-8."""
     cells = ['1,"a, ""b"" and', 'c",x', "", "2,plain", "3", '4,a 5" screen,y', "5,\xff odd,z", '6,"quoted"']
     path = tmp_path / "a.csv"
     path.write_bytes(b"\xef\xbb\xbf" + end.join(["id,text,label", *cells]).encode("latin-1") + end.encode())
@@ -116,7 +116,7 @@ def test_the_column_is_guessed_among_cells_in_another_encoding(content: bytes, t
 
 
 def test_lines_are_rows(tmp_path: Path) -> None:
-    """Blank ones too, so that row numbers are those of lines."""
+    """Blank lines count as rows, so that row numbers are line numbers."""
     path = tmp_path / "a.txt"
     path.write_text("one\n\nthree")
     source = survey("a.txt", path, rows=2)
@@ -196,8 +196,7 @@ def test_parts_say_what_they_are_of(run: Run, files: Path, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped after two parts, with a third half-written and a fourth damaged: only what is missing is scored, and all bytes are those
-    of one that was not stopped."""
+    """After two parts, a half-written and a damaged one, only missing parts are scored, and all bytes equal an uninterrupted output."""
     whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=20).folder
     answer = Scorer.__call__
     calls: list[tuple[int, int]] = []
@@ -223,7 +222,7 @@ def test_a_stopped_output_goes_on(run: Run, files: Path, tmp_path: Path, monkeyp
 
 
 def test_an_output_of_anything_else_is_refused(run: Run, tiny_runs: Path, files: Path, tmp_path: Path) -> None:
-    """Another run, other options, other files, other ranges, a folder of something else: one sentence, and nothing is touched."""
+    """An output of another run, options, files or ranges, and a foreign folder, are refused in one sentence and left unchanged."""
     out, inputs = tmp_path / "out", [files / "a.csv"]
     score(run, inputs, out, rows=20)
     before = bytes_of(out)
@@ -258,7 +257,7 @@ def test_a_file_that_changes_meanwhile_is_told(run: Run, files: Path, tmp_path: 
 
 @pytest.mark.parametrize("name", ["run", "engine", "empty", "twice"])
 def test_what_cannot_be_scored_is_one_sentence(name: str, run: Run, files: Path, tmp_path: Path) -> None:
-    """A run without attention is asked for it, an engine that there is not, files without a row, an output that is held."""
+    """Attention of a run without it, an unknown engine, files without a row and a locked output give one sentence."""
     from sentviz.io.files import hold
 
     (tmp_path / "empty.csv").write_text("text,label\n")
@@ -281,7 +280,7 @@ def test_what_cannot_be_scored_is_one_sentence(name: str, run: Run, files: Path,
 
 
 def children(pid: int) -> list[int]:
-    """Processes that a process started and that have loaded torch: workers, of which each has a model."""
+    """Return the child processes that have loaded torch, which are the workers."""
     pids = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -296,7 +295,7 @@ def children(pid: int) -> list[int]:
 
 @pytest.mark.exhaustive
 def test_two_processes_write_what_one_writes_though_one_is_killed(run: Run, files: Path, tmp_path: Path) -> None:
-    """`kill -9` of a worker after the first part: another does its range again, every byte is as of one process."""
+    """After `kill -9` of a worker another one computes its range, and all bytes equal those of one process."""
     whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=5).folder
     out = tmp_path / "out"
     command = [sys.executable, "-m", "sentviz", "score", str(run.folder), str(files), "-o", str(out), "--text", "review", "--rows", "5"]
@@ -313,7 +312,7 @@ def test_two_processes_write_what_one_writes_though_one_is_killed(run: Run, file
 
 
 def test_workers_that_always_die_are_given_up(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool that breaks at once, four times."""
+    """A pool that breaks at once is tried four times."""
     workers = []
 
     class Breaks:
@@ -352,7 +351,7 @@ def test_an_actor_scores_ranges_and_says_what_it_cannot(run: Run, files: Path, t
     find_spec("ray") is None or not os.environ.get("SENTVIZ_TEST_RAY"), reason="Ray takes a minute to start: SENTVIZ_TEST_RAY=1 tries it"
 )
 def test_ray_writes_what_one_process_writes(run: Run, files: Path, tmp_path: Path) -> None:
-    """Two actors of a Ray of its own."""
+    """Two Ray actors write the bytes that one process writes."""
     whole = score(run, [files], tmp_path / "whole", text="review", options=ALL, rows=20).folder
     command = [sys.executable, "-m", "sentviz", "score", str(run.folder), str(files), "-o", str(tmp_path / "out"), "--text", "review"]
     command += ["--rows", "20", "--vectors", "--attention", "--words", "--engine", "ray", "--workers", "2"]
@@ -365,7 +364,7 @@ def test_ray_writes_what_one_process_writes(run: Run, files: Path, tmp_path: Pat
 
 
 def test_sums_of_parts_are_those_of_the_whole() -> None:
-    """However rows are split, NaN and all: exactly in counts, to rounding in means and deviations."""
+    """Any split of rows, with NaN, gives the same counts exactly, and means and deviations to rounding."""
     rng = np.random.default_rng(0)
     each = rng.normal(3, 1, (50, 2, 3, len(MEASURES) + len(CLS_MEASURES)))
     each[rng.random(each.shape) < 0.1] = np.nan
@@ -385,7 +384,7 @@ def test_sums_of_parts_are_those_of_the_whole() -> None:
 
 
 def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    """Merged from ranges of seven rows, against one pass over all; stored single precision."""
+    """The table merged from ranges of seven rows equals one pass over all texts, in single precision."""
     scored = score(run, [files / "a.csv"], tmp_path / "out", options=ALL, rows=7)
     merged = heads(scored)
     expected = over_rows(tiny_model, tiny_model.read(pd.DataFrame({"text": TEXTS})))
@@ -396,7 +395,7 @@ def test_heads_of_an_output_are_those_of_its_texts(run: Run, tiny_model: sentviz
 @pytest.mark.parametrize("label", ["", "label"])
 @pytest.mark.slow
 def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_model: sentviz.Model, files: Path, tmp_path: Path) -> None:
-    """Merged from ranges of seven rows, against `count_words` over all; without labels by prediction alone."""
+    """The table merged from ranges of seven rows equals `count_words` over all rows; without labels by prediction."""
     scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, options=ALL, rows=7)
     labels = [0, 1, -1] * 15 if label else [-1] * 45
     frame = pd.DataFrame({"id": [str(i) for i in range(45)], "text": TEXTS, "label": labels})
@@ -428,12 +427,12 @@ def test_what_was_not_asked_is_not_there(run: Run, files: Path, tmp_path: Path) 
 
 
 def command(*arguments: object) -> Result:
-    """The command in this process."""
+    """Run the command in this process."""
     return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tmp_path: Path) -> None:
-    """Progress and totals; again it finds all done; heads and words take the output for a run."""
+    """The command shows progress and totals, a second call finds all done, and heads and words accept the output as a run."""
     out = tmp_path / "out.parquet"
     arguments = ("score", run.folder, files / "a.csv", "-o", out, "--label", "label", "--attention", "--words", "--rows", 20)
     first, again = command(*arguments), command(*arguments)

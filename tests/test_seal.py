@@ -39,19 +39,19 @@ BARE = {
 
 
 def resealed(text: str) -> str:
-    """A text with the seal that it should have: SHA-256 of the JSON without its last entry, as somebody would write it who knows."""
+    """Return a text with a right seal: the SHA-256 of the JSON without its last entry."""
     body = re.sub(r'(, "seal": "[0-9a-f]*")?\}$', "", text)
     return f'{body}, "seal": "{hashlib.sha256((body + "}").encode()).hexdigest()[:32]}"}}'
 
 
 def forged(rest: bytes, format: str) -> bytes:
-    """A file with a record at its end that names the digest of the rest."""
+    """Return a file with a record at its end that has the digest of the rest."""
     whole = _insert(BARE[format], format, replace(RECORD, picture=hashlib.sha256(rest).hexdigest()[:32]).text())
     return rest + (whole[len(BARE["pdf"]) :] if format == "pdf" else whole[whole.index(b"<metadata") : whole.index(b"<g/>")])
 
 
 def leaves(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
-    """The way to every value of a JSON text that holds no other one."""
+    """Return the path to every innermost value of a JSON text."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield from leaves(item, *path, key)
@@ -60,7 +60,7 @@ def leaves(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(text: str, path: tuple[Any, ...]) -> str:
-    """The text with another value at the end of a way."""
+    """Return the text with another value at the end of a path."""
     entries = json.loads(text)
     place = entries
     for key in path[:-1]:
@@ -77,14 +77,14 @@ FIELDS = [(record, path) for record in (RECORD, SHEET) for path in leaves(json.l
 
 
 def test_each_field_is_among_those_that_are_changed() -> None:
-    """The fields of the class, of a call and of a source, by the names that the text gives them."""
+    """The changed fields include all fields of the record, of a call and of a source."""
     names = {key for _, path in FIELDS for key in path if isinstance(key, str)}
     assert {*vars(RECORD), *vars(CALL), *vars(SOURCE)} - {"version", "sealed"} | {"sentviz", "seal", "text", "heads_off"} <= names
 
 
 @pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_a_change_of_any_field_is_found(format: str) -> None:
-    """Change one value of the record after another, in every kind of file; nothing else in the file changes."""
+    """Changing any single value of the record is found, in every kind of file."""
     for record, path in FIELDS:
         sealed = embed_record(BARE[format], format, record)
         assert extract_record(sealed)[1].sealed
@@ -96,7 +96,7 @@ def test_a_change_of_any_field_is_found(format: str) -> None:
 
 @pytest.mark.parametrize("path", [path for record, path in FIELDS if record is RECORD], ids=str)
 def test_verify_finds_a_change_of_any_field(path: tuple[Any, ...], tmp_path: Path) -> None:
-    """Change one field of the record after another in the stored files of a sentence, of runs and of a test set."""
+    """`verify` finds a change of any field in the stored files of a sentence, of runs and of a test set."""
     for name in ("sentence.pdf", "runs.html", "testset.png"):
         format, text, rest = _split((EXPORTED / name).read_bytes())
         assert text is not None
@@ -110,7 +110,7 @@ def test_verify_finds_a_change_of_any_field(path: tuple[Any, ...], tmp_path: Pat
 @pytest.mark.parametrize("record", [RECORD, SHEET], ids=["figure", "sheet"])
 @pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_no_byte_of_a_file_changes_unnoticed(format: str, record: Record) -> None:
-    """Each byte of file and record, one bit of it: found, or refused."""
+    """Flipping a bit in any byte of file or record is found or refused."""
     sealed = embed_record(BARE[format], format, record)
     for place, byte in enumerate(sealed):
         bit = 1 << place % 8
@@ -120,7 +120,7 @@ def test_no_byte_of_a_file_changes_unnoticed(format: str, record: Record) -> Non
 
 @pytest.mark.slow
 def test_no_byte_of_a_record_changes_unnoticed() -> None:
-    """Each byte of the text of the stored PDF's record, every bit of it."""
+    """Flipping any bit in the record of the stored PDF is found or refused."""
     text = _split((EXPORTED / "sentence.pdf").read_bytes())[1]
     assert text is not None and text.isascii() and Record.read(text).sealed
     for place, char in enumerate(text):
@@ -150,7 +150,7 @@ STORED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*STORED, "before/sheet.svg", *(f"before/{name}" for name in STORED)])
 def test_what_was_exported_keeps_verifying(name: str) -> None:
-    """Files that an older sentviz wrote: they name figures, options and runs, whatever modules are called since."""
+    """Files of an older sentviz verify: they name figures, options and runs, not modules."""
     verdict, old = verify(EXPORTED / name), name.startswith("before/")
     assert verdict.state == ("numbers equal" if old else "equal"), verdict.why
     assert ("Numbers checked, other fields not protected" in verdict.why) == old
@@ -161,7 +161,7 @@ def test_what_was_exported_keeps_verifying(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("field", ["source", "name", "view", "style", "sentviz"])
 def test_words_of_older_files_are_said_to_be_unprotected(field: str, tmp_path: Path) -> None:
-    """Change a word as `sed` does. The numbers are equal, so the exit code is 0; the sentence says which fields are not checked."""
+    """A changed word in an old file gives code 0, because the numbers are equal; the sentence names the unchecked fields."""
     data = (EXPORTED / "before" / "runs.html").read_bytes()
     (path := tmp_path / "old.html").write_bytes(re.sub(rb'("%s": ")' % field.encode(), rb"\1RETRACTED ", data, count=1))
     done = CliRunner().invoke(main, ["verify", str(path)])
@@ -179,7 +179,7 @@ def test_an_older_record_holds_what_it_should(old: str, new: str, state: str, tm
 
 
 def written(**changes: Any) -> str:
-    """A record with other entries, under a seal that fits."""
+    """Return a record with other entries under a right seal."""
     return resealed(json.dumps({key: value for key, value in json.loads(RECORD.text()).items() if key != "seal"} | changes))
 
 
@@ -235,7 +235,7 @@ def test_of_several_records_none_counts(format: str) -> None:
 
 @pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
-    """The whole of one file behind the head of another one, and a table with a record in it."""
+    """A file behind the head of another kind, and a table with a record, are refused."""
     for foreign in RECORD_FORMATS:
         if foreign != format:
             with pytest.raises(InputError, match=r"carries no record|several|damaged"):
@@ -256,7 +256,7 @@ def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
     ids=["starts of SVG", "starts of a record", "a long number", "starts of a script", "a long chunk"],
 )
 def test_hostile_files_are_read_in_one_go(data: bytes, why: str) -> None:
-    """Beginnings without ends: no reader goes over the file again for each of them."""
+    """Many beginnings without ends do not make a reader start again for each."""
     with pytest.raises(InputError, match=why):
         extract_record(data)
 
@@ -271,7 +271,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 
 def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
-    """A folder in the place of a run, or beside it, or one run very often: nothing of it is opened."""
+    """A folder in the place of a run, an additional run, or one run many times is not opened."""
     record = Record.of(draw(RUN, "verdict", text="A quiet delight."))
     assert record.call is not None
     folder = str(find(RUN).folder)
@@ -309,7 +309,7 @@ def test_a_hostile_call_is_refused_in_a_short_sentence(call: Call, why: str) -> 
 
 @pytest.mark.slow
 def test_words_of_a_record_do_not_steer_the_terminal(tmp_path: Path) -> None:
-    """Escape sequences and line breaks of a record that somebody sealed are shown as signs."""
+    """Escape sequences and line breaks of a record are printed as visible signs."""
     record = Record.of(draw(RUN, "verdict", text="A quiet delight."))
     evil = replace(record, source="\x1b[2J\x1b]0;title\x07\nx.html: equal.", view="\r\u202e", version="\x9b1")
     (path := tmp_path / "x.html").write_bytes(embed_record(BARE["html"], "html", evil))

@@ -27,14 +27,14 @@ def make(tmp_path: Path) -> Maker:
 
 
 def trained(n: int, seeds: int, rng: np.random.Generator, between: float, chances: npt.NDArray[np.float64] | None = None) -> Bools:
-    """(n, seeds) answers of one model: most rows easy, some a coin's throw; a training is better or worse as a whole by `between`."""
+    """Return answers (n, seeds) of a model: most rows easy, some by chance; each training is shifted by `between`."""
     easy = 1 - rng.beta(1, 40, n)
     chances = np.where(rng.random(n) < 0.8, easy, rng.beta(1.2, 1.2, n)) if chances is None else chances
     return rng.random((n, seeds)) < np.clip(chances[:, None] + rng.normal(0, between, seeds), 0, 1)
 
 
 def slow(answers: Bools) -> tuple[float, float]:
-    """Variance between seeds and rows x seeds over n, by sums over single cells."""
+    """Return the variances between seeds and of rows x seeds over n, by sums over single cells."""
     n, seeds = answers.shape
     whole = answers.mean()
     of_seed, of_row = [answers[:, s].mean() for s in range(seeds)], [answers[i].mean() for i in range(n)]
@@ -69,7 +69,7 @@ def test_error_and_freedom_by_hand() -> None:
 @pytest.mark.parametrize("between", [0.0, 0.005, 0.02])
 @pytest.mark.parametrize(("seeds", "noise_seeds"), [((3, 3), 6), ((3, 1), 4)])
 def test_equal_models_are_told_apart_no_more_than_by_chance(between: float, seeds: tuple[int, int], noise_seeds: int) -> None:
-    """600 pairs of models with the same chances, noise pooled with further ones: about 5 % reject, few at Holm's level of 12."""
+    """Of 600 pairs of equal models about 5 % are rejected, and few at Holm's level of 12."""
     rng, ps = np.random.default_rng(1), []
     for _ in range(600):
         chances = np.where(rng.random(700) < 0.8, 1 - rng.beta(1, 40, 700), rng.beta(1.2, 1.2, 700))
@@ -80,7 +80,7 @@ def test_equal_models_are_told_apart_no_more_than_by_chance(between: float, seed
 
 
 def test_rows_alone_would_see_differences_where_trainings_differ() -> None:
-    """The reason for it all: with strong chance in training, rows alone reject far too often."""
+    """With strong chance in training, a test over rows alone rejects far too often."""
     rng, by_rows = np.random.default_rng(2), 0
     for _ in range(200):
         chances = np.where(rng.random(2000) < 0.8, 1 - rng.beta(1, 40, 2000), rng.beta(1.2, 1.2, 2000))
@@ -124,7 +124,7 @@ def test_runs_that_never_part(make: Maker) -> None:
 
 
 def test_what_cannot_be_compared_is_said(make: Maker) -> None:
-    """A run counted twice would pass for two seeds; one seed each says nothing of others; other rows."""
+    """A repeated run, one seed per side without given noise, and other rows are refused."""
     a, b, few = make("a", [True, False]), make("b", [False, True]), make("few", [True])
     for sides in (([], [b]), ([a], []), ([a, a], [b])):
         with pytest.raises(InputError, match="at least one run, and none twice"):

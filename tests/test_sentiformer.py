@@ -46,7 +46,7 @@ def encoder(**changes: Any) -> Encoder:
 
 
 def inputs(*lengths: int, width: int = 0, seed: int = 0) -> Inputs:
-    """Random tokens with random tags; padded to `width` or to the longest."""
+    """Return random tokens with random tags, padded to `width` or to the longest."""
     rng = np.random.default_rng(seed)
     rows = [TokenizedText(rng.integers(4, 50, n), tags=rng.integers(0, len(TAGS), n)) for n in lengths]
     batch = collate([*rows, TokenizedText(np.zeros(width, dtype=np.int64), tags=np.zeros(width, dtype=np.int64))] if width else rows)
@@ -58,7 +58,7 @@ def inputs(*lengths: int, width: int = 0, seed: int = 0) -> Inputs:
 
 @pytest.mark.parametrize("width", [6, 7])
 def test_positions_are_those_of_a_loop(width: int) -> None:
-    """alpha sin(i) + beta (sin(pi i/n), cos(pi i/n)) tiled to d + gamma E_pos, i from 0, n of the text and not of the padding."""
+    """Positions are alpha sin(i) + beta (sin(pi i/n), cos(pi i/n)) tiled to d + gamma E_pos, with n of the unpadded text."""
     torch.manual_seed(1)
     module = AwarePositions(EncoderConfig(9, 2, 12, width=width, heads=1, positions="aware"))
     with torch.no_grad():
@@ -85,7 +85,7 @@ def test_alpha_beta_and_gamma_start_at_one_and_are_recorded() -> None:
 
 
 def test_scores_hold_the_gate_of_each_key() -> None:
-    """e_ij = q_i k_j / sqrt(d_k) + log sigmoid(x_j W_g), with x what the layer reads."""
+    """Scores are e_ij = q_i k_j / sqrt(d_k) + log sigmoid(x_j W_g), with x the layer's input."""
     model = encoder()
     with torch.no_grad():
         out = model(inputs(9), Watch(scores=True, projections=True))
@@ -102,7 +102,7 @@ def test_scores_hold_the_gate_of_each_key() -> None:
 
 
 def patterns(model: Encoder, batch: Inputs) -> list[list[list[int]]]:
-    """The globals of each layer and text."""
+    """Return the global tokens of each layer and text."""
     layers = []
     with torch.no_grad():
         out = model(batch, Watch(maps=False, projections=True))
@@ -126,7 +126,7 @@ def test_drawn_globals_depend_on_length_and_layer_only() -> None:
 
 
 def test_drawn_globals_are_spread_over_the_text() -> None:
-    """Over 2,000 lengths the drawn places, as shares of the text, have the mean and the deviation of a uniform draw."""
+    """Over 2,000 lengths the drawn places have the mean and the deviation of a uniform draw."""
     from sentviz.models.encoder import _scrambled
 
     lengths = torch.arange(1000, 3000)[:, None]
@@ -156,7 +156,7 @@ def test_a_model_without_drawn_globals_draws_no_random_number() -> None:
 @pytest.mark.parametrize("window", [1, 4, 6, 64])
 @pytest.mark.parametrize("lengths", [(33, 12, 1), (40, 40), (5, 3)])
 def test_the_band_is_the_dense_map(window: int, lengths: tuple[int, ...]) -> None:
-    """Logits without a watch, banded where the text is long enough, against those through whole maps; gradients too."""
+    """Logits and gradients of the banded path equal those through complete maps."""
     model, batch = encoder(window=window, global_tokens=(0, -1, 1, 0)), inputs(*lengths)
     banded, dense = model(batch), model(batch, Watch())
     torch.testing.assert_close(banded.logits, dense.logits, rtol=0, atol=2e-5)
@@ -269,7 +269,7 @@ def test_settings_that_no_model_has() -> None:
 
 
 def test_the_pattern_counts_coinciding_globals_once() -> None:
-    """First, last and drawn ones that coincide or lie in the window, in the banded and the dense backend."""
+    """Global tokens that coincide or lie in the window count once, in the banded and the dense backend."""
     torch.manual_seed(2)
     q, k, v = (torch.randn(1, *((1,) if i < 2 else ()), 2, 41, 8) for i in range(3))
     for places in ([0, 40, -1, -1], [0, 1, 2, 40], [0, 20, 21, 40]):

@@ -49,7 +49,7 @@ def test_parameters_of_the_whole_and_of_each_ablation() -> None:
 
 @pytest.mark.parametrize("dataset", sorted(find_paper("sentiformer").recipes()))
 def test_all_compared_have_one_budget(dataset: str) -> None:
-    """The recipe of every model of a study is the same but for what its network reads and is."""
+    """The recipes of a study's models differ only in the network and its inputs."""
     settings = [
         {key: value for key, value in Recipe.read(f"sentiformer_{dataset}", model=model).as_dict().items() if key not in ("model", "cls")}
         for model in find_paper("sentiformer").presets

@@ -23,7 +23,7 @@ TINY = Setting("aware", longest=6, rows=3_000, epochs=4, tested=60)
 
 
 def sequences(seed: int, count: int, longest: int) -> tuple[list[Any], list[bool]]:
-    """Drawn sequences with their labels."""
+    """Return random sequences with their labels."""
     rng = np.random.default_rng(seed)
     tokens = drawn(rng, rng.integers(2, longest + 1, count))
     return tokens, [f_star(each) for each in tokens]
@@ -41,7 +41,7 @@ def test_the_rule_is_the_first_and_the_last_word() -> None:
 
 
 def test_drawn_sequences_hide_the_rule_in_the_middle() -> None:
-    """Half begin with "not", half end in "good", one apart from the other; both words stand in the middle as often as any."""
+    """Half begin with "not" and half end in "good", independently; both words are in the middle as often as others."""
     tokens, positive = sequences(0, 4_000, 12)
     texts = [[WORDS[place] for place in each] for each in tokens]
     assert {len(each) for each in texts} == set(range(2, 13))
@@ -67,7 +67,7 @@ def test_what_is_typed_is_checked(text: str, message: str) -> None:
 
 
 def test_suffixes_arecounted() -> None:
-    """Every order against a loop over all training sequences, also where a suffix was never seen and where the edge is."""
+    """Every order equals a loop over all training sequences, also for unseen suffixes and at the edge."""
     known, positive = sequences(1, 120, 5)
     queried, _ = sequences(2, 40, 7)
     model = Suffixes(known, positive, 6, weight=0.7)
@@ -78,7 +78,7 @@ def test_suffixes_arecounted() -> None:
 
 
 def test_a_markov_model_answers_alike_where_only_the_first_word_differs() -> None:
-    """The proof: with k < n both sequences of such a pair get one answer, so one of them is wrong; short ones differ."""
+    """With k < n both sequences of a pair get one answer, so one is wrong; shorter ones differ."""
     known, positive = sequences(3, 2_000, 8)
     model = Suffixes(known, positive, 6)
     for n in range(2, 9):
@@ -126,7 +126,7 @@ def by_hand(longest: int) -> Model:
 
 
 def test_the_proofs_transformer_computes_the_rule() -> None:
-    """Weights written by hand: right on all sequences of up to 3 words and on drawn ones of up to 128, and it looks at the two places."""
+    """The proof's weights are right on all sequences of up to 3 words and on random ones of up to 128, and attend to both places."""
     model = by_hand(LONGEST)
     every = [np.array(each) for n in range(2, 4) for each in product(range(len(WORDS)), repeat=n)]
     rng = np.random.default_rng(4)
@@ -155,7 +155,7 @@ def test_attention_and_a_gru_learn_what_markov_models_cannot(learned: Separation
 
 @pytest.mark.slow
 def test_answers_to_a_typed_sequence(learned: Separation) -> None:
-    """Both sequences of a pair that differs in the first word; the labels follow the probabilities."""
+    """Both sequences that differ in the first word are answered, with labels that follow the probabilities."""
     first, two = learned.solvers.answers("not was good"), learned.solvers.answers("film was good")
     assert first["answer"].iloc[:2].tolist() == ["positive"] * 2 and two["answer"].iloc[:2].tolist() == ["neutral"] * 2
     assert first["positive"].iloc[2:4].tolist() == two["positive"].iloc[2:4].tolist()
@@ -164,7 +164,7 @@ def test_answers_to_a_typed_sequence(learned: Separation) -> None:
 
 @pytest.mark.slow
 def test_the_same_seed_learns_the_same_and_leaves_chance_alone() -> None:
-    """Twice the same accuracies; the process's own random numbers go on as if nothing had been trained."""
+    """Two trainings have equal accuracies, and the process's random state is unchanged."""
     few = replace(TINY, rows=200, epochs=1, tested=20)
     torch.manual_seed(5)
     expected = torch.rand(3)
@@ -207,7 +207,7 @@ def test_settings_are_checked(changed: dict[str, Any], message: str) -> None:
 
 @pytest.mark.slow
 def test_the_picture_has_every_number() -> None:
-    """A line for each model, the ground of longer sequences, the frame as given."""
+    """The figure has a line per model and a marked range of longer sequences, and the given frame."""
     suffixes = Suffixes(*sequences(6, 50, 5), 2)
     model = smallest()
     frame = counted(Solvers(model, Gru(), suffixes).probabilities, replace(TINY, tested=5), lambda share: None)

@@ -30,7 +30,7 @@ JSON = {"content-type": "application/json"}
 
 @pytest.fixture(scope="module")
 def client(tiny_runs: Path) -> Iterator[TestClient]:
-    """Asks a server of the runs in `tiny_runs` by the name of this machine."""
+    """Open a client of a server of `tiny_runs`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SENTVIZ_RUNS", str(tiny_runs))
         with TestClient(
@@ -41,7 +41,7 @@ def client(tiny_runs: Path) -> Iterator[TestClient]:
 
 @pytest.mark.slow
 def test_answers_are_those_of_the_model(client: TestClient, tiny_model: Model) -> None:
-    """Predict, trace and explain beside the library, with the digest; a text that cannot be read holds up no other."""
+    """Predict, trace and explain equal the library, with the digest; an unreadable text does not stop the others."""
     listed = client.get("/runs").json()["runs"]
     digest = {run["run"]: run["digest"] for run in listed}[RUN]
     assert {run["run"] for run in listed} == {RUN, "toy/vanilla-matched"}
@@ -61,7 +61,7 @@ def test_answers_are_those_of_the_model(client: TestClient, tiny_model: Model) -
 
 
 def ask(body: Any, **more: Any) -> dict[str, Any]:
-    """A request to predict, as `TestClient.request` takes it."""
+    """Return a prediction request for `TestClient.request`."""
     return {"method": "POST", "url": "/predict", "content": body if isinstance(body, bytes) else json.dumps(body), "headers": JSON} | more
 
 
@@ -99,7 +99,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.slow
 def test_what_is_refused_is_one_sentence(name: str, client: TestClient, tiny_run: Path) -> None:
-    """A proper status and JSON with a sentence, no markup and no traceback; the server goes on."""
+    """A refused request has a status and JSON with one sentence, without markup or traceback; the server continues."""
     body, status, why = REFUSED[name]
     if "PLACE" in str(body.get("content", "")):
         body = body | {"content": body["content"].replace("PLACE", str(tiny_run))}
@@ -112,7 +112,7 @@ def test_what_is_refused_is_one_sentence(name: str, client: TestClient, tiny_run
 
 
 def test_the_page_asks_for_nothing(client: TestClient) -> None:
-    """Every address with its fields and a request; no script, nothing from elsewhere; the schema for machines has the same."""
+    """The page lists every address with fields and an example, without a script or a foreign address, as the schema does."""
     text = client.get("/").text
     assert "default-src 'none'" in text and "<script" not in text and not re.search(r"(src|href)=.https?:", text)
     paths = client.get("/openapi.json").json()["paths"]
@@ -123,7 +123,7 @@ def test_the_page_asks_for_nothing(client: TestClient) -> None:
 
 @pytest.mark.slow
 def test_visitors_get_their_own_answers(client: TestClient) -> None:
-    """Two threads, each with its run and text, six times."""
+    """Two threads, each with its run and text, get their own answers six times."""
 
     def visit(run: str, text: str) -> set[tuple[str, str, float]]:
         wrong = set()
@@ -141,7 +141,7 @@ def test_visitors_get_their_own_answers(client: TestClient) -> None:
 
 @pytest.mark.slow
 def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits made small: one at work and none waiting; an answer that takes too long. Then all goes on; what fails tells nothing."""
+    """With small limits a waiting request is rejected and a long answer is stopped; then requests succeed again."""
     gate, began = threading.Event(), threading.Event()
 
     def slow(model: Any, query: Any, stop: threading.Event) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def test_who_comes_when_all_wait_is_sent_away_and_what_lasts_is_given_up(client:
 
 
 def test_the_command_says_what_is_wrong() -> None:
-    """A run that is not there; an address for others without a name."""
+    """A missing run, and a public address without a host name, are refused."""
     with pytest.raises(RunError, match="no run 'toy/none'"):
         serve.application(["toy/none"])
     done = CliRunner().invoke(main, ["serve", "--host", "0.0.0.0"])

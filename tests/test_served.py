@@ -36,7 +36,7 @@ def test_only_this_machine_is_served_unless_told_otherwise() -> None:
     ("host", "status"), [("localhost:8501", 200), ("127.0.0.1", 200), ("evil.example", 400), ("localhost.evil.example", 400)]
 )
 def test_a_name_that_is_not_ours_is_refused(host: str, status: int) -> None:
-    """DNS rebinding: the address is this machine's, the name another site's. Refusals are signed, too."""
+    """A request with another site's name (DNS rebinding) is refused, with security headers."""
     app = Signed(TrustedHostMiddleware(PlainTextResponse("here"), allowed_hosts=SERVER["allowedHosts"]))
     answer = TestClient(app).get("/", headers={"host": host})
     assert answer.status_code == status
@@ -68,7 +68,7 @@ def test_a_text_has_a_stated_length_typed_or_linked() -> None:
 
 
 def status(address: str, port: int, host: str = "localhost") -> int:
-    """The status of an answer; 0 if nobody answers."""
+    """Return the status of an answer; 0 if no server answers."""
     with closing(http.client.HTTPConnection(address, port, timeout=30)) as connection:
         try:
             connection.request("GET", "/", headers={"Host": host})

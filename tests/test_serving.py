@@ -40,7 +40,7 @@ def test_only_who_sits_at_the_machine_is_its_own_user(address: str | None, heade
 
 @pytest.mark.slow
 def test_the_metrics_are_for_this_machine_alone() -> None:
-    """Whoever comes through a proxy, or calls the app by another name, gets as much as where there is nothing."""
+    """Requests through a proxy or by another host name get the answer of a missing page."""
     with serving(STREAMLIT_SERVER_ALLOWED_HOSTS=f"{HOST} localhost") as address:
         port = int(address.rpartition(":")[2])
         for path in ("/_stcore/metrics", "/_stcore/metrics?families=active_sessions", "//_stcore/metrics", "/%5Fstcore/metrics"):
@@ -50,7 +50,7 @@ def test_the_metrics_are_for_this_machine_alone() -> None:
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[int]:
-    """The port of nginx with the block of the docs, without TLS, before the app."""
+    """Start nginx with the documented block, without TLS, before the app; yield its port."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
     block = re.search(r"```nginx\n(.*?)```", (ROOT / "docs" / "SERVING.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -78,7 +78,7 @@ def proxy(tmp_path: Path) -> Iterator[int]:
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, str]:
-    """Status and content security policy of an answer."""
+    """Return status and content security policy of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     with closing(connection):
         connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
@@ -88,7 +88,7 @@ def get(port: int, path: str, **headers: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_the_proxy_of_the_docs_passes_pages_and_sockets_of_its_host_alone(proxy: int) -> None:
-    """The page with its headers; a socket for a page of this host; none for a page of another site, nothing for another name."""
+    """The proxy passes the page and a socket of its host, and refuses other sites and other names."""
     assert get(proxy, "/", Host=HOST) == (200, HEADERS["content-security-policy"])
     key = base64.b64encode(os.urandom(16)).decode()
     upgrade = {"Host": HOST, "Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Key": key, "Sec_WebSocket_Version": "13"}

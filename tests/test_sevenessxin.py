@@ -84,7 +84,7 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
 
 
 def test_kept_epochs_are_whole_ones() -> None:
-    """The study's updates are less than an epoch; the variant that keeps epochs trains some."""
+    """The study's updates are less than an epoch; the variant that stores epochs trains several."""
     recipe_of_epochs = Recipe.read(source("sevenessxin", "sentiment140"), model="7ess-v1", variant="epochs")
     assert (recipe_of_epochs.updates, recipe_of_epochs.epochs, recipe_of_epochs.keep_epochs) == (
         0,
@@ -97,7 +97,7 @@ def test_kept_epochs_are_whole_ones() -> None:
 
 
 def model_of(name: str, longest: int = 12, **shape: Any) -> Model:
-    """A small model of random weights."""
+    """Return a small model with random weights."""
     tokenizer = Tokenizer.train_tweets(TEXTS * 3, 300)
     torch.manual_seed(3)
     config = preset(name, vocab_size=tokenizer.vocab_size, classes=2, max_length=longest, dropout=0.0, **(SMALL | shape))
@@ -108,7 +108,7 @@ def model_of(name: str, longest: int = 12, **shape: Any) -> Model:
 
 
 def padded(model: Model, text: str) -> slow.Seen:
-    """The slow encoder on the ids with padding behind them, as if it was text."""
+    """Run the slow encoder on the ids and the padding behind them as text."""
     ids = model.tokenizer.encode(text).ids.tolist()
     ids += [0] * (model.config.max_length - len(ids))
     state = {name: tensor.numpy() for name, tensor in model.network.state_dict().items()}
@@ -185,7 +185,7 @@ def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten updates on few rows and on many: as many steps, and as many evaluations, evenly over them."""
+    """Ten updates take as many steps and evenly spaced evaluations on few rows and on many."""
     makers.use_toy_data(monkeypatch)
     for rows in (16, 40):
         run = train(makers.toy_recipe("7ess-v1", rows=rows, updates=10, evaluations=2, shape=SMALL), tmp_path / str(rows), progress=False)
@@ -196,7 +196,7 @@ def test_updates_decide_whatever_the_rows(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In training a row has the logits that the finished model gives it, padding and all."""
+    """In training a row has the logits of the finished model, with its padding."""
     makers.use_toy_data(monkeypatch)
     subject = task_of(makers.toy_recipe(f"7ess-v1-{UNMASKED}", max_length=9, dropout=0.0, shape=SMALL))
     subject.network.eval()
@@ -219,7 +219,7 @@ def test_validation_chooses_and_test_judges() -> None:
 
 
 def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> None:
-    """Bars of the real tokens, and the share of padding told, sum to the mean of the map's columns."""
+    """The bars of real tokens and the stated share of padding sum to the mean of the map's columns."""
     from sentviz.gallery.sentence import strip
     from sentviz.papers.sevenessxin.figures import _importance
 

@@ -102,7 +102,7 @@ def test_a_sheet_is_one_file_with_all_its_panels(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_sheets_record_is_that_of_its_panels() -> None:
-    """Equal where all are; else the worst, with its letter. A number changed in one panel is found as in a file of its own."""
+    """A sheet is equal if all panels are; otherwise it has the worst state with the panel's letter. A changed number is found."""
     records = [Record.of(figure) for figure in maps()]
     whole = Record.read(Record.of_sheet("sheet", records).text())
     assert whole.panels == tuple(records) and compare_with_runs(whole).why.endswith("the same numbers in all 2 panels.")
@@ -131,7 +131,7 @@ def test_what_cannot_be_a_sheet(arguments: dict[str, object], message: str) -> N
 @pytest.mark.slow
 @pictures
 def test_the_command_writes_a_sheet(tmp_path: Path) -> None:
-    """Panels as a person types them; mistakes in a sentence."""
+    """Panels are written as a person types them; mistakes are one sentence."""
     path = tmp_path / "sheet.svg"
     panels = [part for run in RUNS for part in ("--sheet", f"{run} attention layer=2 text='{TEXT}'")]
     done = CliRunner().invoke(main, ["export", *panels, "--size", "wide", "-o", str(path)])

@@ -19,7 +19,7 @@ from tests.test_app import page_text
 
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """An empty folder of runs that ship and one of private runs, the only ones there are."""
+    """Provide an empty folder of shipped runs and one of private runs, and no other."""
     for name in ("ships", "own"):
         (tmp_path / name).mkdir()
     monkeypatch.setattr(store, "SHIPPED", tmp_path / "ships")
@@ -29,7 +29,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
 
 
 def test_a_private_run_does_not_stand_for_one_that_ships(places: tuple[Path, Path]) -> None:
-    """Both are named alike: `find` gives the private one, a study the one that ships, and says so; a copy of it is no other run."""
+    """For equal names `find` gives the private run and a study the shipped one, with a note; a copy counts as the same run."""
     ships, own = places
     shipped, private = made_run(ships, "sst2", "vanilla", digest="a"), made_run(own, "sst2", "vanilla", wrong=50, digest="b")
     made_run(ships, "sst2", "diff", digest="a")
@@ -65,7 +65,7 @@ def test_a_damaged_private_run_hides_nothing(places: tuple[Path, Path]) -> None:
 
 @pytest.mark.parametrize("file", ["config.json", "metrics.json", "history.parquet", "test.parquet"])
 def test_a_damaged_seed_is_left_out_and_said(places: tuple[Path, Path], file: str) -> None:
-    """The seed beside it stays; what was read of it before does not hide what happened to it since."""
+    """The other seed stays, and damage after the first reading is noticed."""
     ships, _ = places
     for seed in (0, 1):
         made_run(ships, "sst2", "vanilla", seed)
@@ -82,7 +82,7 @@ SHIPS = (Path(__file__).parents[1] / "checkpoints" / "sst2" / "vanilla").is_dir(
 @pytest.mark.slow
 @pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")
 def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """200 rows of its own under the name of one that ships with 10,234: the table is of those that ship, and a note names it."""
+    """The table uses the shipped runs, and a note names the private run with the same name and other rows."""
     from tests.test_app import opened
 
     made_run(tmp_path, "sst2", "vanilla", wrong=50)
@@ -101,7 +101,7 @@ def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")
 def test_what_was_read_before_is_checked_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a run that ships no table is parsed again, of any other all are; one changed byte is a fault of either."""
+    """Tables of shipped runs are parsed once, those of other runs again; a changed byte is a fault of both."""
     shutil.copytree(SHIPPED / "sst2" / "vanilla", tmp_path / "sst2" / "vanilla")
     known, second = Run.open(tmp_path / "sst2" / "vanilla", "sst2/vanilla"), made_run(tmp_path, "sst2", "diff")
     assert known.digest in shelf.VERIFIED_FILE.read_text(encoding="utf-8").split()

@@ -19,7 +19,7 @@ NDT = {"components": 2, "mixing": "unit", "layers": 3}
 
 
 def one_by_one(model: Model, text: str, **change: Any) -> list[list[float]]:
-    """The fall of the answer's log-odds for each head, a pass of the model for each."""
+    """Return the drop of the log-odds for each head, with one pass of the model per head."""
     off = set(change.pop("heads_off", ()))
     whole = model.trace(text, heads_off=off, **change)
     k, has = int(whole.probabilities.argmax()), model.capabilities

@@ -50,7 +50,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Sort one tag."""
+        """Sort a tag."""
         attributes = dict(attrs)
         self.anchors |= {value for name, value in attrs if name in ("id", "name") and value}
         if value := attributes.get(LOADING.get(tag, "")):
@@ -65,13 +65,13 @@ class Page(HTMLParser):
 
 @cache
 def page(path: Path) -> Page:
-    """A page of the built site, read once."""
+    """Return a page of the built site, read once."""
     return Page(path)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as `python -m mkdocs build --strict` builds it: any warning ends it."""
+    """Build the site with `python -m mkdocs build --strict`; a warning is an error."""
     place = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", DOCS / "mkdocs.yml", "-d", place]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
@@ -82,7 +82,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pages(site: Path) -> Iterator[Path]:
-    """Pages of the site itself, without the pictures that are pages of their own."""
+    """Return the pages of the site, without pictures that are pages themselves."""
     return (path for path in site.rglob("*.html") if path.parent.name != "assets")
 
 
@@ -92,7 +92,7 @@ def outside(address: str) -> bool:
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
-    """Scripts, styles, fonts, pictures and frames of every page and sheet lie in the site, and are there."""
+    """Scripts, styles, fonts, pictures and frames of every page are files of the site."""
     assert len([*pages(site)]) >= 20
     for path in pages(site):
         for address in page(path).loads:
@@ -107,7 +107,7 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
 
 
 def test_every_link_inside_leads_somewhere(site: Path) -> None:
-    """Pages that are made too, whose links MkDocs does not check; with their anchors."""
+    """Every link inside the site leads to an existing page and anchor, also on generated pages."""
     broken = []
     for path in pages(site):
         for address in page(path).links if path.name != "404.html" else []:
@@ -126,7 +126,7 @@ def test_every_picture_says_in_words_what_it_shows(site: Path) -> None:
 
 
 def test_the_gallery_has_every_figure_with_its_lines(site: Path) -> None:
-    """Each by its name as a heading, with both pictures and the code that draws it."""
+    """Every figure has a heading, both pictures and the code that draws it."""
     text = (site / "gallery.html").read_text(encoding="utf-8")
     assert set(examples()) == set(records()) == set(FIGURES) <= page(site / "gallery.html").anchors
     for example in examples().values():
@@ -135,7 +135,7 @@ def test_the_gallery_has_every_figure_with_its_lines(site: Path) -> None:
 
 
 def test_pictures_are_those_of_their_records() -> None:
-    """No byte is another; nothing lies about; all together are small."""
+    """No picture differs from its record by a byte, no file is unused, and all together are small."""
     for name, known in records().items():
         record, example = Record.read(known["record"]), examples()[name]
         assert (digest(example.picture("light")), digest(example.picture("dark"))) == (record.picture, known["dark"])
@@ -148,13 +148,13 @@ def test_pictures_are_those_of_their_records() -> None:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_figure_of_the_gallery_is_what_the_runs_give(name: str) -> None:
-    """The lines below its picture, run: the numbers are those that the picture was drawn from. `docs/draw.py --check` does it for all."""
+    """The code below a picture gives the numbers of the picture; `docs/draw.py --check` does it for all."""
     verdict = compare_with_runs(Record.read(records()[name]["record"]))
     assert verdict.state == "equal", verdict.why
 
 
 def test_verdicts_and_costs_are_those_of_the_runs(site: Path) -> None:
-    """The pages say what the store of verdicts and the runs' own files say."""
+    """The pages state the stored verdicts and the costs in the runs' files."""
     from docsite.papers import shipped
 
     from sentviz.papers.studies.verdicts import verdicts

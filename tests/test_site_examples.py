@@ -29,7 +29,7 @@ class Example(NamedTuple):
 
 
 def examples(page: Path) -> Iterator[Example]:
-    """The blocks of a page in Python and for a shell, each with the block of text right behind it."""
+    """Return the Python and shell blocks of a page, each with the text block right behind it."""
     blocks = re.finditer(r"^```(\w+)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     for block in blocks:
         if block[1] != "text":
@@ -46,7 +46,7 @@ def trimmed(text: str) -> str:
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_the_python_of_a_page_prints_what_it_says(page: Path) -> None:
-    """Block after block in one namespace; what is printed is, to the letter, the block of text below."""
+    """The blocks of a page, run one after the other, print exactly the text blocks below them."""
     names: dict[str, object] = {}
     for example in examples(page):
         if example.language == "python":
@@ -61,7 +61,7 @@ COMMANDS = [(page.stem, example) for page in PAGES for example in examples(page)
 
 
 def test_commands_of_pages_are_there() -> None:
-    """Each line that begins with sentviz names a command with options that it has; nothing is run."""
+    """Each line that begins with sentviz names an existing command with existing options; nothing is run."""
     lines = [line.partition(" #")[0] for _, example in COMMANDS for line in example.code.splitlines() if line.startswith("sentviz ")]
     assert len(lines) >= 4
     for line in lines:
@@ -75,7 +75,7 @@ def test_commands_of_pages_are_there() -> None:
     ("page", "example"), [(page, example) for page, example in COMMANDS if example.prints], ids=lambda value: str(value)[:12]
 )
 def test_the_commands_of_a_page_print_what_it_says(page: str, example: Example) -> None:
-    """The first lines of what the command says."""
+    """The command's output begins with the lines of the page."""
     done = CliRunner().invoke(main, shlex.split(example.code)[1:])
     assert done.exit_code == 0, done.output
     assert trimmed(done.output).startswith(trimmed(example.prints))

@@ -42,7 +42,7 @@ HAND = WordClasses(
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """A random word-level model of three components."""
+    """Return a random word-level model of three components."""
     return small_model(components=3, mixing="free")
 
 
@@ -59,7 +59,7 @@ def cell(frame: pd.DataFrame, measure: str, layer: int, component: int, second: 
 
 
 def by_loops(model: Model, texts: list[str], first: int, second: int, layer: int) -> tuple[float, float]:
-    """Cosine and divergence of two components head by head, or of the different heads of one, row after row."""
+    """Return cosine and divergence of two components head by head, or of the different heads of one, row by row."""
     cosines, divergences = [], []
     for text in texts:
         maps = model.trace(text).components
@@ -72,7 +72,7 @@ def by_loops(model: Model, texts: list[str], first: int, second: int, layer: int
 
 
 def sampled(model: Model, size: int, seed: int) -> list[str]:
-    """The sentences that are measured: long enough, in a seeded order."""
+    """Return the measured sentences: long enough, in a seeded order."""
     order = np.random.default_rng(seed).permutation(len(TEXTS))
     return [TEXTS[i] for i in order if len(model.encode(TEXTS[i])) >= specialise.LEAST_TOKENS][:size]
 
@@ -91,7 +91,7 @@ def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame)
 
 @pytest.mark.slow
 def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFrame) -> None:
-    """scipy's entropy; attention to the words of a class added up cell by cell, over sentences that have one."""
+    """Entropy equals scipy's; attention to the words of a class is summed cell by cell over sentences that have one."""
     texts = sampled(model, 12, 3)
     for layer in range(2):
         for component in range(3):
@@ -115,7 +115,7 @@ def test_entropy_and_attention_are_those_by_hand(model: Model, frame: pd.DataFra
 
 
 def test_special_tokens_are_left_out() -> None:
-    """[CLS] and [SEP] neither look nor are looked at; what is left sums to 1 again."""
+    """[CLS] and [SEP] are left out as queries and keys, and the remaining rows sum to 1."""
     model = small_model(components=2, mixing="free", cls=True)
     table = over_split(model, TEXTS, HAND, sample=1, seed=0, inits=0)
     (text,) = [t for t in (TEXTS[i] for i in np.random.default_rng(0).permutation(len(TEXTS))) if len(model.encode(t)) >= 7][:1]
@@ -128,7 +128,7 @@ def test_special_tokens_are_left_out() -> None:
 
 
 def test_the_untrained_are_seeded_and_leave_the_random_state_alone(model: Model, frame: pd.DataFrame) -> None:
-    """Mean, least and most are those of four models made here one by one; the largest difference and its share of models follow."""
+    """Mean, minimum and maximum are those of four models made in the test; the random state is unchanged."""
     import torch
 
     torch.manual_seed(9)
@@ -145,7 +145,7 @@ def test_the_untrained_are_seeded_and_leave_the_random_state_alone(model: Model,
 
 
 def planted(gap: float, per_head: bool = False, components: int = 2, heads: int = 4, n: int = 60) -> Any:
-    """Measured numbers of n sentences: entropy of the first component lies `gap` above the others, or that of its first head only."""
+    """Return measurements of n sentences in which the entropy of the first component, or of its first head, is higher by `gap`."""
     rng = np.random.default_rng(1)
     habits = 0.5 + 0.02 * rng.standard_normal((n, 6, 1, components, heads))
     if per_head:
@@ -156,7 +156,7 @@ def planted(gap: float, per_head: bool = False, components: int = 2, heads: int 
 
 
 def test_planted_components_are_found_and_others_are_not() -> None:
-    """The planted habit passes shuffling and dealing, the noise of the five others does not."""
+    """The planted habit is significant under both shuffles; the noise of the five others is not."""
     table = specialise._table(planted(0.1), [], 0)
     cells = table[table["component"] == -1].set_index("word_class")
     assert cells.loc["", "value"] == pytest.approx(0.1, abs=0.02)
@@ -168,7 +168,7 @@ def test_planted_components_are_found_and_others_are_not() -> None:
 
 
 def test_one_odd_head_is_no_component() -> None:
-    """The same difference between the components by one head alone: shuffled labels see it, dealt heads do not."""
+    """A difference by one head alone is significant for shuffled labels, but not for shuffled heads."""
     table = specialise._table(planted(0.1, per_head=True), [], 0)
     odd = cell(table, "entropy", 0, -1)
     assert odd["value"] == pytest.approx(0.1, abs=0.02) and odd["p_holm"] < 0.05
@@ -179,7 +179,7 @@ def test_one_odd_head_is_no_component() -> None:
 
 
 def test_p_values_are_those_of_every_shuffle_and_every_deal() -> None:
-    """Five sentences and two heads are few enough to go through all 2^5 shuffles and all 4! deals."""
+    """With five sentences and two heads the p values equal those of all 2^5 shuffles and all 4! assignments."""
     measured = planted(0.004, n=5, heads=2)
     table = specialise._table(measured, [], 0)
     values = measured.habits[:, 0, 0]  # sentence, component, head
@@ -195,7 +195,7 @@ def test_p_values_are_those_of_every_shuffle_and_every_deal() -> None:
 
 
 def test_the_words_of_a_class() -> None:
-    """Our lists share no word; polarity has what they leave; unknown words and special tokens count for nothing."""
+    """The lists share no word, polarity has the remaining words, and unknown words and special tokens do not count."""
     lists = own_lists()
     assert set(lists) == set(CLASSES[2:])
     assert sum(map(len, lists.values())) == len(frozenset().union(*lists.values()))
@@ -232,7 +232,7 @@ def test_progress_counts_every_sentence_of_every_model(model: Model) -> None:
 
 
 def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.DataFrame) -> None:
-    """The table comes back, the other files stay as they were; a stranger's file is not lost."""
+    """The stored table is read back, the other files stay, and a foreign file is not lost."""
     folder = Path(shutil.copytree(tiny_run, tmp_path / "toy" / "ndt-unit-2"))
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "config.json"}
     for _ in range(2):
@@ -248,7 +248,7 @@ def test_a_run_keeps_its_components(tiny_run: Path, tmp_path: Path, frame: pd.Da
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.slow
 def test_figures_draw_every_number(frame: pd.DataFrame, theme: Any) -> None:
-    """What is drawn is what was measured; captions say n and seed; nothing to draw is one sentence."""
+    """The figures draw the measured numbers; captions have n and seed; an empty table gives one sentence."""
     for make, measures in ((word_shares, ["attention"]), (entropies, ["entropy"]), (likeness, ["cosine", "jensen_shannon"])):
         figure = make(frame, run="toy/<b>", theme=theme)
         want = frame[frame["measure"].isin(measures) & (frame["component"] >= 0)]
@@ -266,7 +266,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "checkpoints" / "sst2").is_dir(), reason="no checkpoints")
 def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame) -> None:
-    """A measured run, one that is not, and one with a single map per head; nothing is computed."""
+    """The page opens for a measured run, an unmeasured one, and one with a single map per head, without computing."""
     import streamlit as st
     from streamlit.testing.v1 import AppTest
 

@@ -20,7 +20,7 @@ PLANTED = Texts("planted", "Planted", "toy", "test", {0: 0, 2: 1, 1: -1})
 
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four polar rows and two neutral ones of a data set with three classes."""
+    """Register four polar and two neutral rows of a data set with three classes."""
     frame = pd.DataFrame({"id": list("abcdefg"), "text": list("abcdefg"), "label": [0, 0, 2, 2, 1, 1, 3]})
     monkeypatch.setattr(module.datasets, "load_split", lambda name, split: Split(name, split, frame, (), 0, ""))
 
@@ -38,7 +38,7 @@ def test_answers_are_judged_as_by_hand(planted: None) -> None:
 
 
 def test_the_demo_set_is_judged_by_phenomenon() -> None:
-    """One who says positive to everything is right on half of each phenomenon."""
+    """A model that always predicts positive is right on half of each phenomenon."""
     table = stand("me", "0", lambda frame: np.ones(len(frame)), SETS[:1])
     assert set(table["accuracy"]) == {0.5} and table["n"].sum() == 2 * 270 and list(table) == COLUMNS
 
@@ -72,7 +72,7 @@ def test_nobody_is_asked_twice(planted: None, tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_ships_is_of_the_runs_that_ship() -> None:
-    """Every run that can be asked stands in the table as it is now, and so do the baselines; a run of another digest does not."""
+    """The shipped table has every run with weights by its digest, and the baselines."""
     expected = {name: run for name, run in runs().items() if isinstance(run, Run) and not asked(run)}
     table = current(standing(), expected)
     assert set(table["who"]) == {*expected, *BASELINES}

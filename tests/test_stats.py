@@ -29,7 +29,7 @@ def make(tmp_path: Path) -> Maker:
 
 
 def answers(n: int, a: float, b: float, alike: float, seed: int = 0) -> tuple[Bools, Bools]:
-    """Two runs of accuracy a and b that share a part of their luck."""
+    """Return answers of two runs with accuracies a and b that are partly correlated."""
     rng = np.random.default_rng(seed)
     luck = rng.random((n, 2))
     luck[:, 1] = np.where(rng.random(n) < alike, luck[:, 0], luck[:, 1])
@@ -44,13 +44,13 @@ def test_right_is_label_against_the_likeliest_class(make: Maker) -> None:
 
 
 def test_right_has_the_accuracy_of_the_run(tiny_run: Path) -> None:
-    """metrics.json of a trained run."""
+    """The share of right rows equals the accuracy in metrics.json."""
     run = Run.open(tiny_run)
     assert right(run).mean() == pytest.approx(run.metrics()["test"]["accuracy"]["value"], abs=1e-5)
 
 
 def test_cells_by_hand(make: Maker) -> None:
-    """Six rows; the second run has them in another order."""
+    """The cells of six rows are counted by id, in any order."""
     a = make("a", [True, True, True, True, False, False])
     b = make("b", [True, False, False, False, True, False], order=np.array([5, 1, 0, 3, 2, 4]))
     got = paired(a, b)
@@ -61,7 +61,7 @@ def test_cells_by_hand(make: Maker) -> None:
 
 @pytest.mark.parametrize(("n", "a", "b"), [(40, 0.9, 0.5), (40, 0.6, 0.6), (300, 0.8, 0.75), (3000, 0.8, 0.83), (3000, 0.7, 0.75)])
 def test_mcnemar_is_the_binomial_test_of_scipy(make: Maker, n: int, a: float, b: float) -> None:
-    """Two-sided, of the rows on which the runs part; the same from either side."""
+    """McNemar's p equals scipy's two-sided binomial test of the discordant rows, from either side."""
     first, second = (make(name, side) for name, side in zip("ab", answers(n, a, b, 0.5), strict=True))
     got, back = paired(first, second), paired(second, first)
     assert got.p == pytest.approx(binomtest(got.only_a, got.only_a + got.only_b).pvalue, rel=1e-9)
@@ -100,13 +100,13 @@ def test_holm_by_hand() -> None:
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
 def test_holm_names_what_is_no_p_value(wrong: float) -> None:
-    """Negative, above one, not a number."""
+    """Negative values, values above one and NaN are refused by name."""
     with pytest.raises(InputError, match="that of bad does not"):
         holm({"good": 0.5, "bad": wrong})
 
 
 def test_runs_on_other_rows_are_not_compared(make: Maker) -> None:
-    """Fewer rows, other ids, other labels under the same ids; no such split."""
+    """Fewer rows, other ids, other labels under the same ids and a missing split are refused."""
     a, b = make("a", [True] * 6), make("b", [True] * 6, shift=1)
     for second in (make("few", [True] * 5), make("more", [True] * 8, order=np.arange(2, 8)), b):
         with pytest.raises(InputError, match=f"a and {second.name} were not tested on the same rows of test"):

@@ -20,7 +20,7 @@ ASKING = [name for name, how in SCORES.items() if how.ask is not None]
 
 
 def scored(name: str, model: Model) -> object:
-    """One score of the text."""
+    """Compute one score of the text."""
     return explained(model, model.trace(TEXT), [name])
 
 
@@ -34,7 +34,7 @@ WORK: dict[str, Callable[[Model], object]] = {
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in WORK])
 def test_a_check_comes_before_every_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of one text: a check before each pass through the first layer. What a check raises ends the work; the model stays."""
+    """A check runs before each pass of one text; an exception in it ends the work, and the model stays unchanged."""
     monkeypatch.setattr(models, "TOKENS_PER_BATCH", 1)
     monkeypatch.setattr(models.by_length, "__defaults__", (1,))
     model = small_model(components=2, mixing="free")

@@ -19,12 +19,12 @@ CURVES = {"run": "sst2/ndt-unit-2", "versus": "sst2/vanilla"}
 
 
 def saving(app: AppTest) -> str:
-    """The notebook's lines of the studio."""
+    """Return the notebook's lines of the studio."""
     return next(block.value for block in app.code if "save(figure" in block.value)
 
 
 def test_the_studio_opens_with_what_the_link_says() -> None:
-    """Looks of the link in its widgets and in the notebook's lines; a chip that takes them away; the note in neither link nor chip."""
+    """The link's looks are in the widgets and the notebook's lines; a chip removes them; the note is in neither link nor chip."""
     app = opened("curves", **CURVES, style="size=column~palette=grey~x=0..3")
     app.session_state["note"] = "Mine alone."
     app.button(key="open-studio-curves").click().run()
@@ -37,7 +37,7 @@ def test_the_studio_opens_with_what_the_link_says() -> None:
 
 
 def test_a_link_cannot_bring_looks_that_are_none() -> None:
-    """Unknown names, values that cannot be, and words of somebody: the note on the page, and figures as usual."""
+    """Unknown names, impossible values and notes in a link give a message, and figures keep their usual looks."""
     for text in ("palette=neon", "nothing", "width=1e9", "note=Buy this"):
         focus, notes = Focus.parse({"style": text}, ["sst2/vanilla"], ["removal"])
         assert focus.style == "" and "figures look as usual" in notes[0]
@@ -53,7 +53,7 @@ def test_a_range_is_of_one_figure() -> None:
 
 @pytest.mark.exhaustive
 def test_figures_are_collected_ordered_and_dropped() -> None:
-    """Added by the menu of a page, kept while the visitor goes on, each drawn again from its record; twelve and no more."""
+    """Figures are collected by the menu, kept while the visitor goes on, and drawn again from their records; at most twelve."""
     app = opened("curves", **CURVES)
     assert not [button for button in app.button if button.key == "open-sheet"]
     app.button(key="add-curves").click().run()
@@ -78,7 +78,7 @@ def test_figures_are_collected_ordered_and_dropped() -> None:
 
 
 def test_a_typed_sentence_goes_into_the_file_and_the_menu_says_so() -> None:
-    """Only where the figure is of the sentence; the view's link holds it too, since the figure cannot be drawn again without."""
+    """The menu says so only for figures of the sentence; the view's link contains it, because the figure needs it."""
     app = opened("explore", run="sst2/ndt-unit-2", text="A quiet zebra.")
     assert any("your sentence" in caption.value for caption in app.caption)
     assert not any("your sentence" in caption.value for caption in opened("curves", **CURVES).caption)

@@ -40,7 +40,7 @@ def whole(tiny_run: Path) -> Run:
 
 
 def commands(run: Run, failing: str = ""):  # type: ignore[no-untyped-def]
-    """Processes that copy a finished run instead of training one; the failing model's exits with 3."""
+    """Return processes that copy a finished run instead of training one; the failing model's ends with code 3."""
     import json
 
     def command(recipe: Recipe, root: Path) -> list[str]:
@@ -51,7 +51,7 @@ def commands(run: Run, failing: str = ""):  # type: ignore[no-untyped-def]
 
 
 def test_a_plan_has_every_configuration_and_the_control() -> None:
-    """15 configurations a seed, whole seeds first, one budget for all."""
+    """The plan has 15 configurations per seed, one seed after the other, with one budget."""
     recipes = plan("ndt", "sst2", seeds=2)
     assert [r.model for r in recipes[:15]] == list(PRESETS)
     assert [r.seed for r in recipes] == [0] * 15 + [1] * 15
@@ -88,7 +88,7 @@ def test_a_run_of_another_recipe_is_not_taken_for_this_one(whole: Run, tmp_path:
 
 
 def test_a_run_is_held_by_one_living_process(tmp_path: Path) -> None:
-    """A second claim fails while the first holds; a dead process's lock is taken over."""
+    """A second lock fails while the first is held; the lock of a dead process is taken over."""
     folder = tmp_path / "sst2" / "diff"
     with hold(folder) as mine:
         assert mine
@@ -155,7 +155,7 @@ def test_a_light_copy_keeps_the_numbers_without_the_weights(whole: Run, tmp_path
 @pytest.mark.skipif(sys.platform == "win32", reason="there the terminal alone can interrupt")
 @pytest.mark.slow
 def test_a_study_that_is_ended_ends_its_child(tmp_path: Path) -> None:
-    """SIGTERM, as a shutdown sends it, to a process whose child notes its own number and how it was ended."""
+    """SIGTERM to a study ends its child, which notes how it was ended."""
     child = f"import os, time, pathlib; pathlib.Path({str(tmp_path / 'child')!r}).write_text(str(os.getpid())); time.sleep(60)"
     code = f"""
 import sys

@@ -47,7 +47,7 @@ def test_one_seed_keeps_its_stored_interval(tmp_path: Path) -> None:
 
 
 def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Path) -> None:
-    """Means by hand; the accuracy's interval is that of rows and seeds, by components as for a comparison (`tests/test_seeds.py`)."""
+    """Means equal those computed in the test; the accuracy's interval includes rows and seeds."""
     runs = [made_run(tmp_path, "sst2", "diff", seed, wrong=wrong, first_wrong=11 * seed) for seed, wrong in enumerate((10, 16, 34))]
     table = means(runs)
     assert table["accuracy"]["value"] == pytest.approx(1 - 20 / N, abs=1e-5)
@@ -66,7 +66,7 @@ def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Pat
 
 
 def test_means_are_taken_again_of_other_files(tmp_path: Path) -> None:
-    """What was taken once is the caller's own; a file that is damaged afterwards is refused, not remembered."""
+    """Cached means are copies, and a file that is damaged later is refused."""
     runs = made_seeds(tmp_path, "sst2", "diff", 2)
     first = means(runs)
     first["accuracy"]["value"] = 0.0
@@ -97,7 +97,7 @@ def test_runs_tested_on_other_rows_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_mixed_comparison_uses_what_is_there(tmp_path: Path) -> None:
-    """Over all seeds where one side has two, or the noise of others is given; else McNemar, exact by hand, which tells no models apart."""
+    """If one side has two seeds or noise is given, all seeds are compared; otherwise McNemar's exact test gives no verdict on models."""
     many, few = made_seeds(tmp_path, "sst2", "diff", 3, wrong=40), made_seeds(tmp_path, "sst2", "vanilla", 2, wrong=10, first_wrong=100)
     over = mixed(few, many)
     assert (over.test, over.seeds, over.word()) == ("over seeds", (2, 3), "better")
@@ -139,7 +139,7 @@ def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why() -> None:
 
 
 def test_open_comparisons_of_single_runs_cannot_be_judged() -> None:
-    """Whatever was told stays told; what is open stays open where one of the comparisons is over seeds."""
+    """Decided verdicts stay; an open one stays open if one of the comparisons is over seeds."""
     for verdict in ("holds", "fails", "unjudged"):
         assert seeded(verdict, ["McNemar"]) == seeded(verdict, ["over seeds"]) == verdict
     assert seeded("open", ["McNemar", "McNemar"]) == seeded("open", []) == "unjudged"
@@ -170,7 +170,7 @@ def test_the_word_for_a_difference(
 
 
 def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
-    """Holm by hand over three; one clear difference stays, one of a wrong row does not; one seed each tells nothing of models."""
+    """Holm's correction over three keeps a clear difference and drops one of a single row; single seeds decide nothing."""
     wrong = {"vanilla": 30, "diff": 29, "ndt-unit-2": 2, "ndt-free-2": 60}
     runs = [run for model, rows in wrong.items() for run in made_seeds(tmp_path, "sst2", model, 2, wrong=rows)]
     frame = against(runs, "sst2", "vanilla").set_index("model")
@@ -187,7 +187,7 @@ def test_every_configuration_against_one_is_corrected(tmp_path: Path) -> None:
 
 
 def test_the_strictest_answer_of_several_kinds_of_rows_stands_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NDT is better on the re-split; on the official sentences one base beats it, and that is what is said first."""
+    """NDT is better on the re-split, but a base beats it on the official sentences, so the stricter answer is first."""
     seeds = [
         run
         for model, wrong in (("ndt-unit-2", 20), ("diff", 60), ("vanilla-matched", 60))

@@ -100,7 +100,7 @@ def test_a_range_needs_an_axis_that_counts() -> None:
 
 
 def test_greys_keep_series_apart() -> None:
-    """No colour is left; each of seven series has a dash, a symbol and a grey of its own, bars a hatching, and letters their contrast."""
+    """No colour is left; each of seven series has its dash, symbol and grey, bars are hatched, and letters have contrast."""
     plot = styled(lines(7), Style(palette="grey")).plot
     looks = [(trace.line.dash, trace.marker.symbol, trace.line.color) for trace in plot.data]
     assert all(len(set(kind)) == 7 for kind in zip(*looks, strict=True))
@@ -115,7 +115,7 @@ def test_greys_keep_series_apart() -> None:
 
 
 def test_greys_keep_the_sides_of_a_scale_apart() -> None:
-    """Words that speak against are hatched and those for are not, in the strip and in its legend; ink is right on every shade."""
+    """Negative words are hatched and positive ones are not, in the strip and its legend; the ink fits every shade."""
     strip = token_strip(["bad", "so", "good"], [-3.0, 0.0, 3.0], low_label="against", high_label="for")
     plot = styled(strip, Style(palette="grey")).plot
     assert plot.data[0].marker.pattern.shape == ("/", "", "")

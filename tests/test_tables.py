@@ -16,7 +16,7 @@ from tests.fakes import fake_trace
 
 
 def test_files_count_places_from_one() -> None:
-    """Layers, heads, components and tokens, in CSV and TEX; -1 is blank, a first one of its own stays 0, the frame is as it was."""
+    """CSV and TEX count layers, heads, components and tokens from 1; -1 is blank, and the frame is unchanged."""
     columns = ["layer", "head", "component", "query", "token", "value"]
     frame = pd.DataFrame([[0, -1, 0, 3, "a", 0.5], [1, 2, 1, 0, "b", 1.5]], columns=columns)
     back = pd.read_csv(
@@ -29,7 +29,7 @@ def test_files_count_places_from_one() -> None:
 
 
 def test_what_is_counted_from_zero_on_the_page_is_so_in_the_file() -> None:
-    """A heatmap of the first layer is of layer 1; the classifier on the embedding is of layer 0."""
+    """A heatmap of the first layer says layer 1; the classifier on the embedding says layer 0."""
     first = pd.read_csv(io.BytesIO(render(heatmap(fake_trace(), 0), "csv")), encoding="utf-8-sig")
     assert set(first["layer"]) == {1} and first["query"].min() == 1
     states = verdict_lines(["no", "yes"], np.full((3, 2), 0.5))
@@ -37,7 +37,7 @@ def test_what_is_counted_from_zero_on_the_page_is_so_in_the_file() -> None:
 
 
 def rows_of(tex: bytes) -> list[str]:
-    """The lines of a table's body."""
+    """Return the lines of a table's body."""
     body = tex.decode().split("\\midrule")[1].split("\\bottomrule")[0]
     return [line for line in body.splitlines() if line.strip()]
 
@@ -52,7 +52,7 @@ def test_a_printed_table_has_no_row_for_each_step() -> None:
 
 
 def test_a_printed_table_fits_on_a_page() -> None:
-    """Points are summed up by their figure; of other long frames the first rows are printed and the caption says how many there are."""
+    """Points are replaced by a summary; of other long frames the first rows are printed, and the caption gives their number."""
     frame = pd.DataFrame({"word": [f"w{i}" for i in range(500)], "value": 0.5})
     capped = render(Figure("f", go.Figure(), frame, ""), "tex")
     assert len(rows_of(capped)) == 40 and "the first 40 of 500 rows" in capped.decode()
@@ -64,7 +64,7 @@ def test_a_printed_table_fits_on_a_page() -> None:
 
 
 def test_a_map_is_printed_as_a_matrix() -> None:
-    """A row for each query and a column for each key, named with their places, and the numbers of the frame."""
+    """The table has a row per query and a column per key, named with their places, and the frame's numbers."""
     figure = heatmap(fake_trace(tokens=["a", "b", "a"]), 0)
     names = ["[CLS] (1)", "a (2)", "b (3)", "a (4)"]
     assert figure.printed is not None

@@ -33,7 +33,7 @@ def tagger() -> Tagger:
 
 
 def slow(sentence: list[str]) -> list[str]:
-    """One word after the other: the features of a word, their weights summed by label, ties to the label that comes last."""
+    """Tag one word after the other: sum the weights of its features by label; ties go to the last label."""
     stored = json.loads(gzip.decompress(ENGLISH.read_bytes()))
     lower = ["<s>", "<s>", *(word.lower().replace("’", "'") for word in sentence), "</s>", "</s>"]
     labels, last, prior, best = stored["labels"], "<s>", "<s>", []

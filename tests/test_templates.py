@@ -15,7 +15,7 @@ COMMON |= {"than", "that", "they", "three", "well", "whole", "without"}
 
 
 def words(text: str) -> set[str]:
-    """The words that say something."""
+    """Return the words of four letters or more that are not common."""
     return set(re.findall(r"[\w']{4,}", text.casefold())) - COMMON
 
 
@@ -31,7 +31,7 @@ def test_every_slot_is_filled_and_no_sentence_is_a_scrap() -> None:
 
 
 def test_a_word_of_sentiment_alone_tells_nothing() -> None:
-    """What is plain in one class is negated, outdone or wished for in the other."""
+    """Words of one class appear negated, outweighed or wished for in the other."""
     assert abs((FRAME["label"] == 0).mean() - (FRAME["label"] == 1).mean()) < 0.03
     for word in ("excellent", "wonderful", "boring", "tedious", "mediocre"):
         share = FRAME.loc[FRAME["text"].str.contains(rf"\b{word}\b", case=False) & (FRAME["label"] < 2), "label"].mean()
@@ -44,7 +44,7 @@ def test_each_kind_has_both_classes(kind: str) -> None:
 
 
 def test_words_of_a_template_sentence_do_not_meet_in_the_demo_set() -> None:
-    """No two words that fill one sentence stand in one sentence of the demo set."""
+    """No two words that fill one sentence are together in a sentence of the demo set."""
     filled = set().union(*(words(entry) for name in SAYING for entry in templates.slots()[name]))
     judged = [each for text in demo.load()["text"] if len(each := words(text) & filled) > 1]
     filled_words = [words(text) & filled for text in FRAME["text"]]
@@ -59,7 +59,7 @@ MADE = {"en": templates.halves, "ko": templates.korean}
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_halves_share_neither_templates_nor_words(language: str) -> None:
-    """Templates are compared without the names of their slots, entries by their last word; nothing is in no half but what the other has."""
+    """Templates, compared without slot names, and entries, compared by their last word, are in one half each."""
     (ours, own), (second_patterns, theirs) = (templates.half(part, LANGUAGES[language]) for part in templates.HALVES)
     if language == "en":
         for key, compiled in templates.patterns().items():
@@ -77,7 +77,7 @@ def test_the_halves_share_neither_templates_nor_words(language: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_halves_share_no_sentence_and_are_balanced(language: str) -> None:
-    """Both have every kind in both classes; the same each time."""
+    """Both halves have every kind in both classes, the same on every call."""
     frames = {part: MADE[language](part) for part in templates.HALVES}
     texts = [set(frame["text"].str.casefold().str.rstrip(".")) for frame in frames.values()]
     assert not texts[0] & texts[1]
@@ -99,7 +99,7 @@ def test_a_korean_particle_follows_the_letter_before_it() -> None:
 
 @pytest.mark.slow
 def test_no_sentence_of_the_halves_is_one_of_the_demo_set() -> None:
-    """Nor has it five words in a row from one, in the kinds that only the halves have."""
+    """No sentence of the halves equals one of the demo set or shares five words in a row with one."""
 
     def runs_of_five(text: str) -> set[tuple[str, ...]]:
         spoken = re.findall(r"[\w']+", text.casefold())

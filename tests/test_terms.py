@@ -42,7 +42,7 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 def model_of(form: dict[str, Any]) -> Model:
-    """A random model; with a lexicon, of random polarities."""
+    """Return a random model, with random polarities if it has a lexicon."""
     return injected.random_model(3, **form) if "lexicon" in form else small_model(3, max_length=40, **form)
 
 
@@ -50,7 +50,7 @@ def model_of(form: dict[str, Any]) -> Model:
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("change", [{}, {"heads_off": [(0, 1)]}], ids=["as trained", "a head silenced"])
 def test_maps_made_on_demand_are_those_that_are_held(form: dict[str, Any], change: dict[str, Any]) -> None:
-    """Every layer, head and component, whole, by rows and by band, against the stacks of a trace that holds them."""
+    """Every layer, head and component, complete, by rows and by band, equals the stacks of a trace with maps."""
     model = model_of(form)
     with_maps, lean = model.trace(TEXT, **change), model.trace(TEXT, maps=False, projections=True, **change)
     assert with_maps.attention is not None and lean.attention is None and lean.components is None
@@ -95,7 +95,7 @@ def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
 
 @pytest.mark.slow
 def test_a_long_text_with_a_window_is_watched_in_little_memory() -> None:
-    """4,096 tokens, a window of 64: no array of the trace or of a band comes near one n x n map."""
+    """With 4,096 tokens and a window of 64 no array is near the size of one n x n map."""
     model = small_model(positions="rotary", max_length=5_000, window=64, global_tokens=(0, -1), heads=2, width=16)
     text = " ".join(["bright", "song", "dull"][i % 3] for i in range(4_096))
     trace = model.trace(text, maps=False, projections=True)
@@ -112,7 +112,7 @@ def test_a_long_text_with_a_window_is_watched_in_little_memory() -> None:
 
 
 def test_explanations_are_the_same_with_and_without_maps() -> None:
-    """Every score of a trace that holds its maps against one that makes them."""
+    """Every score of a trace with maps equals that of a trace that computes them."""
     model = small_model(components=2, mixing="free")
     with_maps, lean = model.trace(TEXT), model.trace(TEXT, maps=False, projections=True)
     for name in SCORES:
@@ -152,7 +152,7 @@ def tilted(request: pytest.FixtureRequest) -> Model:
 
 
 def by_hand(model: Model, layer: int, head: int) -> np.ndarray[Any, Any]:
-    """(n, n) softmax of twice the scaled products, the tilt and the lexicon's term, from Q and K alone."""
+    """Return the softmax (n, n) of twice the scaled products, the tilt and the lexicon's term, from Q and K alone."""
     trace = model.trace(TEXT, projections=True)
     assert trace.queries is not None and trace.keys is not None
     q, k = (array[layer, 0, head].astype(float) for array in (trace.queries, trace.keys))
@@ -165,7 +165,7 @@ def by_hand(model: Model, layer: int, head: int) -> np.ndarray[Any, Any]:
 
 
 def test_every_reader_follows_a_changed_term(tilted: Model) -> None:
-    """Held maps, maps made on demand, long maps, the arithmetic of a cell, the lexicon's row and value-weighted attention."""
+    """Maps, long maps, the arithmetic of a cell, the lexicon's row and value-weighted attention follow a changed term."""
     with_maps, lean = tilted.trace(TEXT), tilted.trace(TEXT, maps=False, projections=True)
     for layer in (0, 1):
         for head in (0, 1):
@@ -204,7 +204,7 @@ def test_the_answer_follows_too(tilted: Model) -> None:
 
 
 def test_a_stored_trace_keeps_its_maps_and_needs_no_model(tmp_path: Path) -> None:
-    """Terms are not stored; strengths are, and those of earlier versions, a number, are read."""
+    """Terms are not stored, strengths are; a single number of older versions is read."""
     model = injected.random_model(3)
     trace = model.trace(TEXT, strength=0.5)
     trace.save(tmp_path / "trace.safetensors")

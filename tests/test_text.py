@@ -64,12 +64,12 @@ def either(request: pytest.FixtureRequest, words: Tokenizer, bpe: Tokenizer) -> 
 
 
 def reference(text: str) -> list[str]:
-    """Python's own words of a text without combining marks."""
+    """Return Python's words of a text without combining marks."""
     return re.findall(r"\w+|[^\w\s]", text)
 
 
 def seen(text: str) -> str:
-    """The text without white space as the tokenizers see it; U+001C to U+001F are white space to Python alone."""
+    """Return the text without the white space of the tokenizers; U+001C to U+001F are white space to Python alone."""
     return "".join(c for c in text if not c.isspace() or "\x1c" <= c <= "\x1f")
 
 
@@ -230,7 +230,7 @@ def test_truncation_counts_what_it_drops(either: Tokenizer) -> None:
 
 
 def test_no_tokenizer_gets_more_of_a_text_than_any_model_reads(either: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a limit of 40 characters, a longer text gives the tokens of its first 40; what is longer is not even counted."""
+    """With a limit of 40 characters, a longer text gives the tokens of its first 40; the rest is not counted."""
     text = "good film, good end " * 10
     monkeypatch.setattr(sentviz.data.tokenizers, "LONGEST", 40)
     got, want = either.encode(text, text, max_length=5, cls=True), either.encode(text[:40], text[:40], max_length=5, cls=True)
@@ -281,7 +281,7 @@ def test_threads_do_not_disturb_each_other(either: Tokenizer) -> None:
 
 
 def lines_run(act: Callable[[], object]) -> int:
-    """Lines of sentviz.data.tokenizers that something runs, each as often as it runs."""
+    """Return the number of executed lines of sentviz.data.tokenizers."""
     count = 0
 
     def traced(frame: FrameType, event: str, _: object) -> Any:

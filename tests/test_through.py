@@ -29,19 +29,19 @@ from tests.makers import toy_splits
 
 @pytest.fixture(scope="module")
 def film(kept_epochs: Path) -> Film:
-    """The example of the run that keeps its last three epochs."""
+    """Return the film of the run that stores its last three epochs."""
     run = Run.open(kept_epochs)
     return Film("toy & <b>", course(run), examples(run)[0], run.history(), run.capabilities.scalars, layer=1)
 
 
 def unpacked(data: dict[str, object], name: str, kind: str) -> np.ndarray:
-    """Numbers as the scripts read them."""
+    """Return numbers as the scripts read them."""
     return np.frombuffer(b64decode(str(data[name])), dtype=kind)
 
 
 @pytest.mark.slow
 def test_the_browser_gets_what_was_measured(film: Film) -> None:
-    """Answers, counts and kinds against the course; maps against the traces, to half a step of their 8 bits."""
+    """Predictions, counts and kinds equal the measurements; maps equal the traces to half a step of their 8 bits."""
     data, seen = through_data(film), film.seen
     assert data["epochs"] == [2, 3, 4] and data["n"] == 60
     np.testing.assert_array_equal(unpacked(data, "said", "u1").reshape(3, 60), seen.said)
@@ -57,7 +57,7 @@ def test_the_browser_gets_what_was_measured(film: Film) -> None:
 
 
 def test_places_keep_their_distances(film: Film) -> None:
-    """Up to one factor for all epochs, the places are the joint picture."""
+    """The places are the joint picture up to one factor for all epochs."""
     at, raw = film.places(), film.seen.vectors
     assert np.abs(at).max() == pytest.approx(1)
     centred = raw - raw.reshape(-1, raw.shape[-1]).mean(axis=0)
@@ -80,7 +80,7 @@ def test_lines_hold_heads_losses_and_scalars(film: Film) -> None:
 
 
 def test_signed_maps_are_centred_at_zero(film: Film) -> None:
-    """The same traces with one map turned negative: byte 128 is zero, and signs come back."""
+    """With a negative map byte 128 is zero, and signs are kept."""
     signed = {epoch: trace.replace(attention=-trace.attention if epoch == 3 else trace.attention) for epoch, trace in film.traces.items()}
     sentence = through_data(replace(film, traces=signed))["sentence"]
     n = len(sentence["tokens"])
@@ -99,7 +99,7 @@ def test_texts_travel_only_where_they_are_given(film: Film) -> None:
 
 
 def test_the_file_is_of_one_piece_and_inert(film: Film) -> None:
-    """No request, titles are text, the same bytes for the same film, and its data are those of the app."""
+    """The file sends no request, shows titles as text, has equal bytes for equal films, and holds the app's data."""
     page = through_html(film, about="</script><img src=x>", theme="dark")
     assert page == through_html(film, about="</script><img src=x>", theme="dark")
     assert "default-src 'none'" in page and not re.search(r"(src|href)=[\"']?(https?:)?//", page)
@@ -110,7 +110,7 @@ def test_the_file_is_of_one_piece_and_inert(film: Film) -> None:
 
 @pytest.mark.slow
 def test_a_film_shows_every_epoch(film: Film) -> None:
-    """A GIF of the size asked for that differs between epochs; the same bytes again; sizes are bounded."""
+    """The GIF has the requested size, differs between epochs, and has equal bytes on every call; sizes are bounded."""
     gif = film_gif(film, width=480, height=240)
     picture = Image.open(io.BytesIO(gif))
     assert picture.size == (480, 240) and picture.n_frames == 17  # the first epoch, and eight a way
@@ -135,7 +135,7 @@ def test_what_is_not_at_hand_is_left_out(film: Film) -> None:
 
 
 def test_measured_without_heads_is_read_again(film: Film, tmp_path: Path) -> None:
-    """A model without attention has no rows of heads."""
+    """Measurements of a model without attention have no rows of heads."""
     bare = replace(film.seen.first, heads=film.seen.first.heads.iloc[:0])
     bare.save(tmp_path / "x.safetensors")
     again = Measured.load(tmp_path / "x.safetensors")
@@ -174,7 +174,7 @@ def test_another_sentence_is_asked_of_every_kept_epoch(kept_epochs: Path) -> Non
 
 
 def test_forgotten_rows_stand_first() -> None:
-    """Four rows by hand: twice forgotten above once above only learned; one that never changed is not drawn."""
+    """A twice forgotten row is above a once forgotten and a learned one; a row that never changed is not drawn."""
     right = np.array([[0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 0, 1], [1, 0, 1, 1], [1, 0, 0, 1]], dtype=bool)
     counted = events(right)
     assert counted.forgotten.tolist() == [0, 1, 2, 0]
@@ -202,13 +202,13 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(film: Film) -> None:
 
 
 def history(shift: float, steps: tuple[int, ...] = (10, 20, 30)) -> pd.DataFrame:
-    """Three evaluations of a made-up run."""
+    """Return three evaluations of a made-up run."""
     rows = [(step, step / 10, name, value + shift) for step in steps for name, value in (("train_loss", 1.0), ("validation_accuracy", 0.8))]
     return pd.DataFrame(rows, columns=["step", "epoch", "name", "value"])
 
 
 def test_seeds_become_a_mean_line_with_a_band() -> None:
-    """Three seeds of a configuration: mean, least and most at each step; a run alone stays a line; stars stay with single runs."""
+    """Three seeds are drawn as mean, minimum and maximum at each step; a single run stays a line, and stars belong to single runs."""
     runs = {"d/a": history(0.0), "d/a-s1": history(0.03), "d/a-s2": history(-0.06), "d/b": history(0.01)}
     groups = {"d/a": "d/a", "d/a-s1": "d/a", "d/a-s2": "d/a", "d/b": "d/b"}
     frame = curves(runs, groups=groups).frame

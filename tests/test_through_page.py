@@ -33,7 +33,7 @@ def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def runs(kept_epochs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the run in a folder of its own; with it, a light copy."""
+    """Copy the run into a separate folder, with a light copy of it."""
     copytree(kept_epochs, tmp_path / NAME)
     light(Run.open(kept_epochs), tmp_path / "toy" / "light")
     monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
@@ -52,7 +52,7 @@ def page(run: str = NAME, **query: str) -> AppTest:
 
 
 def test_the_slider_has_every_epoch_and_the_texts(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three epochs, the stored example, rows with their texts, which can be followed; the chosen layer is sent."""
+    """The page sends three epochs, the stored example, rows with texts that can be followed, and the chosen layer."""
     seen = drawn(monkeypatch)
     app = page(layer="2")
     sent = seen[-1]
@@ -76,7 +76,7 @@ def test_a_typed_sentence_is_asked_of_every_epoch(runs: Path, data: None, monkey
 
 
 def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence, and meanwhile another run in its place, with its own layers; the run in focus stays until another is chosen."""
+    """The page gives the command and shows another run with its own layers; the run in focus stays."""
     seen = drawn(monkeypatch)
     app = page("sst2/vanilla-matched")
     text = page_text(app)
@@ -90,7 +90,7 @@ def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, m
 
 
 def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row is one of the run that is shown, so that run is in focus once its row is followed."""
+    """Following a row moves the focus to the shown run."""
     drawn(monkeypatch)
     monkeypatch.setattr("app.components.through.asked_row", lambda key, ids: ids[3])
     app = page("sst2/vanilla-matched")
@@ -103,7 +103,7 @@ def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data:
 
 
 def test_no_run_of_another_language_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page stops where no run that can be scrubbed through reads what the run in focus does."""
+    """The page stops if no run with epochs reads the language of the run in focus."""
     st.cache_resource.clear()
     seen = drawn(monkeypatch)
     app = page("nsmc/cls")
@@ -124,7 +124,7 @@ def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeyp
 
 
 def test_a_light_run_shows_its_example(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No weights: the stored example, also where a sentence is in focus, with the reason."""
+    """Without weights the page shows the stored example, and the reason if a sentence is in focus."""
     seen = drawn(monkeypatch)
     app = page("toy/light")
     assert seen[-1]["sentence"]["epochs"] == [2, 3, 4] and not seen[-1]["asks"] and not app.warning
@@ -142,7 +142,7 @@ def test_every_figure_can_be_chosen(runs: Path, data: None) -> None:
 
 
 def test_without_the_data_set_rows_are_ids(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The set "toy" is unknown here."""
+    """Rows are ids if the data set is unknown."""
     st.cache_resource.clear()
     seen = drawn(monkeypatch)
     page()
@@ -162,7 +162,7 @@ def test_a_row_that_is_asked_for_is_one_of_them(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_curves_take_every_seed_into_their_bands() -> None:
-    """Three seeds ship of this configuration: one is chosen, all are drawn."""
+    """With one of three shipped seeds chosen, the curves draw all three."""
     app = opened("curves", run="sst2/ndt-unit-2", seeds="bands")
     code = "\n".join(block.value for block in app.code)
     assert "bands=True" in code and "'sst2/ndt-unit-2-s1', 'sst2/ndt-unit-2-s2'" in code

@@ -26,7 +26,7 @@ def test_interleaving_runs_every_candidate_in_every_round() -> None:
 
 
 def test_a_stored_table_keeps_what_was_not_measured_anew(tmp_path: Path) -> None:
-    """Rows alike in the key go, others stay as written; hardware and torch are noted."""
+    """Rows with the same key are replaced, others stay; hardware and torch are stored."""
     path = tmp_path / "measured" / "table.csv"
     timing.keep(pd.DataFrame({"threads": [1, 2], "value": [10.0, 20.0]}), path, ("threads",))
     timing.keep(pd.DataFrame({"threads": [2, 4], "value": [21.0, 41.0]}), path, ("threads",))
@@ -36,14 +36,14 @@ def test_a_stored_table_keeps_what_was_not_measured_anew(tmp_path: Path) -> None
 
 
 def test_the_median_lies_in_its_interval() -> None:
-    """Of equal values it is a point; of spread ones the interval lies within them."""
+    """The interval of equal values is a point, and that of other values lies within them."""
     assert timing.median(np.full(5, 3.0)) == (3, 3, 3)
     value, low, high = timing.median(np.array([1.0, 2.0, 3.0, 4.0, 50.0]))
     assert 1 <= low <= value == 3 <= high <= 50
 
 
 def test_the_formula_is_the_papers() -> None:
-    """n / (k + s) with k = 64 and s = 4, with others, and what 8,000 texts a second are of 1,500 and 2,200."""
+    """The formula is n / (k + s), with k = 64 and s = 4 and with others; the ratios are 8,000 texts a second to 1,500 and 2,200."""
     assert throughput.promised(2048) == pytest.approx(2048 / 68)
     assert throughput.promised(2048, 128, 2) == pytest.approx(2048 / 130)
     printed = throughput.printed_times()
@@ -68,7 +68,7 @@ def test_full_and_sparse_cross_between_the_lengths(times: list[float], wanted: f
 
 @pytest.mark.exhaustive
 def test_time_against_length_is_measured() -> None:
-    """Every length with both kinds, ratios in their intervals, more rounds for short texts."""
+    """Every length has both kinds, ratios inside their intervals, and more rounds for short texts."""
     frame = throughput.growth((64, 400), rounds=1)
     assert list(zip(frame["of"], frame["tokens"], strict=True)) == [(of, n) for n in (64, 400) for of in ("attention", "model")]
     assert ((frame["low"] <= frame["times"]) & (frame["times"] <= frame["high"])).all()
@@ -78,7 +78,7 @@ def test_time_against_length_is_measured() -> None:
 
 @pytest.mark.slow
 def test_a_step_trains() -> None:
-    """Both ways change every parameter that a text reaches, and are timed on the same batch."""
+    """Both ways change every parameter that a text reaches, on the same batch."""
     ways = throughput._training(40, 2, 0)
     before = {name: [p.detach().clone() for p in way.args[0].parameters()] for name, way in ways.items()}  # type: ignore[attr-defined]
     frame = throughput.steps((40,), batch=2, rounds=2)
@@ -122,7 +122,7 @@ def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_curves_mark_where_they_cross() -> None:
-    """Full dashed and sparse solid in milliseconds, a mark at the crossing, words for what never crosses."""
+    """The full curve is dashed, the sparse one solid, in milliseconds, with a mark at the crossing or words if there is none."""
     frame = pd.DataFrame(
         {"of": ["attention"] * 2 + ["model"] * 2, "tokens": [64, 512] * 2, "full": [1e-3, 8e-3] * 2, "sparse": [2e-3, 4e-3] * 2}
     )

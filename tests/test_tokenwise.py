@@ -48,7 +48,7 @@ def seen(model: Model, text: str = TEXT, **change: Any) -> Trace:
 
 @pytest.mark.parametrize("window", [0, 6, 500])
 def test_gates_are_sigmoids_of_what_each_layer_reads(window: int) -> None:
-    """1 / (1 + exp(-x_j W_g)), x of the layer below, in a loop; with and without a window."""
+    """Gates are 1 / (1 + exp(-x_j W_g)) with x of the layer below, with and without a window."""
     model = gated_model(window=window)
     trace = seen(model)
     computed = gates(trace)
@@ -78,7 +78,7 @@ def test_a_trace_without_gates_says_why(model: Model) -> None:
 
 
 def test_forced_gates_stay_with_their_tokens_where_words_are_left_out(model: Model) -> None:
-    """The text without token i, the gate of token j shut, is the shorter text with the gate shut where j stands now."""
+    """Without token i, the shut gate of token j equals that gate in the shorter text at j's new place."""
     trace = seen(model, gates_shut=[4], gates_open=[7])
     reading = model.encode(TEXT).reading
     assert reading.tags is not None
@@ -96,7 +96,7 @@ def test_forced_gates_stay_with_their_tokens_where_words_are_left_out(model: Mod
 
 
 def test_explanations_are_asked_of_the_changed_model(model: Model) -> None:
-    """A token that no one looks at and that the classifier does not read cannot matter beyond its place: removal and faithfulness run."""
+    """A token with shut gates that the classifier does not read matters only by its place, in removal and faithfulness."""
     trace = explained(model, seen(model, gates_shut=[4]), ["removal"], **seen(model, gates_shut=[4]).change)
     assert faithfulness(model, trace, dict(trace.token_scores), **trace.change)["value"].notna().any()
     plain = explained(model, seen(model), ["removal"])
@@ -104,7 +104,7 @@ def test_explanations_are_asked_of_the_changed_model(model: Model) -> None:
 
 
 def test_the_arithmetic_of_a_cell_keeps_forced_gates(model: Model) -> None:
-    """Asked of a trace without projections, which makes the row anew, as of one that holds them."""
+    """A trace without projections gives the same arithmetic as one with them."""
     change: dict[str, Any] = {"gates_shut": [4], "gates_open": [2]}
     with_maps, stored = (cell(model, trace, 1, 0, 3, 2) for trace in (seen(model, **change), model.trace(TEXT, **change)))
     assert with_maps.attention == pytest.approx(stored.attention, abs=1e-6)
@@ -116,7 +116,9 @@ def test_the_arithmetic_of_a_cell_keeps_forced_gates(model: Model) -> None:
 
 
 def test_signals_are_the_lengths_of_a_loop() -> None:
-    """|alpha| sqrt(d / 2) twice, |gamma| times the length of the tag's vector, their sum as vectors, and the word's own vector."""
+    """Signals are |alpha| sqrt(d / 2), twice, |gamma| times the length of the tag's vector, the length of their sum, and of the word's
+    vector.
+    """
     model = gated_model(seed=3)
     network, trace = model.network, seen(model)
     lengths = signals(model, trace)
@@ -151,7 +153,7 @@ def test_positions_of_one_piece_say_so() -> None:
 
 
 def test_the_cells_are_the_gates(model: Model) -> None:
-    """A cell for each token and layer, its colour that of the gate; the frame names tags and what was forced."""
+    """Each token and layer has a cell coloured by its gate; the frame has tags and forced gates."""
     trace = seen(model, gates_shut=[4])
     figure = gate_cells(trace, tagger="Tags by hand.")
     n, values = len(trace.tokens), gates(trace)
@@ -193,7 +195,7 @@ def test_a_model_that_reads_no_tags_names_no_tagger() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["?!", "...", "😀", "영화는 차갑다", "a" * 100_000, "warm song " * 10_000])
 def test_odd_texts_have_gates_and_positions(model: Model, text: str) -> None:
-    """No words, another script, 100,000 characters: as many cells as the model read tokens."""
+    """Texts without words, in another script, and of 100,000 characters have a cell per read token."""
     trace = seen(model, text)
     assert len(gate_cells(trace).frame) == 3 * len(trace.tokens)
     assert set(position_signals(trace, signals(model, trace)).frame["part"]) == {"sinusoid", "recency", "tag", "sum", "word"}
@@ -221,7 +223,7 @@ def test_remarks_name_forced_gates_and_another_language(gated_runs: Path) -> Non
 
 @pytest.mark.slow
 def test_notebooks_and_the_command_line_take_gates(gated_runs: Path, tmp_path: Path) -> None:
-    """Counted from 0 in Python, from 1 by hand; the two draw the same numbers."""
+    """Tokens are counted from 0 in Python and from 1 in the command, and both draw the same numbers."""
     run = str(gated_runs / "toy/sentiformer")
     drawn = draw(run, "gates", text=TEXT, gates_shut=[3], gates_open=[1])
     assert "This is an intervention" in drawn.source

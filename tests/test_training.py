@@ -29,14 +29,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]
 
 
 def whole(folder: Path, **changes: Any) -> Trainer:
-    """A run without interruption."""
+    """Return a trainer after uninterrupted training."""
     trainer = toy_trainer(folder, **changes)
     trainer.fit(progress=False)
     return trainer
 
 
 def test_train_finishes_what_was_begun(tmp_path: Path) -> None:
-    """`train` after a stop writes a run whose history is the uninterrupted one, and no resume point stays."""
+    """`train` after a stop writes a run with the uninterrupted history and deletes the resume point."""
     toy_trainer(tmp_path / "toy" / "ndt-unit-2").fit(progress=False, until=15)
     run = train(toy_recipe(), tmp_path, device="cpu", progress=False)
     assert run.config["steps"] == 40
@@ -47,7 +47,7 @@ def test_train_finishes_what_was_begun(tmp_path: Path) -> None:
 
 
 def test_the_toy_task_is_learned(tmp_path: Path) -> None:
-    """Training loss falls by half, validation is far above chance, the best weights are those kept."""
+    """Training loss halves, validation is far above chance, and the best weights are stored."""
     trainer = whole(tmp_path / "x", epochs=6)
     losses = [row[5] for row in trainer.at.history if row[2] == "train_loss"]
     assert losses[-1] < 0.5 * losses[0] and trainer.at.best["accuracy"] > 0.85
@@ -68,7 +68,7 @@ def test_what_is_written_says_its_format_and_kind(tmp_path: Path) -> None:
 
 
 def test_a_run_with_a_lexicon_is_measured_as_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polarities sum to exactly 1 in the loaded model; the stored probabilities are those of that model, to their last digit."""
+    """Polarities sum to exactly 1 in the loaded model, and the stored probabilities are exactly those of that model."""
     lexicon = Lexicon.of("own", pd.DataFrame({"term": ["warm", "dull", "clever"], "polarity": [3.0, -1.7, 0.3]}))
     monkeypatch.setattr(Lexicon, "load", lambda name: lexicon)
     run = train(toy_recipe("cls-all", lexicon="own", cls=True, epochs=1), tmp_path, progress=False)
@@ -77,7 +77,7 @@ def test_a_run_with_a_lexicon_is_measured_as_it_is_loaded(tmp_path: Path, monkey
 
 
 def test_an_embedding_starts_as_wide_as_the_recipe_says() -> None:
-    """Padding stays at the origin; without a setting each kind starts as it always has."""
+    """Padding starts at the origin; without the setting each kind has its usual start."""
     for make, usual in ((toy_recipe, 0.02), (hardmax_recipe, 0.1)):
         for start, wanted in ((None, usual), (0.5, 0.5)):
             recipe = make(**({} if start is None else {"start": start}))
@@ -86,7 +86,7 @@ def test_an_embedding_starts_as_wide_as_the_recipe_says() -> None:
 
 
 def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
-    """The first log entry against the first five batches run by hand, without dropout and with a rate of almost 0."""
+    """The first log entry is the mean of the first five batches, without dropout and with a rate near 0."""
     trainer = toy_trainer(tmp_path / "x", dropout=0.0, learning_rate=1e-12, lambda_rate=1e-12, weight_decay=0.0)
     order = batches(trainer.lengths, 16, 0, 0)[:5]
     losses = []
@@ -100,7 +100,7 @@ def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.25])
 def test_the_rate_rises_linearly_then_falls_as_a_cosine(warmup: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step's rate, in both groups, by the formula."""
+    """Every step's rate equals the formula, in both groups."""
     trainer = toy_trainer(tmp_path / "x", warmup=warmup, lambda_rate=3e-3)
     seen: list[tuple[float, float]] = []
     optimizer = trainer.task.optimizer
@@ -121,7 +121,7 @@ def test_the_rate_rises_linearly_then_falls_as_a_cosine(warmup: float, tmp_path:
 
 @pytest.mark.parametrize("count, size", [(1000, 7), (64, 64), (5, 16), (3300, 32)])
 def test_an_epoch_holds_every_row_once(count: int, size: int) -> None:
-    """Batches of the stated size but the last of a pool; the same for the same seed and epoch, another for another."""
+    """Batches have the stated size except the last of a pool, and depend on seed and epoch only."""
     lengths = np.random.default_rng(0).integers(1, 200, count)
     epoch = batches(lengths, size, 3, 1)
     assert sorted(np.concatenate(epoch).tolist()) == list(range(count))
@@ -140,7 +140,7 @@ def test_an_epoch_holds_every_row_once(count: int, size: int) -> None:
 
 @pytest.mark.parametrize("model", ["ndt-unit-3", "diff", "vanilla"])
 def test_lambda_parameters_alone_are_not_decayed(model: str, tmp_path: Path) -> None:
-    """Two groups: exactly the mixing's parameters with decay 0 and their own rate, all others with the recipe's."""
+    """The mixing's parameters have decay 0 and their own rate, all others the recipe's."""
     trainer = toy_trainer(tmp_path / "x", model, lambda_rate=2e-3)
     names = {id(p): n for n, p in trainer.task.network.named_parameters()}
     groups = [({names[id(p)] for p in g["params"]}, g["weight_decay"], g["lr"]) for g in trainer.task.optimizer.param_groups]
@@ -151,7 +151,7 @@ def test_lambda_parameters_alone_are_not_decayed(model: str, tmp_path: Path) -> 
 
 
 def test_frozen_lambdas_stay_at_their_start(tmp_path: Path) -> None:
-    """learn_lambda = false: the history of lambda is flat, that of a learned one is not."""
+    """With learn_lambda = false the history of lambda is flat; otherwise it is not."""
     shape = {"width": 16, "heads": 2, "ffn_width": 24}
     for learn in (False, True):
         trainer = whole(tmp_path / str(learn), shape=shape | {"learn_lambda": learn}, epochs=1)
@@ -160,7 +160,7 @@ def test_frozen_lambdas_stay_at_their_start(tmp_path: Path) -> None:
 
 
 def test_patience_stops_a_run_that_gets_no_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rate of almost 0: after the first evaluation none is better; the stop survives a resume."""
+    """With a rate near 0 no evaluation after the first is better, and training stops, also after a resume."""
     settings = {"learning_rate": 1e-12, "lambda_rate": 1e-12, "weight_decay": 0.0, "patience": 2, "dropout": 0.0}
     trainer = toy_trainer(tmp_path / "x", **settings)
     plain = trainer._validate
@@ -224,7 +224,7 @@ def test_recipes_are_read_from_files(tmp_path: Path) -> None:
 
 
 def test_a_data_set_without_classes_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Scores from 0 to 5, say, are nothing to classify."""
+    """A data set of scores instead of classes is refused at once."""
     splits = {name: replace(split, labels=()) for name, split in toy_splits().items()}
     monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
     with pytest.raises(InputError, match="toy has no classes to tell apart"):
@@ -232,7 +232,7 @@ def test_a_data_set_without_classes_is_refused_at_once(monkeypatch: pytest.Monke
 
 
 def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is stored of each row is the trace of its two texts, told apart by segment; another set's test split is asked as well."""
+    """Stored predictions of a row are those of the trace of both texts, also on another test split."""
     splits = use_toy_data(monkeypatch, pairs=True)
     recipe = toy_recipe("cls", cls=True, transfer="elsewhere", epochs=1)
     run = train(recipe, tmp_path, progress=False)
@@ -256,7 +256,7 @@ def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock of a run is the first file that training writes; a read-only disk refuses it."""
+    """A read-only disk refuses the lock, the first file that training writes, in one sentence."""
     use_toy_data(monkeypatch)
 
     def refused(path: Path, *rest: object, **more: object) -> None:

@@ -46,7 +46,7 @@ def test_who_comes_first_is_first_and_all_know_their_place() -> None:
 
 
 def test_one_visitor_holds_one_turn_and_does_not_block_others() -> None:
-    """Two slots, both asked for by one visitor: the second waits, and another visitor passes."""
+    """A visitor's second request waits although a slot is free, and another visitor passes."""
     turns, order = Turns(2), list[str]()
     with ExitStack() as stack, turns.turn("greedy"):
         stack.enter_context(asking(turns, "greedy", order, []))
@@ -95,7 +95,7 @@ def test_short_work_comes_before_long_work_that_waits_longer() -> None:
 
 @pytest.mark.slow
 def test_who_leaves_while_waiting_is_asked_again_and_again() -> None:
-    """The one before stays; what `say` raises later ends the waiting all the same."""
+    """An exception that `say` raises later ends the waiting too."""
     turns, places = Turns(1), list[int]()
 
     def say(before: int) -> None:

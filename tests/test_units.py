@@ -21,13 +21,13 @@ WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """A random word-level model."""
+    """Return a random word-level model."""
     return small_model(components=2, mixing="free")
 
 
 @pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}], ids=["learned", "changed"])
 def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model, change: dict[str, object]) -> None:
-    """Every span of one to four words without a mark inside, one plain prediction each; the sum of single effects by hand."""
+    """Every span of one to four words without a mark inside equals one plain prediction; single effects are summed."""
     trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
     units, k = find_units(model, trace, **change), int(trace.probabilities.argmax())
     wanted = {(i, i + 1) for i in range(8)} | {(i, j) for part in (range(3), range(4, 8)) for i in part for j in range(i + 2, i + 5)}
@@ -60,7 +60,7 @@ def test_the_cut_is_the_best_of_all_cuts() -> None:
 
 
 def test_a_pair_that_is_read_together_is_a_unit() -> None:
-    """Planted: "not dull" means good, "not" alone nothing, "dull" alone bad; effects that add up make no unit."""
+    """With "not dull" planted as good, "not" as neutral and "dull" as bad, the pair is a unit; additive effects are not."""
 
     def pair(there: object) -> Tensor:
         return 4 * there("not") * there("dull") - 2 * there("dull") + 0.5  # type: ignore[operator, no-any-return]
@@ -84,7 +84,7 @@ def _units(places: np.ndarray) -> list[np.ndarray]:
 
 
 def test_words_are_those_between_spaces() -> None:
-    """An apostrophe or a hyphen inside makes no new word, marks in a row are one; pieces follow their word, texts of a pair stay apart."""
+    """An apostrophe or hyphen does not split a word, marks in a row are one word, and texts of a pair stay separate."""
     model = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64, cls=True, segments=2)
     trace = model.trace("I don't like it... well-made, but cold!", "cold :)")
     words = spaced_words(trace)

@@ -50,7 +50,7 @@ def test_a_parquet_is_read_and_a_damaged_one_named() -> None:
 
 
 def test_parquet_files_that_others_write() -> None:
-    """Metadata of pandas that names a column which is not there, and a text that is not UTF-8."""
+    """Metadata of pandas that names a missing column is ignored, and a text that is not UTF-8 is refused."""
     named = pa.table({"text": ["a"]}).replace_schema_metadata({"pandas": json.dumps({"index_columns": ["gone"], "columns": []})})
     assert parsed(parquet(named), "x.parquet", LIMITS)[0]["text"].to_pylist() == ["a"]
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
@@ -214,7 +214,7 @@ def test_columns_are_guessed_by_name_then_by_length() -> None:
 
 
 def test_labels_are_names_or_numbers_and_others_count_as_none() -> None:
-    """Blank texts are left out, ids are places in the file; both are said."""
+    """Blank texts are left out, ids are row numbers of the file, and both are stated."""
     frame = pd.DataFrame({"t": ["a", "", "b", "c", "d"], "y": ["POSITIVE", "1", "0", "1.0", "meh"]})
     rows, remarks = labelled(frame, "t", "y", CLASSES)
     assert rows["id"].tolist() == ["1", "3", "4", "5"]

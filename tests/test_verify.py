@@ -40,7 +40,7 @@ pictures = pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chrom
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One figure in every format that carries a record."""
+    """Write a figure in every format that carries a record."""
     figure, folder = draw(RUN, "attention", layer=1, head="max"), tmp_path_factory.mktemp("files")
     return {format: save(figure, folder / f"map.{format}") for format in RECORD_FORMATS if format == "html" or find_browser()}
 
@@ -68,7 +68,7 @@ def test_what_was_exported_is_equal(files: dict[str, Path]) -> None:
 @pytest.mark.slow
 @pictures
 def test_other_programs_read_the_files_and_the_record(files: dict[str, Path]) -> None:
-    """Pillow the PNG's text, an XML parser the SVG's metadata, poppler (where it is) the PDF's information: each the same JSON."""
+    """Pillow reads the PNG's text, an XML parser the SVG's metadata, poppler the PDF's information, each with the same JSON."""
     from xml.etree import ElementTree
 
     from PIL import Image
@@ -99,7 +99,7 @@ def test_other_programs_read_the_files_and_the_record(files: dict[str, Path]) ->
 )
 @pytest.mark.slow
 def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, options: dict[str, Any]) -> None:
-    """Sentences with interventions, runs beside others, answers, a study: through text and back nothing is lost."""
+    """Sentences with interventions, runs, answers and a study are drawn again from the record's text."""
     record = Record.of(draw(of, name, **options))
     assert Record.read(record.text()).text() == record.text()
     assert compare_with_runs(Record.read(record.text())).state == "equal"
@@ -112,7 +112,7 @@ def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, option
 
 @pytest.mark.slow
 def test_a_trace_at_hand_says_what_was_changed_in_it(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page has the trace only: its text and its interventions stand in the record all the same, and draw the same figure."""
+    """The record of a trace has its text and interventions, and draws the same figure."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     run = find("toy/ndt-unit-2")
     model = load(run)
@@ -169,7 +169,7 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
 
 
 def _told(data: bytes, old: str, new: str) -> bytes:
-    """The page with another text in its record, under a seal that fits: what somebody does who knows how records are made."""
+    """Return the page with another text in its record, under a right seal."""
     format, text, rest = _split(data)
     assert text is not None and text.count(old)
     body = text.replace(old, new, 1).rpartition(', "seal": ')[0]
@@ -177,7 +177,7 @@ def _told(data: bytes, old: str, new: str) -> bytes:
 
 
 def _retold(data: bytes, by: float) -> bytes:
-    """The file with other numbers and their digest in the record, and the digest of nothing else to be changed."""
+    """Return the file with other numbers and their digest in the record."""
     _, record = extract_record(data)
     frame = draw(RUN, "attention", layer=1, head="max").frame
     numbers = frame.select_dtypes("floating").columns[-1]
@@ -199,7 +199,7 @@ def test_each_change_is_found_and_said(change: str, files: dict[str, Path], tmp_
 
 @pytest.mark.slow
 def test_another_figure_in_the_record_differs(files: dict[str, Path]) -> None:
-    """A picture of one layer that says it is of another: the numbers are not those that its options give."""
+    """A picture of one layer with a record of another differs in its numbers."""
     _, record = extract_record(files["html"].read_bytes())
     assert record.call is not None
     verdict = compare_with_runs(replace(record, call=code(RUN, "attention", layer=0, head="max")))
@@ -228,7 +228,7 @@ def test_foreign_files_are_told_in_a_sentence(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_a_bomb_in_the_record_is_not_opened() -> None:
-    """64 MB of zeros are 64 KB of text: what a reader would have to hold is bounded."""
+    """A record of 64 KB that expands to 64 MB is refused."""
     record = record_of()
     bomb = base64.b64encode(zlib.compress(b"0" * 65_000_000)).decode()
     with pytest.raises(InputError, match="numbers in its record are damaged"):
@@ -252,7 +252,7 @@ def test_where_tables_differ_is_said() -> None:
 
 @pytest.mark.slow
 def test_a_large_frame_is_held_by_its_digest_only() -> None:
-    """Random numbers do not pack: more than the file may hold, and a change is found without its place."""
+    """Random numbers exceed the limit of a file, so only the digest is stored, and a change is found without its place."""
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60_000)})
     record = Record.of(Figure("cloud", go.Figure(), frame, ""))
     assert record.table == "" and record.differs(frame.copy()) == ""
@@ -286,7 +286,7 @@ def test_words_in_a_record_stay_words(words: str) -> None:
 
 @pytest.mark.slow
 def test_the_command_says_it_and_ends_so(tmp_path: Path) -> None:
-    """Exit code 0 for equal files, 1 where one is not; a line each, then what it is of."""
+    """The code is 0 for equal files and 1 otherwise, with a line per file and its source."""
     good = save(draw(RUN, "verdict", text="A quiet delight."), tmp_path / "good.html")
     (bad := tmp_path / "bad.html").write_bytes(good.read_bytes().replace(b"<body>", b"<body> "))
     done = CliRunner().invoke(main, ["verify", str(good)])

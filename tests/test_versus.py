@@ -27,14 +27,14 @@ def words() -> Model:
 
 @pytest.fixture(scope="module")
 def pieces() -> Model:
-    """Another tokenizer, one component, special tokens."""
+    """Return a model with another tokenizer, one component and special tokens."""
     tokenizer = Tokenizer.train_bpe(["now then"] * 20, 260)
     return small_model(seed=3, tokenizer=tokenizer, cls=True)
 
 
 @pytest.mark.parametrize("head", ["mean", "max", 1])
 def test_models_of_one_tokenizer_are_subtracted_token_by_token(words: Model, head: int | str) -> None:
-    """Also where one has more components than the other."""
+    """Maps of one tokenizer are subtracted token by token, also if one model has more components."""
     second = small_model(seed=5)
     a, b = words.trace(TEXT), second.trace(TEXT)
     difference = map_difference(a, b, 1, head)
@@ -54,7 +54,7 @@ def test_a_component_is_subtracted_where_both_have_it(words: Model) -> None:
 
 
 def test_other_tokens_are_matched_as_words_by_their_characters(words: Model, pieces: Model) -> None:
-    """Sum over a word's keys, mean over its queries, by a loop; specials of one model only are left out."""
+    """Words sum their keys and average their queries; special tokens of one model only are left out."""
     a, b = words.trace(TEXT), pieces.trace(TEXT)
     difference = map_difference(a, b, 0, 1)
     spans = [(0, 4), (5, 6), (7, 11), (11, 12), (13, 19), (20, 24)]

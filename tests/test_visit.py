@@ -83,7 +83,7 @@ def test_any_link_gives_settings_that_can_be_written_again(query: dict[str, str]
 
 
 def test_a_page_reads_its_settings_from_the_link_and_keeps_them() -> None:
-    """They return with the page after a visit to another one, whose URL has no part of them."""
+    """Settings return with their page after a visit to another page, whose URL has none of them."""
     app = opened("curves", axis="step", seeds="bands")
     assert (app.button_group(key="focus-axis").value, app.button_group(key="focus-seeds").value) == ("step", "bands")
     switched(app, "glossary")

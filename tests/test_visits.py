@@ -50,7 +50,7 @@ SETTINGS = ("server.headless=true", "server.address=127.0.0.1", "server.fileWatc
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """The address of a server of one page, where a closed visit can be taken up again for two seconds."""
+    """Start a server of one page, where a closed visit can continue within two seconds; yield its address."""
     (folder / "page.py").write_text(PAGE)
     (folder / "main.py").write_text(MAIN)
     with socket.socket() as probe:
@@ -117,7 +117,7 @@ libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library shares memory in another way")
 @pytest.mark.parametrize(("variable", "shared"), [("arenas.share()", True), ("", False)], ids=["shared", "as it comes"])
 def test_threads_share_two_arenas(variable: str, shared: bool) -> None:
-    """Counted by the library itself, in a process of its own, after threads that were at work side by side."""
+    """glibc counts two arenas in a separate process after threads worked at the same time."""
     code = THREADS.replace("arenas.share()", variable)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (done.stdout.count("<heap nr=") <= 2) == shared
@@ -125,7 +125,7 @@ def test_threads_share_two_arenas(variable: str, shared: bool) -> None:
 
 @pytest.mark.exhaustive
 def test_a_visit_and_its_files_go_though_nobody_comes_after(tmp_path: Path) -> None:
-    """Looked at from outside until the file is gone; a visit after that is alone."""
+    """The files of a closed visit are deleted without another visit, and a later visit is alone."""
     with serving(tmp_path) as address:
         (file, open_files), end = asyncio.run(visited(address)), time.monotonic() + 60
         assert open_files == 1

@@ -16,7 +16,7 @@ from tests.makers import small_encoder
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The toy matrices are stored as large ones are."""
+    """Store the toy matrices as large ones."""
     monkeypatch.setattr("sentviz.models.weights.LARGE", 64)
     monkeypatch.setattr("sentviz.models.weights.WIDE", 4)
 
@@ -46,7 +46,7 @@ def test_weights_come_back_within_their_stored_precision(tmp_path: Path) -> None
 
 
 def test_rows_of_small_weights_are_off_by_half_the_smallest_step() -> None:
-    """Below 0.0078 a step no longer follows the row: at most 3.05e-5 off, which the promise of 1/127 of the row would not cover."""
+    """Rows below 0.0078 are off by at most 3.05e-5, which is more than 1/127 of the row."""
     rows = torch.linspace(-1, 1, 201).repeat(4, 1) * torch.tensor([[1e-2], [7.7e-3], [1e-3], [1e-5]])
     error = (unpack(pack({"w": rows}))["w"] - rows).abs().amax(dim=1)
     step = (rows.abs().amax(dim=1) / 127).clamp_min(torch.finfo(torch.float16).tiny)
@@ -54,7 +54,7 @@ def test_rows_of_small_weights_are_off_by_half_the_smallest_step() -> None:
 
 
 def test_packing_twice_changes_nothing_more() -> None:
-    """Stored weights are a fixed point: what is measured after reading is what the next reader gets."""
+    """Stored weights do not change if they are packed again."""
     once = unpack(pack(small_encoder(6).float().state_dict()))
     again = unpack(pack(once))
     assert all(torch.equal(once[k], again[k]) for k in once)
@@ -89,7 +89,7 @@ def changed_state(state: dict[str, torch.Tensor], **changes: torch.Tensor | None
     ],
 )
 def test_a_file_of_other_shapes_is_told_from_its_head(changes: dict[str, torch.Tensor | None], message: str, tmp_path: Path) -> None:
-    """No tensor is made for it: neither of what the configuration says, nor of what the file says."""
+    """No tensor is made for a file with wrong shapes, neither by the configuration nor by the file."""
     encoder, path, read_files = small_encoder(5, width=8).float(), tmp_path / "w.safetensors", []
     save_file(changed_state(pack(encoder.state_dict()), **changes), path)
 

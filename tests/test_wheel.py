@@ -76,7 +76,7 @@ def tops(name: str) -> set[str]:
 
 
 def test_what_is_imported_is_declared() -> None:
-    """Every package that a module of the library or the app names, in a function too, is required as such, by an extra at least."""
+    """Every package that the library or the app imports, also in functions, is required, at least by an extra."""
     declared, undeclared = set[str](), set[str]()
     for name in (BASE | EXTRAS) - {"sentviz"}:
         with suppress(PackageNotFoundError):  # an extra that nobody here has
@@ -93,7 +93,7 @@ def test_what_is_imported_is_declared() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout."""
+    """Build the wheel of this checkout."""
     if not (ROOT / "checkpoints" / "english").is_dir():
         pytest.skip("checkpoints/ is not here")
     from hatchling.builders.wheel import WheelBuilder
@@ -103,7 +103,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
-    """Files of the library and the app, as they are tracked; the settings of the app; the runs that pyproject.toml names, whole."""
+    """The wheel has the tracked files of library and app, the app's settings, and the complete runs that pyproject.toml names."""
     with zipfile.ZipFile(wheel) as archive:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
     assert wheel.stat().st_size < LARGEST
@@ -122,7 +122,7 @@ def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Python of an environment that has the wheel and what it requires, by links to what is installed here, and nothing else."""
+    """Make an environment with the wheel and its requirements, linked from the installed packages; return its Python."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
     site = next((folder / "lib").glob("python*")) / "site-packages"
@@ -142,13 +142,13 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Nothing of this checkout, and an empty home."""
+    """Return variables without this checkout, with an empty home."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("SENTVIZ_", "STREAMLIT_", "PYTHON"))}
     return variables | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
 
 
 def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) -> None:
-    """The first page in an environment of its own, without anything that is not required."""
+    """The first page answers in a new environment, without optional packages."""
     done = subprocess.run([installed, "-c", PAGE], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     count, *messages = done.stdout.splitlines()[-1].split()
@@ -167,7 +167,7 @@ def test_every_page_opens_with_what_came_and_nothing_else(installed: Path, tmp_p
 
 @pytest.fixture
 def opened(installed: Path, tmp_path: Path) -> Iterator[int]:
-    """The port of `sentviz app`."""
+    """Start `sentviz app` and yield its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

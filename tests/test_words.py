@@ -43,7 +43,7 @@ HOSTILE = [
 
 
 def random_rows(n: int = 60, classes: int = 2, seed: int = 0, labelled: bool = True) -> Rows:
-    """Rows of random words and answers."""
+    """Return rows of random words and predictions."""
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(VOCABULARY, rng.integers(0, 12))) for _ in range(n)]
     label = rng.integers(0, classes, n) if labelled else np.full(n, -1)
@@ -55,7 +55,7 @@ def random_rows(n: int = 60, classes: int = 2, seed: int = 0, labelled: bool = T
 
 
 def by_hand(text: str) -> Iterator[str]:
-    """Words letter by letter, for texts without markup."""
+    """Return the words letter by letter, for texts without markup."""
     word = ""
     for char in text.lower() + " ":
         if unicodedata.category(char)[0] in "LNM" or char in "'’":
@@ -95,7 +95,7 @@ def test_words_are_those_of_a_loop_over_characters(text: str) -> None:
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("least", [1, 4])
 def test_counts_are_those_of_counters(classes: int, least: int) -> None:
-    """Occurrences and rows in each cell; rows without a label are left out where others have one."""
+    """Occurrences and rows in each cell equal counters; unlabelled rows are left out if others have a label."""
     rows = random_rows(80, classes)
     rows.frame.loc[[3, 4], "label"] = -1
     counts = count_words(rows, least)
@@ -117,7 +117,7 @@ def test_counts_are_those_of_counters(classes: int, least: int) -> None:
 
 
 def test_rows_are_counted_some_at_a_time_with_the_same_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some 40 characters at a time; too many different words are refused, and `step` may end the work."""
+    """Counting 40 characters at a time gives the same counts; too many words are refused, and `step` may end the work."""
     rows, steps = random_rows(80, 3), list[int]()
     whole = count_words(rows, 1)
     monkeypatch.setattr(lib, "PART", 40)
@@ -147,7 +147,7 @@ def test_rows_without_labels_count_by_prediction() -> None:
 
 @pytest.mark.parametrize("prior", [1.0, 500.0])
 def test_keyness_is_the_printed_formula(prior: float) -> None:
-    """Monroe, Colaresi & Quinn's equations word by word, and Wilson's interval of the share."""
+    """Keyness equals the equations of Monroe, Colaresi & Quinn, and the share has Wilson's interval."""
     counts = count_words(random_rows(), 1)
     total = counts.counts.sum(axis=0)
     for g, cell in enumerate(counts.cells):
@@ -168,7 +168,7 @@ def test_keyness_is_the_printed_formula(prior: float) -> None:
 
 
 def test_keyness_by_hand_and_its_mirror() -> None:
-    """Two cells of 100 words, "dull" 10 times here and once there, a prior of 22 words: 1.1 of them are "dull"."""
+    """ "dull", 10 times and once in two cells of 100 words, has the computed keyness, and its negative in the mirrored comparison."""
     counts = Counts(("dull", "soup"), ((0, 0), (0, 1)), np.array([[10, 90], [1, 99]]), np.ones((2, 2), int), np.array([9, 9]), 1)
     first, there = keyness(counts, (0, 0), 20.0), keyness(counts, (0, 1), 20.0)
     assert first["value"][0] == pytest.approx(math.log(11.1 / 108.9) - math.log(2.1 / 117.9))
@@ -177,7 +177,7 @@ def test_keyness_by_hand_and_its_mirror() -> None:
 
 
 def test_counted_once_a_row_a_crowded_word_is_not_key() -> None:
-    """The same formula over rows instead of occurrences; shares stay those of occurrences."""
+    """Counted by rows the formula is the same, and shares stay those of occurrences."""
     counts = count_words(random_rows(), 1)
     of_rows = Counts(counts.words, counts.cells, counts.rows, counts.rows, counts.sizes, 1)
     for cell in counts.cells:
@@ -191,7 +191,7 @@ def test_counted_once_a_row_a_crowded_word_is_not_key() -> None:
 
 
 def test_rare_words_are_shrunk_and_common_words_are_not_key() -> None:
-    """A word seen twice, both in the cell, is less sure than one seen fifty times to ten; one alike in both is not key at all."""
+    """A word seen twice is less certain than one seen fifty times to ten; an equally frequent word is not key."""
     words = ("rare", "often", "alike", "most")
     counts = Counts(words, ((0, 0), (0, 1)), np.array([[2, 50, 90, 9000], [0, 10, 90, 9000]]), np.ones((2, 4), int), np.array([9, 9]), 1)
     frame = keyness(counts, (0, 0)).set_index("word")
@@ -235,7 +235,7 @@ def test_stop_words_leave_what_decides() -> None:
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("weights", [range(40, 0, -1), [3.0] * 40, [1000, 30, *range(28, 0, -1)]])
 def test_no_two_boxes_of_a_cloud_overlap(seed: int, weights: list[float]) -> None:
-    """All boxes inside the area, none over another, areas of letters in proportion to weights, the same for the same seed."""
+    """All boxes are inside the area without overlap, with areas in proportion to weights, and depend on the seed only."""
     words = [f"{word}{i}" for i, word in zip(range(len(list(weights))), VOCABULARY * 4, strict=False)]
     sizes = dict(zip(words, map(float, weights), strict=True))
     placed = layout(sizes, *PANEL, seed=seed)
@@ -273,7 +273,7 @@ def test_places_of_odd_words_and_sizes() -> None:
 
 
 def test_letters_without_a_font_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fc-list does not find is named; without fc-list nothing is said; plain Latin never asks."""
+    """Letters that fc-list does not find are named; without fc-list, and for Latin letters, there is no note."""
     answers: list[str] = []
 
     def answer_nothing(command: list[str], **_: object) -> object:
@@ -294,7 +294,7 @@ def test_letters_without_a_font_are_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def drawn(words: list[str]) -> pd.DataFrame:
-    """Words with places and made-up numbers, in one cloud."""
+    """Return words with places and made-up numbers, in one cloud."""
     places = layout({word: 9.0 - 0.1 * i for i, word in enumerate(words)}, *PANEL)
     numbers = {"count": 5, "rows": 4, "share": 0.01, "share_low": 0.005, "share_high": 0.02, "rest": 0.001}
     return places.assign(
@@ -304,7 +304,7 @@ def drawn(words: list[str]) -> pd.DataFrame:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_hostile_words_are_drawn_as_text(theme: str) -> None:
-    """No markup of a word reaches a label, long words are cut, the frame keeps them whole."""
+    """No markup of a word reaches a label, long words are cut, and the frame has them complete."""
     frame = drawn(HOSTILE)
     for figure in (cloud(frame, ["<b>x</b>"], theme=theme), word_bars(frame, title="<b>x</b>", theme=theme)):  # type: ignore[arg-type]
         assert set(figure.frame["word"]) == set(HOSTILE)
@@ -317,7 +317,7 @@ def test_hostile_words_are_drawn_as_text(theme: str) -> None:
 
 
 def test_a_cloud_says_its_cells_marks_the_chosen_word_and_fills_empty_ones() -> None:
-    """Annotations stand where the layout put them; an empty cloud has its sentence; one word is framed."""
+    """Annotations are at the places of the layout, an empty cloud has a sentence, and one word is framed."""
     frame = drawn(["dull", "soup", "garden"])
     figure = cloud(frame, ["first", "second"], right=[True, False], selected=(0, "soup"), about="About.")
     notes = {a.text: a for a in figure.plot.layout.annotations}
@@ -359,7 +359,7 @@ def test_bars_carry_values_intervals_and_what_is_sure() -> None:
 
 
 def test_stored_words_are_those_counted(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Written with the run, its other files as they were; read back they give the same keyness; only counts of common words are in it."""
+    """The table is stored with the run and gives the same keyness; it holds counts of common words only."""
     texts = makers.use_toy_data(monkeypatch)["test"].frame
     folder = tmp_path / "toy" / "run"
     shutil.copytree(tiny_run, folder)

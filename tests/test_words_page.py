@@ -42,7 +42,7 @@ class Texts:
 
 @pytest.fixture
 def texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Texts]:
-    """The texts of every data set are made up of our own sentences; caches hold nothing of other tests."""
+    """Replace the texts of every data set by our own sentences, with empty caches."""
     texts_of = Texts()
     monkeypatch.setattr(datasets, "load_split", texts_of.load_split)
     st.cache_resource.clear()
@@ -57,7 +57,7 @@ def captions(app: Any) -> str:
 @pytest.mark.parametrize("by", ["keyness", "count"])
 @pytest.mark.parametrize("stops", ["drop", "keep"])
 def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
-    """What is large and whether stop words are left out is in the URL and in the caption."""
+    """The size and the stop words of a cloud are in the URL and in the caption."""
     app = opened("words", words=by, stops=stops)
     assert not app.error and not app.warning
     lines = captions(app)
@@ -93,7 +93,7 @@ def test_the_demo_set_has_its_words() -> None:
 
 
 def test_a_pair_of_three_classes_is_chosen() -> None:
-    """Four clouds of two classes; another pair by hand, or by the cell in the link."""
+    """Four clouds show two classes; another pair is chosen manually or by the cell in the link."""
     run = "twitter_financial/ndt-unit-2"
     if not (ROOT / "checkpoints" / run).is_dir():
         pytest.skip(f"{run} is not in checkpoints/")
@@ -116,7 +116,7 @@ def test_without_texts_the_page_says_what_is_missing(texts: Texts) -> None:
 
 
 def test_without_texts_the_stored_words_are_drawn(texts: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that keeps its words draws them in a clone without data, says so, and refuses another threshold."""
+    """A run with stored words draws them without data, says so, and refuses another threshold."""
     folder = tmp_path / "kept" / "words"
     shutil.copytree(FOLDER, folder)
     store(Run.open(folder))

@@ -20,7 +20,7 @@ pytestmark = [
 @pytest.mark.parametrize("look", choices("look"))
 @pytest.mark.parametrize("run", [RUN, "sst2/diff", "sst2/vanilla"])
 def test_every_part_of_the_attention_page_stands(look: str, run: str) -> None:
-    """Mixed, signed and plain maps; the part is in the URL."""
+    """Every part opens for mixed, signed and plain maps, and is in the URL."""
     app = opened("attention", look=look, run=run)
     assert not app.error
     assert app.query_params.get("look", "maps") == look
@@ -31,7 +31,7 @@ def test_every_part_of_the_attention_page_stands(look: str, run: str) -> None:
     "text", often(["?", "wonderful " * 150, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا"], "<script>alert(1)</script> $x$ **b**")
 )
 def test_odd_texts_are_no_trouble_for_any_part(look: str, text: str) -> None:
-    """One token, hundreds, markup, emoji and right-to-left: a view or one sentence."""
+    """One token, hundreds of tokens, markup, emoji and right-to-left text give a view or one sentence."""
     app = opened("attention", look=look, text=text)
     assert not app.exception, app.exception
     assert "<script>" not in words(app)
@@ -45,7 +45,7 @@ def test_every_score_colours_the_strip(name: str) -> None:
 
 
 def test_a_pinned_sentence_stands_beside_the_next() -> None:
-    """Pin, edit a word: both answers and what changed are on the page; unpin takes it away."""
+    """After pinning and changing a word both answers and the change are shown; unpinning removes them."""
     app = opened()
     app.button(key="pin").click().run()
     app.text_input(key="sentence").set_value("The plot drags in places, but the two leads are a loud horror.").run()
@@ -58,7 +58,7 @@ def test_a_pinned_sentence_stands_beside_the_next() -> None:
 
 
 def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
-    """The pill writes the focus; the remark says which head; the map of the silenced head is empty."""
+    """The pill sets the focus, the notice names the head, and the map of the silenced head is empty."""
     app = opened(head="2")
     before = words(app)
     pills = next(item for item in app.button_group if item.key == "silenced")
@@ -103,13 +103,13 @@ def test_the_glossary_finds_a_word() -> None:
 
 
 def test_explanations_are_ranked_or_say_how_to_measure() -> None:
-    """A run with measured faithfulness shows it; one without says which command measures it."""
+    """A run with measured faithfulness shows it; another one names the command."""
     app = opened("explanations", run=RUN)
     assert not app.exception
     assert "Word removal" in words(app) or "sentviz faithfulness" in words(app)
 
 
 def test_the_verdict_page_offers_a_report() -> None:
-    """The one-file report of the sentence is a download on Explore."""
+    """Explore offers the one-file report of the sentence as a download."""
     app = opened()
     assert any(button.key == "report" for button in app.get("download_button")) or "Report of this sentence" in str(app.main)
