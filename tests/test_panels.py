@@ -1,0 +1,117 @@
+"""Shared parts of figures against numbers that are computed in the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from sentviz.browser.packing import marked, palettes
+from sentviz.figures.colours import THEMES, colour_scale, ink_on, palette
+from sentviz.figures.panels import band, cell_texts, panel_axes, panel_grid, path, row_axis, stacked, start_and_end, with_interval
+from sentviz.figures.particles import decision_line, inner_size, view_window
+
+
+def test_a_grid_has_a_titled_panel_for_each_title() -> None:
+    """Five titles in rows of three: two rows, places row by row, titles in their order and muted."""
+    plot, places = panel_grid(list("abcde"), 3, "dark", apart=0.1, below=0.2, size=11)
+    assert [(place["row"], place["col"]) for place in places] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
+    assert [note.text for note in plot.layout.annotations] == list("abcde")
+    assert {(note.font.size, note.font.color) for note in plot.layout.annotations} == {(11, palette("dark").muted)}
+    for panel, place in enumerate(places):
+        plot.add_scatter(x=[0], y=[0], **place)
+        axes = panel_axes(panel)
+        assert (plot.data[-1].xaxis or "x", plot.data[-1].yaxis or "y") == (axes["xref"], axes["yref"])
+
+
+def test_a_grid_is_not_wider_than_its_titles() -> None:
+    _, places = panel_grid(["a"], 3, "light", apart=0.1)
+    assert places == [{"row": 1, "col": 1}]
+
+
+def test_a_band_encloses_low_and_high() -> None:
+    """The outline goes along the upper curve and back along the lower one, without marks or hover."""
+    plot = go.Figure()
+    band(plot, pd.Series([1, 2, 3]), [0, 1, 0], [5, 6, 7], "#123456", 0.2, legendgroup="g")
+    trace = plot.data[0]
+    assert list(trace.x) == [1, 2, 3, 3, 2, 1] and list(trace.y) == [5, 6, 7, 0, 1, 0]
+    assert (trace.mode, trace.fill, trace.opacity, trace.line.width, trace.hoverinfo, trace.legendgroup) == (
+        "lines",
+        "toself",
+        0.2,
+        0,
+        "skip",
+        "g",
+    )
+
+
+def test_intervals_become_lengths_of_bars() -> None:
+    marks = with_interval("y", np.array([[2.0, 1.5, 4.0], [0.0, -1.0, 0.0]]), "#000000")
+    assert list(marks["y"]) == [2, 0]
+    assert list(marks["error_y"]["array"]) == [2, 0] and list(marks["error_y"]["arrayminus"]) == [0.5, 1]
+
+
+def test_rows_go_from_top_to_bottom() -> None:
+    axis = row_axis(["a", "b", "c"], 0.6, 0.4, fixedrange=True)
+    assert axis["range"] == [2.6, -0.6] and axis["tickvals"] == [0, 1, 2] and axis["ticktext"] == ["a", "b", "c"] and axis["fixedrange"]
+
+
+def test_texts_of_cells_can_be_read_on_their_colours() -> None:
+    """Each text is at its cell, with the ink of the cell's own colour; empty texts have no annotation."""
+    fills = ["#000000", "#ffffff", "#ffffff", "#000000"]
+    notes = list(cell_texts([["a", ""], ["c", "d"]], fills, 12, xref="x2"))
+    assert [(note["x"], note["y"], note["text"]) for note in notes] == [(0, 0, "a"), (0, 1, "c"), (1, 1, "d")]
+    assert [note["font"]["color"] for note in notes] == [ink_on(fills[i]) for i in (0, 2, 3)]
+    assert {note["xref"] for note in notes} == {"x2"}
+
+
+def test_tables_are_stacked_with_their_keys_first() -> None:
+    frame = stacked({"a": pd.DataFrame({"x": [1, 2]}), "b": pd.DataFrame({"x": [3]})}, "run")
+    assert list(frame) == ["run", "x"] and frame.to_numpy().tolist() == [["a", 1], ["a", 2], ["b", 3]]
+
+
+def test_the_ends_of_a_line_are_marked() -> None:
+    plot = go.Figure()
+    start_and_end(plot, [0, 5, 9], [1.0, 2.0, 3.0], "#123456", "#ffffff", 6, 1)
+    path(plot, [[0, 1], [np.nan, np.nan], [2, 3]], "#123456", 2, "dot")
+    ends, line = plot.data
+    assert list(ends.x) == [0, 9] and list(ends.y) == [1, 3] and list(ends.marker.color) == ["#ffffff", "#123456"]
+    assert line.line.dash == "dot" and np.isnan(line.x[1]) and list(line.y)[::2] == [1, 3]
+
+
+def test_colour_scales_are_even() -> None:
+    assert colour_scale(["#000000", "#888888", "#ffffff"]) == [[0, "#000000"], [0.5, "#888888"], [1, "#ffffff"]]
+
+
+def test_a_view_shows_all_points_in_the_proportions_of_the_picture() -> None:
+    points, size, margin = np.array([[0.0, 0.0], [10.0, 1.0]]), (400, 300), (20, 10, 30, 40)
+    low, high, unit = view_window(points, size, margin, (50, 60))
+    np.testing.assert_allclose((high - low) / unit, inner_size(size, margin))
+    assert (np.ptp(points, axis=0) / unit + (50, 60) <= inner_size(size, margin) + 1e-9).all()
+    np.testing.assert_allclose((low + high) / 2, [5, 0.5])
+
+
+def test_the_decision_line_has_log_odds_zero() -> None:
+    """Both ends satisfy w . z + b = 0 and are outside the view; without a direction there is no line."""
+    plot, w, b = go.Figure(), np.array([2.0, -1.0]), 0.5
+    decision_line(plot, (w, b), np.array([-1.0, -1.0]), np.array([1.0, 1.0]), "#000000")
+    ends = np.stack([plot.data[0].x, plot.data[0].y], axis=1)
+    np.testing.assert_allclose(ends @ w + b, 0, atol=1e-9)
+    assert (np.abs(ends).max(axis=1) > 1).all()
+    decision_line(plot, (np.zeros(2), b), -np.ones(2), np.ones(2), "#000000")
+    assert len(plot.data) == 1
+
+
+@pytest.mark.parametrize("changed", [{"a": 1, "b": 3}, {"a": 1}, {"a": 1, "b": 2, "c": None}])
+def test_the_mark_of_data_changes_with_them(changed: dict[str, object]) -> None:
+    """The order of keys does not matter; a value, a missing key and a new key do."""
+    mark = marked({"a": 1, "b": 2})["mark"]
+    assert mark == marked({"b": 2, "a": 1})["mark"] != marked(changed)["mark"]
+
+
+def test_views_get_the_colours_of_both_themes() -> None:
+    colours = palettes("lines", "muted")
+    assert set(colours) == set(THEMES) and all(
+        colours[theme] == {"lines": palette(theme).lines, "muted": palette(theme).muted} for theme in THEMES
+    )
