@@ -72,6 +72,11 @@ def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
         return ImageFont.load_default(size)
 
 
+def write(pen: Any, at: tuple[float, float], text: str, colour: str, size: int = 11, anchor: str = "la") -> None:
+    """Write a text with letters of a size in final pixels; `at` is in pixels of the large picture, `anchor` as Pillow takes it."""
+    pen.text(at, text, fill=colour, font=font(size * SCALE), anchor=anchor)
+
+
 def rgb(colour: str) -> tuple[int, int, int]:
     """Return red, green and blue (0 to 255) of a colour #rrggbb."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.browser.film import Film, line_groups
-from sentviz.browser.gif import SCALE, font, gif, moments, rgb
+from sentviz.browser.gif import SCALE, font, gif, moments, rgb, write
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, ink_on, palette
 from sentviz.figures.text import visible
@@ -58,11 +58,11 @@ class _Stage:
         """Return the picture at a time, from 0 to the number of epochs less one."""
         from PIL import Image, ImageDraw
 
-        image = Image.new("RGB", self.size, rgb(self.look.paper))
+        image = Image.new("RGB", self.size, self.look.paper)
         pen = ImageDraw.Draw(image)
         stop, seen = round(time), self.film.seen
         heading = f"{visible(self.film.title)}  ·  epoch {seen.epochs[stop]}  ·  {self.right[stop].mean():.1%} right"
-        pen.text((16 * SCALE, 8 * SCALE), heading, fill=rgb(self.look.ink), font=font(14 * SCALE))
+        write(pen, (16 * SCALE, 8 * SCALE), heading, self.look.ink, 14)
         if self.words is not None:
             self._sentence(image, pen, time)
         self._points(pen, time)
@@ -80,7 +80,7 @@ class _Stage:
         return before, before, 0.0
 
     def _sentence(self, image: Any, pen: Any, time: float) -> None:
-        from PIL import Image
+        from PIL import Image, ImageDraw
 
         assert self.words is not None and self.film.first is not None
         left, top, wide, high = self.words
@@ -90,8 +90,8 @@ class _Stage:
         bars = 20 * SCALE * min(len(labels), 6)
         for k, (label, share) in enumerate(list(zip(labels, shares, strict=True))[:6]):
             y = top + high - bars + 20 * SCALE * k
-            pen.text((left, y), visible(label)[:14], fill=rgb(self.look.ink), font=font(11 * SCALE))
-            pen.text((left + wide, y), f"{share:.0%}", fill=rgb(self.look.ink), font=font(11 * SCALE), anchor="ra")
+            write(pen, (left, y), visible(label)[:14], self.look.ink)
+            write(pen, (left + wide, y), f"{share:.0%}", self.look.ink, anchor="ra")
             start = left + min(96 * SCALE, 0.36 * wide)
             room = max(left + wide - 44 * SCALE - start, 1.0)
             pen.rectangle((start, y + 3 * SCALE, start + room * float(share), y + 12 * SCALE), fill=self.classes[k])
@@ -114,14 +114,14 @@ class _Stage:
         for i, token in enumerate(self.film.first.tokens):
             at = names + (i + 0.5) * cell
             word = visible(token)[:10]
-            pen.text((left + names - 6, top + at), word, fill=rgb(self.look.ink), font=letters, anchor="rm")
-            name = Image.new("RGB", (int(names), int(cell) + 2), rgb(self.look.paper))
-            _pen(name).text((0, name.height / 2), word, fill=rgb(self.look.ink), font=letters, anchor="lm")
+            pen.text((left + names - 6, top + at), word, fill=self.look.ink, font=letters, anchor="rm")
+            name = Image.new("RGB", (int(names), int(cell) + 2), self.look.paper)
+            ImageDraw.Draw(name).text((0, name.height / 2), word, fill=self.look.ink, font=letters, anchor="lm")
             image.paste(name.rotate(90, expand=True), (int(left + at - cell / 2), int(top) - 4))
 
     def _points(self, pen: Any, time: float) -> None:
         left, top, wide, high = self.dots
-        pen.rectangle((left, top, left + wide, top + high), outline=rgb(self.look.grid), width=SCALE)
+        pen.rectangle((left, top, left + wide, top + high), outline=self.look.grid, width=SCALE)
         a, stop = int(time), round(time)
         b = min(a + 1, len(self.places) - 1)
         now = self.places[a] + (self.places[b] - self.places[a]) * (time - a)
@@ -131,7 +131,7 @@ class _Stage:
             box = (at[0] - size, at[1] - size, at[0] + size, at[1] + size)
             colour = self.classes[int(self.film.seen.first.labels[i])]
             wrong = not self.right[stop, i]
-            pen.ellipse(box, fill=colour, outline=rgb(self.look.ink) if wrong else None, width=SCALE + 1)
+            pen.ellipse(box, fill=colour, outline=self.look.ink if wrong else None, width=SCALE + 1)
 
     def _counts(self, pen: Any, stop: int) -> None:
         left, top, wide, high = self.cells
@@ -142,20 +142,13 @@ class _Stage:
         fills = blend(self.look.judged, (np.where(np.eye(k, dtype=bool), shares, -shares).ravel() + 1) / 2)
         for i, name in enumerate(classes):
             middle = top + 18 * SCALE + (i + 0.5) * down
-            pen.text((left + names - 8, middle), visible(name)[:9], fill=rgb(self.look.ink), font=font(11 * SCALE), anchor="rm")
-            pen.text(
-                (left + names + (i + 0.5) * across, top + 8 * SCALE),
-                visible(name)[:9],
-                fill=rgb(self.look.ink),
-                font=font(11 * SCALE),
-                anchor="mm",
-            )
+            write(pen, (left + names - 8, middle), visible(name)[:9], self.look.ink, anchor="rm")
+            write(pen, (left + names + (i + 0.5) * across, top + 8 * SCALE), visible(name)[:9], self.look.ink, anchor="mm")
             for j in range(k):
                 x, y, fill = left + names + j * across, top + 18 * SCALE + i * down, fills[i * k + j]
                 pen.rectangle((x + 2, y + 2, x + across - 2, y + down - 2), fill=fill)
                 if k <= 8:
-                    where = (x + across / 2, y + down / 2)
-                    pen.text(where, f"{counts[i, j]:,}", fill=ink_on(fill), font=font(13 * SCALE), anchor="mm")
+                    write(pen, (x + across / 2, y + down / 2), f"{counts[i, j]:,}", ink_on(fill), 13, "mm")
 
     def _lines(self, pen: Any, time: float) -> None:
         if not self.losses:
@@ -173,12 +166,6 @@ class _Stage:
             x = left + wide * (at_epochs - start) / max(end - start, 1e-9)
             y = top + 20 * SCALE + room * (1 - (losses - low) / max(high_value - low, 1e-9))
             pen.line(list(map(tuple, np.stack([x, y], axis=1))), fill=colour, width=2 * SCALE)
-            pen.text((left + 110 * SCALE * k, top), f"loss, {line['name']}", fill=colour, font=font(11 * SCALE))
+            write(pen, (left + 110 * SCALE * k, top), f"loss, {line['name']}", colour)
         at = left + wide * (now - start) / max(end - start, 1e-9)
-        pen.line((at, top + 18 * SCALE, at, top + high), fill=rgb(self.look.ink), width=SCALE)
-
-
-def _pen(image: Any) -> Any:
-    from PIL import ImageDraw
-
-    return ImageDraw.Draw(image)
+        pen.line((at, top + 18 * SCALE, at, top + high), fill=self.look.ink, width=SCALE)
