@@ -14,13 +14,16 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.analysis.claim import VERDICT_WORDS, Effect, Reference, Verdict
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, ink_on, palette
-from sentviz.figures.figure import Figure, base_layout, file_safe, new_plot
+from sentviz.figures.figure import Figure, annotate, file_safe, new_plot
+from sentviz.figures.panels import UNFADED, path
 from sentviz.figures.text import as_text, label_width
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
 
@@ -252,15 +255,8 @@ def _draw(
         words = "<br>".join(as_text(line, None) for line in panel.heading(name))
         font, upright = {"size": 11 * scale, "color": colours.muted}, {"textangle": -90} if panel.wide < UPRIGHT else {}
         notes.append({"text": words, "xref": x, "yref": y, "x": i, "y": panel.top, "yanchor": "bottom", "font": font} | upright)
-    guide = {
-        "type": "line",
-        "xref": f"{x} domain",
-        "yref": y,
-        "x0": 0,
-        "x1": 1,
-        "layer": "below",
-        "line": {"color": colours.grid, "width": 1},
-    }
+    line = {"color": colours.grid, "width": 1}
+    guide = {"type": "line", "xref": f"{x} domain", "yref": y, "x0": 0, "x1": 1, "layer": "below", "line": line}
     shapes = [guide | {"y0": at, "y1": at} for at, _, _ in panel.rows] + _shares(panel, x, y, theme)
     for verdict in VERDICTS:
         _verdict(plot, verdict, [cell for cell in panel.cells if cell.claim["verdict"] == verdict], (x, y), scale, theme)
@@ -270,7 +266,7 @@ def _draw(
         if chosen == cell.claim["key"]:
             sides = {"x0": cell.middle - cell.half, "x1": cell.middle + cell.half, "y0": cell.at - 11 * scale, "y1": cell.at + 11 * scale}
             shapes.append({"type": "rect", "xref": x, "yref": y, "line": {"color": colours.ink, "width": 2.5}} | sides)
-    plot.layout.annotations = [*plot.layout.annotations, *notes]
+    annotate(plot, notes)
     plot.layout.shapes = [*plot.layout.shapes, *shapes]
 
 
@@ -279,7 +275,7 @@ def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tu
     if not cells:
         return
     colour, on = verdict_colour(verdict, theme), {"xaxis": axes[0], "yaxis": axes[1]}
-    ink, still = ink_on(colour), {"marker": {"opacity": 1}}
+    ink = ink_on(colour)
     plot.add_bar(
         orientation="h",
         base=[cell.middle - cell.half for cell in cells],
@@ -289,8 +285,7 @@ def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tu
         marker={"color": colour, "cornerradius": 4, "line": {"width": 0}},
         customdata=[[cell.claim["key"], _hover(cell.claim)] for cell in cells],
         hovertemplate="%{customdata[1]}<extra></extra>",
-        selected=still,
-        unselected=still,
+        **UNFADED,
         name=VERDICT_WORDS[verdict],
         **on,
     )
@@ -298,17 +293,16 @@ def _verdict(plot: go.Figure, verdict: Verdict, cells: Sequence[_Cell], axes: tu
     spans = [(cell, effect.low, effect.high) for cell, effect in marked if effect.low is not None and effect.high is not None]
     ticks = _strokes([(cell.to(effect.null), cell.at - 6 * scale, cell.to(effect.null), cell.at + 6 * scale) for cell, effect in marked])
     lines = _strokes([(cell.to(low), cell.at, cell.to(high), cell.at) for cell, low, high in spans])
-    for (xs, ys), thick, opacity in ((ticks, 1.0, 0.55), (lines, 1.8, 1.0)):
-        pen = {"color": ink, "width": thick * scale}
-        plot.add_scatter(x=xs, y=ys, mode="lines", line=pen, opacity=opacity, hoverinfo="skip", **on)
+    for points, thick, opacity in ((ticks, 1.0, 0.55), (lines, 1.8, 1.0)):
+        path(plot, points, ink, thick * scale, opacity=opacity, **on)
     dots = {"color": ink, "size": 6.5 * scale}
     xs, ys = [cell.to(effect.value) for cell, effect in marked], [cell.at for cell, _ in marked]
     plot.add_scatter(x=xs, y=ys, mode="markers", marker=dots, hoverinfo="skip", **on)
 
 
-def _strokes(lines: Sequence[tuple[float, float, float, float]]) -> tuple[list[float | None], list[float | None]]:
-    """Return line segments as the coordinates of one trace."""
-    return [x for a, _, b, _ in lines for x in (a, b, None)], [y for _, a, _, b in lines for y in (a, b, None)]
+def _strokes(lines: Sequence[tuple[float, float, float, float]]) -> npt.NDArray[np.float64]:
+    """Return line segments from a, b to c, d as the points of one trace, (3 n, 2), with NaN after each segment."""
+    return np.array([[(a, b), (c, d), (np.nan, np.nan)] for a, b, c, d in lines], dtype=float).reshape(-1, 2)
 
 
 def _reach(effect: Effect) -> float:
@@ -357,7 +351,7 @@ def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, them
         beside = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "middle", "xshift": at + 24, "yshift": up}
         notes.append({"text": words, "font": {"size": size}} | beside)
         at += needed
-    plot.layout.annotations = [*plot.layout.annotations, *notes]
+    annotate(plot, notes)
     plot.layout.shapes = [*plot.layout.shapes, *shapes]
 
 
@@ -378,10 +372,8 @@ def _tiles(papers: Sequence[pd.DataFrame], width: int, theme: Theme) -> go.Figur
             lines.append((at + side / 2, str(against), "", list(part["verdict"])))
             at += side + 3
         at += 5
-    layout = base_layout(
-        theme, width=width, height=round(top + at + 6), margin=(12 + label, top, 12, 6), showlegend=False, barmode="overlay"
-    )
-    plot, colours = go.Figure(layout=layout), palette(theme)
+    size, margin = (width, round(top + at + 6)), (12 + label, top, 12, 6)
+    plot, colours = new_plot(theme, "", size, margin, showlegend=False, barmode="overlay"), palette(theme)
     plot.update_xaxes(visible=False, range=[0, (width - 24 - label) / side])
     plot.update_yaxes(visible=False, range=[at, 0])
     notes, shapes = list[dict[str, Any]](), list[dict[str, Any]]()
