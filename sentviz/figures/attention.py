@@ -18,6 +18,7 @@ from sentviz.figures.maps import (
     TITLE_PAD,
     Floats,
     Indices,
+    cells_frame,
     coloraxis,
     component_name,
     component_slug,
@@ -78,18 +79,8 @@ def heatmap(
     plot.data[0].customdata = [[f"query {names[queries[i]]} → key {names[j]}" for j in cols] for i in rows]
     plot.data[0].hovertemplate = f"%{{customdata}}: %{{z:.{digits(float(np.abs(cells).max())) + 1}f}}<extra></extra>"
 
-    frame = pd.DataFrame(
-        {
-            "layer": layer,
-            "head": head,
-            "component": component_name(component),
-            "query": np.repeat(queries[rows], len(cols)),
-            "query_token": np.repeat(np.array(trace.tokens, dtype=object)[queries[rows]], len(cols)),
-            "key": np.tile(keys[cols], len(rows)),
-            "key_token": np.tile(np.array(trace.tokens, dtype=object)[cols], len(rows)),
-            "attention": cells.ravel(),
-        }
-    )
+    which = {"layer": layer, "head": head, "component": component_name(component)}
+    frame = cells_frame(trace.tokens, queries[rows], keys[cols], cells, **which)
     mass = np.abs(values[rows])
     hidden = 1 - mass[:, cols].sum() / max(mass.sum(), np.finfo(float).tiny)
     partial = len(cols) < len(keys) or len(rows) < len(queries)

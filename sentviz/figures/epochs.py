@@ -14,7 +14,7 @@ from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, lay_out, new_plot, sentence
 from sentviz.figures.heads import MEASURE_TITLES
-from sentviz.figures.maps import component_slug, head_slug, map_title
+from sentviz.figures.maps import cells_frame, component_slug, head_slug, map_title
 from sentviz.figures.panels import FRAMELESS, LEGEND_RIGHT, band, cell_texts, legend_entry, panel_axes, panel_grid
 from sentviz.figures.scatter import SYMBOLS
 from sentviz.figures.text import as_text, token_label
@@ -114,23 +114,8 @@ def epoch_maps(
     )
     plot.update_xaxes(showgrid=False, ticks="", automargin=False)
     plot.update_yaxes(showgrid=False, ticks="", automargin=False)
-    query, key = np.indices((n, n)).reshape(2, -1)
-    words = np.array(first.tokens, dtype=object)
     frame = pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "epoch": epoch,
-                    "query": query,
-                    "query_token": words[query],
-                    "key": key,
-                    "key_token": words[key],
-                    "attention": values.ravel(),
-                }
-            )
-            for epoch, values in maps.items()
-        ],
-        ignore_index=True,
+        [cells_frame(first.tokens, range(n), range(n), values, epoch=epoch) for epoch, values in maps.items()], ignore_index=True
     )
     caption = sentence(
         [

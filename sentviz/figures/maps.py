@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, log10
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from sentviz.figures.colours import Palette, colour_scale
 from sentviz.figures.figure import number
@@ -53,6 +55,21 @@ def head_slug(head: int | str) -> str:
 def component_slug(component: int | str) -> str:
     """Return the component's part of a file name: ``effective`` or ``a1``."""
     return component if isinstance(component, str) else f"a{component + 1}"
+
+
+def cells_frame(tokens: Sequence[str], queries: npt.ArrayLike, keys: npt.ArrayLike, values: Floats, **columns: object) -> pd.DataFrame:
+    """Return a map as a table with a row for each cell.
+
+    Args:
+        queries, keys: indices of the tokens of rows and columns. values: (queries, keys).
+        columns: first columns, with one value for all rows.
+    Frame:
+        those of `columns`, query, query_token, key, key_token, attention.
+    """
+    words = np.array(tokens, dtype=object)
+    query, key = np.repeat(queries, values.shape[1]), np.tile(keys, values.shape[0])
+    cells = {"query": query, "query_token": words[query], "key": key, "key_token": words[key], "attention": values.ravel()}
+    return pd.DataFrame(columns | cells)
 
 
 def coloraxis(values: Floats, colours: Palette, above: float) -> dict[str, Any]:

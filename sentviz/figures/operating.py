@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, lay_out, sentence
-from sentviz.figures.panels import dotted, legend_above, legend_entry, panel_grid, stacked, with_interval
+from sentviz.figures.panels import dotted, legend_above, legend_entry, note_above, panel_grid, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # one per run or class
@@ -264,7 +264,7 @@ def threshold_lines(
                 hovertemplate=f"from %{{x:.2f}} on: {name} %{{y:.1%}}<extra>{as_run(run, 32)}</extra>",
             )
     plot.add_vline(x=threshold, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
-    plot.add_annotation(x=threshold, y=1, yref="paper", yanchor="bottom", text=f"{threshold:.2f}", font={"size": 12, "color": colours.ink})
+    note_above(plot, threshold, f"{threshold:.2f}", colours.ink, 12)
     for r, run in enumerate(tables if len(tables) > 1 else ()):
         dash = {"color": colours.muted, "width": 2, "dash": DASHES[r % len(DASHES)]}
         legend_entry(plot, as_run(run, 32), line=dash)

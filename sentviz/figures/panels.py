@@ -78,6 +78,11 @@ def dotted(colours: Palette, width: float = 1) -> dict[str, Any]:
     return {"color": colours.muted, "width": width, "dash": "dot"}
 
 
+def note_above(plot: go.Figure, x: float, text: str, colour: str, size: int = 11) -> None:
+    """Write a note above the axes at a horizontal position, for example the name of a vertical line."""
+    plot.add_annotation(x=x, y=1, yref="paper", yanchor="bottom", text=text, font={"size": size, "color": colour})
+
+
 def band(plot: go.Figure, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, colour: str, opacity: float, **trace: Any) -> None:
     """Fill the area between two curves over the same x; `trace` has the panel's row and column."""
     across, lower, upper = (np.asarray(values) for values in (x, low, high))

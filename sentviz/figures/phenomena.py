@@ -8,7 +8,7 @@ import pandas as pd
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import SYMBOLS, Figure, file_safe, new_plot, sentence
-from sentviz.figures.panels import UNFADED, dotted, row_axis, with_interval
+from sentviz.figures.panels import UNFADED, dotted, note_above, row_axis, with_interval
 from sentviz.figures.text import as_run, as_text
 
 MOST = 6  # runs
@@ -54,8 +54,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
             type="rect", xref="paper", x0=0, x1=1, y0=at - 0.5, y1=at + 0.5, line={"color": colours.ink, "width": 1.5}, layer="below"
         )
     plot.add_vline(x=chance, line=dotted(colours))
-    faint = {"size": 11, "color": colours.muted}
-    plot.add_annotation(x=chance, y=1, yref="paper", yanchor="bottom", text="guessing", font=faint)
+    note_above(plot, chance, "guessing", colours.muted)
     for r, run in enumerate(runs):
         rows = frame[frame["run"] == run]
         values = rows[["accuracy", "low", "high"]].to_numpy(float)

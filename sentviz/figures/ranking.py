@@ -8,7 +8,7 @@ import pandas as pd
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, number
-from sentviz.figures.panels import dotted, row_axis, with_interval
+from sentviz.figures.panels import dotted, note_above, row_axis, with_interval
 from sentviz.figures.text import as_text
 
 
@@ -34,16 +34,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
         chance = base.iloc[0]
         plot.add_vrect(x0=chance["low"], x1=chance["high"], fillcolor=colours.muted, opacity=0.18, line_width=0)
         plot.add_vline(x=chance["value"], line=dotted(colours))
-        faint = {"size": 11, "color": colours.muted}
-        plot.add_annotation(
-            x=chance["value"],
-            y=1,
-            yref="paper",
-            yanchor="bottom",
-            text=reference,
-            showarrow=False,
-            font=faint,
-        )
+        note_above(plot, chance["value"], reference, colours.muted)
     values = rows[["value", "low", "high"]].to_numpy(float)
     plot.add_scatter(
         **with_interval("x", values, colours.lines[0]),
