@@ -1,4 +1,4 @@
-"""Navigation only: what is run for a visitor. `app/main.py` serves it."""
+"""Navigation: the pages by section. `app/main.py` serves this script, which runs again for each change of a visitor."""
 
 from __future__ import annotations
 
@@ -12,129 +12,66 @@ from sentviz.runs.registry import papers
 
 st.set_page_config(page_title="sentviz", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
 
-
-PAGES = {
+PAGES = {  # section -> script below app/views, title, icon, help
     "Sentence": [
-        st.Page(
-            "views/sentence/explore.py",
-            title="Explore",
-            icon=":material/psychology_alt:",
-            default=True,
-            help="Type a sentence: why this answer?",
-        ),
-        st.Page(
-            "views/sentence/attention.py",
-            title="Attention",
-            icon=":material/grid_on:",
-            help="Every head, component and layer on your sentence.",
-        ),
-        st.Page(
-            "views/sentence/compare.py",
-            title="Compare",
-            icon=":material/compare_arrows:",
-            help="Two models on one sentence and on one split.",
-        ),
-        st.Page(
-            "views/hardmax/hardmax.py",
-            title="Hardmax",
-            icon=":material/bubble_chart:",
-            help="Watch the words of a review cluster around their leaders.",
-        ),
+        ("sentence/explore", "Explore", "psychology_alt", "Type a sentence: why this answer?"),
+        ("sentence/attention", "Attention", "grid_on", "Every head, component and layer on your sentence."),
+        ("sentence/compare", "Compare", "compare_arrows", "Two models on one sentence and on one split."),
+        ("hardmax/hardmax", "Hardmax", "bubble_chart", "Watch the words of a review cluster around their leaders."),
     ],
     "Test set": [
-        st.Page(
-            "views/testset/confusion.py",
-            title="Confusion",
-            icon=":material/grid_view:",
-            help="Where is it wrong? Every cell, every row behind it.",
+        ("testset/confusion", "Confusion", "grid_view", "Where is it wrong? Every cell, every row behind it."),
+        ("testset/words", "Words", "cloud", "The words that belong to the right and the wrong answers."),
+        ("testset/embeddings", "Embeddings", "scatter_plot", "The test set as the model sees it, in two or three dimensions."),
+        ("testset/explanations", "Explanations", "fact_check", "Which explanation can be trusted, measured over the test set."),
+        (
+            "testset/cls",
+            "CLS and heads",
+            "hub",
+            "What every head attends to over a whole split, [CLS] in particular; which words gates shut.",
         ),
-        st.Page(
-            "views/testset/words.py",
-            title="Words",
-            icon=":material/cloud:",
-            help="The words that belong to the right and the wrong answers.",
-        ),
-        st.Page(
-            "views/testset/embeddings.py",
-            title="Embeddings",
-            icon=":material/scatter_plot:",
-            help="The test set as the model sees it, in two or three dimensions.",
-        ),
-        st.Page(
-            "views/testset/explanations.py",
-            title="Explanations",
-            icon=":material/fact_check:",
-            help="Which explanation can be trusted, measured over the test set.",
-        ),
-        st.Page(
-            "views/testset/cls.py",
-            title="CLS and heads",
-            url_path="heads",
-            icon=":material/hub:",
-            help="What every head attends to over a whole split, [CLS] in particular; which words gates shut.",
-        ),
-        st.Page(
-            "views/testset/components.py",
-            title="Components",
-            icon=":material/layers:",
-            help="Do the maps that lambda mixes look at different words?",
-        ),
+        ("testset/components", "Components", "layers", "Do the maps that lambda mixes look at different words?"),
     ],
     "Training": [
-        st.Page(
-            "views/training/scalars.py",
-            title="Learned scalars",
-            url_path="lambdas",
-            icon=":material/timeline:",
-            help="How lambda, and every other scalar that a model learns, moved.",
-        ),
-        st.Page(
-            "views/training/curves.py",
-            title="Curves",
-            icon=":material/show_chart:",
-            help="Loss and validation metrics of any runs.",
-        ),
-        st.Page(
-            "views/training/through.py",
-            title="Through training",
-            icon=":material/movie:",
-            help="One slider over the epochs: maps, answers and rows as they were learned, and forgotten.",
+        ("training/scalars", "Learned scalars", "timeline", "How lambda, and every other scalar that a model learns, moved."),
+        ("training/curves", "Curves", "show_chart", "Loss and validation metrics of any runs."),
+        (
+            "training/through",
+            "Through training",
+            "movie",
+            "One slider over the epochs: maps, answers and rows as they were learned, and forgotten.",
         ),
     ],
     "Papers": [
-        *map(page_of, papers().values()),
-        st.Page("views/papers/claims.py", title="Claims", icon=":material/gavel:", help="Each claim, the test, the verdict."),
+        ("papers/claims", "Claims", "gavel", "Each claim, the test, the verdict."),
     ],
     "Library": [
-        st.Page(
-            "views/library/runs.py",
-            title="Runs",
-            icon=":material/inventory_2:",
-            help="Every trained model, its numbers and where it comes from.",
-        ),
-        st.Page(
-            "views/library/data.py",
-            title="Data",
-            icon=":material/database:",
-            help="The data sets: what is here, and how to get the others.",
-        ),
-        st.Page(
-            "views/library/glossary.py",
-            title="Glossary",
-            icon=":material/dictionary:",
-            help="The words of the field, with formula and paper.",
-        ),
-        st.Page(
-            "views/library/colours.py",
-            title="Colours",
-            icon=":material/palette:",
-            help="What a colour says, on every page and in every figure.",
-        ),
+        ("library/runs", "Runs", "inventory_2", "Every trained model, its numbers and where it comes from."),
+        ("library/data", "Data", "database", "The data sets: what is here, and how to get the others."),
+        ("library/glossary", "Glossary", "dictionary", "The words of the field, with formula and paper."),
+        ("library/colours", "Colours", "palette", "What a colour says, on every page and in every figure."),
     ],
 }
+DEFAULT = "sentence/explore"
+ADDRESSES = {"testset/cls": "heads", "training/scalars": "lambdas"}  # addresses that are not the script's name
 
-page = st.navigation(PAGES, position="top")
-section = next(name for name, pages in PAGES.items() if page.url_path in [one.url_path for one in pages])
+sections = {
+    section: [
+        st.Page(
+            f"views/{script}.py",
+            title=title,
+            icon=f":material/{icon}:",
+            help=help,
+            url_path=ADDRESSES.get(script),
+            default=script == DEFAULT,
+        )
+        for script, title, icon, help in rows
+    ]
+    for section, rows in PAGES.items()
+}
+sections["Papers"] = [*map(page_of, papers().values()), *sections["Papers"]]
+page = st.navigation(sections, position="top")
+section = next(name for name, pages in sections.items() if page.url_path in [each.url_path for each in pages])
 header.begin(page.url_path, page.title, section)
 page.run()
 header.end()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.components.canvas import chosen
+from app.components.browser import places
 from sentviz.analysis.maps.silenced import silenced
 from sentviz.browser.canvas import HERE, Scale, Scene, canvas_data, canvas_html, tour
 from sentviz.errors import InputError
@@ -181,4 +181,4 @@ def test_what_the_browser_says_is_checked(
     message: Any, name: str, sizes: tuple[int, ...], expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streamlit.session_state", {"canvas": {name: message}})
-    assert chosen("canvas", name, *sizes) == expected
+    assert places("canvas", name, *sizes) == expected

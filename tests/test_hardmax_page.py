@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app.components.particles import Picked, picked, put
+from app.components.browser import Picked, new_point, picked_token
 from app.views.hardmax.playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
 from sentviz.analysis.testset.leaders import FILE, survey
 from sentviz.errors import InputError
@@ -305,7 +305,7 @@ def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> No
 
     def token(**given: Any) -> Picked | None:
         state["token"] = given
-        return picked("canvas", data)
+        return picked_token("canvas", data)
 
     assert token(id="abc", index=2, layer=8) == Picked(2, 8)
     for index, layer in ((3, 0), (-1, 0), (0, 9), (True, 0), (1.0, 0), ("1", 0), (None, 0), (1, None)):
@@ -313,7 +313,7 @@ def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> No
     assert token(id="another", index=0, layer=0) is None
     for given in (None, [1, 2], "token"):
         state["token"] = given
-        assert picked("canvas", data) is None
+        assert picked_token("canvas", data) is None
     for at, wanted in (
         ([1, 2.5], (1.0, 2.5)),
         ([1], None),
@@ -324,4 +324,4 @@ def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> No
         ([1e9, 0], None),
     ):
         state["point"] = at
-        assert put("canvas") == wanted
+        assert new_point("canvas") == wanted

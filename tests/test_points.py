@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from app.components.points import asked_layer, drawn
+from app.components.browser import outline, wanted_layer
 from sentviz.browser.points import points_data, points_html
 from sentviz.errors import InputError
 from sentviz.figures.colours import class_colours
@@ -152,13 +152,13 @@ def test_an_outline_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"plot": state})
     good = {"picture": "pca 2", "layer": 1, "corners": [[0, 0.5], [1, 0], [0, 1]]}
     state["outline"] = good
-    outline = drawn("plot")
-    assert outline is not None
-    assert outline[:2] == ("pca 2", 1)
-    np.testing.assert_array_equal(outline[2], good["corners"])
+    drawn = outline("plot")
+    assert drawn is not None
+    assert drawn[:2] == ("pca 2", 1)
+    np.testing.assert_array_equal(drawn[2], good["corners"])
     state["outline"] = {**good, "corners": []}
-    outline = drawn("plot")
-    assert outline is not None and outline[2].shape == (0, 2)
+    drawn = outline("plot")
+    assert drawn is not None and drawn[2].shape == (0, 2)
     for bad in (
         {"corners": [[0, float("nan")]]},
         {"corners": [[0, "1"]]},
@@ -172,11 +172,11 @@ def test_an_outline_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
         {"picture": 3},
     ):
         state["outline"] = {**good, **bad}
-        assert drawn("plot") is None, bad
+        assert outline("plot") is None, bad
     for nothing in (None, [1], "pca"):
         state["outline"] = nothing
-        assert drawn("plot") is None
-    assert drawn("elsewhere") is None
+        assert outline("plot") is None
+    assert outline("elsewhere") is None
 
 
 def test_a_layer_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,5 +184,5 @@ def test_a_layer_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"plot": state})
     for value, wanted in ((0, 0), (2, 2), (3, None), (-1, None), (True, None), (1.0, None), ("1", None), (None, None)):
         state["layer"] = value
-        assert asked_layer("plot", 2) == wanted
-    assert asked_layer("elsewhere", 2) is None
+        assert wanted_layer("plot", 2) == wanted
+    assert wanted_layer("elsewhere", 2) is None

@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app.components.through import asked_row
+from app.components.browser import RENDER, wanted_row
 from sentviz.papers.studies.runner import light
 from sentviz.runs.store import Run
 from tests import makers
@@ -43,7 +43,7 @@ def runs(kept_epochs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Record the data that is sent to the browser, newest last."""
     seen: list[dict[str, Any]] = []
-    monkeypatch.setattr("app.components.through._RENDER", lambda data, **_: seen.append(data))
+    monkeypatch.setitem(RENDER, "through", lambda data, **_: seen.append(data))
     return seen
 
 
@@ -92,10 +92,10 @@ def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, m
 def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Following a row moves the focus to the shown run."""
     drawn(monkeypatch)
-    monkeypatch.setattr("app.components.through.asked_row", lambda key, ids: ids[3])
+    monkeypatch.setattr("app.components.browser.wanted_row", lambda key, ids: ids[3])
     app = page("sst2/vanilla-matched")
     with monkeypatch.context() as patch:
-        patch.setattr("app.components.through._RENDER", lambda data, on_row_change, **_: on_row_change())
+        patch.setitem(RENDER, "through", lambda data, on_row_change, **_: on_row_change())
         app.run()
     app.run()
     focus = app.session_state["focus"]
@@ -153,12 +153,12 @@ def test_without_the_data_set_rows_are_ids(runs: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("message", [None, 7, "x", {"row": "1"}, {"row": -1}, {"row": 3}, {"row": True}, {}])
 def test_what_a_browser_should_not_send_is_no_row(message: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"through": {"row": message}})
-    assert asked_row("through", ("a", "b", "c")) == ""
+    assert wanted_row("through", ("a", "b", "c")) == ""
 
 
 def test_a_row_that_is_asked_for_is_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "session_state", {"through": {"row": {"row": 1, "id": "zzz"}}})
-    assert asked_row("through", ("a", "b", "c")) == "b"
+    assert wanted_row("through", ("a", "b", "c")) == "b"
 
 
 def test_curves_take_every_seed_into_their_bands() -> None:

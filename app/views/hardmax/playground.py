@@ -14,7 +14,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_drawn
-from app.components.particles import particles, put
+from app.components import browser
 from app.text import halves, md, name_runs
 from app.views.hardmax.parts import exports, kept, temperature
 from sentviz.browser.particles import limits, scene_data, scene_of
@@ -232,7 +232,7 @@ def _clicked(dimension: int) -> Doubles:
 
 def _take_point() -> None:
     points: list[tuple[float, float]] = st.session_state.setdefault("play-points", list(FIRST_CLICKS))
-    if (at := put(KEY)) is not None and len(points) < MOST:
+    if (at := browser.new_point(KEY)) is not None and len(points) < MOST:
         points.append(at)
 
 
@@ -254,7 +254,8 @@ def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[n
         return scene, scene_data(scene, adding=clicking, named=False)
 
     scene, data = kept("play-scene", (setting, start), made)
-    picked = particles(data, key=KEY, on_point=_take_point)
+    browser.draw("particles", data, key=KEY, token=None, point=_take_point)
+    picked = browser.picked_token(KEY, data)
     if len(setting.points[0]) == 3:
         st.caption("Drag to turn.")
     if n == 1:

@@ -12,7 +12,8 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_drawn
-from app.components.particles import Picked, particles
+from app.components import browser
+from app.components.browser import Picked
 from app.fields import LONGEST, two_places
 from app.text import halves, md
 from app.views.hardmax.parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
@@ -133,7 +134,8 @@ def _follow(found: dict[str, Run]) -> None:
     with slot:
         _verdict(run, review, base, heat, edits)
     with left:
-        picked = particles(data, key=KEY)
+        browser.draw("particles", data, key=KEY, token=None, point=None)
+        picked = browser.picked_token(KEY, data)
         if scene.note:
             st.caption(md(scene.note))
         source = signed_source(run)

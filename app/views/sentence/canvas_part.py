@@ -10,7 +10,7 @@ import streamlit as st
 from app import answers, visit
 from app.blocks.figure import export_menu
 from app.blocks.sentence import notebook, place
-from app.components.canvas import canvas, chosen
+from app.components import browser
 from app.focus import Focus
 from sentviz.analysis.explain import SCORES
 from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, scene_of
@@ -42,7 +42,7 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
         if measures and falls is None and answers.heads(visit.focus(), trace) is not None:
             st.rerun()
         pin = partial(_pin, len(trace.tokens))
-        canvas(data, key=KEY, on_pick=partial(_pick, axes), on_silence=partial(_silence, axes[:2]), on_pin=pin)
+        browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
 
     if measures and falls is None:
         st.fragment(draw, run_every=1.0)()
@@ -62,18 +62,18 @@ def _chosen(trace: Trace) -> Pick | None:
 
 
 def _pick(axes: tuple[int, int, int]) -> None:
-    if at := chosen(KEY, "pick", *axes):
+    if at := browser.places(KEY, "pick", *axes):
         layer, head, part = at
         visit.go(layer=layer + 1, head=str(head + 1) if head >= 0 else "mean", component=str(part) if part else "effective", large="chosen")
 
 
 def _silence(axes: tuple[int, int]) -> None:
-    if at := chosen(KEY, "silence", *axes):
+    if at := browser.places(KEY, "silence", *axes):
         visit.go(off=tuple(sorted({*visit.focus().off} ^ {(at[0] + 1, at[1] + 1)})))
 
 
 def _pin(tokens: int) -> None:
-    if at := chosen(KEY, "pin", tokens):
+    if at := browser.places(KEY, "pin", tokens):
         visit.go(token=at[0] + 1)
 
 

@@ -10,7 +10,7 @@ from app import cache, visit
 from app.blocks import pictures
 from app.blocks import rows as drawer
 from app.blocks.figure import export_menu, show_drawn
-from app.components.points import asked_layer, drawn, points
+from app.components import browser
 from app.text import halves, intro, md
 from app.text import theme as page_theme
 from sentviz.analysis.embeddings.projection import METHODS, Projection, simplified
@@ -44,7 +44,7 @@ def take_sentence() -> None:
 
 
 def take_layer() -> None:
-    chosen = asked_layer(KEY, last)
+    chosen = browser.wanted_layer(KEY, last)
     if chosen is not None:
         visit.go(depth=-1 if chosen == last else chosen)
 
@@ -57,7 +57,7 @@ def take_sample() -> None:
 
 def take_outline() -> None:
     """An outline becomes the slice; one that was taken away leaves all rows."""
-    found = drawn(KEY)
+    found = browser.outline(KEY)
     if found is None:
         return
     picture, at, corners = found
@@ -157,7 +157,7 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
             return points_html(data("light"), about=f"{figure.caption} {figure.source}").encode()
 
         with st.container(key="figure-embedding", gap="small"):
-            points(data(page_theme()), key=KEY, on_outline=take_outline, on_layer=take_layer)
+            browser.draw("points", data(page_theme()), key=KEY, outline=take_outline, layer=take_layer)
             if len(projections) <= last:
                 compute(of)
             with st.container(horizontal=True, gap="small", wrap=False):

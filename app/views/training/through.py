@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.sentence import head_title, place, sentence_box
-from app.components.through import asked_row, through
+from app.components import browser
 from app.text import intro, md
 from app.views.training.through_part import at_hand, chosen_run, figures, film_of, sentence, texts_of
 from sentviz.analysis.epochs.course import PICTURES
@@ -61,7 +61,7 @@ texts = texts_of(run, seen.first.split)
 
 def take_row() -> None:
     """A click on a row: its text is the sentence, as far as it is here."""
-    if row := asked_row(KEY, seen.first.ids):
+    if row := browser.wanted_row(KEY, seen.first.ids):
         visit.go(run=run.name, row=row)
 
 
@@ -71,7 +71,7 @@ except (SentvizError, KeyError) as error:
     st.warning(md(str(error.args[0])), icon=":material/block:")
     st.stop()
 with st.container(key="figure-through", gap="small"):
-    through(data, key=KEY, on_row=take_row)
+    browser.draw("through", data, key=KEY, row=take_row)
     about = (
         f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest}); {len(seen.first.ids):,} rows of {seen.first.split}, "
         f"drawn with seed {seen.first.seed}, asked after epochs {', '.join(map(str, seen.epochs))}. "
