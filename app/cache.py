@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.focus import Focus
 from app.server.queue import turn
+from app.visit import kept
 from sentviz.analysis.testset.rows import Rows
 from sentviz.data.lexicon import Lexicon
 from sentviz.data.upload import TextTable
@@ -184,13 +185,7 @@ def table_of(of: Run, focus: Focus) -> Rows:
     mine = st.session_state.get("mine")
     if mine is None:
         raise InputError("Your file is not here any more: it was kept for one visit only. Choose it again.")
-    asked: dict[Any, Rows] = st.session_state.setdefault("mine-rows", {})
-    key = (of.digest, mine.key)
-    if key not in asked:
-        asked[key] = _answered(of, mine)
-        while len(asked) > KEPT_TABLES:
-            asked.pop(next(iter(asked)))
-    return asked[key]
+    return kept("mine-rows", (of.digest, mine.key), lambda: _answered(of, mine), most=KEPT_TABLES)
 
 
 def _answered(of: Run, mine: TextTable) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -96,6 +96,22 @@ def settle() -> None:
     """Run the page again if a widget of the fragment that begins here changed the view, so that chips and URL follow."""
     if st.session_state.get("touched"):
         st.rerun()
+
+
+def kept(name: str, key: Hashable, make: Callable[[], T], *, most: int = 1) -> T:
+    """Return a result that is stored for this visit only, computed with `make` if there is none for the key.
+
+    Args:
+        name: the kind of result, as its name in the session's state.
+        key: everything that the result depends on.
+        most: how many results of this kind are stored; the oldest is deleted first.
+    """
+    results: dict[Hashable, T] = st.session_state.setdefault(name, {})
+    if key not in results:
+        results[key] = make()
+    while len(results) > most:
+        results.pop(next(other for other in results if other != key))
+    return results[key]
 
 
 # ---- widgets

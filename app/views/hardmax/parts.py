@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
@@ -20,7 +20,6 @@ from sentviz.io.spreadsheet import as_csv
 from sentviz.models.clustering import Clustering
 from sentviz.runs.store import Run
 
-T = TypeVar("T")
 DEFAULT = "imdb/hardmax-d2"
 HEATS = ("10", "3", "1", "0.3", "0.1", "0.03", "0.01", "0.001", "0")  # temperatures of the attention; 0 is hardmax
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -63,15 +62,6 @@ def _model(name: str, digest: str) -> Any:
 def model(run: Run) -> Any:
     """The read-only classifier of a run, one for all visitors."""
     return _model(run.name, run.digest)
-
-
-def kept(name: str, key: Any, make: Callable[[], T]) -> T:
-    """One thing of its kind, kept for this visit until another is asked for."""
-    held: Any = st.session_state.get(f"hardmax-kept-{name}")
-    if held is None or held[0] != key:
-        held = st.session_state[f"hardmax-kept-{name}"] = (key, make())
-    made: T = held[1]
-    return made
 
 
 def temperature() -> float:

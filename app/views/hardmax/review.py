@@ -16,7 +16,7 @@ from app.components import browser
 from app.components.browser import Picked
 from app.fields import LONGEST, two_places
 from app.text import halves, md
-from app.views.hardmax.parts import exports, hardmax_run, kept, model, runs, temperature, without_runs
+from app.views.hardmax.parts import exports, hardmax_run, model, runs, temperature, without_runs
 from sentviz.browser.particles import LOOKS, scene_data, scene_of_review
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
@@ -119,18 +119,17 @@ def _follow(found: dict[str, Run]) -> None:
         heat = temperature()
         look, axes = _look(run)
     edits: _Edits = st.session_state.setdefault("hardmax-edits", {}).get((run.digest, text), _Edits())
-    base = kept("base", (run.digest, text), lambda: asked.follow(text))
+    base = visit.kept("hardmax-base", (run.digest, text), lambda: asked.follow(text))
     key = (run.digest, text, heat, edits)
+    plain = not heat and edits == _Edits()
     try:
-        review = (
-            kept("review", key, lambda: asked.follow(text, heat, edits.without, edits.pinned)) if (heat, edits) != (0.0, _Edits()) else base
-        )
+        review = base if plain else visit.kept("hardmax-review", key, lambda: asked.follow(text, heat, edits.without, edits.pinned))
     except SentvizError:
         _back(run, text, edits, base)
         raise
     index = [i for i in range(len(base.words)) if i not in edits.without]
-    scene = kept("scene", (*key, look, axes), lambda: _scene(run, asked, review, index, edits, text, look, axes))
-    data = kept("data", (*key, look, axes), lambda: scene_data(scene))
+    scene = visit.kept("hardmax-scene", (*key, look, axes), lambda: _scene(run, asked, review, index, edits, text, look, axes))
+    data = visit.kept("hardmax-data", (*key, look, axes), lambda: scene_data(scene))
     with slot:
         _verdict(run, review, base, heat, edits)
     with left:
@@ -139,8 +138,7 @@ def _follow(found: dict[str, Run]) -> None:
         if scene.note:
             st.caption(md(scene.note))
         source = signed_source(run)
-        plain = not heat and edits == _Edits() and run.shape.width == 2
-        about = (run.name, text) if plain else None
+        about = (run.name, text) if plain and run.shape.width == 2 else None
         exports(scene, review.clustering, f"hardmax-{run.name}", "review", source, picked.layer if picked else None, about)
     with right:
         _panel(run, asked, text, review, index, edits, heat, picked)

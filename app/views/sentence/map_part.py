@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -26,7 +25,6 @@ from sentviz.gallery import sourced
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
-T = TypeVar("T")
 KEY = "long-map"
 REACHES = ("trained", "whole")  # how far a text is read that is longer than those that the model was trained on
 LONGEST = 10_000  # tokens that are read where a text is longer than those that the model was trained on
@@ -115,15 +113,6 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
         st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
 
 
-def _kept(name: str, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-    """One thing of its kind, kept for this visit until another is asked for."""
-    held: Any = st.session_state.get(f"map-{name}")
-    if held is None or held[0] != key:
-        held = st.session_state[f"map-{name}"] = (key, make())
-    made: T = held[1]
-    return made
-
-
 def _source(trace: Trace, view: _View) -> Source:
     return longmap.held(trace, view.layer, view.head, view.component)
 
@@ -139,7 +128,7 @@ def _layers(
     focus = visit.focus()
     key = (view, run.digest, units.labels, focus.by_hand)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
-        averages, block = _kept("overview", key, lambda: _overview(source, units, view))
+        averages, block = visit.kept("map-overview", key, lambda: _overview(source, units, view))
     layers: list[Layer] = [(averages, 0, 0, block)]
     if window is not None:
         top, bottom, left, right = window

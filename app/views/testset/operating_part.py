@@ -107,13 +107,8 @@ def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd
     content = hashlib.blake2b(rows.probabilities.tobytes() + rows.labels.tobytes(), digest_size=12).hexdigest()
     if rows.over != "mine":
         return _shared(statistic.__name__, content, option, rows, statistic)
-    own: dict[Any, pd.DataFrame] = st.session_state.setdefault("operating", {})
     key = (statistic.__name__, content, option)
-    if key not in own:
-        own[key] = statistic(rows.labels, rows.probabilities, option)
-    while len(own) > KEPT:
-        own.pop(next(iter(own)))
-    return own[key]
+    return visit.kept("operating", key, lambda: statistic(rows.labels, rows.probabilities, option), most=KEPT)
 
 
 @st.cache_data(max_entries=48, show_spinner="Resampling the rows")

@@ -47,11 +47,12 @@ def counts_of(rows: Rows) -> lib.Counts:
     """
     if rows.over == "mine":
         key = (rows.digest, st.session_state["mine"].key, focus.threshold)
-        if st.session_state.get("mine-words", (None,))[0] != key:
+
+        def count() -> lib.Counts:
             with st.spinner("Counting words"), turn(long=True) as step:
-                st.session_state["mine-words"] = key, lib.count_words(rows, most=DIFFERENT, step=step)
-        kept: lib.Counts = st.session_state["mine-words"][1]
-        return kept
+                return lib.count_words(rows, most=DIFFERENT, step=step)
+
+        return visit.kept("mine-words", key, count)
     if rows.has_text:
         return counted(rows.digest, rows.over, focus.threshold, rows)
     if rows.over != "test" or lib.FILE not in run.config["files"]:

@@ -107,14 +107,12 @@ def sentence(run: Run, focus: Focus) -> Traces:
     if not (focus.text or focus.row):
         return _examples(run.name, run.digest)
     text, pair = answers.texts(focus)
-    kept: dict[Any, Traces] = st.session_state.setdefault("through-traces", {})
-    key = (run.digest, text, pair)
-    if key not in kept:
+
+    def ask() -> Traces:
         with st.spinner("Asking the model as it was after each epoch"):
-            kept[key] = asked_of(run, text, pair, lambda epoch: _model(run.name, run.digest, epoch))
-    while len(kept) > KEPT:
-        kept.pop(next(iter(kept)))
-    found, problems = kept[key]
+            return asked_of(run, text, pair, lambda epoch: _model(run.name, run.digest, epoch))
+
+    found, problems = visit.kept("through-traces", (run.digest, text, pair), ask, most=KEPT)
     return (found, problems) if found else (_examples(run.name, run.digest)[0], problems)
 
 
