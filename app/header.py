@@ -10,7 +10,7 @@ from app import cache, visit
 from app.blocks import sheet
 from app.fields import TEXT_IN_URL
 from app.focus import FIELDS, PRIVATE, WITH_TEXT, Focus
-from app.server import queue as turns
+from app.server import queue
 from app.text import md, name_runs
 from sentviz.analysis.explain import SCORES
 from sentviz.runs.catalog import reads_pairs
@@ -66,7 +66,7 @@ def begin(page: str, title: str, section: str) -> None:
 
 def end() -> None:
     """What can wait until the page stands: torch is loaded beside it, so that the first typed sentence does not wait."""
-    turns.warm()
+    queue.warm()
 
 
 def _chips(title: str, section: str) -> None:

@@ -7,14 +7,12 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from app.blocks.error import shown
-from app.server import files
-from app.server import memory as arenas
+from app.server import files, memory
 from app.server.errors import WriteErrors
-from app.server.headers import Private, Signed
-from app.server.rooted import Rooted
+from app.server.headers import Private, Rooted, Signed
 from app.server.sessions import sweeping
 
-arenas.share()
+memory.limit_arenas()
 files.guard()
 known = st.get_option("server.allowedHosts")
 app = st.App(

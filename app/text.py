@@ -12,7 +12,7 @@ from sentviz.figures import Theme
 _JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # where a word of an icon begins, or an arrow
 
 
-def theme() -> Theme:
+def page_theme() -> Theme:
     """The visitor's theme."""
     return "dark" if st.context.theme.type == "dark" else "light"
 

@@ -19,8 +19,7 @@ from starlette.testclient import TestClient
 
 from app.fields import LONGEST
 from app.focus import Focus
-from app.server.headers import HEADERS, Signed
-from app.server.rooted import HEAD, SAID, Rooted
+from app.server.headers import HEAD, HEADERS, SAID, Rooted, Signed
 from sentviz.analysis.explain import SCORES
 
 ROOT = Path(__file__).parents[1]

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import visit
-from app.blocks import numbers, sheet, studio
-from app.blocks.files import MIME, as_file
-from app.server import queue as turns
-from app.text import md, theme
+from app.blocks import sheet, studio
+from app.blocks.files import MIME, as_file, csv_button
+from app.server import queue
+from app.text import md, page_theme
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.files import FORMATS
@@ -23,7 +23,9 @@ from sentviz.figures.source import Call
 from sentviz.figures.style import SIZES as PRINT_SIZES
 from sentviz.figures.style import Style
 from sentviz.gallery.registry import FigureSubject
+from sentviz.io.spreadsheet import from_one
 
+MAX_ROWS = 200  # of a table on the page; the file has all rows
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 
 
@@ -49,7 +51,7 @@ def show_drawn(
     selection_mode, goes to `st.plotly_chart`; what was selected lies under the state's key plot-<key>.
     """
     try:
-        drawn = _drawn(key, str(code), of, theme(), make) if of else make(theme())
+        drawn = _drawn(key, str(code), of, page_theme(), make) if of else make(page_theme())
     except (SentvizError, KeyError) as error:
         st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
         return None
@@ -122,7 +124,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
         for column, format in zip(st.columns(3, gap="small"), row, strict=True):
             column.download_button(
                 format.upper(),
-                data=partial(as_file, turns.turns("export"), named, format, style),
+                data=partial(as_file, queue.turns("export"), named, format, style),
                 file_name=f"{name}.{format}",
                 mime=MIME[format],
                 key=f"export-{key}-{format}",
@@ -135,7 +137,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
         if st.button("Studio", icon=":material/straighten:", key=f"open-studio-{key}", type="tertiary", help=help):
             studio.open_studio(named, name, key, code)
         if st.button("Numbers", icon=":material/table:", key=f"numbers-{key}", type="tertiary", help="The figure as a table"):
-            numbers.open_numbers(named, name, key)
+            open_numbers(named, name, key)
         add: dict[str, Any] = {"on_click": sheet.add, "args": (named,), "help": "Several figures as one file"}
         st.button("Add to sheet", icon=":material/dashboard:", key=f"add-{key}", type="tertiary", **add)
     if not pictures:
@@ -156,3 +158,24 @@ def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme:
     """The figure with how it is drawn again and the page that shows it."""
     made = make(theme)
     return replace(made, call=code or made.call, view=view)
+
+
+@st.dialog("Numbers", width="large", icon=":material/table:")
+def open_numbers(make: Callable[[Theme], Figure], name: str, key: str) -> None:
+    """A figure's numbers as a table of the page.
+
+    Args:
+        make: draws the figure. name: of its file. key: of the widgets.
+    """
+    try:
+        figure = make("light")
+    except (SentvizError, KeyError) as error:
+        st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
+        return
+    frame = from_one(figure.frame, figure.from_zero)
+    st.markdown(md(figure.caption))
+    csv_button(frame, name, f"numbers-csv-{key}")
+    shown = frame.head(MAX_ROWS)
+    st.table(shown.map(lambda value: f"{value:.5g}" if isinstance(value, float) else md(str(value))))
+    if len(frame) > MAX_ROWS:
+        st.caption(f"The first {MAX_ROWS} of {len(frame):,} rows; the file has all.")

@@ -13,7 +13,7 @@ from app.server.progress import wait
 from app.text import md
 from sentviz.data.dataset_info import DatasetInfo, origin
 from sentviz.data.datasets import info, known, missing_parts
-from sentviz.data.fetch import hub as hubdata
+from sentviz.data.fetch import hub
 from sentviz.errors import InputError
 from sentviz.serving.jobs import Job, Jobs
 
@@ -40,12 +40,12 @@ def offer(name: str, split: str = "", *, place: str = "") -> bool:
     missing = missing_parts(item, split)
     if not missing:
         return True
-    lacking = hubdata.lacking(name)
+    lacking = hub.lacking(name)
     nowhere = [part for part in missing if part not in lacking]
     _describe(item, missing, lacking)
     if nowhere:
         st.caption(
-            f"{md(_named(item, nowhere))} cannot be fetched from here: {md(hubdata.reasons(name, nowhere))}."
+            f"{md(_named(item, nowhere))} cannot be fetched from here: {md(hub.reasons(name, nowhere))}."
             " `SENTVIZ_DATA` names a folder that holds such files."
         )
     if len(nowhere) == len(missing) or (split and nowhere):
@@ -88,4 +88,4 @@ def _fetched(name: str, job: Job) -> str:
         job.tick(done / total if total else 0.0, f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {speed / 1e6:,.1f} MB a second")
 
     job.tick(0.0, "asking the hub")
-    return " ".join(got.remark for got in hubdata.get(name, progress=progress, stop=job.stop) if got.remark)
+    return " ".join(got.remark for got in hub.get(name, progress=progress, stop=job.stop) if got.remark)

@@ -44,7 +44,7 @@ def _refused(file: UploadedFile) -> str:
     return why
 
 
-def chosen(run: Run) -> bool:
+def choose_file(run: Run) -> bool:
     """The uploader and the choice of columns; whether there is a file to ask about."""
     with st.expander("Your file", icon=":material/upload_file:", expanded="mine" not in st.session_state):
         st.caption("A CSV or parquet file with a column of texts and, if you have them, labels. It stays in memory for this visit only.")

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks import my_file as myfile_part
+from app.blocks import my_file
 from app.blocks.files import csv_button
 from app.blocks.get_data import offer
 from app.fields import whole_number
@@ -39,7 +39,7 @@ CUT = 400  # characters of a text in the table
 TEXTS = {"text": "text", "text_pair": "second text"}
 
 
-def begin(*, beside: bool = True) -> Rows:
+def choose_rows(*, beside: bool = True) -> Rows:
     """The controls of the section, and the rows in focus; the page stops with a sentence where there are none.
 
     Args:
@@ -57,7 +57,7 @@ def begin(*, beside: bool = True) -> Rows:
     if focus.over not in options:
         st.info(f"{md(focus.run)} has no answers about the {OVER[focus.over]}; choose other rows above.", icon=":material/inventory_2:")
         st.stop()
-    if focus.over == "mine" and not myfile_part.chosen(run):
+    if focus.over == "mine" and not my_file.choose_file(run):
         st.stop()
     try:
         rows = cache.table(focus)
@@ -89,7 +89,7 @@ def answers_of(runs: Sequence[Rows], statistic: Statistic = computed) -> Answers
     return Answers.of(*runs, runs=[cache.run(rows.run) for rows in runs], statistic=statistic)
 
 
-def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
+def notebook_call(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
     """The lines that make a figure of rows in a notebook; none of a visitor's own file, which is kept for a visit only."""
     if runs[0].over == "mine":
         return None
@@ -97,7 +97,7 @@ def notebook(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
     return code(runs[0].run, figure, versus=beside, over=runs[0].over, threshold=runs[0].threshold, **options)
 
 
-def second(rows: Rows) -> Rows | None:
+def rows_of_second_run(rows: Rows) -> Rows | None:
     """The second run on the same rows; None where none is chosen or it has not seen them."""
     focus = visit.focus()
     other = next((name for name in focus.versus if name in cache.runs() and name != focus.run), None)
@@ -115,7 +115,7 @@ def second(rows: Rows) -> Rows | None:
     return found.at_threshold(focus.threshold) if len(found.classes) == 2 else found
 
 
-def points_of(part: Slice, rows: Rows) -> pd.DataFrame | None:
+def outlined_points(part: Slice, rows: Rows) -> pd.DataFrame | None:
     """id, x, y of the picture that a lasso was drawn in; None where it is not at hand."""
     if part.kind != "lasso":
         return None
@@ -124,14 +124,14 @@ def points_of(part: Slice, rows: Rows) -> pd.DataFrame | None:
     return pictures.points(rows, *part.picture)
 
 
-def sliced(rows: Rows) -> tuple[Rows, str]:
+def rows_in_slice(rows: Rows) -> tuple[Rows, str]:
     """The rows of the slice in focus, and the slice in words; all rows where there is none or it means nothing here."""
     focus = visit.focus()
     try:
         part = Slice.parse(focus.slice)
         if part is None:
             return rows, ""
-        kept = part.mask(rows, second(rows), points_of(part, rows))
+        kept = part.mask(rows, rows_of_second_run(rows), outlined_points(part, rows))
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/filter_alt_off:")
         return rows, ""
@@ -139,10 +139,10 @@ def sliced(rows: Rows) -> tuple[Rows, str]:
     return replace(rows, frame=rows.frame[kept]), part.says(rows.classes, (rows.run, beside))
 
 
-def end(rows: Rows) -> None:
+def list_rows(rows: Rows) -> None:
     """The drawer: rows of the slice, searched, sorted; one of them opens in Explore."""
     st.divider()
-    part, said = sliced(rows)
+    part, said = rows_in_slice(rows)
     head = st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head")
     part, order = _filtered(part)
     with head:

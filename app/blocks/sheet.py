@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.blocks.files import MIME
 from app.blocks.studio import chosen
-from app.server import queue as turns
+from app.server import queue
 from app.text import md, paper
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
@@ -89,7 +89,7 @@ def open_sheet() -> None:
             for format in FORMATS:
                 st.download_button(
                     format.upper(),
-                    data=partial(_file, turns.turns("export"), sheet, format),
+                    data=partial(_file, queue.turns("export"), sheet, format),
                     file_name=f"sheet.{format}",
                     mime=MIME[format],
                     key=f"sheet-{format}",
@@ -117,10 +117,10 @@ def _preview(sheet: Sheet) -> None:
         st.caption("A sheet needs Chrome or Chromium on the machine that runs sentviz.")
         return
     with st.spinner("Drawing"):
-        svg = _file(turns.turns("export"), sheet, "svg")
+        svg = _file(queue.turns("export"), sheet, "svg")
     paper(base64.b64encode(svg).decode(), sheet.millimetres, "Preview of the sheet")
 
 
 def _file(turns: Turns, sheet: Sheet, format: str) -> bytes:
-    with turns.turn():
+    with queue.turn():
         return sheet.render(format)

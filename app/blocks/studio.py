@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.files import MIME, as_file
-from app.server import queue as turns
+from app.server import queue
 from app.text import md, paper
 from sentviz.errors import InputError, SentvizError
 from sentviz.export.chromium import find_browser
@@ -131,7 +131,7 @@ def _preview(figure: Figure, style: Style) -> None:
     if find_browser() is None:
         st.plotly_chart(styled(figure, style).plot, theme=None, key="studio-plot", config={"displayModeBar": False})
         return
-    with st.spinner("Drawing"), turns.turns("export").turn():
+    with st.spinner("Drawing"), queue.turns("export").turn():
         svg = render(figure, "svg", style=style)
     paper(base64.b64encode(svg).decode(), style.millimetres, "Preview of the figure")
 
@@ -141,7 +141,7 @@ def _files(figure: Figure, name: str, style: Style) -> None:
         for format in RECORD_FORMATS:
             st.download_button(
                 format.upper(),
-                data=partial(as_file, turns.turns("export"), lambda theme: figure, format, style),
+                data=partial(as_file, queue.turns("export"), lambda theme: figure, format, style),
                 file_name=f"{name}.{format}",
                 mime=MIME[format],
                 key=f"studio-{format}",

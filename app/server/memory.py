@@ -8,7 +8,7 @@ from contextlib import suppress
 M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
-def share(arenas: int = 2) -> None:
+def limit_arenas(arenas: int = 2) -> None:
     """Have all threads share so many arenas of glibc, instead of eight a processor; other libraries are left as they are.
 
     A page runs in a thread of its own: twenty visitors left two hundred megabytes in arenas that no later page asked.

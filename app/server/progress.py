@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.server import queue as turns
+from app.server import queue
 from app.text import md
 from sentviz.serving.jobs import Job, Jobs, Work
 
@@ -16,7 +16,7 @@ def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon
         button: the label of a button that starts it; without one it starts at once.
         place: tells the places of a page apart that wait for the same job.
     """
-    who, job = turns.visitor(), jobs.get(key)
+    who, job = queue.visitor(), jobs.get(key)
     stopped: set[str] = st.session_state.setdefault("stopped", set())
     if job is not None and job.state == "failed":
         st.warning(md(job.error), icon=":material/block:")

@@ -6,9 +6,7 @@ import streamlit as st
 
 from app import visit
 from app.text import intro
-from app.views.hardmax import leaders as hardmax_leaders
-from app.views.hardmax import playground as hardmax_playground
-from app.views.hardmax import review as hardmax_review
+from app.views.hardmax import leaders, playground, review
 
 intro(
     "Words become points; layer by layer each moves towards those furthest in its own direction, until a few leaders hold them all.",
@@ -20,8 +18,8 @@ part = visit.setting(
 )
 match part:
     case "playground":
-        hardmax_playground.show()
+        playground.show()
     case "leaders":
-        hardmax_leaders.show()
+        leaders.show()
     case _:
-        hardmax_review.show()
+        review.show()

@@ -10,8 +10,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.figure import export_menu
-from app.text import md, name_runs
-from app.text import theme as page_theme
+from app.text import md, name_runs, page_theme
 from sentviz.browser.particles import animation_html, positions_frame
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles

@@ -11,8 +11,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import export_menu, show_drawn
-from app.text import halves, md
-from app.text import theme as page_theme
+from app.text import halves, md, page_theme
 from app.views.papers.shared import digests, page_of
 from sentviz.analysis.claim import HOW, VERDICT_WORDS, Claim, Verdict
 from sentviz.errors import SentvizError

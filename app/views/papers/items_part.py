@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.blocks.figure import show_drawn
-from app.text import md
-from app.text import theme as page_theme
+from app.text import md, page_theme
 from app.views.papers.shared import digests, plain
 from sentviz.figures import Figure, Theme
 from sentviz.papers.studies.collected import of_paper

@@ -5,10 +5,80 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.sentence import asked, attends, sentence_box, texts_in_focus
-from app.text import intro, md
-from app.views.sentence import bertviz_part, gates_part, layers_part, lexicon_part, map_part, maps_part, scores_part
+from app.blocks.figure import show_figure
+from app.blocks.sentence import asked, attends, component_choice, map_controls, map_figure, place, sentence_box, sentence_of, texts_in_focus
+from app.fields import whole_number
+from app.text import halves, intro, md
+from app.views.sentence import bertviz_part, gates_part, lexicon_part, map_part
+from sentviz.analysis.explain import SCORES
 from sentviz.errors import SentvizError
+from sentviz.io.glossary import tip
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
+
+COLUMNS = {
+    "explanation": st.column_config.Column("explanation"),
+    "comprehensiveness": st.column_config.NumberColumn("comprehensiveness", format="%.3f", help=tip("faithfulness")),
+    "sufficiency": st.column_config.NumberColumn("sufficiency", format="%.3f", help="Lower is better: the named words keep the answer."),
+    "spearman": st.column_config.NumberColumn("rank corr. with removal", format="%.2f", help=tip("removal")),
+    "milliseconds": st.column_config.NumberColumn("ms", format="%.1f"),
+}
+
+
+def show_layers(trace: Trace, run: Run) -> None:
+    """The classifier on every layer's states, and the habits of the heads of the component in focus."""
+    of = sentence_of(run, trace)
+    left, right = halves("layers", 0.9, 1.0)
+    with left:
+        show_figure("verdict-by-layer", of)
+    with right:
+        component_choice(trace)
+        show_figure("head-habits", of, component=place(visit.focus().component))
+
+
+def show_maps(trace: Trace, run: Run) -> None:
+    """Overview and detail of the component in focus."""
+    focus = visit.focus()
+    overview, detail = halves("maps", 0.85, 1.0)
+    with overview:
+        st.markdown("##### All heads")
+        show_figure("overview", sentence_of(run, trace), component=place(focus.component))
+    with detail:
+        map_controls(trace)
+        n, top, specials = len(trace.tokens), None, "show"
+        with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+            if trace.specials.any():
+                titles = {"show": "With specials", "hide": "Words only"}
+                specials = visit.setting(st.segmented_control, "Specials", "specials", list(titles), format_func=titles.get)
+            if n > 24:
+                top = min(n, visit.page_value("top", 0, whole_number) or (n if n <= 60 else 48))
+                help = "Those that receive the most attention; what lies on the hidden ones is said below."
+                st.slider("Tokens shown", 8, min(n, 120), width=260, help=help, **visit.bound("top", min(top, 120)))
+        map_figure(trace, run, "detail", side=540, hide_specials=specials == "hide", top=top)
+
+
+def show_scores(trace: Trace, run: Run) -> None:
+    """A table of all methods against a random explanation, and a strip for each."""
+    try:
+        full, table = answers.explanations(visit.focus())
+    except SentvizError as error:
+        st.info(md(str(error)), icon=":material/info:")
+        return
+    of = sentence_of(run, full)
+    show_figure("methods", of)
+    st.dataframe(table, hide_index=True, placeholder="–", column_config=COLUMNS, height="content")
+    st.caption(
+        "Comprehensiveness: how far the answer falls when the named words go (higher is better). Sufficiency: how far it falls on them"
+        " alone (lower is better). Both averaged over the top 10 to 50% of the words; *random* is the mean of 20 random explanations of"
+        " this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
+    )
+    named = [name for name in SCORES if SCORES[name].title in set(table["explanation"])]
+    shown = st.segmented_control("One in the sentence", named, format_func=lambda name: SCORES[name].title, key="side-shown")
+    if shown:
+        if SCORES[shown].about:
+            st.caption(md(SCORES[shown].about))
+        show_figure("strip", of, f"side-{shown}", slim=True, score=shown)
+
 
 focus = visit.focus()
 run = asked(focus.run)
@@ -49,12 +119,12 @@ match focus.look:
     case "bertviz":
         bertviz_part.show(trace, run)
     case "layers":
-        layers_part.show(trace, run)
+        show_layers(trace, run)
     case "scores":
-        scores_part.show(trace, run)
+        show_scores(trace, run)
     case "lexicon":
         lexicon_part.show(trace, run)
     case "gates":
         gates_part.show(trace, run)
     case _:
-        maps_part.show(trace, run)
+        show_maps(trace, run)

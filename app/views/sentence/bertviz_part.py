@@ -8,8 +8,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.sentence import place
-from app.text import md
-from app.text import theme as page_theme
+from app.text import md, page_theme
 from sentviz.browser.bertviz import View, bertviz_height, bertviz_html
 from sentviz.errors import SentvizError
 from sentviz.figures import Theme, component_name, file_safe

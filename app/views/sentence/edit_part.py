@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.figure import show_drawn
+from app.blocks.figure import show_drawn, show_figure
 from app.blocks.files import csv_button
-from app.blocks.sentence import head_title, place
+from app.blocks.sentence import head_title, place, sentence_of
 from app.text import halves, md
 from sentviz.analysis.explain import headline
 from sentviz.analysis.explain.notices import remarks
@@ -19,7 +19,7 @@ from sentviz.analysis.explain.swap import suggestions
 from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures import heatmap
-from sentviz.gallery import sourced, strip
+from sentviz.gallery import sourced
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -171,7 +171,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
             for kind, remark in remarks(side, cache.run(side.run)):
                 if kind == "changed":
                     st.caption(f":material/experiment: {md(remark)}")
-            show_drawn(lambda theme, side=side: sourced(strip(side, "removal", theme), cache.run(side.run), trace=side), f"strip-{name}")  # type: ignore[misc]
+            show_figure("strip", sentence_of(cache.run(side.run), side), f"strip-{name}", score="removal")
     if without := [side.run for side in (pinned, trace) if not side.has_maps]:
         st.caption(f"{md(without[0])} has no attention, so there is no map to subtract.")
         return

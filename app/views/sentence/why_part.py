@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import answers
 from app.focus import Focus
-from app.server import queue as turns
+from app.server import queue
 from app.text import md
 from sentviz.analysis.explain import reason
 from sentviz.analysis.explain.headline import POINTS, RARE
@@ -34,7 +34,7 @@ def place(key: str, trace: Trace | None = None) -> Any:
 
 def waiting() -> bool:
     """Whether to leave it for later: torch is still being loaded. The page follows when it is there."""
-    if turns.warming():
+    if queue.warming():
         _follow()
         return True
     return False
@@ -42,7 +42,7 @@ def waiting() -> bool:
 
 @st.fragment(run_every=1.0)
 def _follow() -> None:
-    if not turns.warming():
+    if not queue.warming():
         st.rerun()
 
 

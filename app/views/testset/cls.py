@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import pandas as pd
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.figure import show_drawn
+from app.blocks.figure import show_drawn, show_figure
 from app.blocks.measure import lacking
 from app.blocks.run_choice import readable
 from app.text import halves, intro, md, name_runs
 from app.views.testset import gates_part
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
 from sentviz.errors import SentvizError
+from sentviz.figures.colours import Theme
+from sentviz.figures.figure import Figure
 from sentviz.figures.heads import MEASURE_TITLES, head_grid, layer_lines
-from sentviz.gallery import code, sourced
+from sentviz.gallery import sourced
+from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
 
 intro(
@@ -84,11 +87,11 @@ if focus.text or focus.row:
 
 
 def lines(measures: tuple[str, ...], key: str) -> None:
-    def draw(theme: Any) -> Any:
-        return sourced(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen)
-
-    made = code(chosen[0].name, "head-lines", versus=tuple(one.name for one in chosen[1:]), measures=measures)
-    show_drawn(draw, key, code=made if sentence is None else None)
+    """Draw measures by layer; with the visitor's sentence as rings, which no notebook can draw again."""
+    if sentence is None:
+        show_figure("head-lines", Runs.of(*chosen), key, measures=measures)
+        return
+    show_drawn(lambda theme: sourced(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen), key)
 
 
 if any(has_cls(one) for one in chosen):
@@ -110,6 +113,13 @@ options = [*(CLS_MEASURES if has_cls(run) else ()), *MEASURES]
 measure = st.selectbox(
     "Measure", options, format_func=lambda name: MEASURE_TITLES[name], key="cls-measure", label_visibility="collapsed", width=420
 )
+
+
+def grid(frame: pd.DataFrame, source: Run, theme: Theme) -> Figure:
+    """Return the measure of every head as a figure."""
+    return sourced(head_grid(frame, measure, theme=theme), source)
+
+
 grids = {run.name: (run, frames[run.name])}
 if sentence is not None:
     grids["Your sentence"] = (run, sentence)
@@ -118,11 +128,9 @@ elif len(chosen) > 1 and measure in set(frames[chosen[1].name]["measure"]):
 for column, (name, (source, frame)) in zip(halves("cls-heads"), grids.items(), strict=False):
     with column:
         st.markdown(f"**{md(name)}**")
-
-        def grid(theme: Any, source: Run = source, frame: pd.DataFrame = frame) -> Any:
-            return sourced(head_grid(frame, measure, theme=theme), source)
-
-        made = code(name, "head-grid", measure=measure) if name == source.name else None
-        show_drawn(grid, "cls-grid" if name == run.name else "cls-own", code=made)
+        if name == source.name:
+            show_figure("head-grid", Runs(source), "cls-grid" if name == run.name else "cls-own", measure=measure)
+        else:
+            show_drawn(partial(grid, frame, source), "cls-own")
 if not gated:
     gates_part.show(cache.run(focus.run))

@@ -7,8 +7,8 @@ from dataclasses import replace
 import streamlit as st
 
 from app import visit
-from app.blocks import rows as drawer
 from app.blocks.my_file import unlabelled
+from app.blocks.rows import choose_rows, list_rows, rows_of_second_run
 from app.text import intro, md
 from app.views.testset import matrix_part, operating_part
 from app.views.testset.phenomena_part import phenomena
@@ -20,17 +20,17 @@ intro(
     "It cannot show why: open a row in Explore for that. Intervals are over rows and know nothing of another training.",
 )
 VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration": "Calibration"}
-every = drawer.begin()
+every = choose_rows()
 if not every.labelled:
     st.info(
         f"{md(unlabelled(every.over, every.classes))} So none is right or wrong; the rows themselves stand below.",
         icon=":material/label_off:",
     )
-    drawer.end(every)
+    list_rows(every)
     st.stop()
 known = every.labels >= 0
 rows = replace(every, frame=every.frame[known])
-other = drawer.second(every)
+other = rows_of_second_run(every)
 if other is not None:
     other = replace(other, frame=other.frame[known])
 runs = [rows] if other is None else [rows, other]
@@ -62,4 +62,4 @@ match view:
         matrix_part.show(runs)
         if rows.over == "demo":
             phenomena({each.run: each for each in runs})
-drawer.end(every)
+list_rows(every)

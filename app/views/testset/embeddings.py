@@ -8,11 +8,10 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks import pictures
-from app.blocks import rows as drawer
 from app.blocks.figure import export_menu, show_drawn
+from app.blocks.rows import choose_rows, list_rows, notebook_call, outlined_points, rows_of_second_run
 from app.components import browser
-from app.text import halves, intro, md
-from app.text import theme as page_theme
+from app.text import halves, intro, md, page_theme
 from sentviz.analysis.embeddings.projection import METHODS, Projection, simplified
 from sentviz.analysis.testset.slices import Slice
 from sentviz.browser.points import points_data, points_html
@@ -27,7 +26,7 @@ intro(
     "Each row as one point: the vector that the classifier reads, in a picture that keeps near rows near.",
     "Distances between far points, sizes of groups and, with t-SNE and UMAP, axes mean little: trust the numbers beside it.",
 )
-rows = drawer.begin(beside=False)
+rows = choose_rows(beside=False)
 focus, run = visit.focus(), cache.run(rows.run)
 last = pictures.layers_of(run)
 layer = last if focus.depth < 0 else min(focus.depth, last)
@@ -84,8 +83,8 @@ def part_of(of: pictures.Source) -> tuple[Any, Slice | None]:
         part = Slice.parse(focus.slice)
         if part is None:
             return None, None
-        other = drawer.second(rows) if part.kind == "agree" else None
-        return part.mask(rows, other, drawer.points_of(part, rows))[of.places], part
+        other = rows_of_second_run(rows) if part.kind == "agree" else None
+        return part.mask(rows, other, outlined_points(part, rows))[of.places], part
     except SentvizError:
         return None, None  # the drawer says why
 
@@ -175,14 +174,14 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
                         help="The picture with all its layers, for any browser and without a network.",
                     )
                 plain = shipped and chosen is None and not sentence
-                lines = drawer.notebook([rows], "embeddings", colour=coloured_by, **options) if plain else None
+                lines = notebook_call([rows], "embeddings", colour=coloured_by, **options) if plain else None
                 export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding", code=lines)
     with right:
         numbers = pictures.measured_of(of, found, at)
         show_drawn(
             lambda theme: sourced(pictures.silhouettes(of, found, at, theme), run, rows=rows),
             "silhouette",
-            code=drawer.notebook([rows], "silhouette", **options) if shipped else None,
+            code=notebook_call([rows], "silhouette", **options) if shipped else None,
         )
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(
@@ -234,4 +233,4 @@ except SentvizError as error:
     st.warning(md(str(error)), icon=":material/block:")
 if pictures.problem():
     st.caption(md(pictures.problem()))
-drawer.end(rows)
+list_rows(rows)

@@ -8,8 +8,8 @@ import numpy as np
 import streamlit as st
 
 from app import visit
-from app.blocks import rows as drawer
 from app.blocks.figure import show_figure
+from app.blocks.rows import answers_of
 from app.text import halves, md
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset.operating import Paired, agreement
@@ -89,11 +89,11 @@ def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
 def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
     """A matrix; clickable where a cell, or none, is chosen."""
     picks = None if cell is None else _picks(key, lambda i, j: Slice("cell", f"{i},{j}"))
-    show_figure("confusion", drawer.answers_of([rows]), key, selected=cell or None, on_select=picks)
+    show_figure("confusion", answers_of([rows]), key, selected=cell or None, on_select=picks)
 
 
 def _classes(runs: Sequence[Rows]) -> None:
-    show_figure("classes", drawer.answers_of(runs))
+    show_figure("classes", answers_of(runs))
 
 
 def _agreement(first: Rows, second: Rows, chosen: str) -> None:
@@ -101,7 +101,7 @@ def _agreement(first: Rows, second: Rows, chosen: str) -> None:
     found = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     place = next((cell for cell, name in PLACES.items() if name == chosen), None)
     picks = _picks("agreement", lambda i, j: Slice("agree", PLACES[i, j]))
-    show_figure("agreement", drawer.answers_of([first, second]), selected=place, on_select=picks)
+    show_figure("agreement", answers_of([first, second]), selected=place, on_select=picks)
     st.markdown(_verdict(md(first.run), md(second.run), found))
 
 

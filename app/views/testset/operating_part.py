@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from app import cache, visit
-from app.blocks import rows as drawer
 from app.blocks.figure import show_figure
+from app.blocks.rows import answers_of
 from app.text import halves, md
 from app.views.testset import matrix_part
 from sentviz.analysis.testset import operating
@@ -25,7 +25,7 @@ KEPT = 8  # results over a visitor's own file
 
 def curves(runs: Sequence[Rows]) -> None:
     """ROC and precision-recall of every class, the runs overlaid; for two classes what the threshold trades."""
-    of = drawer.answers_of(runs, _kept)
+    of = answers_of(runs, _kept)
     left, right = halves("curves")
     with left:
         show_figure("roc", of)
@@ -39,7 +39,7 @@ def _threshold(runs: Sequence[Rows]) -> None:
     tables = {rows.run: operating.thresholds(rows.labels, rows.probabilities[:, 1]) for rows in runs}
     left, right = halves("threshold")
     with left:
-        show_figure("threshold", drawer.answers_of(runs))
+        show_figure("threshold", answers_of(runs))
         for run, table in tables.items():
             accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
             st.markdown(
@@ -75,7 +75,7 @@ def calibration(runs: Sequence[Rows]) -> None:
         st.markdown(_sentence(md(rows.run), factor, errors), help=tip("calibration"))
         for column, by in zip(halves(f"reliability-{place}"), STEPS, strict=True):
             with column:
-                show_figure("reliability", drawer.answers_of([rows]), f"reliability-{place}-{by}", by=by)
+                show_figure("reliability", answers_of([rows]), f"reliability-{place}-{by}", by=by)
         tables.append(errors.assign(run=rows.run, state=errors["state"].replace("calibrated", name)))
     table = pd.concat(tables)
     percent = {name: st.column_config.NumberColumn(format="percent") for name in ("confidence", "accuracy")}

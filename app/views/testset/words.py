@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from app import cache, visit
-from app.blocks import rows as drawer
 from app.blocks.figure import show_drawn
+from app.blocks.rows import choose_rows, list_rows, notebook_call
 from app.server.queue import turn
 from app.text import halves, intro, md
 from sentviz.analysis.testset import word_counts as lib
@@ -29,7 +29,7 @@ intro(
     "The words of right answers and of mistakes: those that belong to a cell of the confusion matrix, or are frequent in it.",
     "A word that stands among the mistakes is where they happen, not proof that it causes them: open a row in Explore to ask the model.",
 )
-rows = drawer.begin(beside=False)
+rows = choose_rows(beside=False)
 focus, run = visit.focus(), cache.run(rows.run)
 by: By = "count" if focus.words == "count" else "keyness"
 
@@ -154,7 +154,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
         show_drawn(
             lambda theme: sourced(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run, rows=rows),
             "cloud",
-            code=drawer.notebook([rows], "word-cloud", between=between, by=by, stops=stops),
+            code=notebook_call([rows], "word-cloud", between=between, by=by, stops=stops),
             **on("cloud", cells),
         )
         if letter := unwritable(words["word"]):
@@ -191,7 +191,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
                 rows=rows,
             ),
             "word-list",
-            code=drawer.notebook([rows], "word-list", label=chosen[0], predicted=chosen[1], by=by, stops=stops),
+            code=notebook_call([rows], "word-list", label=chosen[0], predicted=chosen[1], by=by, stops=stops),
             **on("word-list", cells),
         )
 
@@ -200,7 +200,7 @@ try:
     counts = counts_of(rows)
 except SentvizError as error:
     st.info(md(str(error)), icon=":material/cloud_off:")
-    drawer.end(rows)
+    list_rows(rows)
     st.stop()
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="words-controls"):
     visit.choose(
@@ -232,4 +232,4 @@ click = (
 )
 st.caption(f"{meaning} {click}")
 show(counts, cells, stops)
-drawer.end(rows)
+list_rows(rows)

@@ -11,8 +11,7 @@ import streamlit as st
 from app import visit
 from app.blocks.figure import show_drawn
 from app.blocks.files import csv_button
-from app.text import halves, md
-from app.text import theme as page_theme
+from app.text import halves, md, page_theme
 from app.views.papers.ndt.table import beside_print
 from app.views.papers.shared import digests, picked, plain, with_interval
 from sentviz.figures import Figure, Theme
