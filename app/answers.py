@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import cache
 from app.focus import Focus
-from app.server.queue import torch_is_here, turn
+from app.server.queue import is_torch_loaded, turn
 from sentviz.analysis.explain import SCORES, available, explained, supported
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.headline import chance_of
@@ -144,7 +144,7 @@ def heads(focus: Focus, seen: Trace) -> Any:
 
     The first paint does not wait for it: what stands on the page then is the run's stored example.
     """
-    if not torch_is_here():
+    if not is_torch_loaded():
         return None
     from sentviz.analysis.maps.silenced import silenced
 

@@ -1,4 +1,4 @@
-"""What the visitors share: runs, read-only models, what runs say of data, and of a visitor's own file for that visit."""
+"""Data that all visitors share: runs, read-only models, predictions on data sets; predictions on a visitor's own file for that visit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.focus import Focus
 from app.server.queue import turn
-from app.visit import kept
+from app.visit import keep_result
 from sentviz.analysis.testset.rows import Rows
 from sentviz.data.lexicon import Lexicon
 from sentviz.data.upload import TextTable
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from sentviz.runs.catalog import StudyRuns
 
 KEPT_TABLES = 4
-MOVES = 0.1  # seconds between two states of a bar
+MOVES = 0.1  # seconds between two updates of a progress bar
 
 
 def _searched() -> tuple[str, ...]:
-    """The folders of runs as they are now: what is kept of others is of no use."""
+    """Return the folders of runs. Results that were cached for other folders do not apply."""
     return tuple(map(str, store.roots()))
 
 
@@ -46,43 +46,43 @@ def _gathered(searched: tuple[str, ...]) -> StudyRuns:
 
 
 def study_runs() -> StudyRuns:
-    """The runs that studies read, and what they leave out."""
+    """Return the runs that studies read, and the reasons for which others are left out."""
     return _gathered(_searched())
 
 
 def changed() -> None:
-    """Read the folders of runs anew: one of them was written."""
+    """Clear the cached list of runs, because one of the folders was written."""
     _all_runs.clear()
     _gathered.clear()
 
 
 def runs() -> dict[str, Run]:
-    """The readable runs by name."""
+    """Return the readable runs by name."""
     return {name: run for name, run in _all_runs(_searched()).items() if isinstance(run, Run)}
 
 
 def models() -> dict[str, Run]:
-    """The runs that carry weights, so that they can be asked."""
+    """Return the runs with weights, which can make predictions, by name."""
     return {name: run for name, run in runs().items() if run.has_weights}
 
 
 def run(name: str) -> Run:
-    """A run by name; the page stops with a sentence where there is none."""
-    found = runs().get(name)
-    if found is None:
+    """Return the run called `name`. If there is none, show an error and stop the page."""
+    run = runs().get(name)
+    if run is None:
         st.error("There are no runs here yet. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
         st.stop()
-    return found
+    return run
 
 
 def shape(name: str) -> Capabilities | None:
-    """What a run's model has; None where there is no such run."""
-    found = runs().get(name)
-    return found.capabilities if found else None
+    """Return the capabilities of a run's model; None if there is no such run."""
+    of = runs().get(name)
+    return of.capabilities if of else None
 
 
 def injects(of: Run) -> bool:
-    """Whether a run puts a lexicon into its scores."""
+    """Return whether a run injects a lexicon into its attention scores."""
     return of.capabilities.lexicon
 
 
@@ -92,7 +92,7 @@ def _example(name: str, digest: str) -> Trace:
 
 
 def example(of: Run) -> Trace:
-    """The stored trace of a run's example sentence: needs neither torch nor weights."""
+    """Return the stored trace of a run's example sentence, which needs neither torch nor weights."""
     return _example(of.name, of.digest)
 
 
@@ -104,13 +104,13 @@ def _model(name: str, digest: str, max_length: int) -> Any:
 
 
 def model(of: Run) -> Any:
-    """The read-only model of a run, one for all visitors."""
+    """Return the read-only model of a run, one for all visitors."""
     return _model(of.name, of.digest, of.max_length)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the data set")
 def split_of(name: str, split: str) -> Any:
-    """The rows of a data set's split; raises SentvizError where they cannot be had."""
+    """Return the rows of a data set's split; raise SentvizError if they are not available."""
     from sentviz.data import datasets
 
     return datasets.load_split(name, split).frame
@@ -130,7 +130,7 @@ def _entries(name: str, digest: str, token: int) -> Entries:
 
 
 def entries(of: Run, text: str, place: int) -> Entries:
-    """What the lexicon of a run says of a token of a text.
+    """Return the entries of a run's lexicon that contain a token of a text.
 
     Raises:
         DataMissingError, InputError: the lexicon is not on this machine.
@@ -139,7 +139,7 @@ def entries(of: Run, text: str, place: int) -> Entries:
 
 
 def lexicon_title(of: Run) -> str:
-    """What the lexicon of a run is called."""
+    """Return the title of a run's lexicon."""
     from sentviz.data import datasets
 
     name = str(of.config["recipe"].get("lexicon", ""))
@@ -151,7 +151,7 @@ def lexicon_title(of: Run) -> str:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def lexicon() -> dict[str, float]:
-    """Polarity by English word, from the first lexicon at hand; empty where there is none."""
+    """Return the polarity by English word from the first installed lexicon; an empty dictionary if none is installed."""
     from sentviz.data import datasets
 
     for name in ("lexicon_en_vader", "lexicon_en_opinion"):
@@ -164,7 +164,7 @@ def lexicon() -> dict[str, float]:
 
 
 def table(focus: Focus) -> Rows:
-    """What the run in focus says of the rows in focus.
+    """Return the predictions of the run in focus for the rows in focus.
 
     Raises:
         SentvizError: in one sentence for the visitor.
@@ -173,7 +173,7 @@ def table(focus: Focus) -> Rows:
 
 
 def table_of(of: Run, focus: Focus) -> Rows:
-    """What a run says of the rows in focus; asked once, answers about a visitor's own file kept for the visit only.
+    """Return a run's predictions for the rows in focus, computed once; those for a visitor's own file are stored for the visit only.
 
     Raises:
         SentvizError: in one sentence for the visitor.
@@ -185,22 +185,22 @@ def table_of(of: Run, focus: Focus) -> Rows:
     mine = st.session_state.get("mine")
     if mine is None:
         raise InputError("Your file is not here any more: it was kept for one visit only. Choose it again.")
-    return kept("mine-rows", (of.digest, mine.key), lambda: _answered(of, mine), most=KEPT_TABLES)
+    return keep_result("mine-rows", (of.digest, mine.key), lambda: _answered(of, mine), most=KEPT_TABLES)
 
 
 def _answered(of: Run, mine: TextTable) -> Rows:
-    """What a run says of a visitor's own file, between other work."""
+    """Predict the rows of a visitor's own file, and let other work in between."""
     from sentviz.analysis.testset.rows import predicted
 
     bar = st.progress(0.0, f"Asking {of.name} about {len(mine.frame):,} rows")
-    shown = time.monotonic()
+    updated = time.monotonic()
     try:
         with turn(long=True) as step:
 
             def tick(done: int, total: int) -> None:
-                nonlocal shown
-                if time.monotonic() > shown + MOVES:
-                    shown = time.monotonic()
+                nonlocal updated
+                if time.monotonic() > updated + MOVES:
+                    updated = time.monotonic()
                     bar.progress(done / total)
 
             return predicted(model(of).stoppable(step), of.digest, mine.rows(of.labels), "mine", tick)
@@ -222,7 +222,7 @@ def _stored_rows(name: str, digest: str, split: str) -> Rows:
 
 
 def demo_rows(of: Run, groups: tuple[str, ...] = ()) -> Rows:
-    """What a run says of the demo set, or of some of its groups; asked once for all visitors."""
+    """Return a run's predictions for the demo set, or for some of its groups, computed once for all visitors."""
     return _demo_rows(of.name, of.digest, groups)
 
 
@@ -241,7 +241,7 @@ def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
 
 
 def fits_demo(of: Run) -> bool:
-    """Whether a run can be asked about the demo set: English sentences one by one, negative or positive."""
+    """Return whether a run can predict the demo set, which has single English sentences with negative or positive labels."""
     from sentviz.data import demo
 
     return of.has_weights and language(of) == "en" and not reads_pairs(of) and min(demo.labels_for(of.labels).values()) >= 0

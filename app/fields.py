@@ -1,4 +1,4 @@
-"""How a field of the focus is declared: its default, how the URL says it and reads it, its chip, when it goes. Pure."""
+"""Declarations of the focus's fields: default, form in the URL, chip, and the changes that reset a field. Needs no Streamlit."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import Any
 
 from sentviz.runs.configs import Capabilities
 
-STRONGEST = 10.0  # of the lexicon, and of a lambda
-LONGEST = 20_000  # characters of a text that is asked about
+STRONGEST = 10.0  # largest strength of a term, and largest lambda
+LONGEST = 20_000  # characters of a text that a model reads
 TEXT_IN_URL = 2_000  # characters; longer links break in mail programs and proxies
-LISTED = 1_000  # entries of a list at most: the heads of the largest encoders fit
-LARGEST = 999  # of a whole number
+LISTED = 1_000  # entries of a list; enough for the heads of the largest encoders
+LARGEST = 999  # largest whole number in a link
 
 Reading = tuple[Any, Sequence[str]]
-"""What a value of the URL means, None for nothing, and the parts of it that mean nothing."""
+"""The value of a text in the URL, None if it has no meaning, and the parts without meaning."""
 Options = Sequence[str] | Callable[[], Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Known:
-    """What there is on this machine for a link to name."""
+class LinkNames:
+    """Names on this machine that a link may use."""
 
     runs: Collection[str]
     scores: Collection[str]
-    run: str  # shown where a link names none, or one that is not here
+    run: str  # run to show if the link names no run or an unknown one
 
 
-def changed(old: Any, new: Any) -> bool:
-    """Moved when the value is another one."""
+def moves_if_different(old: Any, new: Any) -> bool:
+    """Count a field as changed if the value differs."""
     return bool(old != new)
 
 
-def named(old: Any, new: Any) -> bool:
-    """Moved whenever it is set, also to what it was."""
+def moves_always(old: Any, new: Any) -> bool:
+    """Count a field as changed every time it is set, even to the same value."""
     return True
 
 
-def given(old: Any, new: Any) -> bool:
-    """Moved when it is set to something."""
+def moves_if_set(old: Any, new: Any) -> bool:
+    """Count a field as changed if it is set to a value that is not empty."""
     return bool(new)
 
 
@@ -49,30 +49,30 @@ class Field:
     """One field of the focus.
 
     Attributes:
-        read: what a value of the URL means; None for fields that no link carries.
-        write: the value as the URL says it.
-        chip: its words once it differs from the default: a pattern for the value, words by value, or a function of it.
-        called, instead: in the note for what means nothing here; `{run}` is the run that is shown.
-        options: what can be chosen, of choices; a function where a registry says so.
+        read: reader of a value in the URL; None for fields that no link carries.
+        write: writer of a value for the URL.
+        chip: text shown once the value differs from the default: a pattern for the value, texts by value, or a function of it.
+        called, instead: words of the note about a value without meaning; `{run}` is the run that is shown.
+        options: allowed words of a choice; a function if a registry lists them.
         resets: other fields; after a change of one of them this field goes back to its default.
-        moved: whether a value, old and new, counts as a change for the fields that go back after it.
-        fits: the value that a model of these capabilities can show.
-        private: what a visitor typed; in a link only if asked for.
-        of_text: it means something beside its text only; in a link with that text.
-        by_hand: an intervention, absent from the model as it was trained.
-        of_classes: the chip is a function of the names of the classes, too.
-        of_pairs: it means nothing beside a run that reads single texts, which shows no chip of it.
+        moved: returns whether an old and a new value count as a change for the fields that it resets.
+        fits: returns the value that a model with given capabilities can show.
+        private: True for a text that a visitor typed; a link carries it only on request.
+        of_text: True if the value has a meaning only together with its text; a link carries it only with that text.
+        by_hand: True for an intervention, which the trained model does not have.
+        of_classes: True if the chip also depends on the names of the classes.
+        of_pairs: True if only runs that read pairs of texts use the field; other runs show no chip of it.
     """
 
     default: Any
-    read: Callable[[str, Known], Reading] | None = None
+    read: Callable[[str, LinkNames], Reading] | None = None
     write: Callable[[Any], str] = str
     chip: str | Mapping[str, str] | Callable[..., str] = ""
     called: str = ""
     instead: str = "the default is shown"
     options: Options = ()
     resets: frozenset[str] = frozenset()
-    moved: Callable[[Any, Any], bool] = changed
+    moved: Callable[[Any, Any], bool] = moves_if_different
     fits: Callable[[Any, Capabilities], Any] | None = None
     private: bool = False
     of_text: bool = False
@@ -82,12 +82,12 @@ class Field:
 
 
 def declared(of: Any) -> dict[str, Field]:
-    """The fields of a focus by name."""
+    """Return the declared fields of a focus by name."""
     return {item.name: item.metadata["field"] for item in dataclasses.fields(of)}
 
 
 def chip_text(name: str, field: Field, value: Any, classes: Sequence[str] = ()) -> str:
-    """What the chip of a field says of a value that is not its default."""
+    """Return the text of a chip for a value that is not the default."""
     chip = field.chip
     if callable(chip):
         return chip(value, classes) if field.of_classes else chip(value)
@@ -99,27 +99,27 @@ def chip_text(name: str, field: Field, value: Any, classes: Sequence[str] = ()) 
 # ---- kinds of fields
 
 
-def _field(default: Any, read: Callable[[str, Known], Reading] | None, **more: Any) -> Any:
+def _field(default: Any, read: Callable[[str, LinkNames], Reading] | None, **more: Any) -> Any:
     return dataclasses.field(default=default, metadata={"field": Field(default, read, **more)})
 
 
-def _one(read: Callable[[str], Any]) -> Callable[[str, Known], Reading]:
-    """The reader of single values from a function that gives None for what means nothing."""
+def _one(read: Callable[[str], Any]) -> Callable[[str, LinkNames], Reading]:
+    """Return a reader of single values, made from a function that returns None for a text without meaning."""
 
-    def reads(value: str, known: Known) -> Reading:
-        found = read(value)
-        return (None, (value,)) if found is None else (found, ())
+    def reads(value: str, names: LinkNames) -> Reading:
+        meaning = read(value)
+        return (None, (value,)) if meaning is None else (meaning, ())
 
     return reads
 
 
 def hidden(default: Any, **more: Any) -> Any:
-    """A value that no link carries."""
+    """Declare a field that no link carries."""
     return _field(default, None, **more)
 
 
 def choice(options: Options, default: str = "", **more: Any) -> Any:
-    """One of a few words; the first unless another one is the default. Functions are asked at each reading, and need a default."""
+    """Declare one of a few words, by default the first. Options that are a function are read again for each link."""
 
     def there() -> Sequence[str]:
         return options() if callable(options) else options
@@ -129,38 +129,38 @@ def choice(options: Options, default: str = "", **more: Any) -> Any:
 
 
 def whole(default: int, least: int = 1, **more: Any) -> Any:
-    """A whole number from `least` to 999; the default may lie below."""
+    """Declare a whole number from `least` to 999; the default may lie below."""
     return _field(default, _one(lambda value: number if (number := whole_number(value)) is not None and number >= least else None), **more)
 
 
 def real(default: float, low: float, high: float, **more: Any) -> Any:
-    """A number from `low` to `high`; the default may lie below."""
+    """Declare a number from `low` to `high`; the default may lie below."""
     return _field(default, _one(lambda value: number if (number := _real(value)) is not None and low <= number <= high else None), **more)
 
 
 def characters(default: str = "", most: int = TEXT_IN_URL, means: Callable[[str], bool] = lambda value: True, **more: Any) -> Any:
-    """Any characters, or those that mean something; a longer text from a link is cut."""
-    return _field(default, _one(lambda value: said if means(said := as_sent(value[:most])) else None), **more)
+    """Declare a text that `means` accepts; a text of more than `most` characters is cut."""
+    return _field(default, _one(lambda value: text if means(text := as_sent(value[:most])) else None), **more)
 
 
-def one_of(default: str, there: Callable[[Known], Collection[str]], **more: Any) -> Any:
-    """A name of something on this machine."""
-    return _field(default, lambda value, known: (value, ()) if value in there(known) else (None, (value,)), **more)
+def one_of(default: str, there: Callable[[LinkNames], Collection[str]], **more: Any) -> Any:
+    """Declare a name out of those on this machine that `there` returns."""
+    return _field(default, lambda value, names: (value, ()) if value in there(names) else (None, (value,)), **more)
 
 
-def several_of(there: Callable[[Known], Collection[str]], **more: Any) -> Any:
-    """Names of things on this machine, each once."""
+def several_of(there: Callable[[LinkNames], Collection[str]], **more: Any) -> Any:
+    """Declare a list of names out of those on this machine that `there` returns, each once."""
 
-    def read(value: str, known: Known) -> Reading:
-        names, here = value.split("~"), there(known)
-        found = dict.fromkeys(name for name in names if name in here)
-        return tuple(found)[:LISTED], [name for name in names if name not in here]
+    def read(value: str, names: LinkNames) -> Reading:
+        parts, allowed = value.split("~"), there(names)
+        known = dict.fromkeys(name for name in parts if name in allowed)
+        return tuple(known)[:LISTED], [name for name in parts if name not in allowed]
 
     return _field((), read, write="~".join, **more)
 
 
 def place_or(words: Sequence[str], axis: str, default: str = "", **more: Any) -> Any:
-    """One of a few words, the first unless told, or a place on an axis of the model (its number in the capabilities), counted from 1."""
+    """Declare one of a few words, by default the first, or a place, counted from 1, on an axis that the capabilities name."""
     default = default or words[0]
 
     def fits(value: str, has: Capabilities) -> str:
@@ -170,28 +170,28 @@ def place_or(words: Sequence[str], axis: str, default: str = "", **more: Any) ->
 
 
 def places(**more: Any) -> Any:
-    """Pairs of places as in `1.4~2.1`; those that mean something are kept."""
+    """Declare pairs of places as in `1.4~2.1`; parts without meaning are left out."""
 
-    def read(value: str, known: Known) -> Reading:
+    def read(value: str, names: LinkNames) -> Reading:
         parts = value.split("~")
-        found = [pair for part in parts[:LISTED] if (pair := two_places(part))]
-        return tuple(found), () if len(found) == len(parts) else (value,)
+        valid = [pair for part in parts[:LISTED] if (pair := two_places(part))]
+        return tuple(valid), () if len(valid) == len(parts) else (value,)
 
     return _field((), read, write=lambda value: "~".join(f"{first}.{second}" for first, second in value), **more)
 
 
 def lambdas(**more: Any) -> Any:
-    """Changes of lambdas as in `1.2:-0.18~2.2:0`, layer, component and value with four digits; what follows a mistake is left out."""
+    """Declare changes of lambdas as in `1.2:-0.18~2.2:0`, layer, component, four-digit value; all after a mistake is left out."""
 
-    def read(value: str, known: Known) -> Reading:
-        found: list[tuple[int, int, float]] = []
+    def read(value: str, names: LinkNames) -> Reading:
+        valid: list[tuple[int, int, float]] = []
         for part in value.split("~"):
             place, _, number = part.partition(":")
             pair, weight = two_places(place), _real(number)
-            if pair is None or weight is None or not abs(weight) <= STRONGEST or len(found) == LISTED:
-                return tuple(found), (part,)
-            found.append((*pair, float(f"{weight:.4g}")))
-        return tuple(found), ()
+            if pair is None or weight is None or not abs(weight) <= STRONGEST or len(valid) == LISTED:
+                return tuple(valid), (part,)
+            valid.append((*pair, float(f"{weight:.4g}")))
+        return tuple(valid), ()
 
     def write(value: Sequence[tuple[int, int, float]]) -> str:
         return "~".join(f"{layer}.{component}:{weight:.4g}" for layer, component, weight in value)
@@ -200,34 +200,34 @@ def lambdas(**more: Any) -> Any:
 
 
 def strengths(**more: Any) -> Any:
-    """Strengths of terms as in `lexicon:0.5~gate:0`; links of earlier versions have a number alone, the lexicon's."""
+    """Declare strengths of terms as in `lexicon:0.5~gate:0`; links of earlier versions have a number alone, the lexicon's."""
 
-    def read(value: str, known: Known) -> Reading:
+    def read(value: str, names: LinkNames) -> Reading:
         parts = [f"lexicon:{value}"] if ":" not in value else value.split("~")[:LISTED]
-        found: dict[str, float] = {}
+        valid: dict[str, float] = {}
         for part in parts:
             term, _, number = part.partition(":")
             factor = _real(number)
             if not term.isidentifier() or len(term) > 40 or factor is None or not abs(factor) <= STRONGEST:
-                return tuple(found.items()), (part,)
-            found[term] = float(f"{factor:.4g}")
-        return tuple((term, factor) for term, factor in found.items() if factor != 1), ()
+                return tuple(valid.items()), (part,)
+            valid[term] = float(f"{factor:.4g}")
+        return tuple((term, factor) for term, factor in valid.items() if factor != 1), ()
 
     return _field((), read, write=lambda value: "~".join(f"{term}:{factor:.4g}" for term, factor in value), **more)
 
 
 def switches(*states: str, **more: Any) -> Any:
-    """Places that are in one of a few states, as in `2:open~4:shut`; what follows a mistake is left out."""
+    """Declare places that are in one of a few states, as in `2:open~4:shut`; what follows a mistake is left out."""
 
-    def read(value: str, known: Known) -> Reading:
-        found: dict[int, str] = {}
+    def read(value: str, names: LinkNames) -> Reading:
+        valid: dict[int, str] = {}
         for part in value.split("~"):
             at, _, state = part.partition(":")
             place = _place(at)
             if place is None or state not in states:
-                return tuple(sorted(found.items())), (part,)
-            found[place] = state
-        return tuple(sorted(found.items())), ()
+                return tuple(sorted(valid.items())), (part,)
+            valid[place] = state
+        return tuple(sorted(valid.items())), ()
 
     return _field((), read, write=lambda value: "~".join(f"{place}:{state}" for place, state in value), **more)
 
@@ -236,7 +236,7 @@ def switches(*states: str, **more: Any) -> Any:
 
 
 def as_sent(value: str) -> str:
-    """A text as it can travel to a browser, where half characters cannot, cut at the longest that is asked about."""
+    """Return a text that can be sent to a browser: half characters are replaced, and it is cut at `LONGEST` characters."""
     return value[:LONGEST].encode("utf-8", "replace").decode()
 
 
@@ -246,19 +246,19 @@ def whole_number(value: str) -> int | None:
 
 
 def _place(value: str) -> int | None:
-    """A place, counted from 1; None for anything else."""
+    """Return the place, counted from 1, that a text names; None for any other text."""
     return whole_number(value) or None
 
 
 def two_places(value: str) -> tuple[int, int] | None:
     """Return the two places, counted from 1, that a text such as 1.3 names; None for any other text."""
     first, _, second = value.partition(".")
-    one, other = _place(first), _place(second)
-    return (one, other) if one and other else None
+    start, end = _place(first), _place(second)
+    return (start, end) if start and end else None
 
 
 def _real(value: str) -> float | None:
-    """A number in at most forty characters; it may be none or without end, which lie in no range."""
+    """Return the number that at most 40 characters name, which may be NaN or infinite; None for any other text."""
     try:
         return float(value) if len(value) <= 40 else None
     except ValueError:

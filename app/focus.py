@@ -1,4 +1,4 @@
-"""The one frozen state of the app: what the visitor looks at. Pure; `app.header` carries it to the URL and back."""
+"""The focus: one frozen state per visitor that all pages share. Needs no Streamlit; `app.header` writes it to the URL and reads it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from app.fields import (
     LONGEST,
-    Known,
+    LinkNames,
     as_sent,
     characters,
     chip_text,
     choice,
     declared,
-    given,
     hidden,
     lambdas,
-    named,
+    moves_always,
+    moves_if_set,
     one_of,
     place_or,
     places,
@@ -37,8 +37,8 @@ from sentviz.runs.configs import Capabilities
 from sentviz.runs.registry import FIRST, papers, studies
 
 DEFAULT_RUN = "english/ndt-unit-2"
-READERS = {"en": DEFAULT_RUN, "ko": "nsmc/cls-last-scaled"}  # who is offered for a text of a language
-NOTES = 3  # that a visitor reads of one link
+RUN_BY_LANGUAGE = {"en": DEFAULT_RUN, "ko": "nsmc/cls-last-scaled"}  # run suggested for a text, by language code
+NOTES = 3  # largest number of notes about one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
 LOOKS |= {"lexicon": "lexicon", "gates": "gates and positions"}
 
@@ -88,7 +88,7 @@ def _score(value: str) -> str:
 
 
 def _sliced(value: str) -> bool:
-    """Whether a text says a part of the rows; of which rows is not known here."""
+    """Return whether a text names a slice of rows. The rows themselves are not known here."""
     try:
         Slice.parse(value)
     except SentvizError:
@@ -105,7 +105,7 @@ def _slice(value: str, classes: Sequence[str]) -> str:
 
 
 def _stylish(value: str) -> bool:
-    """Whether a text says looks of figures, without words of one's own."""
+    """Return whether a text describes a figure style without a visitor's own note."""
     try:
         style = Style.parse(value)
     except SentvizError:
@@ -137,12 +137,12 @@ def _silent(value: tuple[tuple[int, int], ...], has: Capabilities) -> tuple[tupl
 
 
 def _studied() -> tuple[str, ...]:
-    """Every data set of a study."""
+    """Return every data set of a study."""
     return tuple(dict.fromkeys(dataset for _, study in studies().values() for dataset in study.datasets))
 
 
 def _parts() -> tuple[str, ...]:
-    """Every part of a paper's page."""
+    """Return every part of a paper's page."""
     return tuple(dict.fromkeys(part for paper in papers().values() for part in paper.page.parts))
 
 
@@ -160,36 +160,36 @@ RUN, TEXT = frozenset({"run"}), frozenset({"run", "text", "row"})
 
 @dataclass(frozen=True)
 class Focus:
-    """Everything that defines a view. Layers, heads and components are counted from 1, as people read them."""
+    """The shared part of a view. Layers, heads and components are counted from 1, as people read them."""
 
-    run: str = one_of(DEFAULT_RUN, lambda known: known.runs, instead="{run} is shown instead")
-    versus: tuple[str, ...] = several_of(  # further runs, overlaid where a page can
-        lambda known: known.runs, chip=_beside, called="the run", instead="it is left out"
+    run: str = one_of(DEFAULT_RUN, lambda names: names.runs, instead="{run} is shown instead")
+    versus: tuple[str, ...] = several_of(  # further runs, drawn over the first if a page can do so
+        lambda names: names.runs, chip=_beside, called="the run", instead="it is left out"
     )
     # "" = the example sentence of the run
     text: str = characters(
-        most=LONGEST, private=True, chip=_quoted, resets=frozenset({"row"}), moved=named
+        most=LONGEST, private=True, chip=_quoted, resets=frozenset({"row"}), moved=moves_always
     )  # "" = the run's example sentence
     # the second text, of runs that read pairs
     pair: str = characters(most=LONGEST, private=True, of_pairs=True, chip=_quoted, resets=frozenset({"row"}))
     # a row of the run's data set by id, instead of a text
-    row: str = characters(resets=frozenset({"run", "over", "text"}), moved=given)
+    row: str = characters(resets=frozenset({"run", "over", "text"}), moved=moves_if_set)
     layer: int = whole(1, resets=RUN, fits=lambda value, has: _inside(value, has, 1))
     head: str = place_or(("mean", "max"), "heads", resets=RUN, chip=_head)
     component: str = place_or(("effective",), "components", resets=RUN, chip=_component)
     # map that Explore shows large: of the head that moves the answer most, or of the layer, head and component chosen
     large: str = choice(("strongest", "chosen"), resets=RUN, chip="the map chosen")
-    score: str = one_of("removal", lambda known: known.scores, chip=_score)
-    mix: tuple[tuple[int, int, float], ...] = lambdas(  # lambdas changed by hand: layer, component, value
+    score: str = one_of("removal", lambda names: names.scores, chip=_score)
+    mix: tuple[tuple[int, int, float], ...] = lambdas(  # changed lambdas: layer, component, value
         resets=RUN, by_hand=True, fits=_mixed, chip=_mix, called="the lambda", instead="the learned one is used"
     )
     off: tuple[tuple[int, int], ...] = places(  # silenced heads: layer, head
         resets=RUN, by_hand=True, fits=_silent, chip=_off, called="silenced heads", instead="those that it names are silenced"
     )
-    strength: tuple[tuple[str, float], ...] = strengths(  # of terms of the scores, where it was changed
+    strength: tuple[tuple[str, float], ...] = strengths(  # changed strengths of score terms: term, factor
         resets=RUN, by_hand=True, fits=_turned, chip=_strong, called="the strength", instead="the trained one is used"
     )
-    gates: tuple[tuple[int, str], ...] = switches(  # of tokens of the text, open or shut in every layer
+    gates: tuple[tuple[int, str], ...] = switches(  # changed gates of tokens: place, "open" or "shut" in every layer
         "open",
         "shut",
         resets=TEXT,
@@ -200,7 +200,7 @@ class Focus:
         called="the gates",
         instead="those named before it are changed",
     )
-    token: int = whole(0, resets=TEXT)  # of the text: pinned on Explore, followed through the lexicon; 0 = the page's choice
+    token: int = whole(0, resets=TEXT)  # token pinned on Explore and followed through the lexicon; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
     over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
     slice: str = characters(  # part of those rows, as in cell=1,0: see sentviz.analysis.testset.slices
@@ -211,21 +211,21 @@ class Focus:
         chip=_slice,
         of_classes=True,
     )
-    threshold: float = real(-1.0, 0, 1, resets=RUN)  # probability from which the second of two classes is said; -1 = the more probable one
-    words: str = choice(("keyness", "count"), chip="words by frequency")  # what makes a word large
-    study: str = choice(_studied, "sst2", chip="study of {}")  # data set of a paper's page
-    part: str = choice(_parts, FIRST, chip=_spaced)  # of that page
+    threshold: float = real(-1.0, 0, 1, resets=RUN)  # least probability to predict the second of two classes; -1 = more probable class
+    words: str = choice(("keyness", "count"), chip="words by frequency")  # measure that makes a word large
+    study: str = choice(_studied, "sst2", chip="study of {}")  # data set on a paper's page
+    part: str = choice(_parts, FIRST, chip=_spaced)  # part of a paper's page
     depth: int = whole(  # layer of the embeddings: 0 = the input, -1 = the last
         -1, 0, resets=RUN, fits=lambda value, has: _inside(value, has, -1), chip=_depth
     )
     look: str = choice(tuple(LOOKS), chip=LOOKS)  # part of the Attention page
-    scale: str = choice(("value", "change"), chip="change from the start")  # of lambda curves; or change, from the start
+    scale: str = choice(("value", "change"), chip="change from the start")  # scale of lambda curves: value, or change from the start
     # looks of exported figures, as in size=column~palette=grey; own words are in no link
     style: str = characters(most=400, means=_stylish, called="the looks", instead="figures look as usual", chip=_looks)
     shared: bool = hidden(False, resets=frozenset({"text", "row"}))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:
-        """A changed focus; what belonged to the old run, text or row does not outlive it."""
+        """Return a changed focus; fields that belong to the old run, text or row go back to their defaults."""
         moved = self.moved(changes)
         gone = {name: field.default for name, field in FIELDS.items() if not field.resets.isdisjoint(moved)}
         return replace(self, **(gone | {name: as_sent(value) if isinstance(value, str) else value for name, value in changes.items()}))
@@ -235,23 +235,23 @@ class Focus:
         return {name for name, value in changes.items() if FIELDS[name].moved(getattr(self, name), value)}
 
     def as_trained(self) -> Focus:
-        """The same view of the model as it was trained: nothing changed by hand."""
+        """Return the same view of the model as it was trained, without interventions."""
         return replace(self, **{name: field.default for name, field in FIELDS.items() if field.by_hand})
 
     @property
     def by_hand(self) -> tuple[Any, ...]:
-        """Every intervention."""
+        """The values of all interventions."""
         return tuple(getattr(self, name) for name, field in FIELDS.items() if field.by_hand)
 
     def beside(self, old: Focus) -> Focus:
-        """What a URL without a text says, beside the text that stood there: what is of that text stays if the run does."""
+        """Return the focus of a link without a text, with the text of `old`; fields of that text stay if the run is the same."""
         if not old.text:
             return replace(self, pair=old.pair)
         stays = {name: old if FIELDS[name].private or old.run == self.run else Focus() for name in WITH_TEXT}
         return replace(self, **{name: getattr(of, name) for name, of in stays.items()})
 
     def query(self, *, with_text: bool = False) -> dict[str, str]:
-        """As URL parameters, defaults left out. A text is private: it is there only if asked for or if it came from a link."""
+        """Return URL parameters without defaults. A text is private: it is included only on request or if it came from a link."""
         hidden = () if with_text or self.shared else WITH_TEXT if self.text else PRIVATE
         return {
             name: field.write(value)
@@ -260,7 +260,7 @@ class Focus:
         }
 
     def chips(self, classes: Sequence[str] = (), *, pairs: bool = False) -> dict[str, str]:
-        """What a visitor reads of each field that is not as by default; of a run with these classes, which reads pairs or single texts."""
+        """Return the chip texts of all fields that are not at their default, for a run with these classes that reads pairs or not."""
         return {
             name: chip_text(name, FIELDS[name], getattr(self, name), classes)
             for name in self.query(with_text=True)
@@ -269,20 +269,20 @@ class Focus:
 
     @classmethod
     def parse(cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str]) -> tuple[Focus, list[str]]:
-        """A focus from URL parameters, and notes for values that mean nothing here, three at most; those fall back to the default."""
-        known = Known(runs, scores, DEFAULT_RUN if DEFAULT_RUN in runs else next(iter(runs), DEFAULT_RUN))
-        values: dict[str, Any] = {"run": known.run}
+        """Return the focus of URL parameters, and at most three notes about values without meaning, which become the default."""
+        names = LinkNames(runs, scores, DEFAULT_RUN if DEFAULT_RUN in runs else next(iter(runs), DEFAULT_RUN))
+        values: dict[str, Any] = {"run": names.run}
         notes, strange = [], 0
-        for name, said in query.items():
+        for name, text in query.items():
             field = FIELDS.get(name)
             if field is None or field.read is None:
                 continue
-            value, bad = field.read(said, known)
+            value, bad = field.read(text, names)
             if value is not None:
                 values[name] = value
             for part in bad[: max(0, NOTES - strange)]:
-                shown, instead = part if len(part) <= 60 else part[:59] + "…", field.instead.format(run=known.run)
-                notes.append(f"The link asks for {field.called or f'the {name}'} “{shown}”, which is not here; {instead}.")
+                quoted, instead = part if len(part) <= 60 else part[:59] + "…", field.instead.format(run=names.run)
+                notes.append(f"The link asks for {field.called or f'the {name}'} “{quoted}”, which is not here; {instead}.")
             strange += len(bad)
         if strange > NOTES:
             notes[-1] += f" There are these and {strange - NOTES:,} more."
@@ -293,7 +293,7 @@ class Focus:
         return cls(**values), notes
 
     def fit(self, has: Capabilities) -> tuple[Focus, list[str]]:
-        """The focus within what a model has, and a note for what had to give way."""
+        """Return the focus that a model can show, and a note for each field that was changed."""
         fitted = {name: field.fits(getattr(self, name), has) for name, field in FIELDS.items() if field.fits}
         changes = {name: value for name, value in fitted.items() if value != getattr(self, name)}
         return replace(self, **changes), [f"{self.run} has no such {name}; the default is shown." for name in changes]
@@ -305,6 +305,6 @@ WITH_TEXT = tuple(name for name, field in FIELDS.items() if field.private or fie
 
 
 def choices(name: str) -> tuple[str, ...]:
-    """What can be chosen for a field, in the order shown."""
+    """Return the allowed words of a field in the order of its widget."""
     options = FIELDS[name].options
     return tuple(options() if callable(options) else options)

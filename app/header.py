@@ -65,20 +65,20 @@ def begin(page: str, title: str, section: str) -> None:
 
 
 def end() -> None:
-    """What can wait until the page stands: torch is loaded beside it, so that the first typed sentence does not wait."""
-    queue.warm()
+    """Start loading torch in the background after the page is drawn, so that the first typed sentence is answered sooner."""
+    queue.preload()
 
 
 def _chips(title: str, section: str) -> None:
     run = cache.runs().get(visit.focus().run)
-    shown = visit.focus().chips(run.labels, pairs=reads_pairs(run)) if run else visit.focus().chips()
-    if "part" in shown:
-        asked = at(st.session_state["page"])
-        shown["part"] = asked.page.titles.get(visit.focus().part, shown["part"]) if asked else shown["part"]
+    chips = visit.focus().chips(run.labels, pairs=reads_pairs(run)) if run else visit.focus().chips()
+    if "part" in chips:
+        paper = at(st.session_state["page"])
+        chips["part"] = paper.page.titles.get(visit.focus().part, chips["part"]) if paper else chips["part"]
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
         st.session_state["heading"] = st.empty(), title, section
         name_runs(*([visit.focus().run] if section not in WITHOUT_RUN else []))
-        for name, words in shown.items():
+        for name, words in chips.items():
             st.button(
                 md(words),
                 key=f"chip-{name}",

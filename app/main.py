@@ -6,7 +6,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app.blocks.error import shown
+from app.blocks.error import show_error
 from app.server import files, memory
 from app.server.errors import WriteErrors
 from app.server.headers import Private, Rooted, Signed
@@ -24,6 +24,6 @@ app = st.App(
         Middleware(Rooted),
         Middleware(WriteErrors),
     ],
-    on_script_error=shown,
+    on_script_error=show_error,
     lifespan=sweeping,
 )

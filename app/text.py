@@ -1,4 +1,4 @@
-"""Words on a page, its heading, its columns, and its theme."""
+"""Text on a page, its heading, its columns, and its theme."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import streamlit as st
 
 from sentviz.figures import Theme
 
-_JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # where a word of an icon begins, or an arrow
+_JOINED = re.compile(r":(?=[\w+/-]+:)|(?<!\S)[-<>~](?=(?:->|>|-|=)(?!\S))")  # start of an icon's name, or an arrow
 
 
 def page_theme() -> Theme:
-    """The visitor's theme."""
+    """Return the visitor's theme."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
@@ -49,7 +49,7 @@ def halves(name: str, *shares: float) -> list[Any]:
 
 
 def paper(svg: str, millimetres: float, alt: str) -> None:
-    """An SVG, as base64, on white paper: so many millimetres wide as browsers count them, or as wide as there is room for 0."""
+    """Show an SVG, given as base64, on white paper, `millimetres` wide; 0 uses the available width."""
     width = f"width:{millimetres:g}mm;max-width:none" if millimetres else "max-width:100%"
     st.html(
         '<div class="paper" style="overflow:auto;background:#fff;padding:4px;border-radius:4px">'

@@ -1,4 +1,4 @@
-"""What one visitor looks at: the focus that all pages share, the settings of single pages, and the widgets that change both."""
+"""The view of one visitor: the focus that all pages share, the settings of single pages, and the widgets that change both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass
 class Settings:
-    """What a visitor chose on single pages. A link carries the settings of the page that it opens.
+    """The settings of single pages that a visitor chose. A link carries the settings of the page that it opens.
 
     Attributes:
         values: the chosen values by name, written as in a link; a missing name stands for its default.
@@ -74,9 +74,9 @@ def focus() -> Focus:
 
 
 def settings() -> Settings:
-    """Return what this visitor chose on single pages."""
-    chosen: Settings = st.session_state.setdefault("settings", Settings())
-    return chosen
+    """Return the settings of single pages that this visitor chose."""
+    own: Settings = st.session_state.setdefault("settings", Settings())
+    return own
 
 
 def query(*, with_text: bool = False) -> dict[str, str]:
@@ -98,7 +98,7 @@ def settle() -> None:
         st.rerun()
 
 
-def kept(name: str, key: Hashable, make: Callable[[], T], *, most: int = 1) -> T:
+def keep_result(name: str, key: Hashable, make: Callable[[], T], *, most: int = 1) -> T:
     """Return a result that is stored for this visit only, computed with `make` if there is none for the key.
 
     Args:
@@ -110,7 +110,7 @@ def kept(name: str, key: Hashable, make: Callable[[], T], *, most: int = 1) -> T
     if key not in results:
         results[key] = make()
     while len(results) > most:
-        results.pop(next(other for other in results if other != key))
+        results.pop(next(old for old in results if old != key))
     return results[key]
 
 
@@ -119,8 +119,8 @@ def kept(name: str, key: Hashable, make: Callable[[], T], *, most: int = 1) -> T
 
 def choose(widget: Callable[..., Any], label: str, field: str, options: Sequence[str], **options_of_widget: Any) -> None:
     """Draw a widget that shows one field of the focus and writes it."""
-    shown = str(getattr(focus(), field))
-    widget(label, options, **bound(field, shown if shown in options or not options else options[0]), **options_of_widget)
+    value = str(getattr(focus(), field))
+    widget(label, options, **bound(field, value if value in options or not options else options[0]), **options_of_widget)
 
 
 def setting(
@@ -154,7 +154,7 @@ def page_value(name: str, default: T, meaning: Callable[[str], T | None], *, res
     return settings().read(st.session_state.get("page", ""), name, default, meaning, resets)
 
 
-def bound(name: str, shown: Any, *, part: str = "", put: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+def bound(name: str, value: Any, *, part: str = "", put: Callable[[Any], Any] | None = None) -> dict[str, Any]:
     """Return key and callback of a widget that shows a value now and writes a field or setting when the visitor changes it.
 
     Args:
@@ -164,7 +164,7 @@ def bound(name: str, shown: Any, *, part: str = "", put: Callable[[Any], Any] | 
     """
     key = "-".join(filter(None, ("focus", name, part)))
     put = put or (type(getattr(focus(), name)) if name in FIELDS else str)
-    st.session_state[key] = shown
+    st.session_state[key] = value
 
     def take() -> None:
         if (chosen := st.session_state[key]) is not None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.fields import LISTED, Known, choice, declared
+from app.fields import LISTED, LinkNames, choice, declared
 from app.focus import FIELDS, NOTES, PRIVATE, Focus, choices
 from sentviz.analysis.explain import SCORES as METHODS
 from sentviz.runs.configs import LEXICON, Capabilities
@@ -275,7 +275,7 @@ def test_choices_may_come_from_a_registry() -> None:
     there = ["all"]
     made = dataclasses.make_dataclass("Small", [("paper", str, choice(lambda: there, "all"))], frozen=True)
     field = declared(made)["paper"]
-    known = Known(RUNS, SCORES, RUNS[0])
+    known = LinkNames(RUNS, SCORES, RUNS[0])
     assert field.default == "all" and field.read is not None
     assert field.read("made-up", known) == (None, ("made-up",))
     there.append("made-up")

@@ -1,4 +1,4 @@
-"""What a visitor sees where a page cannot go on: one sentence, and what still works."""
+"""The message in place of a page that cannot continue: one sentence, and the models that still work."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from app.server.errors import sentence
 from app.text import md
 
 
-def shown(error: Exception) -> bool:
-    """Say what went wrong in place of the rest of a page, a part of it or a click; `st.App` asks it of all of them."""
+def show_error(error: Exception) -> bool:
+    """Show what went wrong in place of the rest of a page; `st.App` calls this function for each error of a page or a callback."""
     st.error(md(sentence(error)), icon=":material/report:")
     st.caption("Other pages and other runs go on as before. The page Runs says what is wrong with which run.")
-    others = [name for name, run in cache.runs().items() if run.has_weights and name != visit.focus().run]
-    if others:
-        st.selectbox("Model", others, None, placeholder="another model", key="boundary", on_change=_go, width=300)
+    available = [name for name, run in cache.runs().items() if run.has_weights and name != visit.focus().run]
+    if available:
+        st.selectbox("Model", available, None, placeholder="another model", key="boundary", on_change=_go, width=300)
     return True
 
 

@@ -25,7 +25,7 @@ from sentviz.figures.style import Style
 from sentviz.gallery.registry import FigureSubject
 from sentviz.io.spreadsheet import from_one
 
-MAX_ROWS = 200  # of a table on the page; the file has all rows
+MAX_ROWS = 200  # rows of a table on the page; the file has all rows
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 
 
@@ -43,7 +43,7 @@ def show_drawn(
     of: tuple[str, ...] = (),
     **selecting: Any,
 ) -> Figure | None:
-    """Draw a figure with its caption and export menu; a sentence in its place where it cannot be drawn.
+    """Draw a figure with its caption and export menu; show the error in its place if it cannot be drawn.
 
     A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
     `code` draws the same figure in a notebook, and again where a file of it is verified. A figure of runs alone, in which nothing is a
@@ -150,14 +150,14 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
 
 
 def _holds_text(code: Call | None) -> bool:
-    """Whether a figure is of a text, which its files hold, since it cannot be drawn again without."""
+    """Return whether a figure shows a text. Its files then hold the text, because it cannot be drawn again without it."""
     return code is not None and "text" in code.options
 
 
 def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme: Theme) -> Figure:
     """The figure with how it is drawn again and the page that shows it."""
-    made = make(theme)
-    return replace(made, call=code or made.call, view=view)
+    figure = make(theme)
+    return replace(figure, call=code or figure.call, view=view)
 
 
 @st.dialog("Numbers", width="large", icon=":material/table:")
@@ -175,7 +175,7 @@ def open_numbers(make: Callable[[Theme], Figure], name: str, key: str) -> None:
     frame = from_one(figure.frame, figure.from_zero)
     st.markdown(md(figure.caption))
     csv_button(frame, name, f"numbers-csv-{key}")
-    shown = frame.head(MAX_ROWS)
-    st.table(shown.map(lambda value: f"{value:.5g}" if isinstance(value, float) else md(str(value))))
+    first_rows = frame.head(MAX_ROWS)
+    st.table(first_rows.map(lambda value: f"{value:.5g}" if isinstance(value, float) else md(str(value))))
     if len(frame) > MAX_ROWS:
         st.caption(f"The first {MAX_ROWS} of {len(frame):,} rows; the file has all.")

@@ -1,4 +1,4 @@
-"""What a data set is, and a button that fetches it: one download a process, whoever pressed the button."""
+"""The description of a data set and a button that fetches it: one download per process, whoever pressed the button."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _jobs() -> Jobs:
 
 
 def offer(name: str, split: str = "", *, place: str = "") -> bool:
-    """Whether a data set, or one split of it, is here; where it is not, what it is, and the button that fetches it.
+    """Return whether a data set, or one split of it, is available; if not, describe it and draw the button that fetches it.
 
     The page reruns when the download ends. `SENTVIZ_NO_DOWNLOAD` takes the button away from all, `SENTVIZ_ALLOW_DOWNLOAD` gives it to
     visitors from elsewhere as well. `place` tells the places of a page apart that offer the same.
@@ -78,7 +78,7 @@ def _named(item: DatasetInfo, parts: Sequence[str]) -> str:
 
 
 def _fetched(name: str, job: Job) -> str:
-    """Download a data set; what is worth knowing of it."""
+    """Download a data set; return remarks about the downloaded parts."""
     began, first = time.monotonic(), None
 
     def progress(done: int, total: int) -> None:
@@ -88,4 +88,4 @@ def _fetched(name: str, job: Job) -> str:
         job.tick(done / total if total else 0.0, f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {speed / 1e6:,.1f} MB a second")
 
     job.tick(0.0, "asking the hub")
-    return " ".join(got.remark for got in hub.get(name, progress=progress, stop=job.stop) if got.remark)
+    return " ".join(part.remark for part in hub.get(name, progress=progress, stop=job.stop) if part.remark)

@@ -29,11 +29,11 @@ def lacking(run: Run, name: str) -> None:
     """
     kind = MEASUREMENTS[name]
     if not run.has_weights:
-        said = f"The {kind.title} of {md(run.name)} are not measured, and cannot be: it ships without its weights. Choose another run."
-        st.info(said, icon=":material/science:")
+        message = f"The {kind.title} of {md(run.name)} are not measured, and cannot be: it ships without its weights. Choose another run."
+        st.info(message, icon=":material/science:")
         return
-    said = f"The {kind.title} of {md(run.name)} are not measured yet: `sentviz {name} {run.name}` measures them."
-    st.info(said, icon=":material/science:")
+    message = f"The {kind.title} of {md(run.name)} are not measured yet: `sentviz {name} {run.name}` measures them."
+    st.info(message, icon=":material/science:")
     if own_machine(st.context.ip_address, st.context.headers) and offer(run.config["data"]["name"], kind.split, place=name):
         key = f"{name} {run.name} {run.digest}"
         wait(_jobs(), key, f"The {kind.title} of {run.name}", lambda job: _measured(run, name, job), button="Measure them here")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def unlabelled(over: str, classes: tuple[str, ...]) -> str:
-    """Why none of the rows in focus is right or wrong."""
+    """Return the reason that no row in focus is right or wrong."""
     if over == "mine" and (label := st.session_state["mine"].label):
         return (
             f"No entry of the column “{label}” is one of {', '.join(classes)} (nor 0 to {len(classes) - 1}): the model has other classes."
@@ -27,7 +27,7 @@ def unlabelled(over: str, classes: tuple[str, ...]) -> str:
 
 
 def _refused(file: UploadedFile) -> str:
-    """Read a file that was chosen, once; why it cannot be read, "" where it was read."""
+    """Read a chosen file once; return why it cannot be read, or "" if it was read."""
     last: tuple[str, str] = st.session_state.get("mine-last", ("", ""))
     if last[0] == file.file_id:
         return last[1]
@@ -45,7 +45,7 @@ def _refused(file: UploadedFile) -> str:
 
 
 def choose_file(run: Run) -> bool:
-    """The uploader and the choice of columns; whether there is a file to ask about."""
+    """Draw the uploader and the choice of columns; return whether there is a file that the model can read."""
     with st.expander("Your file", icon=":material/upload_file:", expanded="mine" not in st.session_state):
         st.caption("A CSV or parquet file with a column of texts and, if you have them, labels. It stays in memory for this visit only.")
         file = st.file_uploader("File", type=["csv", "tsv", "txt", "parquet"], key="mine-file", label_visibility="collapsed")

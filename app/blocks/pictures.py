@@ -14,7 +14,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.server.progress import wait
-from app.server.queue import here
+from app.server.queue import is_present
 from app.text import md
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.analysis.embeddings.neighbourhood import measures
@@ -35,7 +35,7 @@ SAMPLES = {"stored": "stored sample", "all": "all rows"}
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
-    return Jobs(is_waiting=here)
+    return Jobs(is_waiting=is_present)
 
 
 def _cache() -> Cache:

@@ -13,7 +13,7 @@ from sentviz.runs.store import Run
 
 
 def several(fitting: Sequence[Run], what: str) -> list[Run]:
-    """The run in focus and those beside it, of the fitting ones; the page stops with a sentence where there are none."""
+    """Draw the choice of runs and return the chosen ones, at first the run in focus and its companions; stop the page if none fits."""
     names = [run.name for run in fitting]
     if not names:
         st.info(
@@ -39,10 +39,10 @@ def several(fitting: Sequence[Run], what: str) -> list[Run]:
 
 
 def readable(runs: Sequence[Run], *files: str) -> list[Run]:
-    """The runs whose files can be read; the page says what is wrong with the others, and stops where none is left."""
+    """Return the runs whose files can be read; show what is wrong with the others, and stop the page if none is left."""
     wrong = faults(runs, files)
     for reason in wrong.values():
         st.warning(md(f"Left out: {reason}"), icon=":material/broken_image:")
-    if kept := [run for run in runs if run.name not in wrong]:
-        return kept
+    if sound := [run for run in runs if run.name not in wrong]:
+        return sound
     st.stop()

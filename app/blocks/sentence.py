@@ -10,7 +10,7 @@ from app import answers, cache, visit
 from app.blocks.figure import show_drawn
 from app.blocks.get_data import offer
 from app.fields import LARGEST, LONGEST
-from app.focus import READERS
+from app.focus import RUN_BY_LANGUAGE
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
 from sentviz.errors import SentvizError
@@ -209,7 +209,7 @@ def gate_switches(trace: Trace) -> None:
 def offer_reader(run: Run, text: str) -> None:
     """A button to a run that reads the language of a text, where this one does not."""
     spoken = written_in(text)
-    reader = READERS.get(spoken, "")
+    reader = RUN_BY_LANGUAGE.get(spoken, "")
     if spoken == language(run) or reader not in cache.models():
         return
     if st.button(f"Ask {md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):

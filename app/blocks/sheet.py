@@ -10,7 +10,7 @@ from string import ascii_lowercase
 import streamlit as st
 
 from app.blocks.files import MIME
-from app.blocks.studio import chosen
+from app.blocks.studio import style_in_focus
 from app.server import queue
 from app.text import md, paper
 from sentviz.errors import SentvizError
@@ -62,7 +62,7 @@ def open_sheet() -> None:
     with controls:
         for place, figure in enumerate(figures):
             _row(place, figure, len(figures))
-        style = chosen()
+        style = style_in_focus()
         size = st.pills(
             "Width",
             list(SIZES),
@@ -112,7 +112,7 @@ def _row(place: int, figure: Figure, count: int) -> None:
 
 
 def _preview(sheet: Sheet) -> None:
-    """The sheet at true size, as far as the dialog has room."""
+    """Show the sheet at true size, or as large as the dialog allows."""
     if find_browser() is None:
         st.caption("A sheet needs Chrome or Chromium on the machine that runs sentviz.")
         return

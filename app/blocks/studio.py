@@ -25,11 +25,11 @@ CAPTION_WORDS = {"": "on screen only", "yes": "always", "no": "never"}
 PALETTE_WORDS = {"ours": "ours", "grey": "grey, for print", "journal": "journal"}
 
 
-def chosen() -> Style:
-    """The style of this visitor: what the link says, and the note, which no link carries."""
+def style_in_focus() -> Style:
+    """Return the style of this visitor: the one in the link, with the note, which no link carries."""
     try:
         return replace(Style.parse(visit.focus().style), note=st.session_state.get("note", ""))
-    except InputError:  # of another version
+    except InputError:  # a link from another version
         return PLAIN
 
 
@@ -41,11 +41,11 @@ def open_studio(make: Any, name: str, key: str, code: Any) -> None:
         make: of a theme, draws the figure. name: of its files. key: of its widgets. code: how it is drawn again, or None.
     """
     if st.session_state.get("studio-of", key) != key:
-        _keep(replace(chosen(), x=None, y=None))  # a range is of one figure's axes
+        _keep(replace(style_in_focus(), x=None, y=None))  # a range is of one figure's axes
     st.session_state["studio-of"] = key
     controls, sheet = st.columns([2, 3], gap="medium")
     with controls:
-        style = _controls(chosen())
+        style = _controls(style_in_focus())
     if style is None:
         return
     try:
@@ -71,23 +71,23 @@ def _keep(style: Style) -> None:
 
 
 def _controls(now: Style) -> Style | None:
-    """What the controls say; None, with a sentence, where it cannot be."""
+    """Draw the controls and return their style; show an error and return None if a value is not allowed."""
     sizes = ["screen", *SIZES, "own"]
     own = bool(now.width)
     size = st.pills("Size", sizes, default="own" if own else now.size, format_func=_size_words, key="studio-size") or "screen"
-    said: dict[str, Any] = {"size": "screen" if size == "own" else size}
+    choices: dict[str, Any] = {"size": "screen" if size == "own" else size}
     with st.container(horizontal=True, gap="small"):
         if size == "own":
-            said["width"] = _number("Width, mm", now.width or 120, 20, 600, "width")
-        said["height"] = _number("Height, mm", now.height, 0, 600, "height", "0: what the width asks for")
+            choices["width"] = _number("Width, mm", now.width or 120, 20, 600, "width")
+        choices["height"] = _number("Height, mm", now.height, 0, 600, "height", "0: what the width asks for")
         if size != "screen":
-            said["points"] = _number("Letters, pt", now.points, 0, 40, "points", "0: those of the size; 8 where it has none")
+            choices["points"] = _number("Letters, pt", now.points, 0, 40, "points", "0: those of the size; 8 where it has none")
     with st.container(horizontal=True, gap="small"):
-        said["font"] = st.selectbox("Font", list(FONTS), list(FONTS).index(now.font), key="studio-font", width=120)
-        said["legend"] = st.selectbox(
+        choices["font"] = st.selectbox("Font", list(FONTS), list(FONTS).index(now.font), key="studio-font", width=120)
+        choices["legend"] = st.selectbox(
             "Legend", LEGENDS, LEGENDS.index(now.legend), format_func=LEGEND_WORDS.__getitem__, key="studio-legend", width=140
         )
-        said["palette"] = st.selectbox(
+        choices["palette"] = st.selectbox(
             "Colours", PALETTES, PALETTES.index(now.palette), format_func=PALETTE_WORDS.__getitem__, key="studio-palette", width=160
         )
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
@@ -100,17 +100,17 @@ def _controls(now: Style) -> Style | None:
             key="studio-caption",
             width=160,
         )
-        said["caption"] = {"": None, "yes": True, "no": False}[caption]
-        said["title"] = st.checkbox("Title", now.title, key="studio-title")
+        choices["caption"] = {"": None, "yes": True, "no": False}[caption]
+        choices["title"] = st.checkbox("Title", now.title, key="studio-title")
     spans = {}
     with st.container(horizontal=True, gap="small"):
         for letter in ("x", "y"):
             span = getattr(now, letter)
-            shown = "..".join(f"{end:g}" for end in span) if span else ""
-            spans[letter] = st.text_input(f"Axis {letter}", shown, placeholder="as 0..1", key=f"studio-{letter}", width=120)
-    said["note"] = st.text_input("Note below", now.note, max_chars=300, key="studio-note", help="In the file only, in no link.")
+            text = "..".join(f"{end:g}" for end in span) if span else ""
+            spans[letter] = st.text_input(f"Axis {letter}", text, placeholder="as 0..1", key=f"studio-{letter}", width=120)
+    choices["note"] = st.text_input("Note below", now.note, max_chars=300, key="studio-note", help="Saved in the file, never in the link.")
     try:
-        style = replace(Style.parse(f"{letter}={span.strip()}" for letter, span in spans.items() if span.strip()), **said)
+        style = replace(Style.parse(f"{letter}={span.strip()}" for letter, span in spans.items() if span.strip()), **choices)
     except InputError as error:
         st.error(md(str(error)), icon=":material/block:")
         return None

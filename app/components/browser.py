@@ -23,7 +23,7 @@ LEAST = {
     "silence": (0, 0),
     "pin": (-1,),
 }  # smallest place of each part; a head of -1 is the mean, a token of -1 is none
-MAX_CORNERS = 5_000  # of an outline
+MAX_CORNERS = 5_000  # corners of an outline
 FARTHEST = 1e6  # largest coordinate of a click, in the plane's unit
 
 
@@ -60,7 +60,7 @@ def _answer(key: str, event: str) -> Any:
 def places(key: str, event: str, *sizes: int) -> tuple[int, ...] | None:
     """Return the places that a visitor picked, silenced or pinned on the canvas, each below its size; None if there are none.
 
-    A head of -1 is the mean of the heads, a token of -1 is no token.
+    Head -1 stands for the mean of the heads, token -1 for no token.
     """
     answer = _answer(key, event)
     at = answer.get("at") if isinstance(answer, Mapping) else None

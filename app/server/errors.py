@@ -1,4 +1,4 @@
-"""What is said of an error: one sentence, never a traceback."""
+"""Errors as one sentence for the visitor, never as a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def sentence(error: Exception) -> str:
-    """What a visitor is told of an error: the library's sentence, that the disk is full, or that it is a fault of ours (see the log)."""
+    """Return the message for a visitor: the library's sentence, that the disk is full, or that sentviz failed (see the log)."""
     log = logging.getLogger(__name__)
     if isinstance(error, SentvizError):
         return str(error)

@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HERE = ("localhost", "127.0.0.1", "::1")
-FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")  # what a proxy says of whom it asks for
+LOCAL = ("localhost", "127.0.0.1", "::1")
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")  # headers in which a proxy names its client
 PRIVATE = ("/_stcore/metrics",)  # ends of addresses
 
 POLICY = {
@@ -83,7 +83,7 @@ class Rooted:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; a page that a browser opens is asked for uncompressed and held until it is complete, everything else passes."""
-        start: Message | None = None  # of a page
+        start: Message | None = None  # first message of a page
         body = b""
 
         async def told(message: Message) -> None:
@@ -112,12 +112,12 @@ class Rooted:
 
 
 def _is_page(start: Message) -> bool:
-    """Whether an answer is HTML."""
+    """Return whether a response is HTML."""
     headers: dict[bytes, bytes] = dict(start.get("headers", ()))
     return headers.get(b"content-type", b"").startswith(b"text/html")
 
 
 def own_machine(address: str | None, headers: Mapping[str, str]) -> bool:
-    """Whether who asks sits at the machine that serves: not the address of another one (None = not known), and no proxy between."""
+    """Return whether the client runs on the serving machine: a local or unknown (None) address, a local host name, and no proxy."""
     host = urlsplit(f"//{headers.get('Host', 'localhost')}").hostname
-    return address in (None, *HERE) and host in HERE and not any(name in headers for name in FORWARDED)
+    return address in (None, *LOCAL) and host in LOCAL and not any(name in headers for name in FORWARDED)

@@ -1,17 +1,17 @@
-"""Where freed memory goes: threads of the server share it, so that one takes what another one gave back."""
+"""Limit glibc's memory arenas, so that server threads reuse each other's freed memory."""
 
 from __future__ import annotations
 
 import ctypes
 from contextlib import suppress
 
-M_ARENA_MAX = -8  # of glibc's malloc.h
+M_ARENA_MAX = -8  # constant from glibc's malloc.h
 
 
 def limit_arenas(arenas: int = 2) -> None:
-    """Have all threads share so many arenas of glibc, instead of eight a processor; other libraries are left as they are.
+    """Let all threads share `arenas` arenas of glibc instead of eight per processor; do nothing with another C library.
 
-    A page runs in a thread of its own: twenty visitors left two hundred megabytes in arenas that no later page asked.
+    Each page runs in a separate thread. Without the limit, twenty visitors left 200 MB in arenas that no later page used.
     """
-    with suppress(AttributeError, OSError, TypeError):  # not glibc; no library of that kind
+    with suppress(AttributeError, OSError, TypeError):  # another C library
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, arenas)

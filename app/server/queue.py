@@ -1,4 +1,4 @@
-"""Who may ask the machine next, and what is loaded beside the page that stands."""
+"""Queue for heavy work, one piece per visitor, and background loading of torch and scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,41 +17,42 @@ from sentviz.serving.jobs import Turns
 
 
 def visitor() -> str:
-    """A name for whoever looks, for this visit."""
+    """Return the id of this visit; "" outside a session."""
     context = get_script_run_ctx()
     return context.session_id if context else ""
 
 
-def here(who: str) -> bool:
-    """Whether the visitor of that name has not closed the page. One who comes back within the time for that asks anew."""
+def is_present(who: str) -> bool:
+    """Return whether the visit `who` is still open. A visitor who returns in time starts the work again."""
     return not who or not runtime.exists() or runtime.get_instance().is_active_session(who)
 
 
 @st.cache_resource(show_spinner=False)
 def turns(work: str) -> Turns:
-    """The queue of all visitors for one kind of work that takes the machine."""
+    """Return the queue of all visitors for one kind of heavy work."""
     return Turns()
 
 
 @contextmanager
 def turn(work: str = "model", *, long: bool = False) -> Iterator[Callable[[], None]]:
-    """This visitor's turn at such work; the page says how many are before. Not to be asked for within a turn.
+    """Wait for this visitor's turn; the page shows how many visitors are before. A turn must not begin inside another turn.
 
-    The work calls what this yields between its steps: it ends there if its visitor has left, and long work lets others go first.
+    Yields a function that the work calls between its steps. It ends the work if the visitor has left, and lets others go first if
+    the work is long.
     """
-    shown: list[Any] = []
-    told: list[int] = []
+    slots: list[Any] = []
+    reported: list[int] = []
     who = visitor()
 
-    def say(before: int) -> None:
+    def report(before: int) -> None:
         _leave(who)
-        if not shown:
-            shown.append(st.empty())
-        if told[-1:] != [before]:
-            told.append(before)
-            shown[0].caption(f":material/hourglass_empty: {before} before you")
+        if not slots:
+            slots.append(st.empty())
+        if reported[-1:] != [before]:
+            reported.append(before)
+            slots[0].caption(f":material/hourglass_empty: {before} before you")
 
-    with turns(work).turn(who, say, long=long) as rest:
+    with turns(work).turn(who, report, long=long) as rest:
 
         def step() -> None:
             _leave(who)
@@ -60,33 +61,33 @@ def turn(work: str = "model", *, long: bool = False) -> Iterator[Callable[[], No
                 clear()
 
         def clear() -> None:
-            if told:
-                shown[0].empty()
-                told.clear()
+            if reported:
+                slots[0].empty()
+                reported.clear()
 
         clear()
         yield step
 
 
 def _leave(who: str) -> None:
-    """End this run of a page whose visitor has left."""
-    if not here(who):
+    """End this run of the page if its visitor has left."""
+    if not is_present(who):
         st.stop()
 
 
-def warming() -> bool:
-    """Whether torch is still being loaded beside the page, which has asked nothing yet."""
-    return not st.session_state.get("traces") and warm().is_alive() and not torch_is_here()
+def is_preloading() -> bool:
+    """Return whether torch is still being loaded in the background and this visit has traced no sentence yet."""
+    return not st.session_state.get("traces") and preload().is_alive() and not is_torch_loaded()
 
 
-def torch_is_here() -> bool:
-    """Whether the models' own module, and torch with it, is loaded."""
+def is_torch_loaded() -> bool:
+    """Return whether the module of the models, and torch with it, is loaded."""
     return hasattr(sys.modules.get("sentviz.models.model"), "Model")
 
 
 @st.cache_resource(show_spinner=False)
-def warm() -> threading.Thread:
-    """Load torch and then scikit-learn beside the standing page, once a process, so that nobody waits for them later."""
+def preload() -> threading.Thread:
+    """Load torch and then scikit-learn in the background, once per process, so that nobody waits for them later."""
 
     def load() -> None:
         for name in ("sentviz.models.model", "sklearn.metrics"):  # with torch, with scipy's statistics

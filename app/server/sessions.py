@@ -28,8 +28,8 @@ async def _on(every: float) -> None:
         await asyncio.sleep(every)
         if gone:  # their threads have ended since the last look; a visit holds itself
             await asyncio.to_thread(gc.collect)
-        here = _sweep()
-        known, gone = here, known - here
+        open_visits = _sweep()
+        known, gone = open_visits, known - open_visits
 
 
 def _sweep() -> set[str]:

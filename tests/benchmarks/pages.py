@@ -83,10 +83,10 @@ def timed(view: str) -> None:
     """Print the seconds of a view in this process, cold and warm."""
     from streamlit.testing.v1 import AppTest
 
-    from app.server.queue import warm
+    from app.server.queue import preload
 
     known = _app()._registered_pages
-    warm().join()
+    preload().join()
     seconds, busy = list[float](), list[float]()
     for _ in range(1 + WARM):
         app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=600)

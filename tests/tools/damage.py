@@ -220,13 +220,13 @@ class Visitor:
         if self.script.name == "navigation.py":
             from streamlit.testing.v1 import local_script_runner
 
-            from app.blocks.error import shown
+            from app.blocks.error import show_error
 
             original = local_script_runner.LocalScriptRunner.__init__
 
             def served(runner: Any, *args: Any, **named: Any) -> None:
                 original(runner, *args, **named)
-                runner._on_script_error = shown
+                runner._on_script_error = show_error
 
             patch.setattr(local_script_runner.LocalScriptRunner, "__init__", served)
         self.pages_there = self.new().run()._registered_pages

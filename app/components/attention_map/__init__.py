@@ -29,7 +29,7 @@ _RENDER = st.components.v2.component("attention_map", html=_HTML, css=_CSS, js=_
 
 @dataclass(frozen=True)
 class Picked:
-    """What the visitor did with the units that are shown now."""
+    """The click of a visitor in the map that is shown now."""
 
     cell: tuple[int, int] | None = None  # query unit, key unit
     window: tuple[int, int, int, int] | None = None  # top, bottom, left, right: the part of an overview to be sent exactly
@@ -51,19 +51,19 @@ def content(units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, 
 
 
 def picked(units: Units, key: str) -> Picked:
-    """What was picked before this run of the script; nothing where it was picked of other units."""
+    """Return the pick before this run of the script; an empty one if the click was in a map of other units."""
     return _picked(st.session_state.get(key) or {}, units)
 
 
 def attention_map(
     units: Units, layers: Sequence[Layer], *, title: str, key: str, mark: tuple[int, int] | None = None, sight: Sight | None = None
 ) -> Picked:
-    """Draw a map and say what was picked.
+    """Draw a map and return the pick.
 
     Args:
         units: the tokens, words or sentences on both sides.
         layers: the map; for a long text the overview first, then exact tiles.
-        title: what a screen reader calls it.
+        title: name of the map for a screen reader.
         key: Streamlit's key.
         mark: a cell (query unit, key unit) that is outlined as long as none is picked.
         sight: what a window lets each unit see, drawn as edges, and units that all see, drawn as columns.
@@ -73,7 +73,7 @@ def attention_map(
 
 
 def _rerun() -> None:
-    """A pick runs the script again, and that is all."""
+    """Do nothing: Streamlit runs the script again after every pick."""
 
 
 def _identity(units: Units) -> str:
@@ -82,12 +82,12 @@ def _identity(units: Units) -> str:
 
 
 def _picked(state: Mapping[str, Any], units: Units) -> Picked:
-    """The browser's answer, checked: it comes from outside."""
+    """Return the browser's answer after a check of its types and ranges, because it is untrusted."""
     places = {}
     for name, count in (("cell", 2), ("window", 4)):
-        given = state.get(name)
-        if isinstance(given, Mapping) and given.get("id") == _identity(units):
-            at = given.get("at")
+        answer = state.get(name)
+        if isinstance(answer, Mapping) and answer.get("id") == _identity(units):
+            at = answer.get("at")
             if isinstance(at, list) and len(at) == count and all(type(i) is int and 0 <= i <= len(units) for i in at):
                 places[name] = tuple(at)
     cell, window = places.get("cell"), places.get("window")

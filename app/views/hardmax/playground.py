@@ -243,7 +243,7 @@ def _run(setting: _Setting) -> Clustering:
 
 def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[np.int64]]:
     """The animation, a clicked token's step; the run, and the number of places per layer."""
-    clustering = visit.kept("hardmax-play", setting, lambda: _run(setting))
+    clustering = visit.keep_result("hardmax-play", setting, lambda: _run(setting))
     n = len(setting.points)
     names = tuple(f"#{i + 1}" for i in range(n))
     clicking = start == "clicked"
@@ -253,7 +253,7 @@ def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[n
         scene = scene_of(clustering, names, f"{n:,} tokens, {START[start]}", story=story)
         return scene, scene_data(scene, adding=clicking, named=False)
 
-    scene, data = visit.kept("hardmax-play-scene", (setting, start), made)
+    scene, data = visit.keep_result("hardmax-play-scene", (setting, start), made)
     browser.draw("particles", data, key=KEY, token=None, point=_take_point)
     picked = browser.picked_token(KEY, data)
     if len(setting.points[0]) == 3:
@@ -278,7 +278,7 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
     z = clustering.positions
     steps = len(z) - 1
     leading = [int((clustering.since <= k).sum()) for k in range(steps + 1)]
-    limit, when, reached = visit.kept("hardmax-play-limit", setting, lambda: limits(clustering))
+    limit, when, reached = visit.keep_result("hardmax-play-limit", setting, lambda: limits(clustering))
     left, right = halves("hardmax-numbers")
     with left:
         show_drawn(
@@ -317,7 +317,7 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
 
     for note in clustering.notes:
         st.caption(md(note))
-    for said in visit.kept("hardmax-play-theory", setting, lambda: theory(clustering)):
+    for said in visit.keep_result("hardmax-play-theory", setting, lambda: theory(clustering)):
         icon, word = {
             True: (":material/check_circle:", "holds"),
             False: (":material/cancel:", "fails"),

@@ -119,17 +119,17 @@ def _follow(found: dict[str, Run]) -> None:
         heat = temperature()
         look, axes = _look(run)
     edits: _Edits = st.session_state.setdefault("hardmax-edits", {}).get((run.digest, text), _Edits())
-    base = visit.kept("hardmax-base", (run.digest, text), lambda: asked.follow(text))
+    base = visit.keep_result("hardmax-base", (run.digest, text), lambda: asked.follow(text))
     key = (run.digest, text, heat, edits)
     plain = not heat and edits == _Edits()
     try:
-        review = base if plain else visit.kept("hardmax-review", key, lambda: asked.follow(text, heat, edits.without, edits.pinned))
+        review = base if plain else visit.keep_result("hardmax-review", key, lambda: asked.follow(text, heat, edits.without, edits.pinned))
     except SentvizError:
         _back(run, text, edits, base)
         raise
     index = [i for i in range(len(base.words)) if i not in edits.without]
-    scene = visit.kept("hardmax-scene", (*key, look, axes), lambda: _scene(run, asked, review, index, edits, text, look, axes))
-    data = visit.kept("hardmax-data", (*key, look, axes), lambda: scene_data(scene))
+    scene = visit.keep_result("hardmax-scene", (*key, look, axes), lambda: _scene(run, asked, review, index, edits, text, look, axes))
+    data = visit.keep_result("hardmax-data", (*key, look, axes), lambda: scene_data(scene))
     with slot:
         _verdict(run, review, base, heat, edits)
     with left:

@@ -128,7 +128,7 @@ def _layers(
     focus = visit.focus()
     key = (view, run.digest, units.labels, focus.by_hand)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
-        averages, block = visit.kept("map-overview", key, lambda: _overview(source, units, view))
+        averages, block = visit.keep_result("map-overview", key, lambda: _overview(source, units, view))
     layers: list[Layer] = [(averages, 0, 0, block)]
     if window is not None:
         top, bottom, left, right = window

@@ -34,7 +34,7 @@ def place(key: str, trace: Trace | None = None) -> Any:
 
 def waiting() -> bool:
     """Whether to leave it for later: torch is still being loaded. The page follows when it is there."""
-    if queue.warming():
+    if queue.is_preloading():
         _follow()
         return True
     return False
@@ -42,7 +42,7 @@ def waiting() -> bool:
 
 @st.fragment(run_every=1.0)
 def _follow() -> None:
-    if not queue.warming():
+    if not queue.is_preloading():
         st.rerun()
 
 

@@ -108,7 +108,7 @@ def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd
     if rows.over != "mine":
         return _shared(statistic.__name__, content, option, rows, statistic)
     key = (statistic.__name__, content, option)
-    return visit.kept("operating", key, lambda: statistic(rows.labels, rows.probabilities, option), most=KEPT)
+    return visit.keep_result("operating", key, lambda: statistic(rows.labels, rows.probabilities, option), most=KEPT)
 
 
 @st.cache_data(max_entries=48, show_spinner="Resampling the rows")

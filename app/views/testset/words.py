@@ -52,7 +52,7 @@ def counts_of(rows: Rows) -> lib.Counts:
             with st.spinner("Counting words"), turn(long=True) as step:
                 return lib.count_words(rows, most=DIFFERENT, step=step)
 
-        return visit.kept("mine-words", key, count)
+        return visit.keep_result("mine-words", key, count)
     if rows.has_text:
         return counted(rows.digest, rows.over, focus.threshold, rows)
     if rows.over != "test" or lib.FILE not in run.config["files"]:

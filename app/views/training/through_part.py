@@ -112,7 +112,7 @@ def sentence(run: Run, focus: Focus) -> Traces:
         with st.spinner("Asking the model as it was after each epoch"):
             return asked_of(run, text, pair, lambda epoch: _model(run.name, run.digest, epoch))
 
-    found, problems = visit.kept("through-traces", (run.digest, text, pair), ask, most=KEPT)
+    found, problems = visit.keep_result("through-traces", (run.digest, text, pair), ask, most=KEPT)
     return (found, problems) if found else (_examples(run.name, run.digest)[0], problems)
 
 

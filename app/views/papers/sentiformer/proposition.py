@@ -11,7 +11,7 @@ from app import visit
 from app.blocks.figure import show_drawn
 from app.fields import LARGEST, whole_number
 from app.server.progress import wait
-from app.server.queue import here
+from app.server.queue import is_present
 from app.text import halves, md
 from sentviz.errors import SentvizError
 from sentviz.figures import heatmap
@@ -31,7 +31,7 @@ POSITIONS = {"aware": "SentiFormer's", "learned": "learned", "sinusoid": "sinuso
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
-    return Jobs(max_finished=8, at_once=1, is_waiting=here)
+    return Jobs(max_finished=8, at_once=1, is_waiting=is_present)
 
 
 def show() -> None:
