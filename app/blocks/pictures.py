@@ -1,4 +1,4 @@
-"""The pictures behind the page Embeddings: what is at hand, what is being computed beside the page, and where a sentence lies."""
+"""The projections behind the page Embeddings: available ones, background jobs for missing ones, and the place of a sentence."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _kept_in(folder: Path) -> Cache:
 
 
 def problem() -> str:
-    """Why nothing is written to the user's cache; empty where it is."""
+    """Return why nothing can be written to the user's cache; "" if it can."""
     return _cache().problem
 
 
@@ -56,19 +56,19 @@ def problem() -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """Rows of a picture and where their vectors come from."""
+class VectorSource:
+    """The rows of a picture and the source of their vectors."""
 
     rows: Rows
-    places: npt.NDArray[np.int64]  # (n,) of these rows among those in focus
+    places: npt.NDArray[np.int64]  # (n,) places of these rows among those in focus
     key: str  # digest of run and rows
-    about: str  # which rows, for the caption
-    stored: npt.NDArray[np.float16] | None  # (n, d) of the last layer, as shipped
-    disk: bool  # whether what is computed may be written: not for a visitor's own file
+    about: str  # description of the rows for the caption
+    stored: npt.NDArray[np.float16] | None  # (n, d) vectors of the last layer that ship with the run
+    disk: bool  # False for a visitor's own file, of which nothing is written to disk
 
 
 def layers_of(run: Run) -> int:
-    """Layers of a run's model."""
+    """Return the number of layers of a run's model."""
     return run.capabilities.layers
 
 
@@ -79,7 +79,7 @@ def _sample(name: str, digest: str, rows: int) -> tuple[npt.NDArray[np.int64], n
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _key_of(digest_of_run: str, over: str, n: int, _rows: Rows) -> str:
-    """What tells rows that all visitors share from others; a run's own rows never change."""
+    """Return a digest of rows that all visitors share. The rows of a run's own splits never change, so that their ids are enough."""
     private = over == "demo"
     return digest(digest_of_run, over, *_rows.frame["id"], *(_rows.frame["text"] if private else ()))
 
@@ -89,8 +89,8 @@ def sample() -> str:
     return visit.page_value("sample", "stored", lambda value: value if value in SAMPLES else None, resets=("run",))
 
 
-def source(rows: Rows) -> Source:
-    """The rows that are drawn: the sample whose vectors ship with the run, or all, at most 25,000.
+def source(rows: Rows) -> VectorSource:
+    """Return the rows to draw: the sample whose vectors ship with the run, or all rows, at most 25,000.
 
     Raises:
         RunError: the sample is damaged.
@@ -100,21 +100,21 @@ def source(rows: Rows) -> Source:
         places, pooled = _sample(run.name, run.digest, n)
         part = replace(rows, frame=rows.frame.iloc[places])
         about = f"a stored sample of {len(places):,} of {n:,} rows"
-        return Source(part, places, digest(run.digest, "test", "stored"), about, pooled, True)
+        return VectorSource(part, places, digest(run.digest, "test", "stored"), about, pooled, True)
     places = np.sort(np.random.default_rng(SEED).permutation(n)[:MOST])
     part = rows if n <= MOST else replace(rows, frame=rows.frame.iloc[places])
     mine = rows.over == "mine"
     key = digest(run.digest, "mine", st.session_state["mine"].key) if mine else _key_of(run.digest, rows.over, len(part), part)
     about = f"all {n:,} rows" if n <= MOST else f"a sample of {MOST:,} of {n:,} rows (seed {SEED})"
-    return Source(part, places, key, about, None, not mine)
+    return VectorSource(part, places, key, about, None, not mine)
 
 
-def _vectors(disk: Cache, of: Source) -> list[npt.NDArray[np.float16] | None]:
-    """Vectors (n, d) by layer; None where they are not at hand."""
+def _vectors(disk: Cache, of: VectorSource) -> list[npt.NDArray[np.float16] | None]:
+    """Return the vectors (n, d) by layer; None for a layer without available vectors."""
     last = layers_of(cache.run(of.rows.run))
     key = digest(of.key, "vectors")
-    job, kept = _jobs().get(key), disk.get(key)
-    layers = job.result if job is not None and job.state == "done" else None if kept is None else kept["layers"]
+    job, cached = _jobs().get(key), disk.get(key)
+    layers = job.result if job is not None and job.state == "done" else None if cached is None else cached["layers"]
     if layers is None or layers.shape[:2] != (last + 1, len(of.rows)):
         return [*[None] * last, of.stored]
     return [*layers] if of.stored is None else [*layers[:-1], of.stored]
@@ -123,8 +123,8 @@ def _vectors(disk: Cache, of: Source) -> list[npt.NDArray[np.float16] | None]:
 # ---- pictures
 
 
-def at_hand(of: Source, method: str, dims: int) -> dict[int, Projection]:
-    """Pictures by layer, from the last one down, as far as they are at hand; PCA of vectors that are at hand always is.
+def available_projections(of: VectorSource, method: str, dims: int) -> dict[int, Projection]:
+    """Return the available projections by layer, from the last one down. PCA is available for every layer with vectors.
 
     Raises:
         InputError: too few rows, or damaged vectors.
@@ -133,8 +133,8 @@ def at_hand(of: Source, method: str, dims: int) -> dict[int, Projection]:
     if method == "pca":
         return _pca(of.key, dims, sum(x is None for x in vectors), vectors)
     jobs = (_jobs().get(_key(of, method, dims, layer)) for layer in range(len(vectors)))
-    made: list[dict[int, Projection]] = [job.result for job in jobs if job is not None and job.state == "done"]
-    return max([*made, pictures(_cache(), of.key, vectors, method, dims, seed=SEED, compute=False)], key=len)
+    finished: list[dict[int, Projection]] = [job.result for job in jobs if job is not None and job.state == "done"]
+    return max([*finished, pictures(_cache(), of.key, vectors, method, dims, seed=SEED, compute=False)], key=len)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
@@ -143,33 +143,33 @@ def _pca(key: str, dims: int, missing: int, _vectors: Sequence[Any]) -> dict[int
 
 
 def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
-    """id, x, y of the two-dimensional picture of a method and layer (0 = the embedding); None where it is not at hand."""
+    """Return id, x and y of a method's two-dimensional picture of a layer (0 = the embedding); None if it is not available."""
     if method not in METHODS or not 0 <= layer <= layers_of(cache.run(rows.run)):
         return None
     of = source(rows)
-    found = at_hand(of, method, 2).get(layer)
-    if found is None:
+    projection = available_projections(of, method, 2).get(layer)
+    if projection is None:
         return None
-    return pd.DataFrame({"id": of.rows.frame["id"].to_numpy(), "x": found.points[:, 0], "y": found.points[:, 1]})
+    return pd.DataFrame({"id": of.rows.frame["id"].to_numpy(), "x": projection.points[:, 0], "y": projection.points[:, 1]})
 
 
-def measured_of(of: Source, found: Projection, layer: int) -> pd.DataFrame:
-    """The measures of a picture (`sentviz.analysis.embeddings.neighbourhood`), by labels or, without any, by predictions."""
-    return _measured(*_asked_of(of, found, layer), found, of.rows.classes)
+def measured_of(of: VectorSource, projection: Projection, layer: int) -> pd.DataFrame:
+    """Return the measures of a picture (`sentviz.analysis.embeddings.neighbourhood`) by labels, or by predictions without labels."""
+    return _measured(*_labels_of(of, projection, layer), projection, of.rows.classes)
 
 
-def silhouettes(of: Source, found: Projection, layer: int, theme: Theme) -> Figure:
-    """The silhouettes of `measured_of` as a figure, drawn once.
+def silhouettes(of: VectorSource, projection: Projection, layer: int, theme: Theme) -> Figure:
+    """Return the silhouettes of `measured_of` as a figure, drawn once.
 
     Raises:
-        InputError: there is none.
+        InputError: there are no silhouettes.
     """
-    return _silhouettes(_asked_of(of, found, layer)[0], theme, measured_of(of, found, layer))
+    return _silhouettes(_labels_of(of, projection, layer)[0], theme, measured_of(of, projection, layer))
 
 
-def _asked_of(of: Source, found: Projection, layer: int) -> tuple[str, npt.NDArray[np.int64]]:
+def _labels_of(of: VectorSource, projection: Projection, layer: int) -> tuple[str, npt.NDArray[np.int64]]:
     labels = of.rows.labels if of.rows.labelled else of.rows.predicted
-    return digest(_key(of, found.method, found.raw.shape[1], layer), labels.tobytes()), labels
+    return digest(_key(of, projection.method, projection.raw.shape[1], layer), labels.tobytes()), labels
 
 
 @st.cache_data(max_entries=48, show_spinner="Measuring the picture")
@@ -185,18 +185,18 @@ def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
 # ---- work beside the page
 
 
-def missing(of: Source, method: str, dims: int) -> bool:
-    """Whether there are layers whose pictures are not at hand but may be computed."""
+def has_missing(of: VectorSource, method: str, dims: int) -> bool:
+    """Return whether the pictures of some layers are missing and can be computed."""
     run = cache.run(of.rows.run)
-    return run.has_weights and of.rows.has_text and len(at_hand(of, method, dims)) <= layers_of(run)
+    return run.has_weights and of.rows.has_text and len(available_projections(of, method, dims)) <= layers_of(run)
 
 
-def begun(of: Source, method: str, dims: int, layer: int) -> bool:
-    """Ask the model for the vectors, then make the pictures down to a layer, beside the page; False where there is nothing to wait for."""
+def start_pictures(of: VectorSource, method: str, dims: int, layer: int) -> bool:
+    """Compute the vectors, then the pictures down to a layer, in the background; return False if there is nothing to wait for."""
     run, disk = cache.run(of.rows.run), _cache()
     vectors = _vectors(disk, of)
     if any(x is None for x in vectors[layer:]):
-        return _asked(of, run, disk)
+        return _start_vectors(of, run, disk)
 
     def work(job: Job) -> dict[int, Projection]:
         return pictures(disk, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=job.tick)
@@ -204,14 +204,14 @@ def begun(of: Source, method: str, dims: int, layer: int) -> bool:
     return wait(_jobs(), _key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
 
 
-def _asked(of: Source, run: Run, disk: Cache) -> bool:
-    """The vectors of every layer, beside the page; a sentence where they cannot be had."""
+def _start_vectors(of: VectorSource, run: Run, disk: Cache) -> bool:
+    """Compute the vectors of every layer in the background; show a note if they cannot be computed."""
     if not run.has_weights:
         st.info(f"{md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
         return False
     if not of.rows.has_text:
         st.info(
-            "The model has to be asked for these vectors, and the texts of the rows are not on this machine; get the data set below.",
+            "The model must read the rows for these vectors, and their texts are not on this machine. Get the data set below.",
             icon=":material/database:",
         )
         return False
@@ -232,8 +232,10 @@ def _layer(layer: int) -> str:
     return f"layer {layer}" if layer else "the embedding"
 
 
-def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None = None) -> dict[int, npt.NDArray[np.float64]] | None:
-    """Where a text, or a pair, lies in pictures by layer, (dims,) each; None while it is being computed or where it cannot be.
+def placed(
+    of: VectorSource, projections: dict[int, Projection], text: str, pair: str | None = None
+) -> dict[int, npt.NDArray[np.float64]] | None:
+    """Return the place of a text, or of a pair, in the pictures by layer, (dims,) each; None if it is being computed or cannot be.
 
     Raises:
         InputError: the text cannot be read.
@@ -249,9 +251,9 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
         job.tick(0.0, "asking the model about the sentence")
         vectors = layer_vectors(load(run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
         job.tick(0.5, "placing it among the points")
-        return {layer: picture.place(vectors[layer])[0] for layer, picture in found.items()}
+        return {layer: picture.place(vectors[layer])[0] for layer, picture in projections.items()}
 
-    key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in found.items()), "sentence", text, pair)
+    key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in projections.items()), "sentence", text, pair)
     job = _jobs().get(key)
     if job is not None and job.state == "done":
         at: dict[int, npt.NDArray[np.float64]] = job.result
@@ -262,12 +264,12 @@ def placed(of: Source, found: dict[int, Projection], text: str, pair: str | None
     return None
 
 
-def _key(of: Source, method: str, dims: int, layer: int) -> str:
+def _key(of: VectorSource, method: str, dims: int, layer: int) -> str:
     return digest(of.key, method, dims, layer, SEED, "picture")
 
 
 def sentence_of(focus: Any) -> tuple[str, str | None]:
-    """The sentence in focus, typed or a row's, of pairs both; empty where there is none."""
+    """Return the sentence in focus, typed or from a row, with its second text if it has one; "" if there is none."""
     if not (focus.text or focus.row):
         return "", None
     try:

@@ -1,4 +1,4 @@
-"""Every page of the section Test set: which rows it is about, above; the rows themselves, below, with a way into Explore."""
+"""The rows of the Test set pages: their choice above a page, and the list of rows below it, from which a row opens in Explore."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ ORDERS = {
 OVER_ROWS = ("over",)  # other rows delete what was searched for
 OF_LABELS = ("surest", "loss")  # orders that need labels
 LOSS = "In nats. Stored probabilities have five decimals, so 12.2 stands for 12.2 or more."
-SHOWN = 200
+SHOWN = 200  # rows of the table on the page
 CUT = 400  # characters of a text in the table
 TEXTS = {"text": "text", "text_pair": "second text"}
 
 
 def choose_rows(*, beside: bool = True) -> Rows:
-    """The controls of the section, and the rows in focus; the page stops with a sentence where there are none.
+    """Draw the choice of model and rows, and return the rows in focus; stop the page with a note if there are none.
 
     Args:
         beside: whether the page shows a second run.
@@ -70,27 +70,29 @@ def choose_rows(*, beside: bool = True) -> Rows:
 
 
 def _beside(name: str) -> None:
-    """The second run, of the same data set; none at first."""
+    """Draw the choice of a second run of the same data set; at first there is none."""
     known = cache.runs()
     data = known[name].config["data"]["name"]
-    others = [other for other, run in known.items() if other != name and run.config["data"]["name"] == data]
-    beside = next((other for other in visit.focus().versus if other in others), "")
+    candidates = [candidate for candidate, run in known.items() if candidate != name and run.config["data"]["name"] == data]
+    beside = next((candidate for candidate in visit.focus().versus if candidate in candidates), "")
 
     def take() -> None:
         chosen = st.session_state["beside"]
         visit.go(versus=(chosen,) if chosen else ())
 
     st.session_state["beside"] = beside
-    st.selectbox("Beside it", ["", *others], format_func=lambda other: other or "no second run", key="beside", on_change=take, width=260)
+    st.selectbox(
+        "Beside it", ["", *candidates], format_func=lambda candidate: candidate or "no second run", key="beside", on_change=take, width=260
+    )
 
 
 def answers_of(runs: Sequence[Rows], statistic: Statistic = computed) -> Answers:
-    """The rows of one run, or of several, as the subject of figures."""
+    """Return the rows of one run, or of several, as the subject of figures."""
     return Answers.of(*runs, runs=[cache.run(rows.run) for rows in runs], statistic=statistic)
 
 
 def notebook_call(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
-    """The lines that make a figure of rows in a notebook; none of a visitor's own file, which is kept for a visit only."""
+    """Return the call that draws a figure of rows in a notebook; None for a visitor's own file, which is stored for the visit only."""
     if runs[0].over == "mine":
         return None
     beside = tuple(rows.run for rows in runs[1:])
@@ -98,25 +100,25 @@ def notebook_call(runs: Sequence[Rows], figure: str, **options: Any) -> Call | N
 
 
 def rows_of_second_run(rows: Rows) -> Rows | None:
-    """The second run on the same rows; None where none is chosen or it has not seen them."""
+    """Return the rows of the second run; None if none is chosen or it has no predictions for the same rows."""
     focus = visit.focus()
-    other = next((name for name in focus.versus if name in cache.runs() and name != focus.run), None)
-    if other is None or cache.runs()[other].labels != rows.classes:
+    name = next((name for name in focus.versus if name in cache.runs() and name != focus.run), None)
+    if name is None or cache.runs()[name].labels != rows.classes:
         return None
     try:
-        found = cache.table_of(cache.run(other), focus)
+        second = cache.table_of(cache.run(name), focus)
     except SentvizError as error:
         st.caption(md(str(error)))
         return None
-    if list(found.frame["id"]) != list(rows.frame["id"]):
-        if found.unread != rows.unread:
-            st.caption(md(f"{other} stands beside it nowhere here: it cannot read the same rows. {unread(found)}"))
+    if list(second.frame["id"]) != list(rows.frame["id"]):
+        if second.unread != rows.unread:
+            st.caption(md(f"{name} is not shown for comparison, because it cannot read the same rows. {unread(second)}"))
         return None
-    return found.at_threshold(focus.threshold) if len(found.classes) == 2 else found
+    return second.at_threshold(focus.threshold) if len(second.classes) == 2 else second
 
 
 def outlined_points(part: Slice, rows: Rows) -> pd.DataFrame | None:
-    """id, x, y of the picture that a lasso was drawn in; None where it is not at hand."""
+    """Return id, x and y of the picture in which a lasso was drawn; None if the picture is not available."""
     if part.kind != "lasso":
         return None
     from app.blocks import pictures
@@ -125,29 +127,29 @@ def outlined_points(part: Slice, rows: Rows) -> pd.DataFrame | None:
 
 
 def rows_in_slice(rows: Rows) -> tuple[Rows, str]:
-    """The rows of the slice in focus, and the slice in words; all rows where there is none or it means nothing here."""
+    """Return the rows of the slice in focus, and its description; all rows and "" if there is no slice or it cannot be applied."""
     focus = visit.focus()
     try:
         part = Slice.parse(focus.slice)
         if part is None:
             return rows, ""
-        kept = part.mask(rows, rows_of_second_run(rows), outlined_points(part, rows))
+        mask = part.mask(rows, rows_of_second_run(rows), outlined_points(part, rows))
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/filter_alt_off:")
         return rows, ""
     beside = focus.versus[0] if focus.versus else "the second run"
-    return replace(rows, frame=rows.frame[kept]), part.says(rows.classes, (rows.run, beside))
+    return replace(rows, frame=rows.frame[mask]), part.says(rows.classes, (rows.run, beside))
 
 
 def list_rows(rows: Rows) -> None:
-    """The drawer: rows of the slice, searched, sorted; one of them opens in Explore."""
+    """Draw the list of rows: those of the slice, searched and sorted; a row opens in Explore."""
     st.divider()
-    part, said = rows_in_slice(rows)
+    part, words = rows_in_slice(rows)
     head = st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head")
     part, order = _filtered(part)
     with head:
-        st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {md(said)}" if said else ""))
-        if said:
+        st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {md(words)}" if words else ""))
+        if words:
             st.button("All rows", icon=":material/close:", type="tertiary", on_click=visit.go, kwargs={"slice": ""}, key="drawer-all")
     if not len(part):
         st.caption("No row is left.")
@@ -197,16 +199,16 @@ def _filtered(rows: Rows) -> tuple[Rows, str]:
         order = visit.setting(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
     if not rows.has_text:
         return rows, order
-    kept = np.ones(len(rows), dtype=bool)
+    mask = np.ones(len(rows), dtype=bool)
     if find.strip():
         try:
-            kept &= matching(rows, find.strip())
+            mask &= matching(rows, find.strip())
         except SentvizError as error:
             st.warning(md(str(error)), icon=":material/search_off:")
     if least or most:
         words = rows.texts.str.count(r"\S+").to_numpy()
-        kept &= (words >= least) & (words <= (most or np.inf))
-    return replace(rows, frame=rows.frame[kept]), order
+        mask &= (words >= least) & (words <= (most or np.inf))
+    return replace(rows, frame=rows.frame[mask]), order
 
 
 def _ordered(rows: Rows, order: str) -> Rows:
@@ -228,31 +230,31 @@ def _ordered(rows: Rows, order: str) -> Rows:
 
 
 def _table(rows: Rows) -> pd.DataFrame:
-    """What the drawer shows: names instead of numbers, texts cut."""
+    """Return the table on the page: names instead of numbers, and shortened texts."""
     frame, names = rows.frame, [*rows.classes, "–"]
-    shown: dict[str, Any] = {"": np.where(frame["label"] < 0, "", np.where(frame["right"], "✓", "✗"))}
+    columns: dict[str, Any] = {"": np.where(frame["label"] < 0, "", np.where(frame["right"], "✓", "✗"))}
     if rows.labelled:
-        shown["label"] = [names[k] for k in frame["label"]]
-    shown |= {"predicted": [names[k] for k in frame["predicted"]], "confidence": frame["confidence"].to_numpy()}
+        columns["label"] = [names[k] for k in frame["label"]]
+    columns |= {"predicted": [names[k] for k in frame["predicted"]], "confidence": frame["confidence"].to_numpy()}
     if rows.labelled:
-        shown["loss"] = frame["loss"].to_numpy()
+        columns["loss"] = frame["loss"].to_numpy()
     if "tag" in frame:
-        shown["tag"] = frame["tag"].to_numpy()
-    shown |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}
-    return pd.DataFrame(shown | {"id": frame["id"].to_numpy()})
+        columns["tag"] = frame["tag"].to_numpy()
+    columns |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}
+    return pd.DataFrame(columns | {"id": frame["id"].to_numpy()})
 
 
 def _whole(rows: Rows) -> pd.DataFrame:
-    """The rows for a file, with every probability by the name of its class."""
+    """Return the rows for a file, with every probability under the name of its class."""
     names = [*rows.classes, ""]
     frame = rows.frame.assign(label=[names[k] for k in rows.labels], predicted=[names[k] for k in rows.predicted])
     return frame.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)})
 
 
 def _opened(rows: Rows, row: pd.Series[Any]) -> None:
-    """One row, whole, with the ways to go on from it."""
+    """Show one complete row, and buttons that open it in Explore."""
     if not rows.has_text:
-        st.caption("Its text is not on this machine, so the model cannot be asked about it here.")
+        st.caption("Its text is not on this machine, so the model cannot read it here.")
         return
     with st.container(border=True):
         label = f"labelled {rows.classes[row['label']]}, " if row["label"] >= 0 else ""

@@ -1,4 +1,4 @@
-"""Leaders in the data set: which words lead, how fast tokens cluster, and where the vocabulary lies."""
+"""Leaders in the data set: the words that lead, the speed at which tokens cluster, and a map of the vocabulary."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sentviz.errors import SentvizError
 from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
 
-PAPER = 2.0  # least distance of a leader from the decision line
+PAPER = 2.0  # least distance of a leader from the decision line in the paper
 
 
 def show() -> None:
-    """The stored survey of a run's test split."""
-    found = runs()
-    if not found:
+    """Draw the stored survey of a run's test split."""
+    available = runs()
+    if not available:
         without_runs()
         return
-    run = hardmax_run(found)
+    run = hardmax_run(available)
     if FILE not in run.config["files"]:
         lacking(run, "leaders")
         return
@@ -37,10 +37,10 @@ def show() -> None:
 
 @st.fragment
 def _lists(run: Run) -> None:
-    """The most frequent leaders of each class, by three thresholds."""
-    asked, frame = model(run), run.frame(FILE)
-    words = leading(frame, asked.vocabulary)
-    size = float(np.linalg.norm(asked.decision[0]))
+    """Draw the most frequent leaders of each class, which three sliders select."""
+    classifier, frame = model(run), run.frame(FILE)
+    words = leading(frame, classifier.vocabulary)
+    size = float(np.linalg.norm(classifier.decision[0]))
     reach = float((words.loc[words["leads"] > 0, "score"].abs() / size).max())
     st.markdown("##### The most frequent leaders")
     with st.container(horizontal=True, gap="medium"):
@@ -76,7 +76,7 @@ def _lists(run: Run) -> None:
 
 
 def _depth(run: Run) -> None:
-    """How fast tokens cluster: are K layers enough?"""
+    """Draw clusters and leaders by layer, which shows if the model has enough layers."""
     layers = per_layer(run.frame(FILE))
     st.markdown("##### How fast reviews cluster")
     last = layers[layers["layer"] == layers["layer"].max()].set_index("measure")
@@ -93,15 +93,15 @@ def _depth(run: Run) -> None:
 
 
 def _map(run: Run) -> None:
-    """The vocabulary in the plane of the embedding."""
-    asked = model(run)
-    words = leading(run.frame(FILE), asked.vocabulary)
+    """Draw the vocabulary in the plane of the embedding."""
+    classifier = model(run)
+    words = leading(run.frame(FILE), classifier.vocabulary)
     if run.shape.width != 2:
         st.caption("The map of the vocabulary shows an embedding of two dimensions; choose a model with d = 2.")
         return
     show_figure("vocabulary", Runs(run))
     led = words[words["leads"] > 0]
-    size = float(np.linalg.norm(asked.decision[0]))
+    size = float(np.linalg.norm(classifier.decision[0]))
     st.caption(
         md(
             f"{len(led):,} of {len(words):,} words ever lead. Their median distance from the decision line is"

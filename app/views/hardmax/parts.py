@@ -26,29 +26,29 @@ COMMAND = "sentviz train imdb --model hardmax-d2"
 
 
 def runs() -> dict[str, Run]:
-    """The hardmax classifiers that can be asked."""
+    """Return the hardmax classifiers with weights, by name."""
     return {name: run for name, run in cache.models().items() if run.capabilities.moving}
 
 
 def without_runs() -> None:
-    """What this view needs, where there is no hardmax run."""
+    """Show which run this part needs, if there is no hardmax run."""
     st.info(
-        f"This part needs a trained hardmax classifier, and there is none here. `{COMMAND}` trains one in minutes.",
+        f"This part needs a trained hardmax classifier, but none is installed. `{COMMAND}` trains one in minutes.",
         icon=":material/science:",
     )
     st.caption("The playground next door needs none.")
 
 
-def hardmax_run(found: dict[str, Run]) -> Run:
-    """The run in focus; where that is of another kind the one with d = 2, and a sentence says so."""
-    names, focused = list(found), visit.focus().run
-    shown = focused if focused in found else DEFAULT if DEFAULT in found else names[0]
+def hardmax_run(available: dict[str, Run]) -> Run:
+    """Draw the choice of a run and return it; if the run in focus is of another kind, show a note and return the one with d = 2."""
+    names, focused = list(available), visit.focus().run
+    name = focused if focused in available else DEFAULT if DEFAULT in available else names[0]
     help = "d is the dimension of the embedding: 2 can be looked at as it is, more are projected."
-    st.selectbox("Model", names, width=260, help=help, **visit.bound("run", shown))
-    if focused != shown:
-        st.caption(md(f"{focused} is no hardmax transformer; {shown} is shown."))
-    name_runs(shown)
-    return found[shown]
+    st.selectbox("Model", names, width=260, help=help, **visit.bound("run", name))
+    if focused != name:
+        st.caption(md(f"Showing {name}: this page needs a hardmax model, which {focused} is not."))
+    name_runs(name)
+    return available[name]
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the classifier")
@@ -64,7 +64,7 @@ def model(run: Run) -> Any:
 
 
 def temperature() -> float:
-    """From soft attention to hardmax."""
+    """Draw the slider for the temperature of the attention and return it; 0 is hardmax."""
     heat = visit.setting(
         st.select_slider,
         "Temperature of the attention",
@@ -80,7 +80,11 @@ def temperature() -> float:
 def exports(
     scene: Scene, clustering: Clustering, name: str, key: str, source: str, layer: int | None = None, of: tuple[str, str] | None = None
 ) -> None:
-    """The animation and its positions as files, and one layer as a figure; `of` names the run and the text that make it in a notebook."""
+    """Draw the export of the animation and its positions, and of one layer as a figure.
+
+    Args:
+        of: run and text that draw the figure in a notebook; None if no notebook can draw it.
+    """
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"exports-{key}"):
         with st.popover("Animation", icon=":material/movie:", type="tertiary"):
             st.caption("The whole animation. HTML plays in any browser without a network; the GIF names leaders only.")
@@ -101,7 +105,7 @@ def exports(
                     width="stretch",
                 )
         states = list(range(scene.layers + 1))
-        shown = st.selectbox(
+        chosen_layer = st.selectbox(
             "Layer of the figure",
             states,
             index=scene.layers if layer is None else min(layer, scene.layers),
@@ -110,8 +114,10 @@ def exports(
             label_visibility="collapsed",
             width=180,
         )
-        lines = code(of[0], "particles", text=of[1], layer=shown) if of else None
-        export_menu(partial(_frame, scene, shown, name, source), f"{file_safe(name)}-layer{shown}", f"frame-{key}", code=lines)
+        lines = code(of[0], "particles", text=of[1], layer=chosen_layer) if of else None
+        export_menu(
+            partial(_frame, scene, chosen_layer, name, source), f"{file_safe(name)}-layer{chosen_layer}", f"frame-{key}", code=lines
+        )
 
 
 def _frame(scene: Scene, layer: int, name: str, source: str, theme: Theme) -> Figure:

@@ -45,7 +45,7 @@ FIRST_CLICKS = ((1.0, 0.0), (-0.6, 0.9), (-0.7, -0.8), (0.2, 0.3))
 
 @dataclass(frozen=True)
 class _Setting:
-    """All that defines a run of the playground."""
+    """The input of a simulation in the playground."""
 
     points: tuple[tuple[float, ...], ...]
     A: tuple[tuple[float, ...], ...]
@@ -54,13 +54,13 @@ class _Setting:
     temperature: float
 
     def identity(self) -> str:
-        """The points, for the animation to start anew with others."""
+        """Return a digest of the points; the animation restarts when it changes."""
         return hashlib.blake2b(repr(self.points).encode(), digest_size=8).hexdigest()
 
 
 def settings(link: str) -> dict[str, Any]:
-    """The settings of a link, `n:50~alpha:0.5`; the default of each that it does not name, or names with a value that cannot be."""
-    found: dict[str, Any] = dict(DEFAULTS)
+    """Return the settings of a link such as `n:50~alpha:0.5`, with the default of each that is missing or has a wrong value."""
+    chosen: dict[str, Any] = dict(DEFAULTS)
     for part in link.split("~"):
         name, _, word = part.partition(":")
         try:
@@ -69,24 +69,24 @@ def settings(link: str) -> dict[str, Any]:
             continue
         low, high = RANGES.get(name, (-1e9, 1e9))
         if value in ALLOWED.get(name, (value,)) and (isinstance(value, str) or low <= value <= high):
-            found[name] = value
-    return found
+            chosen[name] = value
+    return chosen
 
 
 def linked(chosen: Mapping[str, Any]) -> str:
-    """The settings that are not the default, as a link has them."""
+    """Return the settings that differ from their defaults, written as in a link."""
     moved = {name: value for name, value in chosen.items() if value != DEFAULTS[name]}
     return "~".join(f"{name}:{value:.10g}" if isinstance(value, float) else f"{name}:{value}" for name, value in moved.items())
 
 
 def _bound(name: str, key: str = "") -> dict[str, Any]:
-    """Key and callback of a widget that shows one setting and puts it into the link."""
+    """Return key and callback of a widget that shows one setting and writes it to the link."""
     now = settings(visit.page_value("play", "", str))
     return visit.bound("play", now[name], part=key or name, put=lambda value: linked(now | {name: type(DEFAULTS[name])(value)}))
 
 
 def show() -> None:
-    """Controls beside the animation; numbers and the theorem below. A change runs no more than this again."""
+    """Draw the controls next to the animation, numbers and the theorem below. A change runs only this part of the page again."""
     name_runs()
     _play()
 
@@ -106,7 +106,7 @@ def _play() -> None:
 
 
 def _controls() -> tuple[_Setting, str]:
-    """What the visitor set.
+    """Draw the controls and return their setting and the kind of start.
 
     Raises:
         InputError: points or a matrix that cannot be used.
@@ -156,7 +156,7 @@ def _matrix(dimension: int) -> Doubles:
 
 
 def matrix_of(values: list[float], angle: float) -> Doubles:
-    """The symmetric matrix with these eigenvalues; its axes are turned by `angle` degrees in the plane of the first two coordinates."""
+    """Return the symmetric matrix with these eigenvalues, turned by `angle` degrees in the plane of the first two coordinates."""
     turn = np.eye(len(values))
     c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
     turn[:2, :2] = [[c, -s], [s, c]]
@@ -164,7 +164,7 @@ def matrix_of(values: list[float], angle: float) -> Doubles:
 
 
 def starts(kind: str, n: int, dimension: int, seed: int) -> Doubles:
-    """Tokens (n, d) of a kind of `START`, the same for the same seed."""
+    """Return tokens (n, d) of a kind of `START`, which are the same for the same seed."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(n, dimension))
     match kind:
@@ -184,7 +184,7 @@ def starts(kind: str, n: int, dimension: int, seed: int) -> Doubles:
 
 
 def pasted(text: str, dimension: int, *, what: str = "points") -> Doubles:
-    """Rows of numbers, separated by commas, semicolons, tabs or blanks.
+    """Return rows of numbers (n, d) from a text that separates them with commas, semicolons, tabs or blanks.
 
     Raises:
         InputError: no numbers, or too many or too few in a line.
@@ -211,7 +211,7 @@ def pasted(text: str, dimension: int, *, what: str = "points") -> Doubles:
 
 
 def _clicked(dimension: int) -> Doubles:
-    """Points set by clicks, in the plane."""
+    """Return the points that were set by clicks in the plane, (n, 2)."""
     if dimension != 2:
         raise InputError("Points can be clicked in two dimensions; choose dimension 2, or paste them.")
     points: list[tuple[float, float]] = st.session_state.setdefault("play-points", list(FIRST_CLICKS))
@@ -242,18 +242,18 @@ def _run(setting: _Setting) -> Clustering:
 
 
 def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[np.int64]]:
-    """The animation, a clicked token's step; the run, and the number of places per layer."""
+    """Draw the animation and a clicked token's step; return the simulation and the number of places per layer."""
     clustering = visit.keep_result("hardmax-play", setting, lambda: _run(setting))
     n = len(setting.points)
     names = tuple(f"#{i + 1}" for i in range(n))
     clicking = start == "clicked"
 
-    def made() -> tuple[Any, dict[str, Any]]:
+    def make() -> tuple[Any, dict[str, Any]]:
         story = "clicked" if clicking else setting.identity()
         scene = scene_of(clustering, names, f"{n:,} tokens, {START[start]}", story=story)
         return scene, scene_data(scene, adding=clicking, named=False)
 
-    scene, data = visit.keep_result("hardmax-play-scene", (setting, start), made)
+    scene, data = visit.keep_result("hardmax-play-scene", (setting, start), make)
     browser.draw("particles", data, key=KEY, token=None, point=_take_point)
     picked = browser.picked_token(KEY, data)
     if len(setting.points[0]) == 3:
@@ -274,7 +274,7 @@ def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[n
 
 
 def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Setting) -> None:
-    """Leaders and places per layer, the way to the limit, and the theorem."""
+    """Draw leaders and places per layer, the distance to the limit, and the theorem."""
     z = clustering.positions
     steps = len(z) - 1
     leading = [int((clustering.since <= k).sum()) for k in range(steps + 1)]
@@ -305,7 +305,7 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
 
 
 def _theorem(clustering: Clustering, setting: _Setting) -> None:
-    """Each statement with its number."""
+    """Show each statement of the theorem with its measured error."""
     st.markdown(
         "##### The theorem on this run",
         help="Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602: tokens converge to a polytope's boundary; leaders are its vertices.",
@@ -317,11 +317,11 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
 
     for note in clustering.notes:
         st.caption(md(note))
-    for said in visit.keep_result("hardmax-play-theory", setting, lambda: theory(clustering)):
+    for statement in visit.keep_result("hardmax-play-theory", setting, lambda: theory(clustering)):
         icon, word = {
             True: (":material/check_circle:", "holds"),
             False: (":material/cancel:", "fails"),
             None: (":material/help:", "cannot be told"),
-        }[said.holds]
-        error = f" · error {said.error:.1e}" if np.isfinite(said.error) else ""
-        st.markdown(f"{icon} **{word}** · {md(said.says)}  \n:gray[{md(said.detail)}{error}]")
+        }[statement.holds]
+        error = f" · error {statement.error:.1e}" if np.isfinite(statement.error) else ""
+        st.markdown(f"{icon} **{word}** · {md(statement.says)}  \n:gray[{md(statement.detail)}{error}]")

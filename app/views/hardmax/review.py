@@ -35,23 +35,23 @@ VIEWS = {"spread": "principal axes", "decision": "across the decision", "axes": 
 
 @dataclass(frozen=True)
 class _Edits:
-    """What the visitor did to the words of one text, counted in the whole text."""
+    """The words of one text that a visitor removed or pinned, as places in the complete text."""
 
     without: tuple[int, ...] = ()
     pinned: tuple[int, ...] = ()
 
 
 def show() -> None:
-    """The text, then all that follows from it."""
-    found = runs()
-    if not found:
+    """Draw the review and its way through the layers."""
+    available = runs()
+    if not available:
         without_runs()
         return
-    _lab(found)
+    _lab(available)
 
 
-def _text(found: dict[str, Run]) -> Run:
-    """Which model and which review."""
+def _text(available: dict[str, Run]) -> Run:
+    """Draw the choice of review and model; return the model's run."""
     text = visit.focus().text or EXAMPLES["Praise"]
 
     def typed() -> None:
@@ -74,14 +74,14 @@ def _text(found: dict[str, Run]) -> Run:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.pills("Examples", list(EXAMPLES), key="hardmax-example", on_change=example, label_visibility="collapsed")
         place = st.popover("From the test set", icon=":material/casino:", type="tertiary")
-    run = hardmax_run(found)
+    run = hardmax_run(available)
     with place:
         _pick(run)
     return run
 
 
 def _pick(run: Run) -> None:
-    """A review of the test split, by its place in it."""
+    """Draw the choice of a review from the test split by its place."""
     data = run.config["data"]["name"]
     place = st.number_input("Review", min_value=1, value=1, step=1, key="hardmax-row", help="Its place in the test split, from 1.")
     if "hardmax-refused" in st.session_state:
@@ -100,35 +100,37 @@ def _pick(run: Run) -> None:
 
 
 @st.fragment
-def _lab(found: dict[str, Run]) -> None:
-    """The animation, and beside it the review and the word that was clicked; a click runs no more than this again."""
+def _lab(available: dict[str, Run]) -> None:
+    """Draw the animation, and next to it the review and the clicked word. A click runs only this part of the page again."""
     visit.settle()
     try:
-        _follow(found)
+        _follow(available)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/edit:")
 
 
-def _follow(found: dict[str, Run]) -> None:
+def _follow(available: dict[str, Run]) -> None:
     text = visit.focus().text or EXAMPLES["Praise"]
     left, right = halves("hardmax", 1.75, 1.0)
     slot = left.container()
     with right:
-        run = _text(found)
-        asked = model(run)
+        run = _text(available)
+        classifier = model(run)
         heat = temperature()
         look, axes = _look(run)
     edits: _Edits = st.session_state.setdefault("hardmax-edits", {}).get((run.digest, text), _Edits())
-    base = visit.keep_result("hardmax-base", (run.digest, text), lambda: asked.follow(text))
+    base = visit.keep_result("hardmax-base", (run.digest, text), lambda: classifier.follow(text))
     key = (run.digest, text, heat, edits)
     plain = not heat and edits == _Edits()
     try:
-        review = base if plain else visit.keep_result("hardmax-review", key, lambda: asked.follow(text, heat, edits.without, edits.pinned))
+        review = (
+            base if plain else visit.keep_result("hardmax-review", key, lambda: classifier.follow(text, heat, edits.without, edits.pinned))
+        )
     except SentvizError:
         _back(run, text, edits, base)
         raise
     index = [i for i in range(len(base.words)) if i not in edits.without]
-    scene = visit.keep_result("hardmax-scene", (*key, look, axes), lambda: _scene(run, asked, review, index, edits, text, look, axes))
+    scene = visit.keep_result("hardmax-scene", (*key, look, axes), lambda: _scene(run, classifier, review, index, edits, text, look, axes))
     data = visit.keep_result("hardmax-data", (*key, look, axes), lambda: scene_data(scene))
     with slot:
         _verdict(run, review, base, heat, edits)
@@ -141,26 +143,26 @@ def _follow(found: dict[str, Run]) -> None:
         about = (run.name, text) if plain and run.shape.width == 2 else None
         exports(scene, review.clustering, f"hardmax-{run.name}", "review", source, picked.layer if picked else None, about)
     with right:
-        _panel(run, asked, text, review, index, edits, heat, picked)
+        _panel(run, classifier, text, review, index, edits, heat, picked)
         _back(run, text, edits, base)
 
 
 def signed_source(run: Run) -> str:
-    """Where it comes from, as figures say it."""
+    """Return the source line of the figures: run, seed and digest."""
     return f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest})."
 
 
 def _look(run: Run) -> tuple[str, tuple[int, int]]:
-    """The plane for more than two dimensions."""
+    """Draw the choice of a plane for more than two dimensions; return its kind and two coordinates, counted from 0."""
     d = run.shape.width
     if d <= 2:
         return "spread", (0, 1)
     plane = visit.page_value("plane", "spread", lambda value: value if value in LOOKS or _coordinates(value, d) else None, resets=("run",))
     chosen = _coordinates(plane, d)
     first, second = chosen or (1, 2)
-    shown = "axes" if chosen else plane
+    look_now = "axes" if chosen else plane
     state = st.session_state
-    state["hardmax-look"] = shown
+    state["hardmax-look"] = look_now
 
     def look() -> None:
         visit.go(plane="1.2" if state["hardmax-look"] == "axes" else state["hardmax-look"])
@@ -172,11 +174,11 @@ def _look(run: Run) -> tuple[str, tuple[int, int]]:
     help = "Principal axes of the tokens of all layers; across the decision, where its line is exact; two coordinates of the embedding."
     with st.container(horizontal=True, gap="small"):
         st.selectbox("Plane", LOOKS, format_func=lambda name: VIEWS[name], key="hardmax-look", on_change=look, width=190, help=help)
-        if shown == "axes":
+        if look_now == "axes":
             state["hardmax-right"], state["hardmax-up"] = first, second
             st.selectbox("Right", range(1, d + 1), key="hardmax-right", on_change=turn, width=80)
             st.selectbox("Up", [c for c in range(1, d + 1) if c != first], key="hardmax-up", on_change=turn, width=80)
-    return shown, (first - 1, second - 1)
+    return look_now, (first - 1, second - 1)
 
 
 def _coordinates(value: str, d: int) -> tuple[int, int] | None:
@@ -185,14 +187,14 @@ def _coordinates(value: str, d: int) -> tuple[int, int] | None:
     return pair if pair and pair[0] != pair[1] and max(pair) <= d else None
 
 
-def _scene(run: Run, asked: Any, review: Any, index: list[int], edits: _Edits, text: str, look: str, axes: tuple[int, int]) -> Any:
-    held = [n for n, i in enumerate(index) if i in edits.pinned]
+def _scene(run: Run, classifier: Any, review: Any, index: list[int], edits: _Edits, text: str, look: str, axes: tuple[int, int]) -> Any:
+    pinned_places = [n for n, i in enumerate(index) if i in edits.pinned]
     story = hashlib.blake2b(f"{run.digest} {text}".encode(), digest_size=8).hexdigest()
-    return scene_of_review(run, asked, review, look=look, axes=axes, pinned=held, story=story)
+    return scene_of_review(run, classifier, review, look=look, axes=axes, pinned=pinned_places, story=story)
 
 
 def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> None:
-    """The answer, and what was not read."""
+    """Show the prediction and the words that were not read."""
     p, before = float(review.probabilities[-1, 1]), float(base.probabilities[-1, 1])
     label = run.labels[int(p > 0.5)]
     words = f"### {md(label.capitalize())} · {max(p, 1 - p):.1%}"
@@ -200,32 +202,32 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
         words += f" :gray[· as trained {md(run.labels[int(before > 0.5)])} {max(before, 1 - before):.1%}]"
     st.markdown(words)
     counts = Counter(review.words[i] for i in review.leaders)
-    said = [
+    sentences = [
         f"{len(review.words)} words read, {len(counts)} leaders: {', '.join(counts)}."
         if counts
         else f"{len(review.words)} words read, no leader."
     ]
     if len(review.words) == 1:
-        said.append("One word alone attracts only itself: nothing moves.")
+        sentences.append("One word alone attracts only itself: nothing moves.")
     if base.unknown:
         some = list(dict.fromkeys(base.unknown))
-        said.append(
+        sentences.append(
             f"Not read, as stop-words or unknown: {', '.join(some[:12])}{f' and {len(some) - 12:,} more' if len(some) > 12 else ''}."
         )
     if base.dropped:
-        said.append(f"{base.dropped:,} further words were not read: the model takes the first {run.shape.max_length}.")
-    st.caption(md(" ".join(said)))
+        sentences.append(f"{base.dropped:,} further words were not read: the model takes the first {run.shape.max_length}.")
+    st.caption(md(" ".join(sentences)))
 
 
-def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits: _Edits, heat: float, picked: Picked | None) -> None:
-    """The step of the word that was clicked, and what can be done with it."""
+def _panel(run: Run, classifier: Any, text: str, review: Any, index: list[int], edits: _Edits, heat: float, picked: Picked | None) -> None:
+    """Draw the step of the clicked word and the buttons that remove or pin it."""
     clicked = picked is not None
     if picked is None:
-        picked = Picked(_telling(review), 0)
+        picked = Picked(_farthest(review), 0)
     token, layers = picked.token, len(review.positions) - 1
     layer = min(picked.layer, layers - 1)
     word = review.words[token]
-    alike = [index[n] for n, other in enumerate(review.words) if other == word]
+    alike = [index[n] for n, each in enumerate(review.words) if each == word]
     pinned = index[token] in edits.pinned
 
     def change(**parts: tuple[int, ...]) -> None:
@@ -263,14 +265,14 @@ def _panel(run: Run, asked: Any, text: str, review: Any, index: list[int], edits
     )
 
 
-def _telling(review: Any) -> int:
-    """A token whose first step says something: the one that moves furthest."""
+def _farthest(review: Any) -> int:
+    """Return the token that moves furthest in the first layer."""
     z = review.positions
     return int(np.linalg.norm(z[min(1, len(z) - 1)] - z[0], axis=1).argmax())
 
 
 def _back(run: Run, text: str, edits: _Edits, base: Any) -> None:
-    """Removed and pinned words; a click undoes."""
+    """Draw a button for each removed or pinned word, which undoes the change."""
     if edits == _Edits():
         return
 

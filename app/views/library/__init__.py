@@ -1,1 +1,1 @@
-"""What is there: runs, data sets, words."""
+"""Pages about the available runs, data sets and words."""

@@ -1,4 +1,4 @@
-"""What the colours mean, everywhere."""
+"""The meaning of the colours on all pages."""
 
 from __future__ import annotations
 

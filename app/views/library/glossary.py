@@ -12,11 +12,11 @@ intro(
     "It is no textbook: the papers themselves have the proofs.",
 )
 wanted = st.text_input("Find", key="find", label_visibility="collapsed", placeholder="Find a word")
-found = [term for term in glossary().values() if wanted.casefold() in f"{term.title} {term.text} {term.paper}".casefold()]
-if not found:
+terms = [term for term in glossary().values() if wanted.casefold() in f"{term.title} {term.text} {term.paper}".casefold()]
+if not terms:
     st.info(f"Nothing here mentions “{md(wanted)}”.", icon=":material/search_off:")
-for start in range(0, len(found), 3):
-    for column, term in zip(halves(f"glossary-{start}", 1.0, 1.0, 1.0), found[start : start + 3], strict=False):
+for start in range(0, len(terms), 3):
+    for column, term in zip(halves(f"glossary-{start}", 1.0, 1.0, 1.0), terms[start : start + 3], strict=False):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{term.title}**")
             st.markdown(md(term.text))

@@ -1,4 +1,4 @@
-"""Every trained model at hand, measured beside printed, with its provenance."""
+"""Every installed model with its measured accuracy, the reported one, and its provenance."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ frame = catalog()
 problems = st.container()
 
 
-def say(found: Iterable[str]) -> None:
-    """Each once, above the table."""
-    for problem in filter(None, found):
-        if problem not in said:
+def report(reasons: Iterable[str]) -> None:
+    """Show each problem once, above the table."""
+    for problem in filter(None, reasons):
+        if problem not in reported:
             problems.warning(md(problem), icon=":material/folder_off:")
-            said.add(problem)
+            reported.add(problem)
 
 
-said: set[str] = set()
-say(frame["problem"].dropna())
+reported: set[str] = set()
+report(frame["problem"].dropna())
 frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
 if frame.empty:
     st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
@@ -43,7 +43,7 @@ data_set = visit.setting(st.pills, "Data set", "data", ["all", *names], label_vi
 if data_set != "all":
     frame = frame[frame["run"].str.startswith(f"{data_set}/")]
 pairs = list(zip(frame["data"], frame["model"], strict=True))
-beside = {pair: said[said["name"] == "accuracy"]["value"].tolist() for pair in set(pairs) for said in [printed(*pair)]}
+beside = {pair: table[table["name"] == "accuracy"]["value"].tolist() for pair in set(pairs) for table in [printed(*pair)]}
 frame = frame.assign(printed=pd.array([(*beside[pair], None)[0] for pair in pairs], dtype="Float64"))
 first = ["run", "weights", "accuracy", "low", "high", "printed", "official_accuracy", "n"]
 frame = frame[[name for name in (*first, *frame.columns.drop(first, errors="ignore")) if name in frame]]
@@ -74,7 +74,7 @@ st.dataframe(
     selection_mode="single-row",
     column_config={
         "run": st.column_config.TextColumn("run", pinned=True, width=290),
-        "weights": st.column_config.CheckboxColumn("weights", help="Whether its weights are here, so that it can be asked"),
+        "weights": st.column_config.CheckboxColumn("weights", help="Weights are installed, so this run can make predictions"),
         "low": st.column_config.Column("95% from"),
         "high": st.column_config.Column("to"),
         "printed": st.column_config.Column("printed", help="Accuracy that a paper prints of this model on this data set"),
@@ -115,4 +115,4 @@ with st.expander("Model card", on_change="rerun", key="card") as opened:
         st.download_button("Markdown", text, filename(run), "text/markdown", icon=":material/download:", on_click="ignore", key="card-file")
         st.code(text, language="markdown", wrap_lines=True, height=500)
 with st.spinner("Reading what the runs hold"):
-    say(faults(list(cache.runs().values())).values())
+    report(faults(list(cache.runs().values())).values())

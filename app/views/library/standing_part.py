@@ -1,4 +1,4 @@
-"""How the runs stand on sentences of other domains, beside two baselines that read no order of words."""
+"""Accuracy of the runs on sentences of other domains, and of two baselines that ignore the order of words."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ VIEWS = {"sets": "Sets", "phenomena": "Demo set by phenomenon", "errors": "Calib
 
 
 def part(runs: Mapping[str, Run]) -> None:
-    """The table, best on the demo set first."""
+    """Draw the table; the run that is best on the demo set comes first."""
     try:
         table = current(standing(), runs)
     except RunError as error:
         st.warning(md(str(error)), icon=":material/folder_off:")
         return
-    st.markdown("##### Who answers sentences of other kinds")
+    st.markdown("##### Accuracy on other data sets")
     view = visit.setting(st.segmented_control, "Columns", "shelf", list(VIEWS), format_func=VIEWS.__getitem__, label_visibility="collapsed")
-    whole = table[table["tag"] == EVERY]
+    all_tags = table[table["tag"] == EVERY]
     titles = {texts.name: texts.title for texts in SETS}
     if view == "phenomena":
-        shown, columns, value = table[table["set"] == "demo"], [*demo.PHENOMENA, EVERY], "accuracy"
-        wide = shown.pivot(index="who", columns="tag", values=value)
+        demo_rows, columns, value = table[table["set"] == "demo"], [*demo.PHENOMENA, EVERY], "accuracy"
+        wide = demo_rows.pivot(index="who", columns="tag", values=value)
         help_of = dict.fromkeys(columns, "Share answered right with 30 sentences each")
     else:
         columns, value = list(titles), "calibration" if view == "errors" else "accuracy"
-        wide = whole.pivot(index="who", columns="set", values=value)
-        counts = whole.groupby("set")["n"].max()
+        wide = all_tags.pivot(index="who", columns="set", values=value)
+        counts = all_tags.groupby("set")["n"].max()
         help_of = {name: f"{titles[name]}, n = {counts.get(name, 0):,}" for name in columns}
-    order = whole[whole["set"] == "demo"].sort_values("accuracy", ascending=False)["who"]
+    order = all_tags[all_tags["set"] == "demo"].sort_values("accuracy", ascending=False)["who"]
     wide = wide.reindex(index=order, columns=[name for name in columns if name in wide]).dropna(axis=1, how="all")
-    home = {str(who): set(part["set"]) for who, part in whole[whole["home"]].groupby("who")}
+    home = {str(who): set(part["set"]) for who, part in all_tags[all_tags["home"]].groupby("who")}
     st.dataframe(
         _styled(wide, home, view == "errors"),
         height=min(38 + 35 * len(wide), 420),

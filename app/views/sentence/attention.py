@@ -26,7 +26,7 @@ COLUMNS = {
 
 
 def show_layers(trace: Trace, run: Run) -> None:
-    """The classifier on every layer's states, and the habits of the heads of the component in focus."""
+    """Draw the classifier's prediction on every layer's states, and the habits of the heads of the component in focus."""
     of = sentence_of(run, trace)
     left, right = halves("layers", 0.9, 1.0)
     with left:
@@ -37,7 +37,7 @@ def show_layers(trace: Trace, run: Run) -> None:
 
 
 def show_maps(trace: Trace, run: Run) -> None:
-    """Overview and detail of the component in focus."""
+    """Draw all maps of the component in focus, and one of them in detail."""
     focus = visit.focus()
     overview, detail = halves("maps", 0.85, 1.0)
     with overview:
@@ -52,13 +52,13 @@ def show_maps(trace: Trace, run: Run) -> None:
                 specials = visit.setting(st.segmented_control, "Specials", "specials", list(titles), format_func=titles.get)
             if n > 24:
                 top = min(n, visit.page_value("top", 0, whole_number) or (n if n <= 60 else 48))
-                help = "Those that receive the most attention; what lies on the hidden ones is said below."
+                help = "The tokens that receive the most attention; the caption states the attention on the hidden ones."
                 st.slider("Tokens shown", 8, min(n, 120), width=260, help=help, **visit.bound("top", min(top, 120)))
         map_figure(trace, run, "detail", side=540, hide_specials=specials == "hide", top=top)
 
 
 def show_scores(trace: Trace, run: Run) -> None:
-    """A table of all methods against a random explanation, and a strip for each."""
+    """Draw a table of all methods next to a random explanation, and the sentence coloured by one of them."""
     try:
         full, table = answers.explanations(visit.focus())
     except SentvizError as error:
@@ -73,11 +73,11 @@ def show_scores(trace: Trace, run: Run) -> None:
         " this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
     )
     named = [name for name in SCORES if SCORES[name].title in set(table["explanation"])]
-    shown = st.segmented_control("One in the sentence", named, format_func=lambda name: SCORES[name].title, key="side-shown")
-    if shown:
-        if SCORES[shown].about:
-            st.caption(md(SCORES[shown].about))
-        show_figure("strip", of, f"side-{shown}", slim=True, score=shown)
+    name = st.segmented_control("One in the sentence", named, format_func=lambda name: SCORES[name].title, key="side-shown")
+    if name:
+        if SCORES[name].about:
+            st.caption(md(SCORES[name].about))
+        show_figure("strip", of, f"side-{name}", slim=True, score=name)
 
 
 focus = visit.focus()
@@ -111,8 +111,8 @@ LOOKS = {
 }
 has = run.capabilities
 offered = {"lexicon": has.lexicon, "gates": has.gate or has.aware}
-shown = [look for look in LOOKS if offered.get(look, True) or focus.look == look]
-visit.choose(st.segmented_control, "Look", "look", shown, format_func=LOOKS.get, label_visibility="collapsed")
+looks = [look for look in LOOKS if offered.get(look, True) or focus.look == look]
+visit.choose(st.segmented_control, "Look", "look", looks, format_func=LOOKS.get, label_visibility="collapsed")
 match focus.look:
     case "long":
         map_part.show(trace, run)

@@ -1,4 +1,4 @@
-"""BertViz inside: its head view and model view of the trace at hand, with no request leaving the machine."""
+"""BertViz: its head view and model view of the trace on the page. No request leaves the machine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 TITLES: dict[View, str] = {"head": "Head view", "model": "Model view"}
-TALLEST = 900  # pixels; what is taller scrolls inside
+TALLEST = 900  # pixels; a taller page scrolls
 
 
 def show(trace: Trace, run: Run) -> None:
-    """Controls, BertViz's page, and the page as a file; a sentence in its place where the maps are too large for it."""
+    """Draw the controls, BertViz's page, and its download; show an error instead if the maps are too large for it."""
     focused = visit.focus().component
     components = ["effective", *(str(c + 1) for c in trace.component_ids if len(trace.component_ids) > 1)]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="bertviz-controls"):
@@ -59,7 +59,7 @@ def show(trace: Trace, run: Run) -> None:
 
 
 def _some(title: str, ids: tuple[int, ...]) -> tuple[int, ...]:
-    """All of them, or the one that is chosen."""
+    """Draw the choice of all or one, and return the chosen ids."""
     options = ["all", *(str(i + 1) for i in ids)]
     chosen = st.selectbox(title, options, key=f"bertviz-{title.lower()}-{len(ids)}", width=90)
     return ids if chosen == "all" else (int(chosen) - 1,)

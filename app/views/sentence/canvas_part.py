@@ -1,4 +1,4 @@
-"""The sentence as one linked picture: its words, its heads, their maps and the answer; and what it shows as files."""
+"""The sentence as one linked picture: words, heads, maps and prediction; and its export."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ KEY = "canvas"
 
 
 def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
-    """The picture, of which `exports` makes files. That of a run's example stands before torch is loaded; heads are measured once it is.
+    """Draw the picture and return what `exports` writes to files. An example is drawn before torch is loaded, heads are measured later.
 
     Args:
-        score: what the words are coloured by, a name of `SCORES`.
-        before: the same text asked of the model as it was trained, where something was changed by hand.
+        score: score that colours the words, a name of `SCORES`.
+        before: trace of the same text without interventions; None if there are none.
     """
     measures = trace.has_maps and run.capabilities.silence
     falls = answers.heads(visit.focus(), trace) if measures else None
@@ -52,7 +52,7 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
 
 
 def _chosen(trace: Trace) -> Pick | None:
-    """The map in focus, where one was chosen."""
+    """Return the map in focus; None if no map was chosen."""
     focus, plain = visit.focus(), Focus()
     as_given = (focus.layer, focus.head, focus.component)
     if not trace.has_maps or (focus.large == "strongest" and as_given == (plain.layer, plain.head, plain.component)):
@@ -78,7 +78,7 @@ def _pin(tokens: int) -> None:
 
 
 def exports(scene: Scene, run: Run, score: str) -> None:
-    """What the picture shows as figures for paper, and the picture as a file of its own."""
+    """Draw the export menus of the figures in the picture, and the download of the picture itself."""
     trace, (layer, head, component) = scene.trace, scene.pick
     _menu("verdict", "Answer", "probabilities", partial(_verdict, trace, run), notebook(run, "verdict", trace))
     named = file_safe("tokens", SCORES[score].title.lower())

@@ -18,46 +18,48 @@ from sentviz.runs.store import Run
 
 
 def pick(run: Run) -> Run:
-    """The model in focus and the second one, chosen side by side; the page stops with a sentence where there is no second."""
+    """Draw the choice of two models; return the second. Stop the page with a note if there is no second model."""
     known, focus = cache.models(), visit.focus()
-    others = [name for name in known if name != run.name]
-    if not others:
+    candidates = [name for name in known if name != run.name]
+    if not candidates:
         st.info("Two models are needed here, and only one run with weights was found. `sentviz train` makes another.")
         st.stop()
-    second = next((name for name in focus.versus if name in others), None) or _default(run)
+    second = next((name for name in focus.versus if name in candidates), None) or _default(run)
 
     def take_first() -> None:
         name = st.session_state["compare-first"]
-        visit.go(run=name, versus=(second if second != name else run.name,), row=_kept_row(run, known[name]))
+        visit.go(run=name, versus=(second if second != name else run.name,), row=_common_row(run, known[name]))
 
     def take_second() -> None:
         visit.go(versus=(st.session_state["compare-second"],))
 
     def swap() -> None:
-        visit.go(run=second, versus=(run.name,), row=_kept_row(run, known[second]))
+        visit.go(run=second, versus=(run.name,), row=_common_row(run, known[second]))
 
     st.session_state["compare-first"], st.session_state["compare-second"] = run.name, second
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs"):
         st.selectbox("First", list(known), key="compare-first", on_change=take_first, width=280)
         st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="First becomes second")
-        st.selectbox("Second", others, key="compare-second", on_change=take_second, width=280)
+        st.selectbox("Second", candidates, key="compare-second", on_change=take_second, width=280)
     return known[second]
 
 
 def _default(run: Run) -> str:
-    """The control with one map on the same data set, else another run of the data set, else the configuration on another one, else any."""
+    """Return the control with one map on the same data set, else another run of it, else the same configuration, else any run."""
     data = run.config["data"]["name"]
-    others = {name: other for name, other in cache.models().items() if name != run.name}
-    same = {name: other for name, other in others.items() if other.config["data"]["name"] == data}
+    candidates = {name: candidate for name, candidate in cache.models().items() if name != run.name}
+    same = {name: candidate for name, candidate in candidates.items() if candidate.config["data"]["name"] == data}
     for preset in ("vanilla-matched", "vanilla"):
-        if named := next((name for name, other in same.items() if other.configuration == preset), None):
+        if named := next((name for name, candidate in same.items() if candidate.configuration == preset), None):
             return named
-    alike = (name for name, other in others.items() if (other.configuration, other.labels) == (run.configuration, run.labels))
-    return next(iter(same), "") or next(alike, "") or next(iter(others))
+    alike = (
+        name for name, candidate in candidates.items() if (candidate.configuration, candidate.labels) == (run.configuration, run.labels)
+    )
+    return next(iter(same), "") or next(alike, "") or next(iter(candidates))
 
 
-def _kept_row(old: Run, new: Run) -> str:
-    """The row in focus where the new run's data set has it too."""
+def _common_row(old: Run, new: Run) -> str:
+    """Return the row in focus if the new run's data set has it, otherwise ""."""
     row = visit.focus().row
     return row if old.config["data"]["name"] == new.config["data"]["name"] or row.startswith("demo-") else ""
 
@@ -65,17 +67,17 @@ def _kept_row(old: Run, new: Run) -> str:
 focus = visit.focus()
 run = asked(focus.run)
 intro(
-    "Two models on one sentence, and on the same rows: where they part, and whether one is right more often.",
-    "Two trained models differ by chance as well: another seed of the same model would part from it too.",
+    "Two models on one sentence, and on the same rows: where they differ, and whether one is right more often.",
+    "Two trained models differ by chance as well: another seed of the same model would also differ.",
 )
-other = pick(run)
-name_runs(run.name, other.name)
+second = pick(run)
+name_runs(run.name, second.name)
 
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")
 plain = replace(focus.as_trained(), text=text, pair=pair or "", row="")
 try:
-    traces = [answers.trace(replace(plain, run=each.name)) for each in (run, other)]
+    traces = [answers.trace(replace(plain, run=each.name)) for each in (run, second)]
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
@@ -85,7 +87,7 @@ if answers.change(run, focus):
 places = []
 scores = [name for name in available(traces[0], asking=True) if name in available(traces[1], asking=True)]
 score = focus.score if focus.score in scores else "removal"
-for column, each, trace, side in zip(halves("compare"), (run, other), traces, ("first", "second"), strict=True):
+for column, each, trace, side in zip(halves("compare"), (run, second), traces, ("first", "second"), strict=True):
     with column:
         st.markdown(f"##### {md(each.name)}\n{md(answer(trace))}")
         places.append(why_part.place(f"reason-{side}", trace))
@@ -94,17 +96,19 @@ for column, each, trace, side in zip(halves("compare"), (run, other), traces, ("
         show_figure("strip", of, f"strip-{side}", score=score)
         st.caption("  \n".join(remark for kind, remark in remarks(trace, each) if kind != "changed"))
 st.selectbox("Tokens coloured by", scores, format_func=lambda name: SCORES[name].title, width=280, **visit.bound("score", score))
-if run.labels == other.labels:
+if run.labels == second.labels:
     agree = traces[0].label == traces[1].label
     gap = float(traces[1].probabilities[-1] - traces[0].probabilities[-1]) if len(run.labels) == 2 else None
-    said = "**Both give the same answer.**" if agree else "**They disagree.**"
+    message = "**Both give the same answer.**" if agree else "**They disagree.**"
     if gap is not None:
-        said += f" {md(other.name)} gives “{md(run.labels[1])}” {100 * abs(gap):.0f} points {'more' if gap > 0 else 'less'} probability."
-    st.markdown(said)
+        message += (
+            f" {md(second.name)} gives “{md(run.labels[1])}” {100 * abs(gap):.0f} points {'more' if gap > 0 else 'less'} probability."
+        )
+    st.markdown(message)
 
-if attends(run) and attends(other):
-    compare_maps.show(traces[0], traces[1], run, other)
-compare_rows.show(run, other)
+if attends(run) and attends(second):
+    compare_maps.show(traces[0], traces[1], run, second)
+compare_rows.show(run, second)
 if not why_part.waiting():
-    for slot, each in zip(places, (run, other), strict=True):
+    for slot, each in zip(places, (run, second), strict=True):
         why_part.show_reason(slot, replace(plain, run=each.name))

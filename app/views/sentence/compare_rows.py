@@ -1,4 +1,4 @@
-"""Two models on the same rows: who is right, is it more than chance, and the rows where they part."""
+"""Two models on the same rows: accuracies, a significance test, and the rows with different predictions."""
 
 from __future__ import annotations
 
@@ -19,32 +19,34 @@ from sentviz.analysis.testset.versus import aligned, disagreements
 from sentviz.errors import SentvizError
 from sentviz.runs.store import Run
 
-SHOWN = 200
+SHOWN = 200  # rows of the table on the page
 DIFFERENCE = "difference, points"
 CUT = 300  # characters of a text in the table
 
 
-def show(run: Run, other: Run) -> None:
+def show(run: Run, second_run: Run) -> None:
     """Agreement on the rows in focus, McNemar's test, and the table of disagreements."""
     st.divider()
     st.markdown("##### On the same rows")
     focus = visit.focus()
-    data = [each.config["data"]["name"] for each in (run, other)]
-    if run.labels != other.labels:
+    data = [each.config["data"]["name"] for each in (run, second_run)]
+    if run.labels != second_run.labels:
         st.info(
-            f"{md(run.name)} tells apart {md(', '.join(run.labels))}; {md(other.name)}"
-            f" {md(', '.join(other.labels))}. Models of different classes cannot be compared on rows, only on the sentence above."
+            f"{md(run.name)} tells apart {md(', '.join(run.labels))}; {md(second_run.name)}"
+            f" {md(', '.join(second_run.labels))}. Models of different classes cannot be compared on rows, only on the sentence above."
         )
         return
-    options = [name for name in ("test", "official_test") if data[0] == data[1] and all(name in each.metrics() for each in (run, other))]
+    options = [
+        name for name in ("test", "official_test") if data[0] == data[1] and all(name in each.metrics() for each in (run, second_run))
+    ]
     both = f"Trained and tested on different data sets, {data[0]} and {data[1]}"
-    if all(cache.fits_demo(each) for each in (run, other)):
+    if all(cache.fits_demo(each) for each in (run, second_run)):
         options.append("demo")
     if not options:
-        st.info(f"{both}: no rows are of both.")
+        st.info(f"{both}: they share no rows.")
         return
     if data[0] != data[1]:
-        st.caption(f"{both}: the demo set is what both can be asked about.")
+        st.caption(f"{both}: both can predict the demo set.")
     over = focus.over if focus.over in options else None
     st.segmented_control("Rows", options, format_func=lambda name: OVER[name], label_visibility="collapsed", **visit.bound("over", over))
     if over is None:
@@ -52,15 +54,15 @@ def show(run: Run, other: Run) -> None:
         return
     try:
         first = cache.table_of(run, focus)
-        second = aligned(first, cache.table_of(other, focus))
+        second = aligned(first, cache.table_of(second_run, focus))
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return
     _verdict(first, second)
     if over == "demo":
         with st.container(key="compare-phenomena", width=820):
-            phenomena({run.name: first, other.name: second})
-    _table(first, second, other)
+            phenomena({run.name: first, second_run.name: second})
+    _table(first, second, second_run)
 
 
 def _verdict(first: Rows, second: Rows) -> None:
@@ -82,7 +84,7 @@ def _verdict(first: Rows, second: Rows) -> None:
         on_change=take,
         help="Choose a part to see its rows below; none shows the rows where the answers differ.",
     )
-    better = "Which is better cannot be told."
+    better = "No significant difference."
     if pair.p < 0.05:
         better = f"{first.run if pair.difference > 0 else second.run} is better on rows like these."
     spread = f"{100 * pair.difference:+.1f} points [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}]".replace("-", "−")
@@ -102,33 +104,33 @@ def _slice() -> Slice | None:
         return None
 
 
-def _table(first: Rows, second: Rows, other: Run) -> None:
-    part, kept = _slice(), first.predicted != second.predicted
-    said = "the two answers differ"
+def _table(first: Rows, second: Rows, second_run: Run) -> None:
+    part, mask = _slice(), first.predicted != second.predicted
+    words = "the two answers differ"
     if part is not None:
         try:
-            kept = part.mask(first, second)
-            said = part.says(first.classes, (first.run, second.run))
+            mask = part.mask(first, second)
+            words = part.says(first.classes, (first.run, second.run))
         except SentvizError as error:
             st.warning(md(str(error)), icon=":material/filter_alt_off:")
     frame = disagreements(first, second)
-    frame = frame[kept[frame["row"].to_numpy()]]
-    st.markdown(f"###### {len(frame):,} rows: {md(said)}, the largest difference of probabilities first")
+    frame = frame[mask[frame["row"].to_numpy()]]
+    st.markdown(f"###### {len(frame):,} rows: {md(words)}, the largest difference of probabilities first")
     if frame.empty:
-        st.caption("No row is here.")
+        st.caption("No rows match.")
         return
-    shown, key = _shown(frame, first, second), f"compare-rows-{first.digest}-{second.digest}-{first.over}-{visit.focus().slice}"
+    table, key = _readable(frame, first, second), f"compare-rows-{first.digest}-{second.digest}-{first.over}-{visit.focus().slice}"
 
     def take() -> None:
         if chosen := st.session_state[key]["selection"]["rows"]:
-            visit.go(row=str(frame["id"].iloc[chosen[0]]), versus=(other.name,))
+            visit.go(row=str(frame["id"].iloc[chosen[0]]), versus=(second_run.name,))
 
     selecting: dict[str, Any] = {"on_select": take, "selection_mode": "single-row"} if first.has_text else {}
     st.dataframe(
-        shown.head(SHOWN),
+        table.head(SHOWN),
         hide_index=True,
         placeholder="–",
-        height=min(38 + 35 * min(len(shown), SHOWN), 420),
+        height=min(38 + 35 * min(len(table), SHOWN), 420),
         key=key,
         column_config={
             DIFFERENCE: st.column_config.NumberColumn(
@@ -139,35 +141,35 @@ def _table(first: Rows, second: Rows, other: Run) -> None:
         **selecting,
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        if len(shown) > SHOWN:
-            st.caption(f"The first {SHOWN} of {len(shown):,}; the CSV has all.")
-        csv_button(lambda: _shown(frame, first, second, cut=None), f"sentviz-compare-{first.over}", "compare-csv")
+        if len(table) > SHOWN:
+            st.caption(f"The first {SHOWN} of {len(table):,}; the CSV has all.")
+        csv_button(lambda: _readable(frame, first, second, cut=None), f"sentviz-compare-{first.over}", "compare-csv")
     if first.has_text:
         st.caption("Select a row: it becomes the sentence above.")
         return
     data = cache.run(first.run).config["data"]["name"]
-    st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
+    st.caption("The texts are not on this machine: rows are table by id. Getting the data set brings them.")
     offer(data, first.over)
 
 
-def _shown(frame: pd.DataFrame, first: Rows, second: Rows, cut: int | None = CUT) -> pd.DataFrame:
-    """Names instead of numbers; a tick where a run is right."""
+def _readable(frame: pd.DataFrame, first: Rows, second: Rows, cut: int | None = CUT) -> pd.DataFrame:
+    """Return the table on the page: names instead of numbers, and a tick for each correct prediction."""
     names = [*first.classes, "–"]
 
-    def said(side: str) -> list[str]:
+    def predictions(side: str) -> list[str]:
         rows = zip(frame[side], frame[f"{side}_right"], frame[f"{side}_confidence"], strict=True)
         return [f"{'✓' if right else '✗'} {names[k]} {share:.0%}" for k, right, share in rows]
 
-    shown = {
+    columns = {
         "label": [names[k] for k in frame["label"]],
-        first.run: said("first"),
-        second.run: said("second"),
+        first.run: predictions("first"),
+        second.run: predictions("second"),
         DIFFERENCE: 100 * frame["difference"].to_numpy(float),
         "id": frame["id"].to_numpy(),
     }
     if "text" in frame:
-        shown["text"] = (frame["text"] if cut is None else frame["text"].str.slice(0, cut)).to_numpy()
-    return pd.DataFrame(shown)
+        columns["text"] = (frame["text"] if cut is None else frame["text"].str.slice(0, cut)).to_numpy()
+    return pd.DataFrame(columns)
 
 
 def _difference_means(rows: Rows) -> str:

@@ -1,4 +1,4 @@
-"""Edit and pin: another word, the old sentence beside the new one, and what was tried in this visit."""
+"""Edit and pin: swap a word, compare the old sentence with the new one, and list the sentences of this visit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEPT_TRIES = 200
 
 
 def remember(trace: Trace) -> None:
-    """Note what was asked and answered; kept for this visit only."""
+    """Add the sentence and its prediction to the list of this visit."""
     tried: list[dict[str, Any]] = st.session_state.setdefault("tries", [])
     focus = visit.focus()
     changed = [f"L{layer} λ{component} {value:+.2f}" for layer, component, value in focus.mix]
@@ -43,9 +43,9 @@ def remember(trace: Trace) -> None:
 
 
 def report(run: Run, trace: Trace) -> None:
-    """The one-file report of the sentence on the page."""
+    """Draw the download of a report in one file about the sentence on the page."""
 
-    def made() -> bytes:
+    def make() -> bytes:
         from sentviz.export.report import report_html
 
         return report_html(answers.reasoned(focus), run).encode()
@@ -54,7 +54,7 @@ def report(run: Run, trace: Trace) -> None:
 
     st.download_button(
         "Report of this sentence (HTML)",
-        data=made,
+        data=make,
         file_name="sentviz-report.html",
         mime="text/html",
         icon=":material/summarize:",
@@ -65,7 +65,7 @@ def report(run: Run, trace: Trace) -> None:
 
 
 def tries() -> None:
-    """The visit's history as a table and a CSV."""
+    """Draw the visit's list of sentences as a table and a CSV."""
     tried = st.session_state.get("tries", [])
     if len(tried) < 2:
         return
@@ -78,7 +78,7 @@ def tries() -> None:
 
 
 def swap_words(run: Run, trace: Trace) -> None:
-    """Words for another word's place, each with what the model would say; one click puts it in."""
+    """Draw words that can replace a word, each with the new probability. A click replaces the word."""
     section = st.expander("Swap a word", icon=":material/swap_horiz:", key="swap-section", on_change="rerun")
     if not section.open:
         return
@@ -121,7 +121,7 @@ def swap_words(run: Run, trace: Trace) -> None:
 
 
 def _changed_too(pinned: Trace, trace: Trace) -> Trace:
-    """The pinned sentence under the interventions in focus, those of the trace on the page.
+    """Return the trace of the pinned sentence under the interventions in focus.
 
     Raises:
         InputError: its model has no such layer, head, component, term or gate, or its tokens are not those whose gates were changed.
@@ -136,7 +136,7 @@ def _changed_too(pinned: Trace, trace: Trace) -> Trace:
 
 
 def side_by_side(run: Run, trace: Trace) -> None:
-    """The pinned sentence beside the one on the page: answers, strips, and the difference of the map in focus."""
+    """Draw the pinned sentence next to the one on the page: predictions, strips, and the difference of the map in focus."""
     pinned: Trace | None = st.session_state.get("pinned")
 
     def pin() -> None:

@@ -49,12 +49,12 @@ except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
 
-said = remarks(trace, run)
+messages = remarks(trace, run)
 left, right = halves("explore", 2.1, 1.0)
 with left:
     st.markdown(f"### {md(answer(trace))}")
     why = why_part.place("reason", trace)
-    st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in said if kind != "changed"))
+    st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in messages if kind != "changed"))
     offer_reader(run, trace.text)
     names = available(trace, asking=True)
     score = focus.score if focus.score in names else "removal"
@@ -87,7 +87,7 @@ with left:
 
 with right:
     interventions(run, trace, before)
-    if changed := [remark for kind, remark in said if kind == "changed"]:  # below what is dragged, so that nothing moves
+    if changed := [remark for kind, remark in messages if kind == "changed"]:  # below what is dragged, so that nothing moves
         st.caption("  \n".join(f":material/experiment: {remark}" for remark in changed))
 
 remember(trace)

@@ -1,4 +1,4 @@
-"""What a model makes of each token: how far its gate is open in every layer, and what its position is the sum of."""
+"""Gates and position signals of each token: how far its gate is open in every layer, and the parts of its position."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sentviz.runs.configs import GATE
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
-NEXT = {"": "shut", "shut": "open", "open": ""}  # what a click makes of a gate
+NEXT = {"": "shut", "shut": "open", "open": ""}  # state of a gate after a click, by its state before
 
 
 def show(trace: Trace, run: Run) -> None:
-    """Gates and position signals, each where the run has them; a sentence in their place for a model that has neither."""
+    """Draw gates and position signals, each if the run has them; show a note for a model with neither."""
     has = run.capabilities
     if not (has.gate or has.aware):
         having = [name for name, each in cache.models().items() if each.capabilities.gate or each.capabilities.aware]
@@ -27,7 +27,7 @@ def show(trace: Trace, run: Run) -> None:
             else " `sentviz train sst5_trees --model sentiformer` trains one that has."
         )
         st.info(
-            f"{md(run.name)} has no gates, and its positions are of one piece.{md(some) if having else some}",
+            f"{md(run.name)} has no gates, and its positions have only one part.{md(some) if having else some}",
             icon=":material/door_open:",
         )
         return
@@ -42,7 +42,7 @@ def show(trace: Trace, run: Run) -> None:
 
 
 def _before(trace: Trace) -> None:
-    """The answer as trained beside that on the page, where something was changed by hand."""
+    """Show the prediction of the trained model next to the one on the page, if there are interventions."""
     focus = visit.focus()
     plain = focus.as_trained()
     if plain == focus:

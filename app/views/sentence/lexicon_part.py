@@ -1,4 +1,4 @@
-"""How the lexicon enters attention: polarities, one token's walk from entries to weights, and whole maps before and after."""
+"""The lexicon in attention: polarities, the steps from one token's entries to its weights, and complete maps with and without it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _coarser(run: Run) -> dict[str, float]:
 
 
 def show(trace: Trace, run: Run) -> None:
-    """The lexicon in this sentence; a sentence in its place for a model that has none."""
+    """Draw the lexicon in this sentence; show a note for a model without one."""
     if trace.polarity is None:
         having = [name for name, each in cache.models().items() if cache.injects(each)]
         some = f" These have one: {', '.join(having[:6])}." if having else ""
@@ -57,7 +57,7 @@ def show(trace: Trace, run: Run) -> None:
 
 
 def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> None:
-    """The sentence coloured by polarity; with a token a click chooses another."""
+    """Draw the sentence coloured by polarity; if `token` is given, a click chooses another token."""
 
     def take() -> None:
         points = st.session_state[f"plot-{key}"]["selection"]["points"]
@@ -68,10 +68,10 @@ def strip_figure(trace: Trace, run: Run, key: str, token: int | None = None) -> 
 
 
 def _accidents(trace: Trace) -> None:
-    """A warning of polarities that a token has only because its letters stand in entries of the lexicon."""
-    if found := by_accident(trace):
-        named = ", ".join(f"“{md(trace.tokens[i])}” of “{md(word)}”" for i, word in found[:ACCIDENTS])
-        more = f" and {len(found) - ACCIDENTS} more" if len(found) > ACCIDENTS else ""
+    """Warn of tokens that have a polarity only because entries of the lexicon contain their letters."""
+    if accidents := by_accident(trace):
+        named = ", ".join(f"“{md(trace.tokens[i])}” of “{md(word)}”" for i, word in accidents[:ACCIDENTS])
+        more = f" and {len(accidents) - ACCIDENTS} more" if len(accidents) > ACCIDENTS else ""
         st.warning(
             f"Only parts of words: {named}{more}. Such a token has the polarity of all entries with its letters, whatever the word.",
             icon=":material/content_cut:",
@@ -82,19 +82,19 @@ def _accidents(trace: Trace) -> None:
 
 
 def _token(trace: Trace) -> int:
-    """The token in focus; unless one was chosen the one with the strongest polarity, a whole word where there is one."""
+    """Return the token in focus; if none was chosen, the token with the strongest polarity, a complete word if there is one."""
     chosen = visit.focus().token
     if 0 < chosen <= len(trace.tokens):
         return chosen - 1
     assert trace.polarity is not None
     strong = np.abs(trace.polarity[:, 0] - trace.polarity[:, 2])
-    whole = strong.copy()
-    whole[[i for i, _ in by_accident(trace)]] = 0
-    return int((whole if whole.any() else strong).argmax())
+    words_only = strong.copy()
+    words_only[[i for i, _ in by_accident(trace)]] = 0
+    return int((words_only if words_only.any() else strong).argmax())
 
 
 def _walk(trace: Trace, run: Run, token: int) -> None:
-    """From the entries that contain a token to where it looks."""
+    """Draw the steps from the entries that contain a token to its attention."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         st.markdown("##### From the lexicon's entries to attention", width="content")
         st.selectbox(
@@ -118,13 +118,13 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
     head = heads[-1] if isinstance(head, str) else head
     component = 0 if isinstance(component, str) else component
     try:
-        made = row_of(of, focus.layer - 1, head, component, token)
+        row = row_of(of, focus.layer - 1, head, component, token)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         return
-    _remarks(trace, run, made)
+    _remarks(trace, run, row)
     scores, attention = halves("lexicon-rows", 1.2, 1.0)
-    of_row: dict[str, Any] = {"layer": made.layer, "head": made.head, "component": made.component, "token": token}
+    of_row: dict[str, Any] = {"layer": row.layer, "head": row.head, "component": row.component, "token": token}
     with scores:
         st.markdown("**3 · σ, and the scores before softmax**")
         show_figure("lexicon-scores", of, **of_row)
@@ -134,65 +134,65 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
 
 
 def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
-    """The entries that contain a token, as a table; a sentence where there are none, or where the lexicon is not here."""
+    """Draw and return the entries that contain a token; show a note and return None if there are none or the lexicon is not available."""
     word, title = md(trace.tokens[token]), md(cache.lexicon_title(run))
     st.markdown(f"**1 · Entries with “{word}”**")
     if trace.specials[token]:
         st.caption(f"{word} is a mark and no word, so no entry contains it: it takes the neutral vector, a third each.")
         return None
     try:
-        found = cache.entries(run, trace.text, token)
+        entries = cache.entries(run, trace.text, token)
     except SentvizError:
         st.caption(f"{title} is not on this machine, so its entries cannot be listed; λ itself is stored in the model.")
         return None
-    count = len(found.frame)
+    count = len(entries.frame)
     if not count:
         st.caption(f"No entry of {title} contains it, so it takes the neutral vector, a third each.")
         return None
-    shown = f", the {ENTRIES} shortest shown" if count > ENTRIES else ""
-    st.caption(f"{count:,} {'entry' if count == 1 else 'entries'} of {title}{shown}; an entry counts where its own tokens have this one.")
+    limit = f", the {ENTRIES} shortest shown" if count > ENTRIES else ""
+    st.caption(f"{count:,} {'entry' if count == 1 else 'entries'} of {title}{limit}; an entry counts where its own tokens have this one.")
     st.dataframe(
-        found.frame.head(ENTRIES),
+        entries.frame.head(ENTRIES),
         hide_index=True,
         placeholder="–",
         height=min(38 + 35 * min(count, ENTRIES), 214),
         column_config={side: st.column_config.NumberColumn(side, format="%.2f", help=f"What it adds to the {side} sum") for side in SIDES},
     )
-    return found
+    return entries
 
 
-def _remarks(trace: Trace, run: Run, made: Row) -> None:
-    """What has to be said of this row: why it can or cannot move."""
+def _remarks(trace: Trace, run: Run, row: Row) -> None:
+    """Show notes about this row, such as the reason that it cannot change."""
     assert trace.polarity is not None
-    heads, word, said = reached(run.shape), md(trace.tokens[made.token]), []
+    heads, word, notes = reached(run.shape), md(trace.tokens[row.token]), []
     if isinstance(place(visit.focus().head), str):
-        said.append(f"Maps below are the {head_title(visit.focus().head)}; this row is of head {made.head + 1}.")
-    if made.head not in heads:
-        said.append(f"Only head {heads[-1] + 1} gets the lexicon: what moves in head {made.head + 1} comes from the layers below.")
-    elif neutral(trace.polarity)[made.token] and made.multiplies:
-        said.append(
-            f"“{word}” is neutral: σ is 1/3 towards every token, so all its scores are multiplied by {plain(float(made.injected[0]))}."
+        notes.append(f"Maps below are the {head_title(visit.focus().head)}; this row is of head {row.head + 1}.")
+    if row.head not in heads:
+        notes.append(f"Only head {heads[-1] + 1} gets the lexicon: what moves in head {row.head + 1} comes from the layers below.")
+    elif neutral(trace.polarity)[row.token] and row.multiplies:
+        notes.append(
+            f"“{word}” is neutral: σ is 1/3 towards every token, so all its scores are multiplied by {plain(float(row.injected[0]))}."
             " Softmax does not cancel a factor: the row moves."
         )
-    elif neutral(trace.polarity)[made.token]:
-        said.append(
+    elif neutral(trace.polarity)[row.token]:
+        notes.append(
             f"“{word}” is neutral: σ is 1/3 towards every token, and softmax cancels what is the same for all keys. **In layer 1 its row"
             " cannot move**, and the slider looks dead there; above, it moves only because the states that it reads have changed."
         )
-    if made.layer:
-        said.append(
+    if row.layer:
+        notes.append(
             "*Without* is the same model asked at strength 0; above layer 1 its Q and K differ too, because they read other states."
         )
     else:
-        said.append("*Without* is the same model asked at strength 0; in layer 1 its Q and K are the same.")
-    st.caption("  \n".join(said))
+        notes.append("*Without* is the same model asked at strength 0; in layer 1 its Q and K are the same.")
+    st.caption("  \n".join(notes))
 
 
 # ---- whole maps
 
 
 def _maps(trace: Trace, run: Run) -> None:
-    """sigma, the map in focus without and with the lexicon, and the difference."""
+    """Draw sigma, the map in focus without and with the lexicon, and the difference."""
     st.markdown("##### The whole map")
     focus = visit.focus()
     layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)

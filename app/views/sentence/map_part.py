@@ -26,13 +26,13 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 KEY = "long-map"
-REACHES = ("trained", "whole")  # how far a text is read that is longer than those that the model was trained on
-LONGEST = 10_000  # tokens that are read where a text is longer than those that the model was trained on
+REACHES = ("trained", "whole")  # reach of the model in a text that is longer than those of the training
+LONGEST = 10_000  # tokens that are read of a text that is longer than those of the training
 
 
 @dataclass(frozen=True)
 class _View:
-    """Which map, and how its tokens are put together."""
+    """A map and the way in which its tokens are merged into units."""
 
     layer: int
     head: int | str
@@ -43,23 +43,23 @@ class _View:
 
     @property
     def words(self) -> str:
-        """As in "Effective attention of layer 1, head 2"."""
+        """Name of the map, such as "Effective attention of layer 1, head 2"."""
         what = "Effective attention" if self.component == "effective" else component_name(self.component)
         who = f"{self.head} over heads" if isinstance(self.head, str) else f"head {self.head + 1}"
         return f"{what} of layer {self.layer + 1}, {who}"
 
     @property
     def together(self) -> str:
-        """How units came about, in a sentence; empty for tokens."""
+        """Sentence about the merging of tokens into units; "" for tokens."""
         if self.kind == "tokens":
             return ""
-        one = {"words": "word", "sentences": "sentence"}[self.kind]
-        made = {"sum": "the sum", "mean": "the mean", "max": "the one farthest from 0"}
-        return f"Attention to a {one} is {made[self.keys]} over its keys, then {made[self.queries]} over its queries."
+        unit = {"words": "word", "sentences": "sentence"}[self.kind]
+        merging = {"sum": "the sum", "mean": "the mean", "max": "the unit farthest from 0"}
+        return f"Attention to a {unit} is {merging[self.keys]} over its keys, then {merging[self.queries]} over its queries."
 
 
 def show(trace: Trace, run: Run) -> None:
-    """Which map, how its tokens are put together, the map, and the arithmetic of a cell. Needs the page's width.
+    """Draw the choice of a map and its units, the map, and the arithmetic of a cell. Needs the page's width.
 
     A trace without maps (`Model.trace(..., maps=False)`, of a text too long to hold them) is read from the model, tile by tile.
     """
@@ -79,7 +79,7 @@ def show(trace: Trace, run: Run) -> None:
 
 
 def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
-    """Offer to read what the model's own length cuts off; the trace and the run as they are then."""
+    """Offer to read the tokens beyond the trained length; return the trace and the run for the visitor's choice."""
     reach = visit.page_value("reach", "trained", lambda value: value if value in REACHES else None, resets=("run", "text", "row"))
     trained, total = len(trace.tokens), len(trace.tokens) + trace.dropped
     help = "Its positions follow a formula that goes on, so that it can; it was never trained on such places."
@@ -87,9 +87,9 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
     if not st.toggle(f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", help=help, **switch):
         return trace, run
     whole = answers.trace(visit.focus(), scored=False, longest=LONGEST)
-    said = [f"{one.label} ({one.confidence:.0%})" for one in (whole, trace)]
+    predictions = [f"{each.label} ({each.confidence:.0%})" for each in (whole, trace)]
     beyond = f" The last {whole.dropped:,} are still not read." if whole.dropped else ""
-    both = f"Of {len(whole.tokens):,} tokens {run.name} says {said[0]}, of the first {trained:,} {said[1]}."
+    both = f"Of {len(whole.tokens):,} tokens {run.name} says {predictions[0]}, of the first {trained:,} {predictions[1]}."
     warning = f"It was trained on {trained:,} at most: what it makes of places beyond was never trained."
     st.caption(md(f"{both} {warning}{beyond}"))
     return whole, run.longer(LONGEST)
@@ -97,7 +97,7 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
 
 @st.fragment
 def _map(trace: Trace, run: Run, view: _View) -> None:
-    """The map and its arithmetic; a click runs no more than this again."""
+    """Draw the map and its arithmetic. A click runs only this part of the page again."""
     try:
         units = longmap.units(trace, view.kind)
         left, right = halves("map", 1.1, 1.0)
@@ -120,7 +120,7 @@ def _source(trace: Trace, view: _View) -> Source:
 def _layers(
     source: Source, units: Units, view: _View, window: tuple[int, int, int, int] | None, run: Run
 ) -> tuple[list[Layer], tuple[int, int] | None]:
-    """The packed map, or an overview and the exact part asked for; and the strongest cell where every cell is exact."""
+    """Return the packed map, or an overview and the requested exact part; and the strongest cell if every cell is exact."""
     if len(units) <= longmap.EXACT_UNITS:
         exact = longmap.tile(source, units, queries=view.queries, keys=view.keys)
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
@@ -146,7 +146,7 @@ def _overview(source: Source, units: Units, view: _View) -> tuple[Packed, int]:
 
 def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer], sight: Sight | None) -> None:
     packed, _, _, block = layers[0]
-    said = [
+    sentences = [
         f"{view.words}: {len(units):,} {view.kind} a side.",
         "" if sight is None else _sight(sight),
         view.together,
@@ -155,18 +155,18 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
         f"Sent in 8 bits a weight, off by {packed.error:.2g} at most.",
     ]
     with st.container(horizontal=True, gap="small", wrap=False):
-        st.caption(md(" ".join(filter(None, said))), width="stretch")
+        st.caption(md(" ".join(filter(None, sentences))), width="stretch")
         if len(units) <= longmap.EXACT_UNITS:
             name = file_safe(
                 "attention", trace.run, f"layer{view.layer + 1}", head_slug(view.head), component_slug(view.component), view.kind
             )
             lines = notebook(run, "attention", trace, layer=view.layer, head=view.head, component=view.component)
-            made = partial(_figure, trace, run, view, units)
-            export_menu(made, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else None)
+            make = partial(_figure, trace, run, view, units)
+            export_menu(make, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else None)
 
 
 def _sight(sight: Sight) -> str:
-    """What a window leaves to be seen, in a sentence."""
+    """Return a sentence about the tokens that an attention window can see."""
     places = [f"{place + 1:,}" for place in sight.globals]
     listed = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else "".join(places)
     share = f"{sight.share:.1%}" if sight.share < 0.995 else "nearly all"
@@ -178,22 +178,22 @@ def _sight(sight: Sight) -> str:
 
 
 def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> Figure:
-    """The same map for paper; of a long one, the units that receive most, with the hidden mass stated."""
+    """Return the map as a figure; of a long one only the units that receive most, with the hidden attention in the caption."""
     drawn = (
         trace
         if view.kind == "tokens"
         else longmap.merged(trace, units, view.layer, view.head, view.component, queries=view.queries, keys=view.keys)
     )
     head = view.head if view.kind == "tokens" or isinstance(view.head, str) else int(view.head)
-    made = heatmap(drawn, view.layer, head, view.component, theme=theme)
-    return sourced(replace(made, caption=" ".join(filter(None, [made.caption, view.together]))), run, trace=trace)
+    figure = heatmap(drawn, view.layer, head, view.component, theme=theme)
+    return sourced(replace(figure, caption=" ".join(filter(None, [figure.caption, view.together]))), run, trace=trace)
 
 
 # ---- arithmetic
 
 
 def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Source, at: tuple[int, int] | None, *, clicked: bool) -> None:
-    """The clicked cell's derivation, or the strongest cell's once the model is loaded anyway."""
+    """Draw the arithmetic of the clicked cell; without a click that of the strongest cell, once torch is loaded."""
     if at is None or not (clicked or "torch" in sys.modules):  # the first paint does not wait for it
         st.markdown("##### Cell arithmetic")
         st.caption("Click a cell of the map to read, in numbers, how its weight comes about.")
@@ -201,17 +201,17 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
     query, key, note = _token_cell(source, units, longmap.units(trace), at)
     head, more = _head(trace, view, query, key)
     of = sentence_of(run, trace)
-    made = of.known["cell", view.layer, head, query, key] = cell(of.model, trace, view.layer, head, query, key)
+    arithmetic = of.known["cell", view.layer, head, query, key] = cell(of.model, trace, view.layer, head, query, key)
     tokens = [f"“{md(trace.tokens[i])}”" for i in (query, key)]
     st.markdown(f"##### {'' if clicked else 'The strongest cell: '}{tokens[0]} → {tokens[1]}")
     for remark in filter(None, (note, more)):
         st.caption(md(remark))
-    _steps(made)
+    _steps(arithmetic)
     show_figure("smoother", of, layer=view.layer, head=head, query=query, key=key)
 
 
 def _token_cell(source: Source, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:
-    """Query and key tokens of a cell; of larger units the strongest pair of tokens within."""
+    """Return query and key token of a cell, and a note; for larger units the strongest pair of tokens in the cell."""
     (top, bottom), (left, right) = ((int(units.starts[i]), int(units.ends[i])) for i in at)
     if bottom - top == right - left == 1:
         return top, left, ""
@@ -221,24 +221,24 @@ def _token_cell(source: Source, units: Units, tokens: Units, at: tuple[int, int]
 
 
 def _head(trace: Trace, view: _View, query: int, key: int) -> tuple[int, str]:
-    """The head whose arithmetic is shown: of a mean or maximum, the one that gives most; and what all of them give."""
+    """Return the head whose arithmetic is drawn, for a mean or maximum the one with the largest weight, and a sentence about all heads."""
     if not isinstance(view.head, str):
         return view.head, ""
-    given = [float(trace.rows(view.layer, query, query + 1, head, view.component)[0, key]) for head in trace.head_ids]
-    best = int(np.argmax(np.abs(given) if view.head == "mean" else given))
-    whole = f"The mean of {len(given)} heads" if view.head == "mean" else f"The largest of {len(given)} heads"
-    return trace.head_ids[best], f"{whole}: {', '.join(map(plain, given))}. Below, head {trace.head_ids[best] + 1}, which gives most."
+    weights = [float(trace.rows(view.layer, query, query + 1, head, view.component)[0, key]) for head in trace.head_ids]
+    best = int(np.argmax(np.abs(weights) if view.head == "mean" else weights))
+    summary = f"The mean of {len(weights)} heads" if view.head == "mean" else f"The largest of {len(weights)} heads"
+    return trace.head_ids[best], f"{summary}: {', '.join(map(plain, weights))}. Below, head {trace.head_ids[best] + 1}, which gives most."
 
 
-def _steps(made: CellArithmetic) -> None:
-    """Component beside component, then their sum."""
-    for start in range(0, len(made.parts), 2):
-        parts = made.parts[start : start + 2]
-        for column, part in zip(st.columns(2 if len(made.parts) > 1 else 1), parts, strict=False):
-            lines = [md(line) for line in made.component_steps(part.place)]
+def _steps(arithmetic: CellArithmetic) -> None:
+    """Draw the steps of the components side by side, then their sum."""
+    for start in range(0, len(arithmetic.parts), 2):
+        parts = arithmetic.parts[start : start + 2]
+        for column, part in zip(st.columns(2 if len(arithmetic.parts) > 1 else 1), parts, strict=False):
+            lines = [md(line) for line in arithmetic.component_steps(part.place)]
             lines[-1] = f"**{lines[-1]}**"
             column.markdown("  \n".join(lines))
-    lines = [md(line) for line in made.sum_steps()]
-    if len(made.parts) > 1:
+    lines = [md(line) for line in arithmetic.sum_steps()]
+    if len(arithmetic.parts) > 1:
         lines[0] = f"**{lines[0]}**"
     st.markdown("  \n".join(lines))

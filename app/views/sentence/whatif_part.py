@@ -1,4 +1,4 @@
-"""What if? Every intervention beside the answer, which says what it was before."""
+"""Interventions: every control, next to the prediction before and after."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sentviz.runs.trace import Trace
 
 
 def as_trained() -> Trace | None:
-    """The text in focus asked of the model as it was trained; None where nothing was changed by hand.
+    """Return the trace of the text in focus without interventions; None if there are none.
 
     Raises:
         SentvizError: in one sentence for the visitor.
@@ -27,7 +27,7 @@ def as_trained() -> Trace | None:
 
 
 def became(before: Trace, now: Trace) -> str:
-    """What an intervention did to the answer, as "Positive: was 94%, now 61%." in markdown."""
+    """Return the effect of an intervention in markdown, such as "Positive: was 94%, now 61%."."""
     if before.label == now.label:
         return f"{md(now.label.capitalize())}: was {_share(before)}, now {_share(now)}."
     return f"Was {md(before.label)}, {_share(before)}, now {md(now.label)}, {_share(now)}."
@@ -38,7 +38,7 @@ def _share(trace: Trace) -> str:
 
 
 def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
-    """Lambdas and the strengths of terms as sliders, gates of tokens, and heads to silence; answer, scores and maps follow."""
+    """Draw sliders for lambdas and strengths, and the choice of gates and silenced heads; prediction, scores and maps follow them."""
     has = run.capabilities
     if not (has.lambdas or has.dials or has.switches or has.silence):
         return
@@ -48,8 +48,8 @@ def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
 
     with st.container(border=True, key="interventions"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="became"):
-            said = "Change the model and see." if before is None else became(before, trace)
-            st.markdown(f"**What if?** {said}", width="stretch")
+            message = "Change the model and see." if before is None else became(before, trace)
+            st.markdown(f"**What if?** {message}", width="stretch")
             help = "Back to the model as it was trained"
             st.button("As trained", key="as-trained", type="tertiary", on_click=back, disabled=before is None, help=help)
         if has.lambdas:
@@ -81,12 +81,12 @@ def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
 
 
 def switch(dial: AdjustableTerm) -> None:
-    """Whether something is there as trained or not at all."""
+    """Draw a switch between a term as trained and no such term."""
     key, changed = f"switch-{dial.term}", dict(visit.focus().strength)
 
     def take() -> None:
-        others = {term: factor for term, factor in changed.items() if term != dial.term}
-        visit.go(strength=tuple((others | ({} if st.session_state[key] else {dial.term: 0.0})).items()))
+        unchanged = {term: factor for term, factor in changed.items() if term != dial.term}
+        visit.go(strength=tuple((unchanged | ({} if st.session_state[key] else {dial.term: 0.0})).items()))
 
     st.session_state[key] = changed.get(dial.term, 1.0) != 0
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -95,7 +95,7 @@ def switch(dial: AdjustableTerm) -> None:
 
 
 def _lambdas(run: Run, trace: Trace) -> None:
-    """Every lambda as a slider with learned, off and flip sign."""
+    """Draw a slider for every lambda with the buttons learned, off and flip sign."""
     layers, components = trace.lambdas.shape
     focus = visit.focus()
     learned = cache.example(run).lambdas

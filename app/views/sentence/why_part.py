@@ -1,4 +1,4 @@
-"""Why this answer, in words: asked after the page stands, in places kept free for it."""
+"""The reason for a prediction in words, computed after the page is drawn and shown in reserved places."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HELP = (
 
 
 def place(key: str, trace: Trace | None = None) -> Any:
-    """Where words will stand, as high as they will be; those that are known already, else that they are on their way."""
+    """Reserve a place for a reason and return it; show the reason if it is known, otherwise an ellipsis."""
     slot = st.container(key=f"why-{key}").empty()
     if trace is not None and trace.evidence is not None:
         _reason(slot, trace)
@@ -33,7 +33,7 @@ def place(key: str, trace: Trace | None = None) -> Any:
 
 
 def waiting() -> bool:
-    """Whether to leave it for later: torch is still being loaded. The page follows when it is there."""
+    """Return whether torch is still being loaded, so that reasons must wait; the page then runs again once it is loaded."""
     if queue.is_preloading():
         _follow()
         return True
@@ -47,7 +47,7 @@ def _follow() -> None:
 
 
 def show_reason(slot: Any, focus: Focus) -> None:
-    """Why the model answers as it does, and what the search took."""
+    """Show the reason for the prediction, and the cost of the search."""
     try:
         _reason(slot, answers.reasoned(focus))
     except SentvizError as error:
@@ -62,12 +62,14 @@ def _reason(slot: Any, trace: Trace) -> None:
         if (flip := evidence.flip) is not None and flip.edits:
             edited = md(" / ".join(filter(None, (flip.text, flip.text_pair))))
             words = f"{len(flip.edits)} word{'s' * (len(flip.edits) > 1)}"
-            found = f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} turn the answer too."
-            st.caption(f"“{edited}” · {found}")
+            search = (
+                f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} turn the answer too."
+            )
+            st.caption(f"“{edited}” · {search}")
 
 
 def show_verdict(slot: Any, focus: Focus, score: str) -> None:
-    """Whether the explanation on the page names words that matter in this sentence."""
+    """Show whether the explanation on the page names words that matter in this sentence."""
     try:
         slot.caption(md(str(answers.verdict(focus, score))), help=tip("faithfulness"))
     except SentvizError as error:

@@ -1,4 +1,4 @@
-"""What the heads attend to over a whole split, [CLS] in particular, and which words the gates shut."""
+"""Targets of every head over a split, of [CLS] in particular, and the words that gates shut."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ if not known:
 names = sorted(known, key=lambda name: (not has_cls(known[name]), name))
 run = known.get(focus.run) or known[names[0]]
 if focus.run not in known:
-    asked = cache.run(focus.run)
-    why = "are not measured" if asked.capabilities.maps else "do not exist: it has no attention"
-    st.caption(f"The heads of {md(asked.name)} {why}; {md(run.name)} is shown.")
-    if asked.capabilities.maps:
-        with st.expander(f"Measure {md(asked.name)}", icon=":material/science:"):
-            lacking(asked, "heads")
+    focused = cache.run(focus.run)
+    why = "are not measured" if focused.capabilities.maps else "do not exist: it has no attention"
+    st.caption(f"The heads of {md(focused.name)} {why}; {md(run.name)} is shown.")
+    if focused.capabilities.maps:
+        with st.expander(f"Measure {md(focused.name)}", icon=":material/science:"):
+            lacking(focused, "heads")
 
 
 def take() -> None:
@@ -70,9 +70,9 @@ st.session_state["cls-runs"] = [run.name, *beside]
 st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", max_selections=6)
 chosen = readable([known[name] for name in st.session_state["cls-runs"]], FILE)
 run = chosen[0]
-name_runs(*(one.name for one in chosen))
-frames = {one.name: measured(one.name, one.digest) for one in chosen}
-baselines = [one.name for one in chosen if not one.capabilities.lexicon]
+name_runs(*(each.name for each in chosen))
+frames = {each.name: measured(each.name, each.digest) for each in chosen}
+baselines = [each.name for each in chosen if not each.capabilities.lexicon]
 dashed = baselines if len(baselines) < len(chosen) else []
 
 sentence: pd.DataFrame | None = None
@@ -94,7 +94,7 @@ def lines(measures: tuple[str, ...], key: str) -> None:
     show_drawn(lambda theme: sourced(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen), key)
 
 
-if any(has_cls(one) for one in chosen):
+if any(has_cls(each) for each in chosen):
     st.markdown("##### How unevenly [CLS] looks at the others, and the others at [CLS]")
     lines(CLS_MEASURES, "cls-lines")
     if dashed:
@@ -104,8 +104,8 @@ if any(has_cls(one) for one in chosen):
             " comes from training and from changed states, not from σ in the row of [CLS] itself. The paper reads its figure 5 as an effect"
             " of σ on [CLS]; the tests hold the row fixed to twelve digits."
         )
-others = "The other habits" if any(has_cls(one) for one in chosen) else "What heads do"
-st.markdown(f"##### {others}, mean over heads")
+heading = "The other habits" if any(has_cls(each) for each in chosen) else "What heads do"
+st.markdown(f"##### {heading}, mean over heads")
 lines(("entropy", "same", "previous", "next"), "habit-lines")
 st.markdown("##### Every head")
 st.caption("Choose a measure. Open Attention to see one of these heads on a sentence.")

@@ -24,15 +24,15 @@ visit.choose(st.selectbox, "Model", "run", list(cache.runs()), label_visibility=
 run = cache.run(focus.run)
 if run.capabilities.components < 2:
     st.info(f"{md(run.name)} has {run.capabilities.attention}, so there is nothing that could specialise.", icon=":material/layers:")
-    others = [name for name, other in cache.runs().items() if FILE in other.config["files"]]
-    several = [name for name, other in cache.runs().items() if other.capabilities.components > 1]
+    measured = [name for name, each in cache.runs().items() if FILE in each.config["files"]]
+    several = [name for name, each in cache.runs().items() if each.capabilities.components > 1]
     st.markdown(
         "An NDT or Differential model gives every head several maps, each with queries and keys of its own, and lambda mixes them. "
         "The idea is that each map takes on a part of the work: one might look for polar words, another for negators. "
         "This page measures whether that happens.",
         help=tip("component"),
     )
-    for name in (others or several)[:1]:
+    for name in (measured or several)[:1]:
         st.button(f"Show {md(name)}", on_click=visit.go, kwargs={"run": name}, icon=":material/arrow_forward:", key="components-other")
     st.stop()
 if FILE not in run.config["files"]:
@@ -78,7 +78,9 @@ st.dataframe(
             "p, shuffled", format="%.3f", help="labels shuffled 2,000 times within each sentence, after Holm; 0.0005 is the least before it"
         ),
         "untrained_high": st.column_config.NumberColumn("untrained, most", format="%.3f", help="largest difference in an untrained model"),
-        "dealt_high": st.column_config.NumberColumn("dealt, 97.5 %", format="%.3f", help="heads dealt to the components at random"),
+        "dealt_high": st.column_config.NumberColumn(
+            "dealt, 97.5 %", format="%.3f", help="97.5 % limit of the difference when heads are shuffled between components"
+        ),
         "p_dealt": st.column_config.NumberColumn("p, dealt", format="%.3f", help="share of deals that differ as much; not corrected"),
     },
 )

@@ -1,4 +1,4 @@
-"""Where a run is wrong: which class it takes for which, at every threshold, and how far its probabilities can be believed."""
+"""The mistakes of a run: confused classes, the effect of a threshold, and the calibration of its probabilities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sentviz.analysis.testset.operating import accuracy
 focus = visit.focus()
 intro(
     "Which class is taken for which, and the rows behind every cell.",
-    "It cannot show why: open a row in Explore for that. Intervals are over rows and know nothing of another training.",
+    "It cannot show why: open a row in Explore for that. Intervals cover test-set sampling, not retraining.",
 )
 VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration": "Calibration"}
 every = choose_rows()
@@ -30,10 +30,10 @@ if not every.labelled:
     st.stop()
 known = every.labels >= 0
 rows = replace(every, frame=every.frame[known])
-other = rows_of_second_run(every)
-if other is not None:
-    other = replace(other, frame=other.frame[known])
-runs = [rows] if other is None else [rows, other]
+beside = rows_of_second_run(every)
+if beside is not None:
+    beside = replace(beside, frame=beside.frame[known])
+runs = [rows] if beside is None else [rows, beside]
 
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="confusion-controls"):
     view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")

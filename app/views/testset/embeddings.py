@@ -55,11 +55,11 @@ def take_sample() -> None:
 
 
 def take_outline() -> None:
-    """An outline becomes the slice; one that was taken away leaves all rows."""
-    found = browser.outline(KEY)
-    if found is None:
+    """Make the outline the slice; show all rows if the outline was removed."""
+    drawn = browser.outline(KEY)
+    if drawn is None:
         return
-    picture, at, corners = found
+    picture, at, corners = drawn
     method = picture.partition(" ")[0]
     visit.go(slice=str(Slice.lasso(method, at, simplified(corners))) if len(corners) >= 3 and method in METHODS else "")
 
@@ -77,55 +77,55 @@ with right, st.container(horizontal=True, gap="small", vertical_alignment="botto
     st.text_input("Place a sentence", placeholder="Type one and press Enter", key="placed-sentence", on_change=take_sentence)
 
 
-def part_of(of: pictures.Source) -> tuple[Any, Slice | None]:
-    """Which points are in the slice, (n,), and the slice; None where there is none, or one that means nothing here."""
+def part_of(of: pictures.VectorSource) -> tuple[Any, Slice | None]:
+    """Return which points are in the slice, (n,), and the slice; None for both if there is no slice or it cannot be applied here."""
     try:
         part = Slice.parse(focus.slice)
         if part is None:
             return None, None
-        other = rows_of_second_run(rows) if part.kind == "agree" else None
-        return part.mask(rows, other, outlined_points(part, rows))[of.places], part
+        second = rows_of_second_run(rows) if part.kind == "agree" else None
+        return part.mask(rows, second, outlined_points(part, rows))[of.places], part
     except SentvizError:
-        return None, None  # the drawer says why
+        return None, None  # the list of rows below shows why
 
 
-def star_of(of: pictures.Source, found: dict[int, Projection], at: int, text: str, pair: str | None) -> dict[int, Any] | None:
-    """Where the sentence lies: in every layer for PCA, which costs nothing, else in the one that is shown."""
+def star_of(of: pictures.VectorSource, projections: dict[int, Projection], at: int, text: str, pair: str | None) -> dict[int, Any] | None:
+    """Return the place of the sentence: in every layer for PCA, which costs nothing, otherwise in the layer that is shown."""
     try:
-        return pictures.placed(of, found if found[at].method == "pca" else {at: found[at]}, text, pair)
+        return pictures.placed(of, projections if projections[at].method == "pca" else {at: projections[at]}, text, pair)
     except SentvizError as error:
         st.caption(md(str(error)))
         return None
 
 
-def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> None:
-    """The pictures of the layers, one of them shown, with its numbers."""
-    found = projections[at]
+def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int) -> None:
+    """Draw the pictures of the layers, beginning with one of them, and its numbers."""
+    projection = projections[at]
     frame = of.rows.frame
     if of.rows.has_text and colour == "length":
         frame = frame.assign(length=of.rows.texts.str.count(r"\S+"))
     coloured_by = "predicted" if not rows.labelled and colour in ("label", "right") else colour
     of_all = " of the variance" if dims == 2 else ""  # three dimensions have no room for it
     axes = [f"component {i + 1} ({share:.0%}{of_all})" for i, share in enumerate(projections[last].shares)]
-    settings = ", ".join(f"{name} {value:.3g}" for name, value in found.parameters.items())
-    about = about_picture(found, of.about, at, last)
+    settings = ", ".join(f"{name} {value:.3g}" for name, value in projection.parameters.items())
+    about = about_picture(projection, of.about, at, last)
     shipped = rows.over == "test" and pictures.sample() == "stored"
-    options: dict[str, Any] = {"method": found.method, "dims": dims, "layer": None if at == last else at}
+    options: dict[str, Any] = {"method": projection.method, "dims": dims, "layer": None if at == last else at}
     with left:
         sentence, second = pictures.sentence_of(focus)
         stars = (star_of(of, projections, at, sentence, second) if sentence else None) or {}
         chosen, part = part_of(of)
-        drawn_here = part is not None and part.kind == "lasso" and part.picture[0] == found.method and dims == 2
+        drawn_here = part is not None and part.kind == "lasso" and part.picture[0] == projection.method and dims == 2
         outline = part.outline if part is not None and drawn_here else None
         caption = said_of(frame, coloured_by, chosen=chosen, star_name=sentence if at in stars else "", about=about)
         common: dict[str, Any] = {"classes": rows.classes, "colour": coloured_by, "chosen": chosen}
 
         def still(theme: Theme) -> Figure:
-            placed = frame.assign(**dict(zip("xyz", found.points.T, strict=False)))
+            placed = frame.assign(**dict(zip("xyz", projection.points.T, strict=False)))
             figure = scatter(
                 placed,
                 **common,
-                title=f"{METHODS[found.method]}, {LAYERS[at]}",
+                title=f"{METHODS[projection.method]}, {LAYERS[at]}",
                 axes=axes if at == last and axes else [""] * dims,
                 outline=outline if part is not None and outline is not None and part.picture[1] == at else None,
                 star=stars[at].tolist() if at in stars else None,
@@ -142,12 +142,12 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
                 **common,
                 layers=LAYERS,
                 layer=at,
-                title=METHODS[found.method],
-                picture=f"{found.method} {dims}",
+                title=METHODS[projection.method],
+                picture=f"{projection.method} {dims}",
                 axes={last: axes},
                 outline=None if part is None or outline is None else (part.picture[1], outline),
                 star=(sentence, stars) if stars else None,
-                more=pictures.missing(of, found.method, dims),
+                more=pictures.has_missing(of, projection.method, dims),
                 theme=theme,
             )
 
@@ -165,7 +165,7 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
                     st.download_button(
                         "HTML that moves",
                         moving,
-                        f"{file_safe('embeddings', found.method, run.name)}.html",
+                        f"{file_safe('embeddings', projection.method, run.name)}.html",
                         "text/html",
                         icon=":material/animation:",
                         type="tertiary",
@@ -175,11 +175,11 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
                     )
                 plain = shipped and chosen is None and not sentence
                 lines = notebook_call([rows], "embeddings", colour=coloured_by, **options) if plain else None
-                export_menu(still, file_safe("embeddings", found.method, at, run.name), "embedding", code=lines)
+                export_menu(still, file_safe("embeddings", projection.method, at, run.name), "embedding", code=lines)
     with right:
-        numbers = pictures.measured_of(of, found, at)
+        numbers = pictures.measured_of(of, projection, at)
         show_drawn(
-            lambda theme: sourced(pictures.silhouettes(of, found, at, theme), run, rows=rows),
+            lambda theme: sourced(pictures.silhouettes(of, projection, at, theme), run, rows=rows),
             "silhouette",
             code=notebook_call([rows], "silhouette", **options) if shipped else None,
         )
@@ -190,7 +190,8 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
             )
         n = int(numbers["n"].max()) if len(numbers) else 0
         st.caption(
-            f"{settings + ', ' if settings else ''}seed {found.seed}, k = {int(numbers['k'].max()) if n else 0}, measured on {n:,} rows"
+            f"{settings + ', ' if settings else ''}seed {projection.seed}, k = {int(numbers['k'].max()) if n else 0},"
+            f" measured on {n:,} rows"
         )
         st.caption(
             "Draw an outline around points, or click one, to see the rows below; a double click takes it away."
@@ -199,14 +200,14 @@ def show(of: pictures.Source, projections: dict[int, Projection], at: int) -> No
         )
 
 
-def every(of: pictures.Source) -> str:
-    """What the wish for every layer is kept under."""
+def every(of: pictures.VectorSource) -> str:
+    """Return the key in the session's state of the request for every layer."""
     return f"every {of.key} {method} {dims}"
 
 
-def compute(of: pictures.Source) -> None:
-    """A button for what the points need to travel through all layers."""
-    if pictures.missing(of, method, dims) and not st.session_state.get(every(of)):
+def compute(of: pictures.VectorSource) -> None:
+    """Draw the button that computes every layer, so that the points can travel."""
+    if pictures.has_missing(of, method, dims) and not st.session_state.get(every(of)):
         st.button(
             "Compute every layer, so that the points can travel",
             key="every-layer",
@@ -219,16 +220,16 @@ def compute(of: pictures.Source) -> None:
 
 try:
     of = pictures.source(rows)
-    found = pictures.at_hand(of, method, dims)
+    available = pictures.available_projections(of, method, dims)
     wished = 0 if st.session_state.get(every(of)) else layer
-    if any(k not in found for k in range(wished, last + 1)):
-        pictures.begun(of, method, dims, wished)
-    shown = found or pictures.at_hand(of, "pca", dims)
-    if shown:
-        at = max(layer, min(shown))
-        if layer not in found:
-            left.caption(f"Meanwhile, {METHODS[next(iter(shown.values())).method]} of {LAYERS[at]}.")
-        show(of, shown, at)
+    if any(k not in available for k in range(wished, last + 1)):
+        pictures.start_pictures(of, method, dims, wished)
+    drawable = available or pictures.available_projections(of, "pca", dims)
+    if drawable:
+        at = max(layer, min(drawable))
+        if layer not in available:
+            left.caption(f"Meanwhile, {METHODS[next(iter(drawable.values())).method]} of {LAYERS[at]}.")
+        show(of, drawable, at)
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/block:")
 if pictures.problem():

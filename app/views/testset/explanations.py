@@ -38,9 +38,9 @@ for column, metric in zip((left, right, left), RANKED, strict=True):
     with column:
         show_figure("faithfulness", Runs(run), f"ranking-{metric}", metric=metric)
 with right:
-    others = of("comprehensiveness").query("method != 'random' and method != 'Word removal'").sort_values("value", ascending=False)
-    best = others.iloc[0]
-    near = int((others["high"].iloc[1:] >= best["low"]).sum())
+    rivals = of("comprehensiveness").query("method != 'random' and method != 'Word removal'").sort_values("value", ascending=False)
+    best = rivals.iloc[0]
+    near = int((rivals["high"].iloc[1:] >= best["low"]).sum())
     st.markdown(f"##### Highest after word removal: {best['method']}", help=tip("faithfulness"))
     overlap = "the interval of one other overlaps" if near == 1 else f"the intervals of {near} others overlap"
     st.markdown(
@@ -54,9 +54,9 @@ with right:
     times = of("milliseconds").sort_values("value")
     if not times.empty:
         st.markdown("##### What a sentence costs")
-        said = (f"{row['method']} {row['value']:.0f}" for row in times.to_dict("records"))
+        costs = (f"{row['method']} {row['value']:.0f}" for row in times.to_dict("records"))
         n = int(times["n"].max())
-        st.markdown(f"Milliseconds beyond the answer, mean of {n} sentences on the machine that measured: " + " · ".join(said) + ".")
+        st.markdown(f"Milliseconds beyond the answer, mean of {n} sentences on the machine that measured: " + " · ".join(costs) + ".")
     flips = {row["metric"]: row for row in flips_of(run).to_dict("records")}
     if flips:
         st.markdown("##### The smallest edit that turns the answer", help=tip("flip"))

@@ -1,4 +1,4 @@
-"""Which words the gates of a run shut, over a whole split; a sentence for a run that has no gates, or none measured."""
+"""The words that the gates of a run shut over a split; a note for a run without gates or without measurements."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ COLUMNS = {
     "name": st.column_config.TextColumn("word or group", pinned=True),
     "layer": st.column_config.TextColumn("layer"),
     "value": st.column_config.NumberColumn("mean gate", format="%.3f", help="0 = shut, 1 = open"),
-    "low": st.column_config.NumberColumn("from", format="%.3f", help="95 % interval for other texts, drawn as wholes"),
+    "low": st.column_config.NumberColumn("from", format="%.3f", help="95 % interval, resampling complete texts"),
     "high": st.column_config.NumberColumn("to", format="%.3f"),
     "shuffled_low": st.column_config.NumberColumn(
-        "shuffled, from", format="%.3f", help="95 % of such means when the gates of each text are dealt to its tokens at random"
+        "shuffled, from", format="%.3f", help="95 % range of this mean when gate values are shuffled among the tokens of each text"
     ),
     "shuffled_high": st.column_config.NumberColumn("to", format="%.3f"),
     "tokens": st.column_config.NumberColumn("tokens", format="localized"),
@@ -39,7 +39,7 @@ def _measured(name: str, digest: str, _run: Run) -> pd.DataFrame:
 
 
 def show(run: Run) -> None:
-    """The verdict, the gates by class of words and layer, and those of parts of speech or words."""
+    """Draw the verdict, the gates by class of words and layer, and those by part of speech or word."""
     st.markdown("##### Which words the gates shut", help=tip("gate"))
     if not run.capabilities.gate:
         st.caption(f"{md(run.name)} has no gates. `sentviz train sentiformer_sst5_trees` trains a model that has.")
@@ -58,8 +58,8 @@ def show(run: Run) -> None:
     with st.expander("Every number", on_change="rerun", key="gates-numbers") as more:
         if more.open:
             rows = frame[frame["kind"] == kind].sort_values(["layer", "value"], kind="stable")
-            shown = rows.assign(layer=["mean" if layer < 0 else str(layer + 1) for layer in rows["layer"]])[list(COLUMNS)]
-            st.dataframe(shown, hide_index=True, placeholder="–", column_config=COLUMNS)
+            columns = rows.assign(layer=["mean" if layer < 0 else str(layer + 1) for layer in rows["layer"]])[list(COLUMNS)]
+            st.dataframe(columns, hide_index=True, placeholder="–", column_config=COLUMNS)
     st.caption(
         "Softmax cancels what all keys share, so the ratio of gates counts, not their level: 0.3 beside 0.6 halves a word's weight."
         " Classes are those of the page Components; a word that the model does not know has none. The tagger and the lists are for English."

@@ -17,24 +17,24 @@ from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import AGREE, Slice
 from sentviz.errors import SentvizError
 
-PLACES = dict(zip(((0, 0), (0, 1), (1, 0), (1, 1)), AGREE, strict=True))  # of agreement, row by row
+PLACES = dict(zip(((0, 0), (0, 1), (1, 0), (1, 1)), AGREE, strict=True))  # cells of the agreement matrix, row by row
 
 
 def mistake(rows: Rows) -> str:
-    """The most frequent mistake in words."""
+    """Return a sentence about the most frequent mistake."""
     counts = confusion(rows.labels, rows.predicted, len(rows.classes))
     wrong = counts - np.diag(np.diag(counts))
     if not wrong.any():
         return "No row is mistaken."
-    label, said = divmod(int(wrong.argmax()), len(rows.classes))
-    count = wrong[label, said]
+    label, predicted = divmod(int(wrong.argmax()), len(rows.classes))
+    count = wrong[label, predicted]
     names = [md(name) for name in rows.classes]
     share = count / counts[label].sum()
-    return f"Most frequent mistake: {names[label]} taken for {names[said]}, {count:,} rows ({share:.1%} of {names[label]})."
+    return f"Most frequent mistake: {names[label]} taken for {names[predicted]}, {count:,} rows ({share:.1%} of {names[label]})."
 
 
 def show(runs: Sequence[Rows]) -> None:
-    """One run: its matrix and its classes. Two: both matrices, then agreement and classes."""
+    """Draw the matrix and the classes of one run; of two runs both matrices, their agreement, and the classes."""
     chosen = part()
     left, right = halves("matrices")
     with left:
@@ -61,22 +61,22 @@ def show(runs: Sequence[Rows]) -> None:
 
 
 def matrix(rows: Rows) -> None:
-    """The matrix of the first run, whose cells are picked."""
+    """Draw the matrix of the first run, whose cells can be clicked."""
     chosen = part()
     _matrix(rows, "matrix", chosen.cell if chosen and chosen.kind == "cell" else ())
     st.caption("Click a cell to see its rows below; click it again for all rows.")
 
 
 def part() -> Slice | None:
-    """The slice in focus; none where it means nothing."""
+    """Return the slice in focus; None if there is none or it cannot be read."""
     try:
         return Slice.parse(visit.focus().slice)
     except SentvizError:
-        return None  # the drawer says so
+        return None  # the list of rows below shows why
 
 
 def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
-    """A callback that makes the clicked cell the slice in focus, or none where it was that already."""
+    """Return a callback that makes the clicked cell the slice in focus, or removes the slice if the cell was it already."""
 
     def take() -> None:
         points = st.session_state[f"plot-{key}"]["selection"]["points"]
@@ -87,7 +87,7 @@ def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
 
 
 def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
-    """A matrix; clickable where a cell, or none, is chosen."""
+    """Draw a matrix. Its cells can be clicked unless `cell` is None; an empty cell means that none is chosen."""
     picks = None if cell is None else _picks(key, lambda i, j: Slice("cell", f"{i},{j}"))
     show_figure("confusion", answers_of([rows]), key, selected=cell or None, on_select=picks)
 
@@ -97,27 +97,27 @@ def _classes(runs: Sequence[Rows]) -> None:
 
 
 def _agreement(first: Rows, second: Rows, chosen: str) -> None:
-    """Who is right where, and whether the two can be told apart."""
-    found = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
+    """Draw the agreement of two runs and state whether their accuracies differ significantly."""
+    pair = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     place = next((cell for cell, name in PLACES.items() if name == chosen), None)
     picks = _picks("agreement", lambda i, j: Slice("agree", PLACES[i, j]))
     show_figure("agreement", answers_of([first, second]), selected=place, on_select=picks)
-    st.markdown(_verdict(md(first.run), md(second.run), found))
+    st.markdown(_verdict(md(first.run), md(second.run), pair))
 
 
-def _verdict(first: str, second: str, found: Paired) -> str:
-    points, low, high = (f"{100 * value:+.2f}".replace("-", "−") for value in (found.difference, found.low, found.high))
-    apart = found.only_a + found.only_b
+def _verdict(first: str, second: str, pair: Paired) -> str:
+    points, low, high = (f"{100 * value:+.2f}".replace("-", "−") for value in (pair.difference, pair.low, pair.high))
+    apart = pair.only_a + pair.only_b
     if not apart:
         return f"{first} and {second} are right on the same rows."
-    p = f"p = {found.p:.3f}" if found.p >= 0.001 else "p < 0.001"
-    better = f"{first if found.difference > 0 else second} is better on rows like these" if found.p < 0.05 else "they cannot be told apart"
+    p = f"p = {pair.p:.3f}" if pair.p >= 0.001 else "p < 0.001"
+    better = f"{first if pair.difference > 0 else second} is better on rows like these" if pair.p < 0.05 else "they cannot be told apart"
     close = (
         " The interval leaves out 0 by a hair, being an approximation; the exact test decides."
-        if found.p >= 0.05 and found.low * found.high > 0
+        if pair.p >= 0.05 and pair.low * pair.high > 0
         else ""
     )
     return (
-        f"Of {apart:,} rows that only one gets right, {found.only_a:,} are {first}'s and {found.only_b:,} {second}'s: {points} points of"
+        f"Of {apart:,} rows that only one gets right, {pair.only_a:,} are {first}'s and {pair.only_b:,} {second}'s: {points} points of"
         f" accuracy for {first} [{low}, {high}]; by McNemar's exact test ({p}) **{better}**.{close}"
     )

@@ -1,4 +1,4 @@
-"""What a threshold does and how far the probabilities can be believed: curves with their areas, reliability before and after tempering."""
+"""Thresholds and calibration: curves with their areas, reliability before and after temperature scaling."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.gallery.testset import STEPS
 from sentviz.io.glossary import tip
 
-KEPT = 8  # results over a visitor's own file
+KEPT = 8  # stored results for a visitor's own file
 
 
 def curves(runs: Sequence[Rows]) -> None:
-    """ROC and precision-recall of every class, the runs overlaid; for two classes what the threshold trades."""
+    """Draw ROC and precision-recall of every class with all runs; for two classes also the metrics by threshold."""
     of = answers_of(runs, _kept)
     left, right = halves("curves")
     with left:
@@ -52,20 +52,20 @@ def _threshold(runs: Sequence[Rows]) -> None:
 
 
 def _band(name: str) -> None:
-    """A band of the second class's probability as the part of the rows that is shown."""
+    """Draw a slider for a band of the second class's probability, which becomes the slice of rows."""
     part = matrix_part.part()
-    shown = part.band[1:] if part is not None and part.kind == "p" and part.band[0] == 1 else (0.0, 1.0)
+    band = part.band[1:] if part is not None and part.kind == "p" and part.band[0] == 1 else (0.0, 1.0)
 
     def take() -> None:
         low, high = st.session_state["band"]
         visit.go(slice="" if (low, high) == (0.0, 1.0) else str(Slice("p", f"1:{low:.2f}-{high:.2f}")))
 
-    st.session_state["band"] = shown
+    st.session_state["band"] = band
     st.slider(f"Show the rows below whose probability of “{md(name)}” lies between", 0.0, 1.0, step=0.01, key="band", on_change=take)
 
 
 def calibration(runs: Sequence[Rows]) -> None:
-    """Confidence against accuracy as it is and at the run's stored factor; the calibration error of both."""
+    """Draw confidence against accuracy with and without the run's stored temperature, and the calibration error of both."""
     tables = []
     for place, rows in enumerate(runs):
         run = cache.run(rows.run)
@@ -83,8 +83,8 @@ def calibration(runs: Sequence[Rows]) -> None:
         name: st.column_config.NumberColumn(label, format="%.4f") for name, label in {"value": "ECE", "low": "low", "high": "high"}.items()
     }
     chance = {"chance": st.column_config.NumberColumn("if calibrated", format="%.4f")}
-    shown = table.assign(by=table["by"].map(STEPS))[["run", "state", "by", "value", "low", "high", "chance", "confidence", "accuracy"]]
-    st.dataframe(shown, hide_index=True, placeholder="–", height="content", column_config=percent | small | chance | {"by": "steps"})
+    columns = table.assign(by=table["by"].map(STEPS))[["run", "state", "by", "value", "low", "high", "chance", "confidence", "accuracy"]]
+    st.dataframe(columns, hide_index=True, placeholder="–", height="content", column_config=percent | small | chance | {"by": "steps"})
     st.caption(
         f"Expected calibration error over {operating.BINS} steps: the distance of confidence and accuracy, weighted by rows, with its 95%"
         " bootstrap interval. It is never 0: *if calibrated* is what a perfectly calibrated run would show by chance on as many rows."
@@ -94,16 +94,16 @@ def calibration(runs: Sequence[Rows]) -> None:
 def _sentence(run: str, factor: float, errors: pd.DataFrame) -> str:
     before, after = (errors[(errors["state"] == state) & (errors["by"] == "width")].iloc[0] for state in ("as it is", "calibrated"))
     gap = before["confidence"] - before["accuracy"]
-    said = "surer than it should be" if gap > 0.005 else "less sure than it could be" if gap < -0.005 else "as sure as it should be"
+    words = "surer than it should be" if gap > 0.005 else "less sure than it could be" if gap < -0.005 else "as sure as it should be"
     return (
-        f"{run} is {before['confidence']:.1%} sure on average and right on {before['accuracy']:.1%} of the rows: {said}. Its logits divided"
-        f" by {factor:.2f}, fitted on validation rows, take the calibration error from {before['value']:.3f} [{before['low']:.3f},"
+        f"{run} is {before['confidence']:.1%} sure on average and right on {before['accuracy']:.1%} of the rows: {words}. Its logits"
+        f" divided by {factor:.2f}, fitted on validation rows, take the calibration error from {before['value']:.3f} [{before['low']:.3f},"
         f" {before['high']:.3f}] to {after['value']:.3f} [{after['low']:.3f}, {after['high']:.3f}]."
     )
 
 
 def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd.DataFrame:
-    """A statistic of labels, probabilities and an option, computed once: for all visitors; of a visitor's own rows for the visit."""
+    """Return a statistic of labels, probabilities and an option, computed once for all visitors; of a visitor's own rows once per visit."""
     content = hashlib.blake2b(rows.probabilities.tobytes() + rows.labels.tobytes(), digest_size=12).hexdigest()
     if rows.over != "mine":
         return _shared(statistic.__name__, content, option, rows, statistic)

@@ -40,7 +40,7 @@ def counted(digest: str, over: str, threshold: float, _rows: Rows) -> lib.Counts
 
 
 def counts_of(rows: Rows) -> lib.Counts:
-    """The words of the rows in focus; those of a visitor's own file are kept for the visit only.
+    """Return the words of the rows in focus; those of a visitor's own file are stored for the visit only.
 
     Raises:
         SentvizError: no texts, and no stored words either.
@@ -73,7 +73,7 @@ def placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
 
 
 def picked() -> Slice | None:
-    """The slice in focus; None where there is none, or none that can be read (the drawer says so)."""
+    """Return the slice in focus; None if there is none or it cannot be read, which the list of rows below shows."""
     try:
         return Slice.parse(focus.slice)
     except SentvizError:
@@ -81,7 +81,7 @@ def picked() -> Slice | None:
 
 
 def cells_in_view(counts: lib.Counts) -> list[lib.Cell]:
-    """The four cells of two classes; of more classes, of the pair that is chosen: the most mistaken one at first."""
+    """Return the four cells of two classes; of more classes those of the chosen pair, at first the pair with most mistakes."""
     k = len(rows.classes)
     if not rows.labelled or k == 2:
         return list(counts.cells)
@@ -104,13 +104,13 @@ def cells_in_view(counts: lib.Counts) -> list[lib.Cell]:
 
 
 def take_word(key: str, cells: list[lib.Cell]) -> None:
-    """The word under a click becomes the slice, with its cell."""
+    """Make the clicked word, with its cell, the slice; remove the slice if it was that already."""
     points = st.session_state[f"plot-{key}"]["selection"]["points"]
     if not points:
         return
     *_, place, word = points[-1]["customdata"]
-    label, said = cells[int(place)]
-    chosen = str(Slice("word", word if label < 0 else f"{word}@{label},{said}"))
+    label, predicted = cells[int(place)]
+    chosen = str(Slice("word", word if label < 0 else f"{word}@{label},{predicted}"))
     visit.go(slice="" if chosen == visit.focus().slice else chosen)
 
 
@@ -119,22 +119,22 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
     left_words = lib.stop_words() if stops == "drop" else frozenset()
     part, sizes = picked(), dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
     word = part.word if part is not None else ""
-    found: dict[lib.Cell, pd.DataFrame] = {}
+    tables: dict[lib.Cell, pd.DataFrame] = {}
     for cell in cells:
         try:
-            found[cell] = lib.largest(lib.keyness(counts, cell, once=True), by, max(IN_CLOUD, IN_LIST), left_words)
+            tables[cell] = lib.largest(lib.keyness(counts, cell, once=True), by, max(IN_CLOUD, IN_LIST), left_words)
         except InputError:  # an empty cell, or the only one with words
-            found[cell] = pd.DataFrame()
-    first = max(cells, key=lambda cell: (not found[cell].empty, cell[0] not in (-1, cell[1]), sizes[cell]))
+            tables[cell] = pd.DataFrame()
+    first = max(cells, key=lambda cell: (not tables[cell].empty, cell[0] not in (-1, cell[1]), sizes[cell]))
     chosen = next((cell for cell in cells if part is not None and part.cell == cell), first)
     drawn = []
     for place, cell in enumerate(cells):
-        table = found[cell].head(IN_CLOUD)
+        table = tables[cell].head(IN_CLOUD)
         if table.empty:
             continue
         spots = placed(tuple(table["word"]), tuple(table["z" if by == "keyness" else "count"].astype(float)))
-        label, said = cell
-        drawn.append(spots.merge(table, on="word").assign(cell=place, label=label, predicted=said))
+        label, predicted = cell
+        drawn.append(spots.merge(table, on="word").assign(cell=place, label=label, predicted=predicted))
     words = pd.concat(drawn, ignore_index=True)[COLUMNS] if drawn else pd.DataFrame(columns=COLUMNS)
     titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
     right = [cell[0] == cell[1] for cell in cells] if rows.labelled else []
@@ -166,12 +166,12 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
         st.session_state["words-cell"] = chosen
 
         def take_cell() -> None:
-            label, said = st.session_state["words-cell"]
-            visit.go(slice=str(Slice("cell", f"{label},{said}")) if label >= 0 else "")
+            label, predicted = st.session_state["words-cell"]
+            visit.go(slice=str(Slice("cell", f"{label},{predicted}")) if label >= 0 else "")
 
         if rows.labelled:
             st.selectbox("Cell", cells, format_func=lambda cell: name_of(cell, rows.classes), key="words-cell", on_change=take_cell)
-        table = found[chosen].head(IN_LIST).assign(cell=cells.index(chosen))
+        table = tables[chosen].head(IN_LIST).assign(cell=cells.index(chosen))
         if table.empty:
             st.caption("No word of these rows stands out against the others: there are too few rows, or their words are those of all rows.")
             return

@@ -13,12 +13,12 @@ from sentviz.runs.store import Run
 
 intro(
     "Training loss, validation loss and validation accuracy or F1 of any runs, the stored weights' moment marked.",
-    "One seed a line: differences of a few tenths of a point can be chance. As bands, every seed at hand of the chosen configurations.",
+    "One line per seed: differences of a few tenths of a point can be chance. Bands show all available seeds of these configurations.",
 )
 
 
 def seeds_of(runs: list[Run]) -> list[Run]:
-    """These runs with those that differ from one of them in the seed only."""
+    """Return the runs, and those that differ from one of them only in the seed."""
     wanted = {(run.config["data"]["name"], run.configuration) for run in runs}
     return [run for run in cache.runs().values() if (run.config["data"]["name"], run.configuration) in wanted]
 
@@ -29,5 +29,5 @@ with st.container(horizontal=True, gap="medium"):
     titles = {"lines": "One line a run", "bands": "Seeds as bands"}
     seeds = visit.setting(st.segmented_control, "Seeds", "seeds", list(titles), format_func=titles.get, label_visibility="collapsed")
 bands = seeds == "bands"
-shown = readable(seeds_of(chosen), "history.parquet") if bands else chosen
-show_figure("curves", Runs.of(*shown), x=axis, bands=bands)
+drawn_runs = readable(seeds_of(chosen), "history.parquet") if bands else chosen
+show_figure("curves", Runs.of(*drawn_runs), x=axis, bands=bands)

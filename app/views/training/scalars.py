@@ -1,4 +1,4 @@
-"""How learned scalars moved while models trained: chosen runs over each other; of NDT, all configurations of a data set at a glance."""
+"""Learned scalars during training: the chosen runs in one figure, and all NDT configurations of a data set."""
 
 from __future__ import annotations
 

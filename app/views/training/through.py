@@ -11,7 +11,7 @@ from app import visit
 from app.blocks.sentence import head_title, place, sentence_box
 from app.components import browser
 from app.text import intro, md
-from app.views.training.through_part import at_hand, chosen_run, figures, film_of, sentence, texts_of
+from app.views.training.through_part import chosen_run, figures, film_of, load_epochs, sentence, texts_of
 from sentviz.analysis.epochs.course import PICTURES
 from sentviz.browser.film import through_data, through_html
 from sentviz.browser.film.gif import film_gif
@@ -29,12 +29,12 @@ intro(
 )
 run, focus = chosen_run()
 try:
-    seen = at_hand(run)
-    traces, said = sentence(run, focus)
+    seen = load_epochs(run)
+    traces, problems = sentence(run, focus)
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/block:")
     st.stop()
-for problem in dict.fromkeys((*seen.problems, *said)):
+for problem in dict.fromkeys((*seen.problems, *problems)):
     st.warning(md(problem), icon=":material/broken_image:")
 
 first = next(iter(traces.values()), None)
@@ -60,7 +60,7 @@ texts = texts_of(run, seen.first.split)
 
 
 def take_row() -> None:
-    """A click on a row: its text is the sentence, as far as it is here."""
+    """Make the text of a clicked row the sentence, if the text is available."""
     if row := browser.wanted_row(KEY, seen.first.ids):
         visit.go(run=run.name, row=row)
 

@@ -1,4 +1,4 @@
-"""What the page Through training draws from: which run, its course, the sentence after each epoch, and the figures."""
+"""Data of the page Through training: the run, its measured epochs, the sentence after each epoch, and the figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 Traces = tuple[dict[int, Trace], tuple[str, ...]]
-KEPT = 4  # sentences of a visit
+KEPT = 4  # stored sentences of a visit
 FIGURES = {
     "epoch-maps": "Maps",
     "epoch-answers": "Answer",
@@ -35,47 +35,49 @@ FIGURES = {
 
 
 def chosen_run() -> tuple[Run, Focus]:
-    """The run in focus, and the focus. Where the run has no measured epochs the page says how they are had and offers runs that have them;
-    one that reads the same language stands in its place, and the page stops where there is none.
+    """Return the run in focus, and the focus.
+
+    If the run has no measured epochs, show how to measure them, and offer runs that have some. A run of the same language replaces it; if
+    there is none, stop the page.
     """
     focus = visit.focus()
     run = cache.run(focus.run)
     if run.measured:
         return run, focus
-    able = {name: one for name, one in cache.runs().items() if one.measured}
-    other = _instead(run, list(able.values()))
+    able = {name: each for name, each in cache.runs().items() if each.measured}
+    substitute = _instead(run, list(able.values()))
     parts = missing(run).split("`")  # the command stands between two of them
-    said = "`".join(part if k % 2 else md(part) for k, part in enumerate(parts))
-    if other:
-        st.caption(f"{said} Meanwhile: {md(other.name)}.")
+    message = "`".join(part if k % 2 else md(part) for k, part in enumerate(parts))
+    if substitute:
+        st.caption(f"{message} Meanwhile: {md(substitute.name)}.")
         if run.epochs:
             with st.expander(f"Measure {md(run.name)}", icon=":material/science:"):
                 lacking(run, "epochs")
     elif run.epochs:
         lacking(run, "epochs")
     else:
-        st.info(said, icon=":material/movie:")
+        st.info(message, icon=":material/movie:")
 
     def take() -> None:
         visit.go(run=st.session_state["through-run"] or focus.run)
 
     if able:
-        st.session_state["through-run"] = other.name if other else None
-        st.pills("Runs that can be scrubbed through", able, key="through-run", on_change=take)
-    if other is None:
+        st.session_state["through-run"] = substitute.name if substitute else None
+        st.pills("Runs with saved epochs", able, key="through-run", on_change=take)
+    if substitute is None:
         st.stop()
-    name_runs(other.name)
-    return other, replace(focus, run=other.name, row="").fit(other.capabilities)[0]
+    name_runs(substitute.name)
+    return substitute, replace(focus, run=substitute.name, row="").fit(substitute.capabilities)[0]
 
 
 def _instead(run: Run, able: Sequence[Run]) -> Run | None:
-    """Of runs that can be scrubbed through the one most like a run: its model, weights that can be asked, its data set."""
+    """Return the run with measured epochs that is most similar: same model, then stored weights of epochs, then same data set."""
 
-    def alike(one: Run) -> tuple[bool, ...]:
-        (model, data), (own, here) = ((each.config["recipe"].get("model"), each.config["data"]["name"]) for each in (one, run))
-        return model == own, bool(one.epochs), data == here
+    def alike(candidate: Run) -> tuple[bool, ...]:
+        (model, data), (own, wanted) = ((each.config["recipe"].get("model"), each.config["data"]["name"]) for each in (candidate, run))
+        return model == own, bool(candidate.epochs), data == wanted
 
-    readers = [one for one in able if language(one) == language(run) and reads_pairs(one) == reads_pairs(run)]
+    readers = [candidate for candidate in able if language(candidate) == language(run) and reads_pairs(candidate) == reads_pairs(run)]
     return max(readers, key=alike, default=None)
 
 
@@ -89,20 +91,20 @@ def _examples(name: str, digest: str) -> Traces:
     return examples(cache.runs()[name])
 
 
-def at_hand(run: Run) -> Course:
-    """What was measured after each epoch.
+def load_epochs(run: Run) -> Course:
+    """Return the measurements after each epoch.
 
     Raises:
-        RunError: nothing of it can be read.
+        RunError: no measurement can be read.
     """
     return _course(run.name, run.digest)
 
 
 def sentence(run: Run, focus: Focus) -> Traces:
-    """The sentence in focus after each epoch, and what is wrong with others: the example as stored, another one kept for this visit only.
+    """Return the traces of the sentence in focus by epoch, and problems of other epochs. Only the example is stored with the run.
 
     Raises:
-        SentvizError: a text that cannot be had or read.
+        SentvizError: the text is not available or cannot be read.
     """
     if not (focus.text or focus.row):
         return _examples(run.name, run.digest)
@@ -112,8 +114,8 @@ def sentence(run: Run, focus: Focus) -> Traces:
         with st.spinner("Asking the model as it was after each epoch"):
             return asked_of(run, text, pair, lambda epoch: _model(run.name, run.digest, epoch))
 
-    found, problems = visit.keep_result("through-traces", (run.digest, text, pair), ask, most=KEPT)
-    return (found, problems) if found else (_examples(run.name, run.digest)[0], problems)
+    traces, problems = visit.keep_result("through-traces", (run.digest, text, pair), ask, most=KEPT)
+    return (traces, problems) if traces else (_examples(run.name, run.digest)[0], problems)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
@@ -124,7 +126,7 @@ def _model(name: str, digest: str, epoch: int) -> Any:
 
 
 def film_of(run: Run, seen: Course, traces: Mapping[int, Trace], focus: Focus, travel: str) -> Film:
-    """Everything that the slider drives; traces of epochs that were measured."""
+    """Return everything that the slider moves; traces only of measured epochs."""
     return Film(
         title=f"{run.name} through training",
         seen=seen,
@@ -139,7 +141,7 @@ def film_of(run: Run, seen: Course, traces: Mapping[int, Trace], focus: Focus, t
 
 
 def texts_of(run: Run, split: str) -> dict[str, str]:
-    """The texts of a split by id; none where the data set is not on this machine."""
+    """Return the texts of a split by id; an empty dictionary if the data set is not on this machine."""
     try:
         return _texts(run.config["data"]["name"], split)
     except SentvizError:
@@ -156,7 +158,7 @@ def _texts(name: str, split: str) -> dict[str, str]:
 
 
 def figures(run: Run, film: Film, focus: Focus) -> None:
-    """One of the registered figures of the epochs, by choice, as all figures are shown."""
+    """Draw the choice of a figure of the epochs, and the figure."""
     able = [name for name in FIGURES if film.first is not None or name not in ("epoch-maps", "epoch-answers")]
     able = [name for name in able if run.capabilities.maps or name not in ("epoch-maps", "epoch-heads")]
     name = st.segmented_control(
