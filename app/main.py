@@ -9,7 +9,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from app.blocks.error import show_error
 from app.server import files, memory
 from app.server.errors import WriteErrors
-from app.server.headers import Private, Rooted, Signed
+from app.server.headers import Private, Rooted, SecurityHeaders
 from app.server.sessions import sweeping
 
 memory.limit_arenas()
@@ -18,7 +18,7 @@ known = st.get_option("server.allowedHosts")
 app = st.App(
     "navigation.py",
     middleware=[
-        Middleware(Signed),
+        Middleware(SecurityHeaders),
         Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False),
         Middleware(Private),
         Middleware(Rooted),

@@ -18,16 +18,16 @@ def page_theme() -> Theme:
 
 
 def md(text: str) -> str:
-    """A visitor's text inside markdown: every character that could mean something is escaped.
+    """Return a visitor's text for markdown, with every special character escaped.
 
-    Streamlit makes icons of `:home:` and arrows of `->` after that. There an invisible character (word joiner) keeps the signs apart.
+    Afterwards Streamlit still replaces `:home:` by an icon and `->` by an arrow. An invisible character (word joiner) prevents this.
     """
     apart = _JOINED.sub("\\g<0>\u2060", text.replace("\n", " "))
     return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])", r"\\\1", apart)
 
 
 def intro(shows: str, cannot: str) -> None:
-    """The sentence that opens a page: what it shows, and what it cannot show."""
+    """Show the introduction of a page: its content, and its limits."""
     st.caption(f"{shows} {cannot}")
 
 
@@ -43,7 +43,7 @@ def name_runs(*runs: str) -> None:
 
 
 def halves(name: str, *shares: float) -> list[Any]:
-    """Columns side by side, two alike unless shares are given; one above the other below 1,100 px."""
+    """Return columns side by side, by default two equal ones; on a page narrower than 1,100 px they are stacked."""
     with st.container(key=f"halves-{name}"):
         return st.columns(list(shares) or [1.0, 1.0], gap="medium")
 

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 from app.fields import LONGEST
 from app.focus import Focus
-from app.server.headers import HEAD, HEADERS, SAID, Rooted, Signed
+from app.server.headers import HEAD, HEADERS, SCRIPT, Rooted, SecurityHeaders
 from sentviz.analysis.explain import SCORES
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +36,7 @@ def test_only_this_machine_is_served_unless_told_otherwise() -> None:
 )
 def test_a_name_that_is_not_ours_is_refused(host: str, status: int) -> None:
     """A request with another site's name (DNS rebinding) is refused, with security headers."""
-    app = Signed(TrustedHostMiddleware(PlainTextResponse("here"), allowed_hosts=SERVER["allowedHosts"]))
+    app = SecurityHeaders(TrustedHostMiddleware(PlainTextResponse("here"), allowed_hosts=SERVER["allowedHosts"]))
     answer = TestClient(app).get("/", headers={"host": host})
     assert answer.status_code == status
     assert HEADERS.items() <= dict(answer.headers).items()
@@ -44,7 +44,7 @@ def test_a_name_that_is_not_ours_is_refused(host: str, status: int) -> None:
 
 
 def test_an_answer_keeps_headers_of_its_own() -> None:
-    app = Signed(PlainTextResponse("here", headers={"Referrer-Policy": "no-referrer"}))
+    app = SecurityHeaders(PlainTextResponse("here", headers={"Referrer-Policy": "no-referrer"}))
     assert TestClient(app).get("/").headers.get_list("referrer-policy") == ["no-referrer"]
 
 
@@ -53,7 +53,7 @@ def test_a_page_is_told_where_its_server_is() -> None:
     page = "<html><head><title>x</title></head></html>"
     opened, read = {"accept": "text/html,*/*"}, {"accept": "*/*"}
     answer = TestClient(Rooted(HTMLResponse(page))).get("/", headers=opened)
-    assert answer.content == page.encode().replace(HEAD, HEAD + SAID) and int(answer.headers["content-length"]) == len(answer.content)
+    assert answer.content == page.encode().replace(HEAD, HEAD + SCRIPT) and int(answer.headers["content-length"]) == len(answer.content)
     assert TestClient(Rooted(HTMLResponse(page))).get("/", headers=read).text == page
     assert TestClient(Rooted(PlainTextResponse(page))).get("/", headers=opened).text == page
 
@@ -62,8 +62,8 @@ def test_a_text_has_a_stated_length_typed_or_linked() -> None:
     """A text in the focus or a link is cut at a stated length, because a program may send more characters than a browser's box allows."""
     long = "a" * (LONGEST + 1)
     assert len(Focus().with_(text=long, pair=long).pair) == len(Focus().with_(text=long).text) == LONGEST
-    linked, _ = Focus.parse({"text": long, "pair": long, "find": long}, [], SCORES)
-    assert len(linked.text) == len(linked.pair) == LONGEST > len(linked.find)
+    linked, _ = Focus.parse({"text": long, "pair": long, "row": long}, [], SCORES)
+    assert len(linked.text) == len(linked.pair) == LONGEST > len(linked.row)
 
 
 def status(address: str, port: int, host: str = "localhost") -> int:

@@ -99,13 +99,13 @@ def show_figure(
 
 
 def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: Call | None = None, label: str = "Export") -> None:
-    """The export menu of a figure, also of one that the page shows otherwise; nothing is drawn before a file is asked for."""
+    """Draw the export menu of a figure, also of one that the page shows in another way. A figure is drawn only when a file is requested."""
     with st.popover(label, icon=":material/download:", type="tertiary"):
         _export_menu(make, name, key, code)
 
 
 def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Call | None) -> None:
-    """Files are made when asked for, always on a light ground."""
+    """Draw the content of the menu. Files always have a light background."""
     pictures = find_browser() is not None
     named = partial(_named, make, code, f"?{urlencode(visit.query(with_text=_holds_text(code)))}")
     size = st.segmented_control(
@@ -155,14 +155,14 @@ def _holds_text(code: Call | None) -> bool:
 
 
 def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme: Theme) -> Figure:
-    """The figure with how it is drawn again and the page that shows it."""
+    """Return the figure together with its call and the link of the page that shows it."""
     figure = make(theme)
     return replace(figure, call=code or figure.call, view=view)
 
 
 @st.dialog("Numbers", width="large", icon=":material/table:")
 def open_numbers(make: Callable[[Theme], Figure], name: str, key: str) -> None:
-    """A figure's numbers as a table of the page.
+    """Show a figure's numbers as a table on the page.
 
     Args:
         make: draws the figure. name: of its file. key: of the widgets.

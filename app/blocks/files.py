@@ -24,7 +24,7 @@ MIME = {
 
 
 def csv_button(frame: pd.DataFrame | Callable[[], pd.DataFrame], name: str, key: str) -> None:
-    """A button for a table as a file, made when asked for; every table of the app leaves it by this one."""
+    """Draw a button that downloads a table; the file is made after the click. Every table of the app uses this button."""
     st.download_button(
         "CSV",
         lambda: as_csv(frame() if callable(frame) else frame),
@@ -38,6 +38,6 @@ def csv_button(frame: pd.DataFrame | Callable[[], pd.DataFrame], name: str, key:
 
 
 def as_file(turns: Turns, make: Callable[[Theme], Figure], format: str, style: Style) -> bytes:
-    """A figure as the bytes of a file, on a light ground, when its turn comes."""
+    """Wait for a turn, and return a figure as the bytes of a file with a light background."""
     with turns.turn():
         return render(make("light"), format, style=style)

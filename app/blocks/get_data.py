@@ -20,7 +20,7 @@ from sentviz.serving.jobs import Job, Jobs
 
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
-    """The last download of each data set; nothing of who asked for it."""
+    """Return the latest download of each data set, without its visitor."""
     return Jobs()
 
 

@@ -1,4 +1,4 @@
-"""Measurements that a page lacks: the command that makes them and, on the visitor's own machine, a button that does the same."""
+"""Missing measurements of a page: the command that makes them and, on the visitor's own machine, a button that does the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _jobs() -> Jobs:
 
 
 def lacking(run: Run, name: str) -> None:
-    """Say that a run lacks a measurement, and how it is made: by a command, or here, after its rows were fetched.
+    """Show that a run lacks a measurement, and how to make it: with a command, or here once its rows are available.
 
     The page reruns when the measurement is stored.
 

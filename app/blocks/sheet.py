@@ -24,13 +24,13 @@ SIZE_WORDS = {name: f"{size.millimetres:g} mm" for name, size in SIZES.items()}
 
 
 def collected() -> list[Figure]:
-    """The figures of this visitor's sheet, in order."""
+    """Return the figures of this visitor's sheet in their order."""
     figures: list[Figure] = st.session_state.setdefault("sheet", [])
     return figures
 
 
 def add(make: Callable[[Theme], Figure]) -> None:
-    """Put a figure on the sheet (from a callback), and say so."""
+    """Put a figure on the sheet (from a callback), and show a message."""
     if len(collected()) == MAX_FIGURES:
         st.toast(f"A sheet holds {MAX_FIGURES} figures; drop one first.", icon=":material/block:")
         return
@@ -53,7 +53,7 @@ def _drop(place: int) -> None:
 
 @st.dialog("Sheet of figures", width="large", icon=":material/dashboard:", on_dismiss="rerun")
 def open_sheet() -> None:
-    """Orders, drops and shows the collected figures, and hands the sheet over as a file."""
+    """Show the collected figures, controls for their order and number, and the download of the sheet."""
     figures = collected()
     if not figures:
         st.info("The sheet is empty. “Add to sheet” in the export menu of any figure puts it here.", icon=":material/dashboard:")

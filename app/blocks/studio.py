@@ -35,7 +35,7 @@ def style_in_focus() -> Style:
 
 @st.dialog("Figure studio", width="large", icon=":material/straighten:", on_dismiss="rerun")
 def open_studio(make: Any, name: str, key: str, code: Any) -> None:
-    """Controls beside a preview, and the files.
+    """Show the controls next to a preview, and the downloads.
 
     Args:
         make: of a theme, draws the figure. name: of its files. key: of its widgets. code: how it is drawn again, or None.
@@ -127,7 +127,7 @@ def _size_words(size: str) -> str:
 
 
 def _preview(figure: Figure, style: Style) -> None:
-    """The figure at true size on white, as the browser's millimetres are; without a browser for pictures, as it moves."""
+    """Show the figure at true size on white; without a browser for pictures, as an interactive plot."""
     if find_browser() is None:
         st.plotly_chart(styled(figure, style).plot, theme=None, key="studio-plot", config={"displayModeBar": False})
         return

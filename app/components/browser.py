@@ -22,7 +22,7 @@ LEAST = {
     "pick": (0, -1, 0),
     "silence": (0, 0),
     "pin": (-1,),
-}  # smallest place of each part; a head of -1 is the mean, a token of -1 is none
+}  # smallest place of each part; head -1 is the mean of heads, token -1 is no token
 MAX_CORNERS = 5_000  # corners of an outline
 FARTHEST = 1e6  # largest coordinate of a click, in the plane's unit
 

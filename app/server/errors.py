@@ -35,7 +35,7 @@ class WriteErrors:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Serve one request."""
         begun = False
 
         async def begin(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Headers of every answer, which keep other sites out of the app and the app out of other sites; addresses for this machine alone."""
+"""Security headers of every response, addresses that only this machine may open, and the address of the server in each page."""
 
 from __future__ import annotations
 
@@ -39,36 +39,36 @@ HEADERS = {
 }
 
 HEAD = b"<head>"
-SAID = b"<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location.href).href }</script>"
+SCRIPT = b"<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location.href).href }</script>"
 
 
-class Signed:
-    """Adds the headers where an answer does not bring its own; see the ASGI specification."""
+class SecurityHeaders:
+    """ASGI middleware that adds the security headers that a response does not have."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Serve one request."""
 
-        async def signed(message: Message) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = {name.lower() for name, _ in message.get("headers", ())}
                 more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in own]
                 message = {**message, "headers": [*message.get("headers", ()), *more]}
             await send(message)
 
-        await self.app(scope, receive, signed if scope["type"] == "http" else send)
+        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
 class Private:
-    """Answers 404 at the addresses of `PRIVATE`, except to whoever sits at the machine that serves."""
+    """ASGI middleware that answers 404 at the addresses of `PRIVATE`, except to clients on the serving machine."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Serve one request."""
         secret = scope["type"] == "http" and scope["path"].rstrip("/").endswith(PRIVATE)
         client = scope.get("client") or (None,)
         app = self.app if not secret or own_machine(client[0], Headers(scope=scope)) else PlainTextResponse("Not Found", 404)
@@ -76,17 +76,17 @@ class Private:
 
 
 class Rooted:
-    """Tells the page of an app where its server is. Otherwise Streamlit first tries the address of a linked page, which is a 404, twice."""
+    """ASGI middleware that writes the server's address into each page. Otherwise Streamlit first tries the address of a linked page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request; a page that a browser opens is asked for uncompressed and held until it is complete, everything else passes."""
+        """Serve one request. A page that a browser opens is requested uncompressed and sent once it is complete; all else is passed on."""
         start: Message | None = None  # first message of a page
         body = b""
 
-        async def told(message: Message) -> None:
+        async def hold(message: Message) -> None:
             nonlocal start, body
             if message["type"] == "http.response.start" and _is_page(message):
                 start = message
@@ -97,16 +97,14 @@ class Rooted:
             body += message.get("body", b"")
             if message.get("more_body"):
                 return
-            whole = body.replace(HEAD, HEAD + SAID, 1)
-            headers = [
-                (name, str(len(whole)).encode() if name == b"content-length" and body else value) for name, value in start["headers"]
-            ]
+            page = body.replace(HEAD, HEAD + SCRIPT, 1)
+            headers = [(name, str(len(page)).encode() if name == b"content-length" and body else value) for name, value in start["headers"]]
             await send({**start, "headers": headers})
-            await send({**message, "body": whole})
+            await send({**message, "body": page})
 
         if scope["type"] == "http" and b"text/html" in dict(scope["headers"]).get(b"accept", b""):
             plain = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
-            await self.app({**scope, "headers": plain}, receive, told)
+            await self.app({**scope, "headers": plain}, receive, hold)
         else:
             await self.app(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""Waiting for work beside the page, with progress, a stop, and the page as soon as it is over."""
+"""Background work of a page: its progress bar, its stop button, and a new run of the page once the work is over."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sentviz.serving.jobs import Job, Jobs, Work
 
 
 def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon: str = ":material/play_arrow:", place: str = "") -> bool:
-    """Start a job for this visitor, or go on waiting for it; True while there is something to wait for.
+    """Start a job for this visitor, or continue to wait for it; return True until the job is over.
 
     Args:
         button: the label of a button that starts it; without one it starts at once.
@@ -41,7 +41,7 @@ def _stop(jobs: Jobs, key: str, who: str) -> None:
 
 @st.fragment(run_every=0.5)
 def _watch(jobs: Jobs, key: str, job: Job, who: str, place: str) -> None:
-    """A bar that moves while the page stands still; the page follows when the job is over."""
+    """Draw a progress bar that moves without the page, and run the page again when the job is over."""
     if job.is_over or key in st.session_state["stopped"]:
         st.rerun()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):

@@ -36,7 +36,7 @@ class Picked:
 
 
 def content(units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, int] | None = None, sight: Sight | None = None) -> bytes:
-    """The bytes that the browser gets; the token text in them is data and is only ever drawn or set as text."""
+    """Return the bytes for the browser. The text of tokens in them is data, which the browser only draws or sets as text."""
     looks = {theme: palette(theme) for theme in ("light", "dark")}
     head = {
         "id": _identity(units),

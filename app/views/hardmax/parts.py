@@ -59,7 +59,7 @@ def _model(name: str, digest: str) -> Any:
 
 
 def model(run: Run) -> Any:
-    """The read-only classifier of a run, one for all visitors."""
+    """Return the read-only classifier of a run, one for all visitors."""
     return _model(run.name, run.digest)
 
 

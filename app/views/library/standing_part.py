@@ -67,7 +67,7 @@ def part(runs: Mapping[str, Run]) -> None:
 
 
 def _styled(wide: pd.DataFrame, home: Mapping[str, set[str]], errors: bool) -> Any:
-    """Numbers as the app writes them, each domain that was learned shaded, baselines named as such."""
+    """Return the styled table: formatted numbers, shaded cells for domains of the training, and marked baselines."""
 
     def shade(row: pd.Series) -> list[str]:
         learned = home.get(str(row.name), set())

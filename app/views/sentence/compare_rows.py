@@ -25,7 +25,7 @@ CUT = 300  # characters of a text in the table
 
 
 def show(run: Run, second_run: Run) -> None:
-    """Agreement on the rows in focus, McNemar's test, and the table of disagreements."""
+    """Draw the agreement on the rows in focus, McNemar's test, and the table of disagreements."""
     st.divider()
     st.markdown("##### On the same rows")
     focus = visit.focus()

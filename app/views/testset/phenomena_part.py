@@ -21,7 +21,7 @@ KEY = "phenomena"
 
 
 def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
-    """The runs side by side, the first six of them; for rows of the demo set."""
+    """Draw the accuracy of the first six runs by phenomenon; for rows of the demo set."""
     runs = list(rows_by_run)[:MOST]
     try:
         frame = accuracy_by_phenomenon({name: rows_by_run[name] for name in runs})
