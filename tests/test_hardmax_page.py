@@ -246,6 +246,8 @@ def test_the_playground_travels_in_the_link(page: Any) -> None:
     assert not app.exception, app.exception
     assert (app.select_slider(key="focus-play-n").value, app.number_input(key="focus-play-layers").value) == (20, 4)
     assert "20 tokens" in words(app)
+    app.button(key="play-reset").click().run()
+    assert "play" not in app.query_params and "100 tokens" in words(app)
 
 
 @pytest.mark.parametrize("link", ["", "n:51", "n", "start:odd~dimension:4", "seed:-1~layers:61~angle:7", "alpha:nan~e1:inf", "x:1", "~~:"])

@@ -189,7 +189,8 @@ def list_rows(rows: Rows) -> None:
 def _filtered(rows: Rows) -> tuple[Rows, str]:
     """Draw search, lengths and order; return the matching rows and the order, a key of `ORDERS`."""
     find = visit.page_value("find", "", str, resets=OVER_ROWS)
-    least, most = (visit.page_value(name, 0, whole_number, resets=OVER_ROWS) for name in ("least", "most"))
+    least = visit.page_value("least", 0, whole_number, resets=OVER_ROWS)
+    most = visit.page_value("most", 0, whole_number, resets=OVER_ROWS)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="drawer-filters"):
         if rows.has_text:
             st.text_input("Search", placeholder="words or a regular expression", **visit.bound("find", find), width=260)

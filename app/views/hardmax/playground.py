@@ -130,6 +130,8 @@ def _controls() -> tuple[_Setting, str]:
         alpha = st.number_input("α", step=0.1, format="%.3g", help="A layer moves a token α/(1+α) of its way.", **_bound("alpha"))
         layers = int(st.number_input("Layers", *RANGES["layers"], **_bound("layers")))
     heat = temperature()
+    reset: dict[str, Any] = {"on_click": visit.go, "kwargs": {"play": ""}, "disabled": not visit.page_value("play", "", str)}
+    st.button("Reset", icon=":material/restart_alt:", type="tertiary", key="play-reset", help="Back to the default settings", **reset)
     rows = tuple(tuple(float(value) for value in row) for row in points)
     return _Setting(rows, tuple(tuple(float(value) for value in row) for row in A), float(alpha), layers, heat), start
 
