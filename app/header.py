@@ -33,10 +33,10 @@ WITHOUT_RUN = ("Papers", "Library")  # sections whose pages are of many runs or 
 
 
 def begin(page: str, title: str, section: str) -> None:
-    """Read the URL where it changed under us, fit the focus to its run, write the URL, name the page, draw the chips.
+    """Read the URL if the visitor changed it, fit the focus to its run, write the URL, name the page, and draw the chips.
 
     Args:
-        page, title, section: of the page that follows: its address, its name, and where it stands.
+        page, title, section: address, title and section of the page that follows.
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, before, state["page"] = state.pop("touched", False), state.get("page"), page
@@ -47,7 +47,7 @@ def begin(page: str, title: str, section: str) -> None:
         state["focus"], state["notes"] = Focus.parse(query, list(cache.runs()), SCORES)
         settings.follow(page, query)
     elif (query or page == before) and query != state["query"] and not touched:
-        # the visitor went back or forward; a switch to another page drops the query, and a fast hand sends the one before the last
+        # The visitor went back or forward. A switch to another page drops the query, and fast clicks send an outdated one.
         linked, state["notes"] = Focus.parse(query, list(cache.runs()), SCORES)
         old, state["focus"] = visit.focus(), linked if linked.text or linked.row else linked.beside(visit.focus())
         settings.forget({name for name in FIELDS if getattr(old, name) != getattr(visit.focus(), name)})

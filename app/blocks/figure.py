@@ -45,10 +45,10 @@ def show_drawn(
 ) -> Figure | None:
     """Draw a figure with its caption and export menu; show the error in its place if it cannot be drawn.
 
-    A slim one needs no caption on the page and has its menu beside it; exports carry the caption all the same.
-    `code` draws the same figure in a notebook, and again where a file of it is verified. A figure of runs alone, in which nothing is a
-    visitor's but what `code` says, is drawn once for all of them: `of` are the digests of its runs. `selecting`, as on_select and
-    selection_mode, goes to `st.plotly_chart`; what was selected lies under the state's key plot-<key>.
+    A slim figure has no caption on the page, and its menu is next to it; exported files have the caption.
+    `code` draws the same figure in a notebook, and again when a file of it is verified. A figure that depends only on runs and `code` is
+    drawn once for all visitors: `of` are the digests of its runs. `selecting`, such as on_select and selection_mode, is passed to
+    `st.plotly_chart`; the selection is stored under plot-<key> in the session's state.
     """
     try:
         drawn = _drawn(key, str(code), of, page_theme(), make) if of else make(page_theme())
@@ -80,10 +80,10 @@ def show_figure(
     """Show a registered figure of a subject with caption, export menu and the lines that draw it in a notebook.
 
     Args:
-        key: of its widgets; the figure's name unless it stands twice on a page.
+        key: key of its widgets; needed if the figure is on a page twice, otherwise the figure's name is used.
         slim, selected: as in `figure` and `sentviz.gallery.make`.
-        on_select: called when points are clicked; they lie under the state's key plot-<key>.
-        options: of the figure; layers, heads, components and tokens count from 0.
+        on_select: called when points are clicked; they are stored under plot-<key> in the session's state.
+        options: options of the figure; layers, heads, components and tokens count from 0.
     """
     from sentviz import gallery
 

@@ -182,7 +182,7 @@ def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
     return measured(_numbers, theme=theme)
 
 
-# ---- work beside the page
+# ---- background work
 
 
 def has_missing(of: VectorSource, method: str, dims: int) -> bool:

@@ -1,4 +1,4 @@
-"""Visits that are over: what they held, and the files they were given, go when their time is up, also where nobody comes after them."""
+"""End closed visits: their state and files are deleted when their time is over, even if no further visitor comes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import streamlit as st
 
 @asynccontextmanager
 async def sweeping(app: Any) -> AsyncIterator[None]:
-    """Sweep beside the server while it runs, three times in the time that a closed visit can be taken up again."""
+    """Sweep in the background while the server runs, three times within the time in which a closed visit can be resumed."""
     every = max(0.5, st.get_option("server.disconnectedSessionTTL") / 3)
     task = asyncio.create_task(_on(every))
     try:
@@ -26,17 +26,17 @@ async def _on(every: float) -> None:
     known, gone = set[str](), set[str]()
     while True:
         await asyncio.sleep(every)
-        if gone:  # their threads have ended since the last look; a visit holds itself
+        if gone:  # Their threads have ended since the last sweep, and a visit has references to itself.
             await asyncio.to_thread(gc.collect)
         open_visits = _sweep()
         known, gone = open_visits, known - open_visits
 
 
 def _sweep() -> set[str]:
-    """Let go of what is over; the visits that are not.
+    """End the visits whose time is over; return the ids of the others.
 
-    Streamlit drops a closed visit when the next one is closed, and its files when it looks at them twice after that: never, where nobody
-    comes after it.
+    Streamlit deletes a closed visit when the next one is closed, and its files when it checks them twice after that. Without a further
+    visitor it never does.
     """
     from streamlit.runtime import get_instance
 
@@ -46,6 +46,6 @@ def _sweep() -> set[str]:
         over = visits._session_storage._cache.expire()
     for _, visit in over:
         visit.session.shutdown()
-    if not over:  # a visit's end looks at files, too; whoever was given one a moment ago has until the next look to fetch it
+    if not over:  # The end of a visit checks files, too. A visitor who just got a file has until the next sweep to fetch it.
         runtime.media_file_mgr.remove_orphaned_files()
     return {visit.session.id for visit in visits.list_sessions()}

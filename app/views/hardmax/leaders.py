@@ -82,7 +82,7 @@ def _depth(run: Run) -> None:
     last = layers[layers["layer"] == layers["layer"].max()].set_index("measure")
     steps = int(layers["layer"].max())
     st.markdown(
-        f"After {steps} layers the median review stands at **{last.loc['clusters', 'q50']:.0f} places**,"
+        f"After {steps} layers the words of the median review are at **{last.loc['clusters', 'q50']:.0f} places**,"
         f" with **{last.loc['at leaders', 'q50']:.0%} of its words at a leader**."
     )
     left, right = halves("hardmax-depth")

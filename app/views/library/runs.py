@@ -17,7 +17,7 @@ from sentviz.runs.catalog import catalog, faults
 from sentviz.runs.registry import printed
 
 intro(
-    "Every trained model here, its accuracy with a 95% interval beside the paper's printed one, and where it comes from.",
+    "Every installed model, its accuracy with a 95% interval next to the one that its paper reports, and its provenance.",
     "Two models are not ranked by intervals that overlap.",
 )
 frame = catalog()
@@ -77,7 +77,7 @@ st.dataframe(
         "weights": st.column_config.CheckboxColumn("weights", help="Weights are installed, so this run can make predictions"),
         "low": st.column_config.Column("95% from"),
         "high": st.column_config.Column("to"),
-        "printed": st.column_config.Column("printed", help="Accuracy that a paper prints of this model on this data set"),
+        "printed": st.column_config.Column("printed", help="Accuracy that a paper reports for this model on this data set"),
         "official_accuracy": st.column_config.Column("official test", help="Accuracy on the official test sentences"),
         "f1_macro": st.column_config.Column("F1 (macro)"),
         "epochs": st.column_config.Column("best epoch"),

@@ -61,7 +61,7 @@ def part(runs: Mapping[str, Run]) -> None:
     without = ", ".join(who for who in order if who in runs and not runs[who].capabilities.maps)
     st.caption(
         f"{md(baselines)} read no order of words{f', and {md(without)} read it without attention' if without else ''}:"
-        " what attention buys is what stands above them on the same training rows."
+        " attention helps as far as a model is more accurate than they are with the same training rows."
     )
     csv_button(table, "sentviz-standing", "standing-csv")
 

@@ -103,7 +103,7 @@ def swap_words(run: Run, trace: Trace) -> None:
         if frame.empty:
             st.caption("The model knows no word of the same kind near this one; type another word instead.")
             return
-        forced = " Gates opened or shut by hand belong to this text and are as trained in another." if visit.focus().gates else ""
+        forced = " Gates that you opened or shut belong to this text; another text has them as trained." if visit.focus().gates else ""
         st.caption(f"What the probability of “{md(trace.label)}” ({trace.confidence:.0%}) would become.{forced}")
         for source, rows in frame.groupby("source", sort=False):
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -148,7 +148,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
     with st.container(horizontal=True, gap="small"):
         st.button("Pin this" if pinned is None else "Pin this instead", icon=":material/push_pin:", on_click=pin, key="pin")
         if pinned is None:
-            st.caption("Keeps this answer beside the next: edit a word, change the model, take another one.")
+            st.caption("Keeps this answer for comparison while you edit a word, change the model or choose another one.")
             return
         st.button("Unpin", icon=":material/close:", on_click=unpin, key="unpin", type="tertiary")
         both = st.toggle("Change both", key="change-both", help="What was changed above holds for the pinned sentence too")

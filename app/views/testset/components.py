@@ -27,7 +27,7 @@ if run.capabilities.components < 2:
     measured = [name for name, each in cache.runs().items() if FILE in each.config["files"]]
     several = [name for name, each in cache.runs().items() if each.capabilities.components > 1]
     st.markdown(
-        "An NDT or Differential model gives every head several maps, each with queries and keys of its own, and lambda mixes them. "
+        "An NDT or Differential model gives every head several maps, each with separate queries and keys, and lambda mixes them. "
         "The idea is that each map takes on a part of the work: one might look for polar words, another for negators. "
         "This page measures whether that happens.",
         help=tip("component"),

@@ -24,7 +24,7 @@ from sentviz.gallery.points import about_picture, layer_names
 
 intro(
     "Each row as one point: the vector that the classifier reads, in a picture that keeps near rows near.",
-    "Distances between far points, sizes of groups and, with t-SNE and UMAP, axes mean little: trust the numbers beside it.",
+    "Distances between far points, sizes of groups and, with t-SNE and UMAP, axes mean little: trust the numbers next to it.",
 )
 rows = choose_rows(beside=False)
 focus, run = visit.focus(), cache.run(rows.run)
@@ -214,7 +214,7 @@ def compute(of: pictures.VectorSource) -> None:
             icon=":material/layers:",
             on_click=st.session_state.update,
             args=({every(of): True},),
-            help="The model reads these rows once more, beside the page; then the slider moves the points from layer to layer.",
+            help="The model reads these rows once more in the background; then the slider moves the points from layer to layer.",
         )
 
 

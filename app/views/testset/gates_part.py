@@ -61,7 +61,7 @@ def show(run: Run) -> None:
             columns = rows.assign(layer=["mean" if layer < 0 else str(layer + 1) for layer in rows["layer"]])[list(COLUMNS)]
             st.dataframe(columns, hide_index=True, placeholder="–", column_config=COLUMNS)
     st.caption(
-        "Softmax cancels what all keys share, so the ratio of gates counts, not their level: 0.3 beside 0.6 halves a word's weight."
+        "Softmax cancels what all keys share, so the ratio of gates counts, not their level: 0.3 instead of 0.6 halves a word's weight."
         " Classes are those of the page Components; a word that the model does not know has none. The tagger and the lists are for English."
         " A gate fades a word as a key of one layer: its own state still reaches the layer above past the attention."
     )

@@ -27,7 +27,7 @@ DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one lan
 
 intro(
     "The words of right answers and of mistakes: those that belong to a cell of the confusion matrix, or are frequent in it.",
-    "A word that stands among the mistakes is where they happen, not proof that it causes them: open a row in Explore to ask the model.",
+    "A word among the mistakes is where they happen, not proof that it causes them: open a row in Explore to run the model.",
 )
 rows = choose_rows(beside=False)
 focus, run = visit.focus(), cache.run(rows.run)
@@ -58,7 +58,7 @@ def counts_of(rows: Rows) -> lib.Counts:
     if rows.over != "test" or lib.FILE not in run.config["files"]:
         raise InputError("The texts of these rows are not on this machine, so their words cannot be counted; get the data set below.")
     if focus.threshold >= 0:
-        raise InputError("The words stored with this run are those of its own answers; another threshold needs the texts.")
+        raise InputError("The words stored with this run belong to its own predictions. Another threshold needs the texts.")
     return stored(rows.run, rows.digest, rows)
 
 
@@ -173,7 +173,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
             st.selectbox("Cell", cells, format_func=lambda cell: name_of(cell, rows.classes), key="words-cell", on_change=take_cell)
         table = tables[chosen].head(IN_LIST).assign(cell=cells.index(chosen))
         if table.empty:
-            st.caption("No word of these rows stands out against the others: there are too few rows, or their words are those of all rows.")
+            st.caption("No word is typical of these rows: there are too few rows, or their words are those of all rows.")
             return
         title = name_of(chosen, rows.classes)
         show_drawn(
@@ -223,7 +223,7 @@ meaning = (
     "Keyness: how much more of these rows than of all others have a word, as a log-odds ratio shrunk for rare words, divided by"
     " its standard error; a large word belongs here, it is not just frequent."
     if by == "keyness"
-    else "How often a word stands in these rows; much of it is frequent in all cells, so compare with what belongs here."
+    else "How often a word is in these rows. Many words are frequent in all cells, so compare with what belongs here."
 )
 click = (
     "Click a word to see its rows below, and again to take it away."

@@ -24,7 +24,7 @@ KEY = "through"
 AXES = " or ".join(PICTURES.values())
 
 intro(
-    "One slider over the epochs of a training run: what the model looked at, said and mistook after each of them.",
+    "One slider over the epochs of a training run: attention, predictions and mistakes after each of them.",
     "A sample of validation rows, asked at the end of epochs: what happened in between is not seen.",
 )
 run, focus = chosen_run()
@@ -87,5 +87,5 @@ with st.container(key="figure-through", gap="small"):
         )
         st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
 
-with st.expander("The same as figures, an epoch beside the other", icon=":material/view_module:"):
+with st.expander("The same as figures, with the epochs side by side", icon=":material/view_module:"):
     figures(run, film, focus)
