@@ -195,6 +195,11 @@ class Runs(FigureSubject):
         """All runs, opened."""
         return [self.run, *map(find, self.versus)]
 
+    @cached_property
+    def demo_rows(self) -> dict[str, Rows]:
+        """Predictions of each run for the demo set, by the run's name."""
+        return {run.name: answered(run, "demo") for run in self.sources}
+
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with its runs."""
         return sourced(figure, *self.sources)

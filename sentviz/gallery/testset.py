@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, figure
-from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, answered, sourced
+from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, sourced
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -103,14 +103,14 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
 
 @figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, "phenomena:phenomena", WEIGHTS)
-def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, theme: Theme = "light") -> Figure:
+def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, selected: str | None = None, theme: Theme = "light") -> Figure:
     from sentviz.analysis.testset.phenomena import accuracy_by_phenomenon
     from sentviz.figures.phenomena import phenomena
 
-    rows = {run.name: answered(run, "demo") for run in of.sources}
+    rows = of.demo_rows
     chance = 0.5 if sided else 1 / max(len(each.classes) for each in rows.values())
     frame = accuracy_by_phenomenon(rows, sided=sided)
     if only:
         frame = frame[frame["phenomenon"].isin(list(only))]
-    drawn = phenomena(frame, chance=chance, sided=sided, theme=theme)
+    drawn = phenomena(frame, chance=chance, chosen=selected or "", sided=sided, theme=theme)
     return sourced(drawn, *of.sources, rows=rows[of.run.name])

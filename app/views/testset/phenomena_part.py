@@ -7,15 +7,14 @@ from collections.abc import Mapping
 import streamlit as st
 
 from app import cache, visit
-from app.blocks.figure import show_drawn
+from app.blocks.figure import show_figure
 from app.text import md
 from sentviz.analysis.testset.phenomena import EVERY, accuracy_by_phenomenon
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST
-from sentviz.figures.phenomena import phenomena as drawn
-from sentviz.gallery import code, sourced
+from sentviz.gallery.subjects import Runs
 
 KEY = "phenomena"
 
@@ -48,13 +47,9 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
         name = st.session_state["phenomenon"]
         visit.go(slice=str(Slice("tag", name)) if name else "")
 
-    show_drawn(
-        lambda theme: sourced(drawn(frame, chance=chance, chosen=chosen, theme=theme), *sources, rows=next(iter(rows_by_run.values()))),
-        KEY,
-        code=code(runs[0], "phenomena", versus=tuple(runs[1:])),
-        on_select=take,
-        selection_mode=("points",),
-    )
+    of = Runs.of(*sources)
+    of.demo_rows = {name: rows_by_run[name] for name in runs}
+    show_figure("phenomena", of, selected=chosen, on_select=take)  # "" marks nothing, and the figure follows the threshold of the page
     st.session_state["phenomenon"] = chosen if chosen in names else None
     st.pills("Phenomenon", names, key="phenomenon", on_change=pick, help="Only its rows; a click on a dot does the same.")
     if len(rows_by_run) > MOST:
