@@ -148,7 +148,7 @@ def _table(first: Rows, second: Rows, second_run: Run) -> None:
         st.caption("Select a row: it becomes the sentence above.")
         return
     data = cache.run(first.run).config["data"]["name"]
-    st.caption("The texts are not on this machine: rows are table by id. Getting the data set brings them.")
+    st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
     offer(data, first.over)
 
 

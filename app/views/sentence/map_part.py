@@ -54,7 +54,7 @@ class _View:
         if self.kind == "tokens":
             return ""
         unit = {"words": "word", "sentences": "sentence"}[self.kind]
-        merging = {"sum": "the sum", "mean": "the mean", "max": "the unit farthest from 0"}
+        merging = {"sum": "the sum", "mean": "the mean", "max": "the one farthest from 0"}
         return f"Attention to a {unit} is {merging[self.keys]} over its keys, then {merging[self.queries]} over its queries."
 
 
