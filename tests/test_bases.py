@@ -338,10 +338,15 @@ def test_a_run_on_a_base_is_called_after_it(changes: dict[str, Any], message: st
 
 
 def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    """A tokenizer with more entries than the table has rows is refused, and so is a file of another kind."""
+    """RunError for a tokenizer with more entries than the table has rows, with a replacement of 2,000 letters, or of another kind."""
     folder = bert_folder(tmp_path / "other")
     with pytest.raises(RunError, match="they do not belong together"):
         PretrainedTokenizer.of_file(folder / "tokenizer.json", 20)
+    stored = json.loads((folder / "tokenizer.json").read_text())
+    stored["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "b" * 2_000}]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(stored))
+    with pytest.raises(RunError, match="can make a text 2,001 times as long"):
+        PretrainedTokenizer.of_file(tmp_path / "tokenizer.json", 1_000)
     (folder / "tokenizer.json").write_text('{"model": 1}')
     with pytest.raises(RunError, match=r"tokenizer.json is not a tokenizer"):
         add_base(folder, "other", tmp_path / "bases", bits=8)
