@@ -328,7 +328,7 @@ def test_a_recipe_that_its_base_cannot_follow_is_refused(changes: dict[str, Any]
     [
         ({"model": "minilm"}, "The name of a run on the base tiny is tiny, or tiny- with"),
         ({"model": "tiny-faster"}, "not 'tiny-faster'"),
-        ({"model": "tiny-last-scaled"}, "tiny-last-scaled injects a lexicon, and the recipe names none"),
+        ({"model": "tiny-last-scaled"}, "tiny-last-scaled injects a lexicon, but the recipe names none"),
     ],
 )
 def test_a_run_on_a_base_is_called_after_it(changes: dict[str, Any], message: str) -> None:

@@ -79,7 +79,7 @@ def test_what_it_cannot_tell_apart_is_refused_at_once(dataset: str, message: str
     """The data set is refused before it is read and before a folder is made."""
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "none"))
-    with pytest.raises(InputError, match=f"two classes of single texts apart; {dataset} {message}"):
+    with pytest.raises(InputError, match=f"needs two classes of single texts, but {dataset} {message}"):
         train(recipe(dataset=dataset), tmp_path / "runs")
     for seed in (-1, 1 << 63):
         with pytest.raises(InputError, match=f"seed cannot be {seed}"):

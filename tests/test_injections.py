@@ -57,6 +57,6 @@ def test_what_a_kind_cannot_have_is_refused(name: str) -> None:
 
 
 def test_an_injection_needs_a_lexicon() -> None:
-    with pytest.raises(InputError, match="cls-all injects a lexicon, and the recipe names none"):
+    with pytest.raises(InputError, match="cls-all injects a lexicon, but the recipe names none"):
         Recipe.read("sst2", model="cls-all")
     assert Recipe.read("fused_sst2", model="cls-all").lexicon == "lexicon_en_vader"

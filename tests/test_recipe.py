@@ -49,7 +49,7 @@ def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"config.json cannot be read"):
         train(toy_recipe(epochs=1), tmp_path, progress=False)
     (folder / "config.json").unlink()
-    with pytest.raises(RunError, match="holds no run; move it away"):
+    with pytest.raises(RunError, match="contains no run; move it away"):
         train(toy_recipe(epochs=1), tmp_path, progress=False)
     assert (folder / "model.safetensors").is_file()
 

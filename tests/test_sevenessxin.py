@@ -180,7 +180,7 @@ def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> 
     splits = makers.use_toy_data(monkeypatch)
     for split, rows in splits.items():
         splits[split] = replace(rows, labels=("a", "b", "c"))
-    with pytest.raises(InputError, match="f1_positive is of two classes, and toy has 3: select f1_macro"):
+    with pytest.raises(InputError, match=r"f1_positive needs two classes, but toy has 3\. Select f1_macro"):
         task_of(makers.toy_recipe("7ess-v1", select="f1_positive", shape=SMALL))
 
 

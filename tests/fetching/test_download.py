@@ -145,7 +145,7 @@ def test_a_redirect_to_nowhere_is_one_sentence(hub: Hub, file: str, tmp_path: Pa
 def test_troubled_servers_are_left_after_a_while(hub: Hub, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for trouble, message in ((503, "it answered 503"), ("drop", "the connection broke")):
         hub.trouble, hub.requests = [trouble] * 9, []
-        with pytest.raises(DataMissingError, match=f"cannot be used now, {message}; the same command goes on"):
+        with pytest.raises(DataMissingError, match=f"cannot be used now, {message}; run the same command again"):
             look(file)
         assert len(hub.requests) == download.ATTEMPTS
     hub.trouble = []
