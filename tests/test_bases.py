@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
 from sentviz.analysis.explain import explained
-from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.notices import notices
 from sentviz.cli import main
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.models.encoder import Encoder
@@ -361,7 +361,7 @@ def test_long_texts_and_unknown_letters_are_said(trained: Run) -> None:
     assert len(trace.tokens) == 24 and trace.dropped == 600 - 22
     trace = model.trace("warm 정원 song")
     assert trace.unknown.tolist() == [False, False, True, False, False] and trace.tokens[2] == "정원"
-    notes = [sentence for kind, sentence in remarks(trace, trained) if kind == "unknown"]
+    notes = [sentence for kind, sentence in notices(trace, trained) if kind == "unknown"]
     assert "The model's vocabulary lacks “정원” (6 bytes): it reads an unknown token instead." in notes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sentviz.analysis.explain.swap import neighbours, of_a_kind, opposites, suggestions, swapped
+from sentviz.analysis.explain.swap import neighbours, opposites, same_part_of_speech, suggestions, swapped
 from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError
 from sentviz.models.model import Model
@@ -81,9 +81,9 @@ def test_neighbours_are_the_nearest_by_cosine(model: Model) -> None:
 
 def test_words_are_swapped_for_words_of_their_kind() -> None:
     """An adjective is replaced by an adjective, in its place; letters that the tagger never learned give no suggestion."""
-    assert of_a_kind("The film was good.", 13, 17, ["bad", "chicken", "walked", "slowly"]) == ["bad"]
-    assert of_a_kind("It is not bad.", 6, 9, ["chicken", "dull"]) == []
-    assert of_a_kind("나쁜 영화", 3, 5, ["좋은", "film"]) == ["좋은", "film"]
+    assert same_part_of_speech("The film was good.", 13, 17, ["bad", "chicken", "walked", "slowly"]) == ["bad"]
+    assert same_part_of_speech("It is not bad.", 6, 9, ["chicken", "dull"]) == []
+    assert same_part_of_speech("나쁜 영화", 3, 5, ["좋은", "film"]) == ["좋은", "film"]
 
 
 def test_suggestions_say_what_the_model_would(model: Model) -> None:

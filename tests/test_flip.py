@@ -90,7 +90,7 @@ def test_of_a_long_text_what_is_read_is_edited(pair: str | None, monkeypatch: py
     trace = model.trace(text, pair)
     assert len(trace.tokens) < len(text.split())
     cut = smallest_flip(model, trace)
-    monkeypatch.setattr("sentviz.analysis.explain.flip.AHEAD", 10**9)
+    monkeypatch.setattr("sentviz.analysis.explain.flip.EXTRA_CHARACTERS", 10**9)
     assert smallest_flip(model, trace) == cut
     if not pair:
         assert cut.text == text.replace("warm ", "")

@@ -13,7 +13,7 @@ import torch
 
 from sentviz.analysis.explain import SCORES, explained, score
 from sentviz.analysis.explain.flow import (
-    LONGEST_FLOW,
+    MAX_FLOW_TOKENS,
     attention_flow,
     effective,
     rollout,
@@ -132,12 +132,12 @@ def test_what_cannot_be_followed_is_refused() -> None:
             rollout(part)
     nothing = np.array(whole.attention)
     nothing[1, :, 3] = 0
-    with pytest.raises(InputError, match="Layer 2 mixes its maps to nothing"):
+    with pytest.raises(InputError, match="In layer 2, all attention weights"):
         rollout(whole.replace(attention=nothing))
-    long = fake_trace(n=LONGEST_FLOW + 1)
-    assert attention_flow(long).sum() == pytest.approx(LONGEST_FLOW + 1, rel=1e-4)
-    with pytest.raises(InputError, match=f"at most {LONGEST_FLOW} tokens"):
-        attention_flow(fake_trace(n=LONGEST_FLOW + 1, layers=3))
+    long = fake_trace(n=MAX_FLOW_TOKENS + 1)
+    assert attention_flow(long).sum() == pytest.approx(MAX_FLOW_TOKENS + 1, rel=1e-4)
+    with pytest.raises(InputError, match=f"at most {MAX_FLOW_TOKENS} tokens"):
+        attention_flow(fake_trace(n=MAX_FLOW_TOKENS + 1, layers=3))
     model = small_model(components=2, mixing="free")
     with pytest.raises(InputError, match="Layer 1"):
         rollout(model.trace(TEXT, lambdas=[[0, 0], [1, 0]]))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sentviz.analysis.explain import explained, gradients, incomplete, log_odds, score
-from sentviz.analysis.explain.gradients import FIRST, MOST, Integrated, gradient_x_input, integrate
+from sentviz.analysis.explain.gradients import FIRST_STEPS, MAX_STEPS, Integrated, gradient_x_input, integrate
 from sentviz.errors import InputError
 from sentviz.models import model as model_module
 from sentviz.models.model import Model
@@ -106,16 +106,16 @@ def test_as_many_steps_as_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps are doubled until the gap is small enough or the limit is reached; the result is that of asking for that number."""
     model = exact(next(iter(FORMS)))
     trace = model.trace(TEXT)
-    monkeypatch.setattr(gradients, "FIRST", 1)
-    monkeypatch.setattr(gradients, "SHARE", 1e-4)
-    monkeypatch.setattr(gradients, "LEAST", 1e-6)
+    monkeypatch.setattr(gradients, "FIRST_STEPS", 1)
+    monkeypatch.setattr(gradients, "GAP_SHARE", 1e-4)
+    monkeypatch.setattr(gradients, "MIN_GAP", 1e-6)
     integrated = integrate(model, trace)
-    assert 1 < integrated.steps <= MOST and integrated.complete
+    assert 1 < integrated.steps <= MAX_STEPS and integrated.complete
     tried = [integrate(model, trace, steps=2**k) for k in range(int(np.log2(integrated.steps)) + 1)]
     assert [attempt.complete for attempt in tried] == [False] * (len(tried) - 1) + [True]
     np.testing.assert_array_equal(integrated.scores, tried[-1].scores)
-    monkeypatch.setattr(gradients, "MOST", 2)
-    assert integrate(model, trace).steps == 2 and FIRST == 32
+    monkeypatch.setattr(gradients, "MAX_STEPS", 2)
+    assert integrate(model, trace).steps == 2 and FIRST_STEPS == 32
 
 
 def test_a_gap_is_said_where_it_is_wide() -> None:

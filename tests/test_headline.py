@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.explain import explained, headline, reason, supported
-from sentviz.analysis.explain.headline import POINTS, RARE, chance
+from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance
 from sentviz.analysis.explain.units import find_units
 from sentviz.models.model import Model
 from sentviz.runs.evidence import Edit, Evidence, Flip
@@ -59,7 +59,7 @@ def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> Non
     assert reason(scored([2.0, 0.2, 3.0], {1: 2.5, 2: 3.5})) == "No single word explains this."
     assert reason(scored([2.0, 0.2, 3.0], {})) == "No single word explains this."
     assert reason(scored([5.0, 0.0, 0.0], low, odds=12)) == "No single word explains this."  # 99.999 % to 99.9 %
-    assert POINTS == 0.1 and reason(scored([0.6, 0, 0], low)) == "No single word explains this."  # 88 % to 80 %
+    assert MIN_FALL == 0.1 and reason(scored([0.6, 0, 0], low)) == "No single word explains this."  # 88 % to 80 %
     flip = Flip((Edit(0, "warm"), Edit(1, "song", "garden")), "garden, cold soup", None, "negative", 0.998, 40, 3, 1, 100)
     assert reason(scored([0, 0, 0], low, flip)) == "Without “warm” and with “garden” for “song” it would be negative, >99%."
     trace = scored([9.0, 0, 0], low, flip)
@@ -76,7 +76,7 @@ def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:
             if units.words[start].text != ",":
                 falls[stop - start].append(fall)
     got = chance(model, OWN)
-    assert got == {size: pytest.approx(np.quantile(values, RARE)) for size, values in falls.items()} and len(got) == 4
+    assert got == {size: pytest.approx(np.quantile(values, CHANCE_QUANTILE)) for size, values in falls.items()} and len(got) == 4
 
 
 def test_what_cannot_be_searched_is_not_claimed() -> None:

@@ -14,7 +14,7 @@ import pytest
 import streamlit as st
 
 from app import cache
-from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.swap import neighbours
 from sentviz.analysis.maps.longmap import units
 from sentviz.data import datasets
@@ -101,11 +101,11 @@ def test_a_word_is_removed_as_a_whole(model: Model, trace: Trace) -> None:
 
 
 def test_a_letter_read_in_bytes_is_explained(model: Model, trace: Trace) -> None:
-    messages = [remark for _, remark in remarks(trace, cache.runs()[RUN])]
+    messages = [remark for _, remark in notices(trace, cache.runs()[RUN])]
     assert sum(f"“{SYLLABLE}”" in remark and "bytes" in remark for remark in messages) == 1
     known = model.trace("음악은 따뜻하고 길었다")
     assert len(set(map(tuple, known.offsets[1:-1].tolist()))) == len(known.tokens) - 2
-    assert not any("bytes" in remark for _, remark in remarks(known, cache.runs()[RUN]))
+    assert not any("bytes" in remark for _, remark in notices(known, cache.runs()[RUN]))
 
 
 def test_words_to_swap_are_words(model: Model, trace: Trace) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sentviz.analysis.explain import SCORES, measured
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
-from sentviz.analysis.explain.measured import HERE, faithfulness_of, flips_of, flips_over, times_over
+from sentviz.analysis.explain.measured import FOLDER, faithfulness_of, flips_of, flips_over, times_over
 from sentviz.runs.store import Run
 from tests.makers import small_model, toy_splits
 from tests.shipped import ROOT
@@ -43,7 +43,7 @@ def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) ->
     own = over_split(small_model(), TEXTS, ["received"], sample=2)
     beside = own.assign(method="units", run="toy/one", digest="abc")
     tables = {"faithfulness": beside, "flips": beside.iloc[:0]}
-    monkeypatch.setattr(measured, "_table", tables.__getitem__)
+    monkeypatch.setattr(measured, "_read", tables.__getitem__)
 
     def run(digest: str, files: dict[str, str]) -> Any:
         return SimpleNamespace(name="toy/one", digest=digest, config={"files": files}, frame=lambda file: own)
@@ -58,7 +58,7 @@ def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_ships_is_of_runs_that_ship() -> None:
     """Every row's run ships with that digest, and random explanations are those of the run's own table."""
     for file in ("faithfulness", "flips"):
-        table = pd.read_csv(HERE / f"{file}.csv")
+        table = pd.read_csv(FOLDER / f"{file}.csv")
         for name, part in table.groupby("run"):
             run = Run.open(ROOT / str(name), str(name))
             assert set(part["digest"]) == {run.digest}

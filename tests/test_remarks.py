@@ -10,7 +10,7 @@ import pytest
 
 import sentviz
 import sentviz.analysis.explain.notices
-from sentviz.analysis.explain.notices import remarks, written_in
+from sentviz.analysis.explain.notices import notices, written_in
 from sentviz.errors import RunError
 from sentviz.runs import store
 from sentviz.runs.catalog import reads_pairs
@@ -35,9 +35,9 @@ def test_a_text_whose_end_was_not_counted_says_so(tiny_run: Path, monkeypatch: p
     """Of a text at the tokenizer's length limit, the notice says that the cut text was not counted."""
     trace = Run.open(tiny_run).example().replace(dropped=3)
     monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text) + 1)
-    assert "the last 3 were not read." in dict(remarks(trace, Run.open(tiny_run)))["cut"]
+    assert "the last 3 were not read." in dict(notices(trace, Run.open(tiny_run)))["cut"]
     monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text))
-    assert dict(remarks(trace, Run.open(tiny_run)))["cut"].endswith(f"What follows the first {len(trace.text)} characters was not counted.")
+    assert dict(notices(trace, Run.open(tiny_run)))["cut"].endswith(f"What follows the first {len(trace.text)} characters was not counted.")
 
 
 def test_whether_a_run_reads_pairs_is_what_its_data_set_says(tiny_run: Path, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_text_in_other_letters_than_the_model_learned_is_said_to_mean_nothing(
     run = store.find("sst2/ndt-unit-2")
     model = sentviz.load(run.name)
     warned = {
-        text: " ".join(sentence for _, sentence in remarks(model.trace(text), run))
+        text: " ".join(sentence for _, sentence in notices(model.trace(text), run))
         for text in ("나쁘지 않은 영화", "не плохо", "10/10", "nice")
     }
     assert "learned from English, and this text is Korean: its answer means nothing" in warned["나쁘지 않은 영화"]

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.analysis.explain import SCORES, explained
-from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.cli import main
 from sentviz.errors import InputError
@@ -113,12 +113,12 @@ def test_a_hostile_text_stays_text(run: Run, tiny_model: Model) -> None:
 
 def test_remarks_say_what_must_be_said(run: Run, tiny_model: Model) -> None:
     """The notices name unknown words, cut text and interventions, and always the calibrated probability."""
-    assert [*map(bool, remarks(with_scores(tiny_model, "a warm, clever song"), run))] == [True]
-    assert any("knows none" in line for _, line in remarks(with_scores(tiny_model, "quux zork"), run))
-    assert any("were not read" in line for _, line in remarks(with_scores(tiny_model, "warm song " * 30), run))
+    assert [*map(bool, notices(with_scores(tiny_model, "a warm, clever song"), run))] == [True]
+    assert any("knows none" in line for _, line in notices(with_scores(tiny_model, "quux zork"), run))
+    assert any("were not read" in line for _, line in notices(with_scores(tiny_model, "warm song " * 30), run))
     lambdas = [[1, 0], [1, np.nan]]
     changed = explained(tiny_model, tiny_model.trace("a warm song", lambdas=lambdas), lambdas=lambdas)
-    assert any("intervention" in line for _, line in remarks(changed, run))
+    assert any("intervention" in line for _, line in notices(changed, run))
 
 
 def test_a_cells_arithmetic(run: Run, tiny_model: Model) -> None:

@@ -179,7 +179,7 @@ def english() -> Tagger:
 
 def foreign(tagger: Tagger, text: str) -> bool:
     some, words = known(tagger, text)
-    return words >= remarks.LEAST and some < remarks.KNOWN * words
+    return words >= remarks.MIN_WORDS and some < remarks.MIN_KNOWN * words
 
 
 def test_words_of_another_language_are_unknown(english: Tagger) -> None:

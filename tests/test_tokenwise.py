@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.faithfulness import faithfulness
 from sentviz.analysis.explain.leave_out import leaving_out
-from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.analysis.maps.tokenwise import forced, gates, signals
 from sentviz.cli import main
@@ -213,12 +213,12 @@ def test_a_tagger_says_how_often_it_is_right() -> None:
 def test_remarks_name_forced_gates_and_another_language(gated_runs: Path) -> None:
     run = Run.open(gated_runs / "toy/sentiformer", "toy/sentiformer")
     model = load(run)
-    text = " ".join(sentence for _, sentence in remarks(model.trace(TEXT, gates_shut=[3, 4], gates_open=[1]), run))
+    text = " ".join(sentence for _, sentence in notices(model.trace(TEXT, gates_shut=[3, 4], gates_open=[1]), run))
     assert "shut in every layer is the gate of “warm” (4), “garden” (5)." in text
     assert "open in every layer is the gate of “What” (2)." in text and "English only" not in text
-    german = remarks(model.trace("Niemand versteht, warum der Zug schon wieder zu spät kommt."), run)
+    german = notices(model.trace("Niemand versteht, warum der Zug schon wieder zu spät kommt."), run)
     assert [each for kind, each in german if kind == "unknown" and "English only: it knows 1 of these 8 words" in each]
-    assert "English only: it knows none for 2 of these 2 tokens" in " ".join(each for _, each in remarks(model.trace("영화는 차갑다"), run))
+    assert "English only: it knows none for 2 of these 2 tokens" in " ".join(each for _, each in notices(model.trace("영화는 차갑다"), run))
 
 
 @pytest.mark.slow

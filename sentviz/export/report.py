@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from sentviz.analysis.explain import SCORES, available, headline
-from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.notices import notices
 from sentviz.browser.page import page
 from sentviz.errors import SentvizError
 from sentviz.export.embedded_record import embed_record
@@ -90,7 +90,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         f'<p class="verdict" dir="auto">{escape(headline(trace))}</p>',
         f"<noscript>{_items(escape(f'{label}: {p:.1%}') for label, p in zip(trace.labels, trace.probabilities, strict=True))}</noscript>",
         show(make("verdict", sentence, answered=False)),
-        _items(map(escape, [remark for _, remark in remarks(trace, run)])),
+        _items(map(escape, [remark for _, remark in notices(trace, run)])),
         "<h2>What the answer leans on</h2>",
         *_strips(sentence, scores, show),
         "<h2>Where the model looks</h2>",

@@ -63,9 +63,9 @@ def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | Non
         return replace(figure, runs=origins, source=_together(runs, split))
     words = [f"{'; '.join(f'{origin.run} (seed {origin.seed}, {origin.rows}, digest {origin.digest})' for origin in origins)}."]
     if trace is not None:
-        from sentviz.analysis.explain.notices import remarks
+        from sentviz.analysis.explain.notices import notices
 
-        words += [sentence for kind, sentence in remarks(trace, runs[-1]) if kind == "changed"]
+        words += [sentence for kind, sentence in notices(trace, runs[-1]) if kind == "changed"]
     return replace(figure, runs=origins, source=" ".join(words))
 
 

@@ -12,7 +12,7 @@ from app.blocks.sentence import asked, attends, sentence_box, sentence_of, texts
 from app.text import halves, intro, md, name_runs
 from app.views.sentence import compare_maps, compare_rows, why_part
 from sentviz.analysis.explain import SCORES, answer, available
-from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.notices import notices
 from sentviz.errors import SentvizError
 from sentviz.runs.store import Run
 
@@ -94,7 +94,7 @@ for column, each, trace, side in zip(halves("compare"), (run, second), traces, (
         of = sentence_of(each, trace)
         show_figure("verdict", of, f"verdict-{side}", slim=True, answered=False)
         show_figure("strip", of, f"strip-{side}", score=score)
-        st.caption("  \n".join(remark for kind, remark in remarks(trace, each) if kind != "changed"))
+        st.caption("  \n".join(remark for kind, remark in notices(trace, each) if kind != "changed"))
 st.selectbox("Tokens coloured by", scores, format_func=lambda name: SCORES[name].title, width=280, **visit.bound("score", score))
 if run.labels == second.labels:
     agree = traces[0].label == traces[1].label

@@ -14,7 +14,7 @@ from app.blocks.files import csv_button
 from app.blocks.sentence import head_title, place, sentence_of
 from app.text import halves, md
 from sentviz.analysis.explain import headline
-from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.explain.swap import suggestions
 from sentviz.analysis.maps.compare import align, difference
 from sentviz.errors import InputError, SentvizError
@@ -168,7 +168,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
         with column:
             st.markdown(f"**{name.capitalize()}** · {md(side.run)} · {md(headline(side))}")
-            for kind, remark in remarks(side, cache.run(side.run)):
+            for kind, remark in notices(side, cache.run(side.run)):
                 if kind == "changed":
                     st.caption(f":material/experiment: {md(remark)}")
             show_figure("strip", sentence_of(cache.run(side.run), side), f"strip-{name}", score="removal")

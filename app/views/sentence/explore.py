@@ -13,7 +13,7 @@ from app.views.sentence.edit_part import remember, report, side_by_side, swap_wo
 from app.views.sentence.lexicon_part import strip_figure
 from app.views.sentence.whatif_part import as_trained, interventions
 from sentviz.analysis.explain import SCORES, answer, available
-from sentviz.analysis.explain.notices import remarks
+from sentviz.analysis.explain.notices import notices
 from sentviz.data.examples import examples_for
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
@@ -49,7 +49,7 @@ except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
 
-messages = remarks(trace, run)
+messages = notices(trace, run)
 left, right = halves("explore", 2.1, 1.0)
 with left:
     st.markdown(f"### {md(answer(trace))}")

@@ -11,14 +11,15 @@ from app.focus import Focus
 from app.server import queue
 from app.text import md
 from sentviz.analysis.explain import reason
-from sentviz.analysis.explain.headline import POINTS, RARE
+from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.trace import Trace
 
 HELP = (
-    f"Named is a unit without which the answer falls by {100 * POINTS:.0f} points or more, and further than it does without {RARE:.0%} of"
-    " the units of that size in our example sentences; else the smallest edit found that turns the answer; else nothing."
+    f"The reason is a unit without which the probability falls by at least {100 * MIN_FALL:.0f} points, and by more than without"
+    f" {CHANCE_QUANTILE:.0%} of the units of that size in the example sentences. If there is none, it is the smallest edit that changes the"
+    " predicted class."
 )
 
 

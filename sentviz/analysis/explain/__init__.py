@@ -1,4 +1,4 @@
-"""Why this answer? Scores for the tokens of one sentence, and how far each of them can be trusted."""
+"""Explain a prediction: scores for the tokens of a sentence, and measures of how faithful each score is."""
 
 from sentviz.analysis.explain.headline import answer, headline, reason, supported
 from sentviz.analysis.explain.leave_out import log_odds, removal

@@ -1,8 +1,8 @@
-"""Which words stand beside each other: a small model of two words in a row, for what may stand in another word's place.
+"""Test whether two words are known to be neighbours, to find plausible replacements for a word.
 
-It tells of two words whether they stood in a row at least LEAST times in the training texts of SOURCES, and nothing else: a Bloom filter
-(Bloom 1970) of hashed pairs, without words, counts or order, from which no text can be read back. It errs to one side: of pairs that were
-never seen it takes 2 in 1,000 for seen. `python -m sentviz.analysis.explain.bigrams` makes it anew from the data sets.
+A Bloom filter (Bloom 1970) of hashed pairs tells whether two words were neighbours at least LEAST times in the training texts of SOURCES.
+It holds no words, counts or order, so no text can be recovered. It errs in one direction: 2 in 1,000 pairs that were never seen count as
+seen. `python -m sentviz.analysis.explain.bigrams` builds it again from the data sets.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ import numpy.typing as npt
 
 ENGLISH_AND_KOREAN = Path(__file__).with_name("bigrams.npy")
 SOURCES = ("imdb", "yelp_full", "tweeteval_sentiment", "sentiment140", "twitter_financial", "nsmc", "klue_nli", "korean_hate_speech")
-LEAST = 3  # times that a pair stood in a row
+LEAST = 3  # number of times that a pair must occur
 BITS, HASHES = 8 << 20, 4
-EDGE = ""  # what stands before the first word and behind the last
+EDGE = ""  # neighbour of the first and of the last word of a text
 Hashes = npt.NDArray[np.uint64]
 
 _WORDS = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 
 
 def read_words(text: str) -> list[str]:
-    """The words and marks of a text, lower-cased, between two edges."""
+    """Return the words and punctuation marks of a text in lower case, between two `EDGE` entries."""
     return [EDGE, *_WORDS.findall(text.lower().replace("’", "'")), EDGE]
 
 
 def hashed(words: Iterable[str]) -> Hashes:
-    """(n,) a number for each word, whichever case it is written in."""
+    """Return a 64-bit hash of each word, (n,) uint64; upper and lower case are equal."""
     return np.array([int.from_bytes(blake2b(word.lower().encode(), digest_size=8).digest(), "big") for word in words], dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
 class Bigrams:
-    """Pairs of words as bits; immutable."""
+    """Bloom filter of neighbouring words. Immutable."""
 
     bits: npt.NDArray[np.uint8]  # (bytes,)
 
     @classmethod
     def load(cls) -> Bigrams:
-        """The one that ships; one object for all."""
+        """Return the shipped filter, the same object for all callers."""
         return _shipped()
 
     @classmethod
     def of(cls, texts: Iterable[str], *, least: int = LEAST, bits: int = BITS) -> Bigrams:
-        """The pairs that stand in a row at least `least` times in some texts."""
+        """Return the filter of the pairs that are neighbours at least `least` times in some texts."""
         counts: Counter[tuple[str, str]] = Counter()
         for text in texts:
             counts.update(pairwise(read_words(text)))
@@ -62,18 +62,18 @@ class Bigrams:
         return cls(np.packbits(table))
 
     def seen(self, left: Hashes, right: Hashes) -> npt.NDArray[np.bool_]:
-        """(n,) whether two words are known to stand in a row, given as `hashed` has them."""
+        """Return whether pairs of words, given by their hashes, are known neighbours, (n,) bool."""
         places = _places(left, right, 8 * len(self.bits))
         return np.asarray((self.bits[places >> 3] >> (7 - (places & 7)) & 1).all(axis=0))
 
     def fits(self, words: Hashes, left: str, right: str) -> npt.NDArray[np.bool_]:
-        """(n,) whether each word is known to stand behind the one and before the other."""
+        """Return whether each word is a known neighbour both after `left` and before `right`, (n,) bool."""
         before, after = hashed([left, right])
         return self.seen(np.full_like(words, before), words) & self.seen(words, np.full_like(words, after))
 
 
 def _places(left: Hashes, right: Hashes, bits: int) -> npt.NDArray[np.int64]:
-    """(HASHES, n) bits of pairs: two hashes, combined (Kirsch & Mitzenmacher 2006), mixed as SplitMix64 does."""
+    """Return the bit positions of pairs, (HASHES, n): two hashes, combined (Kirsch & Mitzenmacher 2006) and mixed as in SplitMix64."""
     first = _mixed(left + np.uint64(0x9E3779B97F4A7C15) ^ _mixed(right))
     second = _mixed(first) | np.uint64(1)
     times = np.arange(HASHES, dtype=np.uint64)[:, None]
@@ -99,9 +99,9 @@ def _main() -> None:
     from sentviz.data.datasets import load_split
 
     texts = (text for name in SOURCES for text in load_split(name, "train").frame["text"])
-    made = Bigrams.of(texts)
-    np.save(ENGLISH_AND_KOREAN, made.bits)
-    share = np.unpackbits(made.bits).mean()
+    bigrams = Bigrams.of(texts)
+    np.save(ENGLISH_AND_KOREAN, bigrams.bits)
+    share = np.unpackbits(bigrams.bits).mean()
     click.echo(f"{share:.1%} of the bits are set: {share**HASHES:.2%} of unseen pairs are taken for seen ones.")
 
 

@@ -1,14 +1,14 @@
-"""Is an explanation faithful? The model asked again without the words that it names, against an explanation drawn at random.
+"""Measure whether an explanation is faithful: predict without the words that it ranks highest, and compare with random explanations.
 
-p is the probability of the class predicted for the whole text; the top words are those with the highest scores.
+p is the probability of the class predicted for the complete text; the top words are those with the highest scores.
 
     comprehensiveness   mean over 10, 20 .. 50 % of the words of p(text) - p(text without the top words)    higher is better
     sufficiency         the same of p(text) - p(the top words alone)                                        lower is better
                         DeYoung et al. 2020 (ERASER), arXiv 1911.03429, with even steps; at least one word each
     spearman, kendall   rank correlation of the scores with word removal's                                  higher is better
-    size                Spearman's of the sizes of both: what decides, whichever way                        higher is better
+    size                Spearman's correlation of the absolute values of both                               higher is better
 
-Words are removed as in `sentviz.analysis.explain.leave_out`; a word of several tokens scores their mean.
+Words are removed as in `sentviz.analysis.explain.leave_out`. The score of a word with several tokens is their mean.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ Ints = npt.NDArray[np.int64]
 FILE = "faithfulness.parquet"
 METRICS = ("comprehensiveness", "sufficiency", "spearman", "kendall", "size")
 PERCENTS = (10, 20, 30, 40, 50)
-LEAST_WORDS = 3  # fewer have no rank correlation
+MIN_WORDS = 3  # words of a text; fewer have no rank correlation
 RESAMPLES = 2_000
-ORDERS, STEPS = 39, 8  # of a verdict: random orders, and how many words are gone at each step, at most so many
-TAIL, SAME = 0.05, 1e-5  # share of the orders that may do as well, and what is no difference
+ORDERS, STEPS = 39, 8  # random orders of a verdict, and its maximum number of removal steps
+MAX_TAIL, EQUAL_MARGIN = 0.05, 1e-5  # largest share of orders that are as good for "better than chance", and the margin for equal falls
 
 
 def kendall(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
-    """Kendall's tau-b of two scores (n,); NaN with fewer than three values or all alike."""
+    """Return Kendall's tau-b of two scores (n,); NaN for fewer than three or for equal values."""
     first, second = (np.sign(x[:, None] - x[None, :]) for x in (np.asarray(a, np.float64), np.asarray(b, np.float64)))
     norm = np.sqrt(np.abs(first).sum() * np.abs(second).sum())
     return float((first * second).sum() / norm) if len(a) > 2 and norm else float("nan")
@@ -54,21 +54,21 @@ def kendall(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 def faithfulness(
     model: Model, trace: Trace, scores: Mapping[str, Floats], *, orders: int = 20, seed: int = 0, **change: Any
 ) -> pd.DataFrame:
-    """Every metric of every explanation of one sentence, all shortened texts in one forward call.
+    """Return every metric of every explanation of a sentence; all shortened texts are predicted in one forward call.
 
     Args:
         scores: method -> (m,) token scores.
-        orders: random explanations of the same words, whose mean stands beside; the same for all methods.
-        change: lambdas and heads_off, the same that the trace was made with.
+        orders: number of random explanations, whose mean is in the column `random`; they are the same for all methods.
+        change: interventions of the trace.
     Frame:
-        method, metric, value, random; NaN where a metric is not defined.
+        method, metric, value, random; NaN if a metric is not defined.
     Raises:
-        InputError: fewer than two words, or scores that do not fit the tokens.
+        InputError: the text has fewer than two words, or the scores do not fit the tokens.
     """
     import pandas as pd
 
-    those = words(trace)
-    if len(those) < 2:
+    text_words = words(trace)
+    if len(text_words) < 2:
         raise InputError("Faithfulness needs a text of at least two words: there is nothing to leave out.")
     if bad := [name for name, values in scores.items() if np.shape(values) != (len(trace.tokens),)]:
         raise InputError(f"The scores of {bad[0]} do not fit the {len(trace.tokens)} tokens.")
@@ -76,30 +76,32 @@ def faithfulness(
         trace = explained(model, trace, **change)
 
     def by_word(values: Floats) -> Doubles:
-        return np.array([np.mean(values[list(word.indices)], dtype=np.float64) for word in those])
+        return np.array([np.mean(values[list(word.indices)], dtype=np.float64) for word in text_words])
 
     rng = np.random.default_rng(seed)
-    given = [by_word(values) for values in scores.values()]
-    drawn = [rng.permutation(len(those)).astype(np.float64) for _ in range(orders)]
-    aopc = _aopc(model, trace, [np.argsort(-values, kind="stable") for values in (*given, *drawn)], [w.indices for w in those], change)
+    word_scores = [by_word(values) for values in scores.values()]
+    drawn = [rng.permutation(len(text_words)).astype(np.float64) for _ in range(orders)]
+    aopc = _aopc(
+        model, trace, [np.argsort(-values, kind="stable") for values in (*word_scores, *drawn)], [w.indices for w in text_words], change
+    )
     reference = by_word(trace.token_scores["removal"])
-    table = np.column_stack([aopc, [_agreement(values, reference) for values in (*given, *drawn)]])
-    beside = _mean(table[len(given) :])
+    table = np.column_stack([aopc, [_agreement(values, reference) for values in (*word_scores, *drawn)]])
+    beside = _mean(table[len(word_scores) :])
     rows = [
-        (name, metric, value, other)
+        (name, metric, value, random)
         for name, line in zip(scores, table, strict=False)
-        for metric, value, other in zip(METRICS, line, beside, strict=True)
+        for metric, value, random in zip(METRICS, line, beside, strict=True)
     ]
     return pd.DataFrame(rows, columns=["method", "metric", "value", "random"])
 
 
 def sampled(model: Model, texts: Sequence[str], pairs: Sequence[str] | None = None, *, sample: int = 200, seed: int = 0) -> Iterator[Trace]:
-    """Traces of a seeded sample of the texts of at least LEAST_WORDS words, in a seeded order: the rows that `over_split` asks about."""
+    """Yield the traces of a seeded sample of the texts with at least MIN_WORDS words, in random order: the sample of `over_split`."""
 
     def read() -> Iterator[Trace]:
         for place in np.random.default_rng(seed).permutation(len(texts)):
             trace = model.trace(texts[place], None if pairs is None else pairs[place])
-            if len(words(trace)) >= LEAST_WORDS:
+            if len(words(trace)) >= MIN_WORDS:
                 yield trace
 
     return islice(read(), sample)
@@ -107,62 +109,65 @@ def sampled(model: Model, texts: Sequence[str], pairs: Sequence[str] | None = No
 
 @dataclass(frozen=True)
 class Verdict:
-    """How far the answer to one text falls as words go in the order of an explanation, and in random orders."""
+    """Fall of the probability if words are removed in the order of an explanation, and in random orders."""
 
-    fall: float  # of the probability, mean over the steps
+    fall: float  # fall of the probability, mean over the steps
     random: float  # the same, mean over random orders
-    higher: int  # random orders with which it falls further
-    equal: int  # ... as far
-    orders: int
+    higher: int  # random orders with a larger fall
+    equal: int  # random orders with an equal fall
+    orders: int  # random orders
 
     @property
     def better(self) -> bool | None:
-        """Whether at most TAIL of the orders, its own among them, are as good; None where too many are equal to tell."""
-        best, worst = ((worse + 1) / (self.orders + 1) <= TAIL for worse in (self.higher, self.higher + self.equal))
+        """True if at most MAX_TAIL of the orders, with the explanation's own, are as good; None if equal orders leave it undecided."""
+        best, worst = ((worse + 1) / (self.orders + 1) <= MAX_TAIL for worse in (self.higher, self.higher + self.equal))
         return worst if worst == best else None
 
     def __str__(self) -> str:
         if self.better is None:
             return f"Too short to tell from chance: {self.equal} of {self.orders} random orders of its words do as well."
-        said = f"without what it names first the answer falls by {100 * self.fall:.0f} points, without random words by"
-        return f"{'Better' if self.better else 'No better'} than chance: {said} {100 * self.random:.0f}.".replace("-", "−")
+        falls = f"without what it names first the answer falls by {100 * self.fall:.0f} points, without random words by"
+        return f"{'Better' if self.better else 'No better'} than chance: {falls} {100 * self.random:.0f}.".replace("-", "−")
 
 
 def against_chance(model: Model, trace: Trace, scores: Floats, *, seed: int = 0, **change: Any) -> Verdict:
-    """Whether an explanation names words that matter: words go one by one, up to half of them, by its order and by ORDERS random ones.
+    """Compare an explanation with ORDERS random orders: remove up to half of the words step by step, and average the falls.
 
     Args:
-        scores: (m,) of the tokens.
-        change: lambdas and heads_off, the same that the trace was made with.
+        scores: (m,) scores of the tokens.
+        change: interventions of the trace.
     Raises:
-        InputError: fewer than two words.
+        InputError: the text has fewer than two words.
     """
-    if (n := len(those := words(trace))) < 2:
+    if (n := len(text_words := words(trace))) < 2:
         raise InputError("Faithfulness needs a text of at least two words: there is nothing to leave out.")
     rng = np.random.default_rng(seed)
-    own = np.array([np.mean(scores[list(word.indices)], dtype=np.float64) for word in those])
+    own = np.array([np.mean(scores[list(word.indices)], dtype=np.float64) for word in text_words])
     ranked = [np.argsort(-own, kind="stable"), *(rng.permutation(n) for _ in range(ORDERS))]
     steps = np.unique(np.linspace(1, -(-n // 2), STEPS).round().astype(int)).tolist()
-    (fall, *drawn), _ = _aopc(model, trace, ranked, [word.indices for word in those], change, steps, alone=False).T
+    (fall, *drawn), _ = _aopc(model, trace, ranked, [word.indices for word in text_words], change, steps, alone=False).T
     beyond = np.array(drawn) - fall
-    return Verdict(float(fall), float(np.mean(drawn)), int((beyond > SAME).sum()), int((abs(beyond) <= SAME).sum()), ORDERS)
+    return Verdict(float(fall), float(np.mean(drawn)), int((beyond > EQUAL_MARGIN).sum()), int((abs(beyond) <= EQUAL_MARGIN).sum()), ORDERS)
 
 
 def scores_of(model: Model, trace: Trace, names: Iterable[str] = (), **change: Any) -> tuple[Trace, dict[str, Floats]]:
-    """The trace with all that was asked, removal too, and the scores by method; a method that is not defined for this text is left out.
+    """Return the trace with the results of some methods and of removal, and the scores by method.
+
+    A method that is not defined for this text is left out.
 
     Args:
-        names: methods of `SCORES`; empty means all that the model has.
+        names: methods of `SCORES`; empty = all methods that the model has.
+        change: interventions of the trace.
     """
     wanted = list(names) or available(trace, asking=True)
     trace = explained(model, trace, {"removal": None, **dict.fromkeys(wanted)}, **change)
-    found: dict[str, Floats] = {}
+    scores: dict[str, Floats] = {}
     for name in wanted:
         try:
-            found[name] = score(trace, name)
+            scores[name] = score(trace, name)
         except InputError:
             continue
-    return trace, found
+    return trace, scores
 
 
 def over_split(
@@ -175,31 +180,33 @@ def over_split(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Every metric of every method over a seeded sample of texts of at least LEAST_WORDS words.
+    """Return every metric of every method over a seeded sample of texts with at least MIN_WORDS words.
 
     Args:
-        methods: of `SCORES`; empty means all that the model has.
-        pairs: as many second texts, for models that read pairs.
+        methods: methods of `SCORES`; empty = all methods that the model has.
+        pairs: second texts, one per text, for models that read pairs.
+        sample: number of texts.
+        seed: seed of the sample and of the random explanations.
         progress: called with (done, sample) after each text.
     Frame:
         method, metric, value, low, high (95 % percentile bootstrap over texts), random (the mean of random explanations of the same texts),
         n (texts for which the metric is defined), seed. The method "random" is the random explanation itself.
     Raises:
-        InputError: no such method, or no text of enough words.
+        InputError: there is no such method, or no text has enough words.
     """
     import pandas as pd
 
     names = list(methods)
     if unknown := [name for name in names if name not in SCORES]:
-        raise InputError(f"There is no score {unknown[0]!r}; there are {', '.join(SCORES)}.")
+        raise InputError(f"There is no score {unknown[0]!r}. The scores are {', '.join(SCORES)}.")
     parts = []
     for i, trace in enumerate(sampled(model, texts, pairs, sample=sample, seed=seed)):
-        trace, found = scores_of(model, trace, names)
-        parts.append(faithfulness(model, trace, found, seed=seed + i).assign(text=i))
+        trace, scores = scores_of(model, trace, names)
+        parts.append(faithfulness(model, trace, scores, seed=seed + i).assign(text=i))
         if progress is not None:
             progress(i + 1, sample)
     if not parts:
-        raise InputError(f"None of the texts has {LEAST_WORDS} words.")
+        raise InputError(f"None of the texts has {MIN_WORDS} words.")
     return _summary(pd.concat(parts, ignore_index=True), seed)
 
 
@@ -213,20 +220,23 @@ def _aopc(
     *,
     alone: bool = True,
 ) -> Doubles:
-    """(orders, 2) comprehensiveness and sufficiency; sets of words that several orders share are asked once.
+    """Return comprehensiveness and sufficiency of each order, (orders, 2). A set of words that several orders share is predicted once.
 
     Args:
-        tops: how many words are named, one step each; without, those of PERCENTS. alone: without, sufficiency is not asked and 0.
+        tops: number of top words at each step; by default those of PERCENTS.
+        alone: whether to compute sufficiency; otherwise it is 0.
     """
     from sentviz.models.model import softmax
 
     n, k = len(tokens), int(trace.probabilities.argmax())
     tops = tops or [-(-percent * n // 100) for percent in PERCENTS]
     removed = [[(frozenset(order[:top].tolist()), frozenset(order[top:].tolist() if alone else ())) for top in tops] for order in orders]
-    sets = list(dict.fromkeys(some for row in removed for pair in row for some in pair))
-    logits = leaving_out(model, trace, [[i for word in some for i in tokens[word]] for some in sets], **change)
+    sets = list(dict.fromkeys(words_left_out for row in removed for pair in row for words_left_out in pair))
+    logits = leaving_out(model, trace, [[i for word in words_left_out for i in tokens[word]] for words_left_out in sets], **change)
     left = dict(zip(sets, softmax(logits)[:, k].astype(np.float64), strict=True))
-    falls = float(trace.probabilities[k]) - np.array([[[left[some] for some in pair] for pair in row] for row in removed])
+    falls = float(trace.probabilities[k]) - np.array(
+        [[[left[words_left_out] for words_left_out in pair] for pair in row] for row in removed]
+    )
     return np.asarray(falls.mean(axis=1))
 
 
@@ -235,14 +245,14 @@ def _agreement(values: Doubles, reference: Doubles) -> tuple[float, float, float
 
 
 def _mean(table: Doubles) -> Doubles:
-    """Column means without NaN; NaN where there is nothing else."""
+    """Return the column means without NaN; NaN if a column has no other value."""
     known = ~np.isnan(table)
     counts = known.sum(axis=0)
     return np.where(counts > 0, np.where(known, table, 0).sum(axis=0) / np.maximum(counts, 1), np.nan)
 
 
 def _summary(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Means over texts with bootstrap intervals; the same resamples for all, so that methods can be compared."""
+    """Return means over texts with bootstrap intervals. All methods share the resamples, so that they can be compared."""
     import pandas as pd
 
     from sentviz.analysis.evaluation import interval

@@ -1,4 +1,4 @@
-"""Attention followed through the layers, and weighed by what it moves.
+"""Follow attention through the layers, and weight attention by the vectors that it moves.
 
     rollout         R = Â_L ... Â_1,  Â = I/2 + A/2                        Abnar & Zuidema 2020, arXiv 2005.00928
     attention flow  maximum flow through the Â as capacities               the same
@@ -6,10 +6,10 @@
     value zeroing   cosine distance of a layer's output without V_j        Mohebbi et al. 2023, arXiv 2301.12971
 
 A in rollout and flow is the effective map, averaged over heads. Its rows may hold negative weights (Differential) or sum to more than 1
-(NDT): weights enter by their size and each row is divided by its sum, so that the residual keeps its half. What is read at the end is what
-the classifier reads: the mean over the tokens, or [CLS].
+(NDT). So absolute weights are used, and each row is divided by its sum: the residual keeps one half. The result is read as the classifier
+reads: as the mean over the tokens, or at [CLS].
 
-Scores (m,) are shares in multiples of an even one: they sum to the number of tokens.
+Scores (m,) are shares in multiples of an even share: they sum to the number of tokens.
 """
 
 from __future__ import annotations
@@ -33,22 +33,19 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
-LONGEST_FLOW = 48  # tokens beyond two layers, where the flow of every pair of tokens is solved alone
-CAPACITY = 1 << 24  # a capacity of 1, in the solver's whole numbers
-
-
-# ---- from the trace ------------------------------------------------------------------------------------------------
+MAX_FLOW_TOKENS = 48  # tokens; with more than two layers, the flow of each pair of tokens is solved separately
+CAPACITY = 1 << 24  # capacity 1 in the solver's integers
 
 
 def effective(trace: Trace) -> Doubles:
-    """(L, n, m) effective maps averaged over heads, weights by their size, each row summing to 1.
+    """Return the absolute effective maps averaged over heads, (L, n, m); each row sums to 1.
 
     Raises:
-        InputError: the trace does not hold every layer and query row, or a row is all zero.
+        InputError: the trace does not hold every layer and query row, or a row is zero.
     """
-    whole = trace.layer_ids == tuple(range(len(trace.lambdas))) and trace.query_ids == tuple(range(len(trace.tokens)))
+    is_complete = trace.layer_ids == tuple(range(len(trace.lambdas))) and trace.query_ids == tuple(range(len(trace.tokens)))
     try:
-        stack = trace.stack() if whole else None
+        stack = trace.stack() if is_complete else None
     except KeyError:
         stack = None
     if stack is None:
@@ -56,40 +53,44 @@ def effective(trace: Trace) -> Doubles:
     maps = np.abs(stack.astype(np.float64)).mean(axis=1)
     totals = maps.sum(axis=-1, keepdims=True)
     if empty := np.flatnonzero((totals == 0).any(axis=(1, 2))).tolist():
-        raise InputError(f"Layer {empty[0] + 1} mixes its maps to nothing for some token, so there is no attention to follow.")
+        raise InputError(f"In layer {empty[0] + 1}, all attention weights of a token are zero, so attention cannot be followed.")
     return np.asarray(maps / totals)
 
 
 def rollout(trace: Trace) -> Floats:
-    """(m,) attention rollout to each token.
+    """Return the attention rollout to each token, (m,).
 
     Raises:
-        InputError: as `effective`.
+        InputError: as for `effective`.
     """
-    return _shares(_read(_product(_residual(effective(trace))), trace.pooling))
+    return _shares(_pool_rows(_product(_residual(effective(trace))), trace.pooling))
 
 
 def attention_flow(trace: Trace) -> Floats:
-    """(m,) maximum flow from each token of the last layer to each token of the text, read as the classifier reads.
+    """Return the maximum flow from the last layer to each token of the text, (m,), read as the classifier reads.
 
     Raises:
-        InputError: as `effective`; more than LONGEST_FLOW tokens in a model of more than two layers.
+        InputError: as for `effective`; also for more than MAX_FLOW_TOKENS tokens in a model of more than two layers.
     """
     maps = _residual(effective(trace))
     layers, n, _ = maps.shape
-    if layers > 2 and n > LONGEST_FLOW:
-        raise InputError(f"Attention flow through {layers} layers is solved for texts of at most {LONGEST_FLOW} tokens; this one has {n}.")
-    return _shares(_read(maps[0] if layers == 1 else _two_layers(maps) if layers == 2 else _solved(maps, trace.pooling), trace.pooling))
+    if layers > 2 and n > MAX_FLOW_TOKENS:
+        raise InputError(
+            f"Attention flow through {layers} layers is solved for texts of at most {MAX_FLOW_TOKENS} tokens; this one has {n}."
+        )
+    return _shares(
+        _pool_rows(maps[0] if layers == 1 else _two_layers(maps) if layers == 2 else _solve_flow(maps, trace.pooling), trace.pooling)
+    )
 
 
 def _two_layers(maps: Doubles) -> Doubles:
-    """(n, m) no two ways from i to j share an edge, so the flow is the sum of their narrower halves."""
+    """Return the maximum flows of two layers, (n, m). No two paths from i to j share an edge, so each path adds its smaller capacity."""
     lower, upper = maps
     return np.stack([np.minimum(row[:, None], lower).sum(axis=0) for row in upper])
 
 
-def _solved(maps: Doubles, pooling: str) -> Doubles:
-    """(n, m) maximum flows, the rows that pooling reads."""
+def _solve_flow(maps: Doubles, pooling: str) -> Doubles:
+    """Return the maximum flows of the rows that pooling reads, (n, m)."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import maximum_flow
 
@@ -103,38 +104,35 @@ def _solved(maps: Doubles, pooling: str) -> Doubles:
     return np.asarray(flows, dtype=np.float64) / CAPACITY
 
 
-# ---- from the model ------------------------------------------------------------------------------------------------
-
-
 def value_weighted_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
-    """(L, n, m) length of what key j adds to query i in the attention's output, in units of the hidden state."""
+    """Return the length of the vector that key j adds to query i in the attention output, (L, n, m), in units of the hidden state."""
     from sentviz.models.terms import terms_of
 
-    whole = model.trace(trace.text, trace.text_pair, maps=False, projections=True, **change)
-    assert whole.values is not None
+    full = model.trace(trace.text, trace.text_pair, maps=False, projections=True, **change)
+    assert full.values is not None
     maps = []
-    for a, v, terms in zip(whole.stack().astype(np.float64), whole.values.astype(np.float64), terms_of(whole), strict=True):
+    for a, v, terms in zip(full.stack().astype(np.float64), full.values.astype(np.float64), terms_of(full), strict=True):
         model.check()
-        if (norm := terms.head_norm) is not None:  # linear once its root mean square is known
+        if (norm := terms.head_norm) is not None:  # The norm is linear for a known root mean square.
             a = a / np.sqrt(((a @ v) ** 2).mean(axis=-1, keepdims=True) + norm.eps) * norm.factor
             v = v * norm.weight.detach().numpy()
         w = terms.output.detach().numpy().astype(np.float64).reshape(model.config.width, len(v), -1)  # (d, H, d_v)
         moved = np.einsum("hme,dhe->mhd", v, w)
-        products = moved @ moved.transpose(0, 2, 1)  # (m, H, H): lengths without a vector for every pair of tokens
+        products = moved @ moved.transpose(0, 2, 1)  # (m, H, H): enough for the lengths, and smaller than a vector per pair of tokens
         squares = np.einsum("hnm,mhg,gnm->nm", a, products, a, optimize=True)
         maps.append(np.sqrt(np.maximum(squares, 0)))
     return np.stack(maps)
 
 
 def value_weighted(model: Model, trace: Trace, **change: Any) -> Floats:
-    """(m,) what each key adds, summed over queries, averaged over layers."""
+    """Return the length that each key adds, summed over queries and averaged over layers, (m,)."""
     return _shares(value_weighted_maps(model, trace, **change).sum(axis=1).mean(axis=0))
 
 
 def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
-    """(L, n, m) cosine distance of a layer's output i with and without the value vectors of token j, not yet normalised.
+    """Return the cosine distance of a layer's output i with and without the value vectors of token j, (L, n, m), not normalised.
 
-    Every layer reads its own, unchanged input; all tokens of a layer are zeroed in one batch.
+    Every layer reads its unchanged input. All tokens of a layer are zeroed in one batch.
     """
     import torch
 
@@ -145,23 +143,20 @@ def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     model.check()
     with torch.inference_mode():
         hidden = model.network(inputs, Watch(maps=False), changed).hidden
-        maps = [_turned(model, i, x, out, inputs, changed) for i, (x, out) in enumerate(pairwise(hidden))]
+        maps = [_turn_distances(model, i, x, out, inputs, changed) for i, (x, out) in enumerate(pairwise(hidden))]
         distances: Doubles = torch.stack(maps).numpy()
     return distances
 
 
 def value_zeroing(model: Model, trace: Trace, **change: Any) -> Floats:
-    """(m,) value zeroing rolled out over the layers; outputs hold the residual already, so none is added.
+    """Return value zeroing rolled out over the layers, (m,). The outputs include the residual, so none is added.
 
-    A token that nothing turns keeps itself.
+    A token whose output no other token changes keeps its full weight.
     """
     maps = value_zeroing_maps(model, trace, **change)
     totals = maps.sum(axis=-1, keepdims=True)
     rows = np.where(totals > 0, maps / np.where(totals > 0, totals, 1), np.eye(maps.shape[-1]))
-    return _shares(_read(_product(rows), trace.pooling))
-
-
-# ---- shared --------------------------------------------------------------------------------------------------------
+    return _shares(_pool_rows(_product(rows), trace.pooling))
 
 
 def _residual(maps: Doubles) -> Doubles:
@@ -169,14 +164,14 @@ def _residual(maps: Doubles) -> Doubles:
 
 
 def _product(maps: Doubles) -> Doubles:
-    """A_L ... A_1."""
+    """Return the matrix product A_L ... A_1."""
     result: Doubles = maps[0]
     for later in maps[1:]:
         result = later @ result
     return result
 
 
-def _read(rolled: Doubles, pooling: str) -> Doubles:
+def _pool_rows(rolled: Doubles, pooling: str) -> Doubles:
     return np.asarray(rolled[0] if pooling == "cls" else rolled.mean(axis=0))
 
 
@@ -185,17 +180,17 @@ def _shares(values: Doubles) -> Floats:
     return np.asarray(values * (len(values) / total) if total else values, dtype=np.float32)
 
 
-def _turned(model: Model, layer: int, x: Tensor, out: Tensor, inputs: Inputs, change: Change) -> Tensor:
-    """(n, m) how far output i of a layer turns when the value vectors of token j are zero, in double precision."""
+def _turn_distances(model: Model, layer: int, x: Tensor, out: Tensor, inputs: Inputs, change: Change) -> Tensor:
+    """Return the cosine distance of output i of a layer if the value vectors of token j are zero, (n, m) float64."""
     import torch
     import torch.nn.functional as F
 
     from sentviz.models.model import TOKENS_PER_BATCH
 
-    n, distances, whole = x.shape[1], [], F.normalize(out.double(), dim=-1)
+    n, distances, unchanged = x.shape[1], [], F.normalize(out.double(), dim=-1)
     for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, TOKENS_PER_BATCH // n)):
         model.check()
-        some = len(off)
-        changed, _ = model.network.step(layer, x.expand(some, -1, -1), inputs.expand(some), None, replace(change, values_off=off))
-        distances.append((F.normalize(changed.double(), dim=-1) - whole).square().sum(dim=-1) / 2)  # 1 - cos, exact near 0
+        count = len(off)
+        changed, _ = model.network.step(layer, x.expand(count, -1, -1), inputs.expand(count), None, replace(change, values_off=off))
+        distances.append((F.normalize(changed.double(), dim=-1) - unchanged).square().sum(dim=-1) / 2)  # 1 - cos, exact near 0
     return torch.cat(distances).T

@@ -1,11 +1,11 @@
-"""Gradients of the answer's log-odds with respect to the token embeddings.
+"""Gradients of the predicted class's log-odds with respect to the token embeddings.
 
     gradient x input       x_j . df/dx_j                                          Shrikumar et al. 2016, arXiv 1605.01713
     integrated gradients   (x_j - b_j) . integral of df/dx_j along b to x         Sundararajan et al. 2017, arXiv 1703.01365
 
-f is the log-odds of the predicted class, x_j the token's own embedding; positions and segments stay. The baseline b is the same text with
-the zero embedding, that of [PAD], in place of every word; specials stay, so they score 0. The integral is a Gauss-Legendre sum, of as many
-steps as it needs: its scores should sum to f(x) - f(b), and the gap tells how far it is from that.
+f is the log-odds of the predicted class, x_j the token's embedding without position and segment. In the baseline b, every word has the zero
+embedding, which is that of [PAD]; special tokens are unchanged, so they score 0. The integral is a Gauss-Legendre sum. The scores should
+sum to f(x) - f(b); the number of steps is doubled until the gap is small enough.
 """
 
 from __future__ import annotations
@@ -26,49 +26,49 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
-FIRST, MOST = 32, 512  # steps: of the first try, doubled until the gap is near enough, and of the last
-SHARE, LEAST = 0.01, 0.01  # of the rise, and log-odds where that is less: gaps that are near enough
+FIRST_STEPS, MAX_STEPS = 32, 512  # steps of the first try, which are doubled until the gap is small enough, and of the last
+GAP_SHARE, MIN_GAP = 0.01, 0.01  # allowed gap: this share of the rise, or these log-odds if that is less
 
 
 @dataclass(frozen=True, eq=False)
 class Integrated:
-    """Integrated gradients and how far they are from complete."""
+    """Integrated gradients, and the error of their sum."""
 
     scores: Floats  # (m,) log-odds
-    rise: float  # f(text) - f(baseline), what complete scores sum to
+    rise: float  # f(text) - f(baseline), the sum of exact scores
     steps: int
 
     @property
     def gap(self) -> float:
-        """Sum of the scores minus the rise: the error of the sum over steps, log-odds."""
+        """Sum of the scores minus the rise, in log-odds: the error of the numerical integral."""
         return float(self.scores.sum(dtype=np.float64)) - self.rise
 
     @property
     def complete(self) -> bool:
-        """Whether the gap is less than a hundredth of the rise, or of a log-odd."""
-        return abs(self.gap) <= max(SHARE * abs(self.rise), LEAST)
+        """True if the gap is at most `GAP_SHARE` of the rise or `MIN_GAP` log-odds."""
+        return abs(self.gap) <= max(GAP_SHARE * abs(self.rise), MIN_GAP)
 
 
 def gradient_x_input(model: Model, trace: Trace, **change: Any) -> Floats:
-    """(m,) first-order rise of the log-odds from the zero embedding to the token's own; specials 0."""
+    """Return the first-order rise of the log-odds from the zero embedding to the token's embedding, (m,); 0 for special tokens."""
     _, slopes, path = along(model, trace, np.ones(1), change)
     return np.asarray((slopes[0] * path).sum(dim=-1).numpy(), dtype=np.float32)
 
 
 def integrate(model: Model, trace: Trace, *, steps: int | None = None, **change: Any) -> Integrated:
-    """Integrated gradients (m,) over all steps in one batch (a long text: a few), with what they should sum to.
+    """Return integrated gradients, computed for all steps in one batch; a long text needs a few batches.
 
     Args:
-        steps: so many; without, FIRST and twice as many again until they are complete, MOST at most.
+        steps: number of steps; by default FIRST_STEPS, doubled until the scores are complete, MAX_STEPS at most.
     Raises:
-        InputError: steps is less than 1.
+        InputError: `steps` is less than 1.
     """
     if steps is not None and steps < 1:
         raise InputError(f"Integrated gradients need at least one step, not {steps}.")
-    found = _integrated(model, trace, steps or FIRST, change)
-    while steps is None and not found.complete and found.steps < MOST:
-        found = _integrated(model, trace, 2 * found.steps, change)
-    return found
+    result = _integrated(model, trace, steps or FIRST_STEPS, change)
+    while steps is None and not result.complete and result.steps < MAX_STEPS:
+        result = _integrated(model, trace, 2 * result.steps, change)
+    return result
 
 
 def _integrated(model: Model, trace: Trace, steps: int, change: Mapping[str, Any]) -> Integrated:
@@ -81,9 +81,9 @@ def _integrated(model: Model, trace: Trace, steps: int, change: Mapping[str, Any
 
 
 def along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-odds (S,) and gradients (S, m, d) at places between baseline (0) and text (1), and the path (m, d) from one to the other.
+    """Return log-odds (S,) and gradients (S, m, d) at places between baseline (0) and text (1), and the path (m, d) between them.
 
-    Only leaf tensors of this call ask for gradients; the parameters never do, so the model stays as it is in every thread.
+    Only leaf tensors of this call require gradients, never the parameters. So all threads can use the same model.
     """
     import torch
 
@@ -97,12 +97,12 @@ def along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: M
         text = model.network.rows(inputs.ids[0])
         path = text * torch.from_numpy(~encoded.specials)[:, None]
         steps = torch.from_numpy(places).to(path)
-        for some in torch.split(steps, max(1, TOKENS_PER_BATCH // len(encoded))):
+        for chunk in torch.split(steps, max(1, TOKENS_PER_BATCH // len(encoded))):
             model.check()
-            tokens = (text - (1 - some[:, None, None]) * path).requires_grad_()
-            logits = model.network(replace(inputs.expand(len(some)), vectors=tokens), change=changed).logits
-            others = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)
-            value = logits[:, k] - others.logsumexp(dim=1)
+            tokens = (text - (1 - chunk[:, None, None]) * path).requires_grad_()
+            logits = model.network(replace(inputs.expand(len(chunk)), vectors=tokens), change=changed).logits
+            rest = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)
+            value = logits[:, k] - rest.logsumexp(dim=1)
             slopes.append(torch.autograd.grad(value.sum(), tokens)[0])
             odds.append(value.detach())
     return torch.cat(odds), torch.cat(slopes), path

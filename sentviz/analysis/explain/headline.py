@@ -1,11 +1,12 @@
-"""The answer and its reason in words, where there is one that holds.
+"""State the prediction and the reason for it as a sentence.
 
-Named is the first of these that is so; what was not asked is not said:
+The reason is the first of these that holds:
 
-1. A unit without which the answer falls by POINTS of probability and more, and by more log-odds than RARE of the units of its size do in
-   our own example sentences (`Chance`): not the word that happens to be first in a row of words that change nothing.
-2. The smallest edit that flips the answer, verified on the edited text.
-3. That no single word explains it.
+1. The strongest unit without which the probability falls by at least MIN_FALL, and the log-odds by more than the quantile
+   CHANCE_QUANTILE of units of this size in the shipped example sentences (`Chance`). So a word with a small effect is not named just for
+   being the strongest.
+2. The smallest edit that flips the prediction, verified on the edited text.
+3. No single word explains the prediction.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz.analysis.explain.flip import PASSES, smallest_flip
+from sentviz.analysis.explain.flip import MAX_PASSES, smallest_flip
 from sentviz.analysis.explain.leave_out import log_odds
 from sentviz.analysis.explain.scores import explained, percent
 from sentviz.analysis.explain.units import find_units, spaced_words
@@ -27,45 +28,46 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
     from sentviz.runs.store import Run
 
-POINTS, RARE = 0.1, 0.9
-TOKENS, LEAST_PASSES = 32_000, 100  # tokens that the search of a long text may read, and texts that it asks about all the same
-TEXTS = 8  # of our own that a model is asked about
+MIN_FALL, CHANCE_QUANTILE = 0.1, 0.9
+MAX_TOKENS, MIN_PASSES = 32_000, 100  # tokens that the search may read, and edited texts that it predicts in any case
+CHANCE_TEXTS = 8  # example sentences from which `Chance` is measured
 
 
 def chance(model: Model, texts: Sequence[tuple[str, str | None]]) -> Chance:
-    """How far leaving out a unit of each size lowers the answers to some texts, the quantile RARE over all spans of that size.
+    """Return the quantile CHANCE_QUANTILE of the falls of all spans of each size, in log-odds, over some texts.
 
     Args:
-        texts: single ones, with None, or pairs.
+        texts: pairs of texts; the second is None for a single text.
     """
     falls: dict[int, list[float]] = {}
     for text, pair in texts:
-        found = find_units(model, model.trace(text, pair, maps=False))
-        for (start, stop), fall in found.falls.items():
-            if any(letter.isalnum() for letter in found.words[start].text):
+        units = find_units(model, model.trace(text, pair, maps=False))
+        for (start, stop), fall in units.falls.items():
+            if any(letter.isalnum() for letter in units.words[start].text):
                 falls.setdefault(stop - start, []).append(fall)
-    return {size: float(np.quantile(values, RARE)) for size, values in sorted(falls.items())}
+    return {size: float(np.quantile(values, CHANCE_QUANTILE)) for size, values in sorted(falls.items())}
 
 
 def chance_of(model: Model, run: Run) -> Chance:
-    """`chance` over our own examples in the language of a run, pairs for one that reads pairs."""
+    """Return `chance` over the example sentences in the language of a run; over pairs if the run reads pairs."""
     from sentviz.data import datasets
     from sentviz.data.examples import examples_for
     from sentviz.runs.catalog import reads_pairs
 
     try:
         language = datasets.info(run.config["data"]["name"]).language
-    except InputError:  # a data set that is not known here
+    except InputError:  # The run's data set is unknown to this installation.
         language = "en"
-    some = list(examples_for(run.labels, language, pairs=reads_pairs(run)).values())[:TEXTS]
-    return chance(model, [(example.text, example.pair) for example in some])
+    examples = list(examples_for(run.labels, language, pairs=reads_pairs(run)).values())[:CHANCE_TEXTS]
+    return chance(model, [(example.text, example.pair) for example in examples])
 
 
 def supported(model: Model, trace: Trace, against: Chance, **change: Any) -> Trace:
-    """The trace with its units and the evidence for a reason; the flip is searched where no unit explains the answer.
+    """Return the trace with its units and the evidence for a reason. The flip is searched only if no unit explains the prediction.
 
     Args:
-        against: of the same model, as `chance_of` has it. change: interventions, the same that the trace was made with.
+        against: result of `chance_of` for the same model.
+        change: interventions of the trace.
     """
     if "units" not in trace.token_scores:
         trace = explained(model, trace, ["units"], **change)
@@ -73,19 +75,19 @@ def supported(model: Model, trace: Trace, against: Chance, **change: Any) -> Tra
     if _unit(trace):
         return trace
     try:
-        passes = min(PASSES, max(LEAST_PASSES, TOKENS // len(trace.tokens)))
+        passes = min(MAX_PASSES, max(MIN_PASSES, MAX_TOKENS // len(trace.tokens)))
         return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes, **change)))
     except InputError:
         return trace
 
 
 def answer(trace: Trace) -> str:
-    """The verdict: "Negative, 93%."."""
+    """Return the prediction as text, for example "Negative, 93%."."""
     return f"{trace.label.capitalize()}, {percent(trace.confidence)}."
 
 
 def reason(trace: Trace) -> str:
-    """Why, in a sentence; "" where the model was not asked."""
+    """Return the reason for the prediction as a sentence; "" if the trace has no evidence."""
     if trace.evidence is None:
         return ""
     if unit := _unit(trace):
@@ -101,12 +103,12 @@ def reason(trace: Trace) -> str:
 
 
 def headline(trace: Trace) -> str:
-    """The verdict with its reason: "Negative, 94%. Without “not bad”: 3%."."""
+    """Return the prediction with its reason, for example "Negative, 94%. Without “not bad”: 3%."."""
     return f"{answer(trace)} {reason(trace)}".strip()
 
 
 def _unit(trace: Trace) -> str:
-    """The unit that matters most, with the probability of the answer without it; "" where none does."""
+    """Return the strongest unit with the probability of the predicted class without it, as text; "" if no unit explains the prediction."""
     assert trace.evidence is not None
     falls, places = trace.token_scores["units"], trace.units["units"]
     units: dict[int, list[tuple[int, ...]]] = {}
@@ -116,7 +118,7 @@ def _unit(trace: Trace) -> str:
     for words in sorted(units.values(), key=lambda words: -float(falls[words[0][0]])):
         fall, first, last = float(falls[words[0][0]]), words[0][0], words[-1][-1]
         left = float(1 / (1 + np.exp(fall - odds)))
-        if trace.confidence - left >= POINTS and fall > trace.evidence.chance.get(len(words), np.inf):
+        if trace.confidence - left >= MIN_FALL and fall > trace.evidence.chance.get(len(words), np.inf):
             text = (trace.text, trace.text_pair or "")[int(trace.segments[first])]
             return f"Without “{text[int(trace.offsets[first, 0]) : int(trace.offsets[last, 1])]}”: {percent(left)}."
     return ""

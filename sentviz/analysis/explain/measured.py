@@ -1,8 +1,8 @@
-"""What was measured of the runs that ship after they were sealed: newer explanations, and the smallest edits that flip an answer.
+"""Measurements of shipped runs that are stored outside the runs: faithfulness of newer explanations, and smallest edits.
 
-`python -m sentviz.analysis.explain.measured faithfulness RUN ...` and `... flips RUN ...` measure anew; what ships is in `measured/`, of
-faithfulness what the run's own table lacks, on the same rows. They hold numbers, no texts. A row is of the run
-whose config.json has the digest.
+`python -m sentviz.analysis.explain.measured faithfulness RUN ...` and `... flips RUN ...` measure again. The shipped tables are in the
+folder `measured`; the table of faithfulness holds what a run's own table lacks, on the same rows. The tables hold numbers, no texts. Each
+row names the digest of its run.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model, Progress
     from sentviz.runs.store import Run
 
-HERE = Path(__file__).with_name("measured")
+FOLDER = Path(__file__).with_name("measured")
 SAMPLE, SEED = 200, 0
-TIMED, FLIPPED = 30, 100  # texts of the sample that are timed, and whose smallest edit is searched
-ASKED = ("removal", "units", "received", "rollout", "gradient")  # of a run without a table of its own
+TIMED_TEXTS, FLIP_TEXTS = 30, 100  # texts of the sample for the times, and for the smallest edits
+DEFAULT_METHODS = ("removal", "units", "received", "rollout", "gradient")  # methods measured for a run without a table
 RESAMPLES = 2_000
 
 
 def faithfulness_of(run: Run) -> pd.DataFrame:
-    """Every explanation that was measured of a run: its own table, and what was measured beside it; empty where there is neither.
+    """Return the faithfulness of all measured explanations of a run: its own table and the shipped rows; empty if there is neither.
 
     Frame:
-        as `sentviz.analysis.explain.faithfulness.over_split`.
+        as for `sentviz.analysis.explain.faithfulness.over_split`.
     """
     import pandas as pd
 
     own = [run.frame(FILE)] if FILE in run.config["files"] else []
-    return pd.concat([*own, _of("faithfulness", run)], ignore_index=True)
+    return pd.concat([*own, _rows_of("faithfulness", run)], ignore_index=True)
 
 
 def flips_of(run: Run) -> pd.DataFrame:
-    """What was measured of a run's smallest edits, as `flips_over` has it; empty where nothing was."""
-    return _of("flips", run)
+    """Return the shipped measurements of a run's smallest edits, as `flips_over` returns them; empty if there are none."""
+    return _rows_of("flips", run)
 
 
 def flips_over(
@@ -56,16 +56,16 @@ def flips_over(
     texts: Sequence[str],
     pairs: Sequence[str] | None = None,
     *,
-    sample: int = FLIPPED,
+    sample: int = FLIP_TEXTS,
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """The smallest edit of each text of a seeded sample, that of `over_split`.
+    """Search the smallest edit of each text of a seeded sample, the sample of `over_split`.
 
     Frame:
-        metric, value, low, high (95 % percentile bootstrap over texts), n, seed. found: share of texts with an edit that flips; one: with
-        one of a single word; random: of random edits of as many words, the share that flips; passes and milliseconds: of the search and
-        the random edits, a text.
+        metric, value, low, high (95 % percentile bootstrap over texts), n, seed. The metrics: found: share of texts with an edit that flips
+        the prediction; one: share with an edit of one word; random: share of random edits of as many words that flip; passes and
+        milliseconds: per text, of the search and the random edits.
     """
     import pandas as pd
 
@@ -83,12 +83,12 @@ def flips_over(
 
 
 def times_over(
-    model: Model, texts: Sequence[str], pairs: Sequence[str] | None = None, *, sample: int = TIMED, seed: int = SEED
+    model: Model, texts: Sequence[str], pairs: Sequence[str] | None = None, *, sample: int = TIMED_TEXTS, seed: int = SEED
 ) -> pd.DataFrame:
-    """Milliseconds of each method beyond those of the text's trace, over the same sample.
+    """Measure the time of each method in milliseconds, without the trace of the text, over the same sample.
 
     Frame:
-        as that of `over_split`, with the metric milliseconds.
+        as for `over_split`, with the metric milliseconds.
     """
     import pandas as pd
 
@@ -105,7 +105,7 @@ def times_over(
 
 
 def _spread(column: Sequence[float], seed: int) -> dict[str, float]:
-    """Mean and interval of what is known."""
+    """Return mean and interval of the values that are not NaN."""
     from sentviz.analysis.evaluation import interval
 
     values = np.array(column, dtype=float)
@@ -115,30 +115,30 @@ def _spread(column: Sequence[float], seed: int) -> dict[str, float]:
 
 
 @cache
-def _table(name: str) -> pd.DataFrame:
+def _read(name: str) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_csv(HERE / f"{name}.csv", dtype={"digest": str})
+    return pd.read_csv(FOLDER / f"{name}.csv", dtype={"digest": str})
 
 
-def _of(name: str, run: Run) -> pd.DataFrame:
-    table = _table(name)
+def _rows_of(name: str, run: Run) -> pd.DataFrame:
+    table = _read(name)
     return table[(table["run"] == run.name) & (table["digest"] == run.digest)].drop(columns=["run", "digest"]).reset_index(drop=True)
 
 
-def _newer(run: Run, model: Model, texts: Sequence[str], pairs: Sequence[str] | None) -> pd.DataFrame:
-    """The explanations that a run's own table lacks, on its rows, and the times of all."""
+def _measure_missing(run: Run, model: Model, texts: Sequence[str], pairs: Sequence[str] | None) -> pd.DataFrame:
+    """Measure the explanations that a run's own table lacks, on its rows, and the times of all methods."""
     import click
     import pandas as pd
 
     own = run.frame(FILE) if FILE in run.config["files"] else None
-    lacking = [name for name in SCORES if own is None or name not in set(own["method"])]
-    made = over_split(model, texts, [name for name in lacking if name in ASKED], pairs=pairs, sample=SAMPLE, seed=SEED)
+    missing = [name for name in SCORES if own is None or name not in set(own["method"])]
+    table = over_split(model, texts, [name for name in missing if name in DEFAULT_METHODS], pairs=pairs, sample=SAMPLE, seed=SEED)
     if own is not None:
-        off = made.drop_duplicates("metric").set_index("metric")["random"] - own.drop_duplicates("metric").set_index("metric")["random"]
+        off = table.drop_duplicates("metric").set_index("metric")["random"] - own.drop_duplicates("metric").set_index("metric")["random"]
         click.echo(f"{run.name}: random explanations are off by {off.abs().max():.0e} from those of its own table")
-        made = made[made["method"] != "random"]
-    return pd.concat([made, times_over(model, texts, pairs)], ignore_index=True)
+        table = table[table["method"] != "random"]
+    return pd.concat([table, times_over(model, texts, pairs)], ignore_index=True)
 
 
 def _main() -> None:
@@ -156,11 +156,11 @@ def _main() -> None:
         run = find(name)
         model, rows = load(run), load_split(run.config["data"]["name"], "test").frame
         texts, pairs = rows["text"].tolist(), rows["text_pair"].tolist() if "text_pair" in rows else None
-        made = _newer(run, model, texts, pairs) if file == "faithfulness" else flips_over(model, texts, pairs)
-        kept = _table(file)[_table(file)["run"] != run.name] if (HERE / f"{file}.csv").is_file() else pd.DataFrame()
-        pd.concat([kept, made.assign(run=run.name, digest=run.digest)]).to_csv(HERE / f"{file}.csv", index=False)
-        _table.cache_clear()
-        click.echo(f"{run.name}\n{made.to_string()}")
+        table = _measure_missing(run, model, texts, pairs) if file == "faithfulness" else flips_over(model, texts, pairs)
+        other_rows = _read(file)[_read(file)["run"] != run.name] if (FOLDER / f"{file}.csv").is_file() else pd.DataFrame()
+        pd.concat([other_rows, table.assign(run=run.name, digest=run.digest)]).to_csv(FOLDER / f"{file}.csv", index=False)
+        _read.cache_clear()
+        click.echo(f"{run.name}\n{table.to_string()}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Scores for the tokens of one sentence: what the answer leans on, and what the model looks at.
+"""Scores for the tokens of a sentence: contributions to the prediction, and attention.
 
-One registry, `SCORES`. Some methods read the trace; others ask the model, and `explained` keeps their result in the trace. *removal* is the
-reference; how far another agrees with it is always stated beside it (`agreement`).
+`SCORES` is the registry of methods. Some methods read the trace. Others run the model, and `explained` stores their result in the trace.
+The method *removal* is the reference; `agreement` measures how well another method agrees with it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.flow import attention_flow, rollout, value_weighted, value_zeroing
-from sentviz.analysis.explain.gradients import MOST, Integrated, gradient_x_input, integrate
+from sentviz.analysis.explain.gradients import MAX_STEPS, Integrated, gradient_x_input, integrate
 from sentviz.analysis.explain.leave_out import removal
-from sentviz.analysis.explain.units import LONGEST, Units, find_units
+from sentviz.analysis.explain.units import MAX_WORDS, Units, find_units
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
 
@@ -27,26 +27,26 @@ Floats = npt.NDArray[np.float32]
 
 
 def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",), **change: Any) -> Trace:
-    """The trace with the scores of those methods that ask the model; those that read the trace need nothing.
+    """Return the trace with the scores of the methods that run the model; methods that read the trace need no preparation.
 
     Args:
         names: methods of `SCORES`.
-        change: lambdas and heads_off, the same that the trace was made with.
+        change: interventions of the trace.
     Raises:
-        InputError: no such method, or one that needs attention of a model that has none.
+        InputError: there is no such method, or the method needs attention and the model has none.
     """
-    asking = {name: ask for name in names if (ask := _method(name).ask) is not None}
-    if not model.capabilities.maps and (refused := next((SCORES[name] for name in asking if SCORES[name].needs), None)):
-        raise InputError(f"{refused.title} is read off attention maps, and there are none of {trace.run} here.")
-    asked = {name: ask(model, trace, **change) for name, ask in asking.items()}
-    rises = {name: one.rise for name, one in asked.items() if isinstance(one, Integrated)}
-    units = {name: one.places for name, one in asked.items() if isinstance(one, Units)}
-    scores = {name: one.scores if isinstance(one, Integrated | Units) else one for name, one in asked.items()}
+    methods = {name: ask for name in names if (ask := _find_score(name).ask) is not None}
+    if not model.capabilities.maps and (unavailable := next((SCORES[name] for name in methods if SCORES[name].needs), None)):
+        raise InputError(f"{unavailable.title} needs attention maps, and {trace.run} has none.")
+    results = {name: ask(model, trace, **change) for name, ask in methods.items()}
+    rises = {name: result.rise for name, result in results.items() if isinstance(result, Integrated)}
+    units = {name: result.places for name, result in results.items() if isinstance(result, Units)}
+    scores = {name: result.scores if isinstance(result, Integrated | Units) else result for name, result in results.items()}
     return trace.replace(token_scores={**trace.token_scores, **scores}, rises={**trace.rises, **rises}, units={**trace.units, **units})
 
 
 def received(trace: Trace, component: int | str = "effective", layers: int = 0) -> Floats:
-    """(m,) attention that each key receives, summed over queries, averaged over heads and layers; of the first `layers`, or of all."""
+    """Return the attention that each key receives, (m,): sum over queries, mean over heads and the first `layers` (0 = all layers)."""
     total = np.zeros(len(trace.tokens))
     for layer, _, maps, keys in trace.bands(component):
         if not layers or layer < layers:
@@ -65,20 +65,20 @@ def _difference(trace: Trace) -> Floats:
 
 @dataclass(frozen=True)
 class Score:
-    """One way to score the tokens of a sentence: it reads the trace (`of`), or asks the model (`ask`)."""
+    """Method that scores the tokens of a sentence: it reads the trace (`of`) or runs the model (`ask`)."""
 
     name: str
     title: str
-    low: str  # what a value below the neutral one means
-    high: str
-    about: str = ""  # what is computed, its source, what is done where it is not defined
+    low: str  # meaning of a value below the neutral value
+    high: str  # meaning of a value above the neutral value
+    about: str = ""  # definition and source
     of: Callable[[Trace], Floats] | None = None  # trace -> (m,)
-    ask: Callable[..., Floats | Integrated | Units] | None = None  # (model, trace, lambdas=, heads_off=) -> (m,)
+    ask: Callable[..., Floats | Integrated | Units] | None = None  # (model, trace, interventions) -> (m,)
     needs: Literal["", "maps", "components"] = ""
-    signed: bool = False  # neutral is 0; otherwise an even share, the mean over the tokens
+    signed: bool = False  # True: the neutral value is 0; False: it is an even share, the mean over the tokens
     unit: str = "even shares"
-    full: float = 8.0  # the strongest colour, the same in every sentence
-    knee: float = 0.25  # from here on colours grow with the logarithm
+    full: float = 8.0  # deviation with the strongest colour, equal in all sentences
+    knee: float = 0.25  # deviation from which colours grow with the logarithm
 
 
 FOR, AGAINST = "supports the answer", "speaks against the answer"
@@ -103,7 +103,7 @@ SCORES = {
             "Unit removal",
             AGAINST,
             FOR,
-            f"Up to {LONGEST} words are one unit where leaving them out together differs from the sum of leaving out each."
+            f"Up to {MAX_WORDS} words are one unit where leaving them out together differs from the sum of leaving out each."
             " Score: fall of the answer's log-odds when the unit is left out.",
             ask=find_units,
             signed=True,
@@ -173,7 +173,7 @@ SCORES = {
             AGAINST,
             FOR,
             "The same, averaged on the way from [PAD] in every word's place to the text (Sundararajan et al. 2017), in as many steps as it"
-            f" needs, {MOST} at most.",
+            f" needs, {MAX_STEPS} at most.",
             ask=integrate,
             signed=True,
             **ODDS,
@@ -182,48 +182,50 @@ SCORES = {
 }
 
 
-def _method(name: str) -> Score:
+def _find_score(name: str) -> Score:
     if name not in SCORES:
-        raise InputError(f"There is no score {name!r}; there are {', '.join(SCORES)}.")
+        raise InputError(f"There is no score {name!r}. The scores are {', '.join(SCORES)}.")
     return SCORES[name]
 
 
 def available(trace: Trace, *, asking: bool = False) -> list[str]:
-    """Names of the scores that a trace can give now; with `asking`, those as well that `explained` can add to it."""
+    """Return the names of the scores that a trace holds or can compute; with `asking`, also those that `explained` can add."""
     return [
-        name for name, how in SCORES.items() if (asking or how.of is not None or name in trace.token_scores) and not _lacking(trace, how)
+        name
+        for name, method in SCORES.items()
+        if (asking or method.of is not None or name in trace.token_scores) and not _missing(trace, method)
     ]
 
 
-def _lacking(trace: Trace, how: Score) -> str:
-    """Why a score cannot be had of a trace's model, in a sentence; "" where it can."""
-    if how.needs == "components" and trace.lambdas.shape[1] < 2:
-        return f"{how.title} needs a model with two components or more; {trace.run} has one."
-    if how.needs and not trace.has_maps:
-        return f"{how.title} is read off attention maps, and there are none of {trace.run} here."
+def _missing(trace: Trace, method: Score) -> str:
+    """Return why a score is not available for a trace, as a sentence; "" if it is available."""
+    if method.needs == "components" and trace.lambdas.shape[1] < 2:
+        return f"{method.title} needs a model with two components or more; {trace.run} has one."
+    if method.needs and not trace.has_maps:
+        return f"{method.title} needs attention maps, and {trace.run} has none."
     return ""
 
 
 def score(trace: Trace, name: str) -> Floats:
-    """(m,) one score of a trace.
+    """Return a score of a trace, (m,).
 
     Raises:
-        InputError: no such score, one that the model cannot give, or one that it was not asked for.
+        InputError: there is no such score, the model cannot give it, or `explained` has not added it to the trace.
     """
-    how = _method(name)
-    if lacking := _lacking(trace, how):
+    method = _find_score(name)
+    if lacking := _missing(trace, method):
         raise InputError(lacking)
-    if how.of is not None:
-        return how.of(trace)
+    if method.of is not None:
+        return method.of(trace)
     if name not in trace.token_scores:
         raise InputError(
-            f"{how.title} asks the model, and this trace does not hold its answer; explained(model, trace, [{name!r}]) adds it."
+            f"{method.title} runs the model, and this trace does not hold its result. Add it with explained(model, trace, [{name!r}])."
         )
     return trace.token_scores[name]
 
 
 def deviation(trace: Trace, name: str) -> Floats:
-    """(m,) a score as it is coloured: from 0 where it is signed, else from an even share, the mean over tokens that are not special.
+    """Return a score minus its neutral value, (m,): 0 if it is signed, otherwise the mean over tokens that are not special.
 
     Raises:
         InputError: as for `score`.
@@ -233,7 +235,7 @@ def deviation(trace: Trace, name: str) -> Floats:
 
 
 def spearman(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
-    """Rank correlation of two scores (n,), ties sharing their mean rank; NaN with fewer than three values or all alike."""
+    """Return Spearman's rank correlation of two scores (n,); ties get their mean rank. NaN for fewer than three or for equal values."""
     import pandas as pd
 
     first, second = pd.Series(a).rank(), pd.Series(b).rank()
@@ -243,25 +245,26 @@ def spearman(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 
 
 def agreement(trace: Trace, scores: Floats, *, signed: bool = False) -> float | None:
-    """Spearman's rank correlation of a score with the size of the removal scores, over tokens; None where it is not defined.
+    """Return Spearman's rank correlation of a score with the absolute removal scores, over tokens; None if it is not defined.
 
-    Of a `signed` score with the removal scores themselves.
+    A `signed` score is compared with the signed removal scores.
     """
-    keep = ~trace.specials
-    removal = trace.token_scores["removal"][keep]
-    rho = spearman(scores[keep], removal if signed else np.abs(removal))
+    is_word = ~trace.specials
+    removal = trace.token_scores["removal"][is_word]
+    rho = spearman(scores[is_word], removal if signed else np.abs(removal))
     return None if np.isnan(rho) else rho
 
 
 def incomplete(trace: Trace, name: str) -> str:
-    """How far a score's sum is from what it should be, in a sentence; "" where it is near enough or should be nothing of the kind."""
+    """Return a sentence about the error of a score's sum; "" if the error is small or the method has no expected sum."""
     if name not in trace.rises:
         return ""
-    one = Integrated(trace.token_scores[name], trace.rises[name], 0)
-    said = f"The scores sum to {one.gap + one.rise:+.2f} and should sum to {one.rise:+.2f}: they are off by {abs(one.gap):.2f} in all."
-    return "" if one.complete else said.replace("-", "−")
+    result = Integrated(trace.token_scores[name], trace.rises[name], 0)
+    total, rise = result.gap + result.rise, result.rise
+    message = f"The scores sum to {total:+.2f} and should sum to {rise:+.2f}: they are off by {abs(result.gap):.2f} in all."
+    return "" if result.complete else message.replace("-", "−")
 
 
 def percent(p: float) -> str:
-    """A probability in words that never claim certainty: 0.9996 is ">99%"."""
+    """Return a probability as a percentage that never claims certainty: 0.9996 gives ">99%"."""
     return ">99%" if p > 0.995 else "<1%" if p < 0.005 else f"{p:.0%}"

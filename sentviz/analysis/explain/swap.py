@@ -1,4 +1,4 @@
-"""What if another word stood here? Suggestions for one token, each asked of the model."""
+"""Suggest replacements for a word, with the prediction for each."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from sentviz.data.tokenizers import Tokenizer
     from sentviz.models.model import Model
 
-WIDER = 8  # words that are looked at for each that is proposed
+CANDIDATES_PER_WORD = 8  # candidates per suggested word
 
 
 def swapped(trace: Trace, token: int, word: str) -> str:
-    """The text with one token written otherwise, capital letter kept."""
+    """Return the text with another word in a token's place; a capital letter is kept."""
     if trace.specials[token] or trace.segments[token] != 0:
-        raise InputError("Only a word of the sentence itself can be exchanged.")
+        raise InputError("Only a word of the first sentence can be replaced.")
     start, end = trace.offsets[token]
     return trace.text[:start] + in_case(word, trace.text[start:end]) + trace.text[end:]
 
 
 def in_case(word: str, old: str) -> str:
-    """A word with a capital letter where the old one has it."""
+    """Return a word, capitalised if the old word is."""
     return word.capitalize() if old[:1].isupper() and (old[1:].islower() or len(old) == 1) else word
 
 
 def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
-    """The k words of the vocabulary whose embeddings are nearest to a token's (cosine), words only, the token itself left out.
+    """Return the k words whose embeddings are nearest to a token's, with the cosine similarity; the token itself is left out.
 
     Args:
         token: id in the vocabulary.
@@ -52,24 +52,24 @@ def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
 
 @lru_cache(maxsize=16)
 def whole_words(tokenizer: Tokenizer) -> Mapping[int, str]:
-    """The entries of a vocabulary that are a word of letters by themselves, by id."""
+    """Return the vocabulary entries that are complete words of letters, by id."""
     spaced = "Ġ" in tokenizer or "▁" in tokenizer
     written = ((index, _written(tokenizer, index)) for index in range(tokenizer.vocab_size))
     return MappingProxyType({index: word.strip() for index, word in written if (word[0] == " ") == spaced and word.strip().isalpha()})
 
 
 def _written(tokenizer: Tokenizer, index: int) -> str:
-    """A vocabulary entry in letters, with the space that a word begins with where the vocabulary has it; never empty."""
+    """Return a vocabulary entry as text, with the space at the beginning of a word if the vocabulary stores it; never empty."""
     from tokenizers.decoders import ByteLevel
 
     entry = tokenizer.token_of(index).replace("▁", " ")
     return (ByteLevel().decode([entry]) if "Ġ" in tokenizer else entry) or "?"
 
 
-def of_a_kind(text: str, start: int, end: int, words: Sequence[str]) -> list[str]:
-    """Those of some words that are of the same part of speech as text[start:end], in its place and alone, as the English tagger tells.
+def same_part_of_speech(text: str, start: int, end: int, words: Sequence[str]) -> list[str]:
+    """Return the words that have the part of speech of text[start:end], in its place and alone, according to the English tagger.
 
-    All of them where the word has other than Latin letters, of which the tagger knows nothing.
+    If text[start:end] has letters beyond ASCII, which the tagger does not know, all words are returned.
     """
     if not text[start:end].isascii():
         return list(words)
@@ -78,7 +78,7 @@ def of_a_kind(text: str, start: int, end: int, words: Sequence[str]) -> list[str
 
 
 def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6) -> list[tuple[str, float]]:
-    """Words of a polarity lexicon on the other side of a token's, strongest first, known to the model; none for a neutral token."""
+    """Return words of opposite polarity from a lexicon that the model knows, strongest first; an empty list for a neutral token."""
     own = lexicon.get(token.casefold(), 0.0)
     if not own:
         return []
@@ -89,25 +89,27 @@ def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6
 def suggestions(
     model: Model, trace: Trace, token: int, lexicon: Mapping[str, float] | None = None, *, k: int = 6, **change: Any
 ) -> pd.DataFrame:
-    """Words of the same kind to put in a token's place, with what the model would say: word, source, near, label, probability.
+    """Return replacements for a token with the predictions: word, source, near, label, probability (of the present class), text.
 
     Raises:
-        InputError: the token is no word of the sentence.
+        InputError: the token is not a word of the first sentence.
     """
     import pandas as pd
 
-    found: dict[str, dict[str, float]] = {}
+    sources: dict[str, dict[str, float]] = {}
     encoded = model.encode(trace.text, trace.text_pair)
     if not trace.unknown[token]:
-        found["near in the embedding"] = dict(neighbours(model, int(encoded.ids[token]), WIDER * k))
+        sources["near in the embedding"] = dict(neighbours(model, int(encoded.ids[token]), CANDIDATES_PER_WORD * k))
     if lexicon:
-        found["opposite in the lexicon"] = dict(opposites(model, lexicon, trace.tokens[token], WIDER * k))
+        sources["opposite in the lexicon"] = dict(opposites(model, lexicon, trace.tokens[token], CANDIDATES_PER_WORD * k))
     start, end = (int(edge) for edge in trace.offsets[token])
     candidates = [
-        (word, source, near[word]) for source, near in found.items() for word in of_a_kind(trace.text, start, end, list(near))[:k]
+        (word, source, near[word])
+        for source, near in sources.items()
+        for word in same_part_of_speech(trace.text, start, end, list(near))[:k]
     ]
     texts: Sequence[str] = [swapped(trace, token, word) for word, _, _ in candidates]
     frame = pd.DataFrame(candidates, columns=["word", "source", "near"])
-    said = model.predict(texts, None if trace.text_pair is None else [trace.text_pair] * len(texts), **change)
-    frame["label"], frame["probability"], frame["text"] = said["label"], said[trace.label], said["text"]
+    predictions = model.predict(texts, None if trace.text_pair is None else [trace.text_pair] * len(texts), **change)
+    frame["label"], frame["probability"], frame["text"] = predictions["label"], predictions[trace.label], predictions["text"]
     return frame.drop_duplicates("word", ignore_index=True)

@@ -1,11 +1,11 @@
-"""Units before words: neighbours that the model reads together, each unit left out as a whole.
+"""Cut a text into units: neighbouring words that the model reads together, and score each unit by leaving it out.
 
     fall of a span       D(s) = f(text) - f(text without s)            f: log-odds of the predicted class
-    interaction          I(s) = D(s) - sum of D(w) over its words      occlusion: 0 where the effects of words just add up
+    interaction          I(s) = D(s) - sum of D(w) over its words      occlusion: 0 if the effects of words just add up
 
-A span has 1 to LONGEST words, no mark inside, and is of one text. The text is cut into the spans of which sum |I(s)| - t (words - 1) is
-largest: a further word has to explain t more, and t is LEAST, or SHARE of the strongest single effect where that is more. So a model whose
-effects add up has units of one word, and "not bad" is one where it is read as one.
+A span has 1 to MAX_WORDS words of one text and no punctuation inside. The text is cut into the spans with the largest sum |I(s)| - t (words
+- 1): each further word must explain t more. The threshold t is MIN_GAIN, or MIN_SHARE of the strongest single effect if that is more. So a
+model whose effects add up has units of one word, and "not bad" is a unit if the model reads it as one.
 """
 
 from __future__ import annotations
@@ -27,83 +27,84 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]  # words [start, stop)
 
-LONGEST = 4  # words of a unit
-PASSES = 256  # spans of several words that are asked about; in a longer text those about the strongest words
-TOKENS = 32_000  # that these may read together
-LEAST, SHARE = 0.5, 0.25  # log-odds, and of the strongest single effect, that a further word has to explain
+MAX_WORDS = 4  # words per unit
+MAX_SPANS = 256  # spans of several words that are left out; in a longer text, those with the strongest words
+MAX_TOKENS = 32_000  # tokens in all shortened texts together
+MIN_GAIN, MIN_SHARE = 0.5, 0.25  # least gain of a further word: log-odds, and a share of the strongest single effect
 _SPACED = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """A text cut into units, and what leaving out each span does."""
+    """Units of a text, and the effect of leaving out each span."""
 
     words: tuple[Word, ...]
-    spans: tuple[Span, ...]  # of the units, in order; together all words
-    falls: Mapping[Span, float]  # of every span that was asked about, log-odds
-    scores: npt.NDArray[np.float32]  # (m,) fall of the token's unit, specials 0
-    places: npt.NDArray[np.int64]  # (m,) the unit of each token, a special is one of its own
+    spans: tuple[Span, ...]  # units in text order; together they cover all words
+    falls: Mapping[Span, float]  # fall of every span that was left out, in log-odds
+    scores: npt.NDArray[np.float32]  # (m,) fall of the token's unit; 0 for special tokens
+    places: npt.NDArray[np.int64]  # (m,) number of the token's unit; each special token is a separate unit
 
     def interaction(self, span: Span) -> float:
-        """What leaving out a span's words together does beyond each of them alone, log-odds."""
+        """Return the fall of a span minus the sum of the falls of its words, in log-odds."""
         return self.falls[span] - sum(self.falls[i, i + 1] for i in range(*span))
 
 
 def spaced_words(trace: Trace) -> tuple[Word, ...]:
-    """Words as they are written, specials left out: "don't" and "well-made" are one, and so are marks in a row."""
+    """Return the words as they are written, without special tokens: "well-made" is one word, and so are several marks in a row."""
     texts = (trace.text, trace.text_pair or "")
-    starts = [np.array([found.start() for found in _SPACED.finditer(text)]) for text in texts]
+    starts = [np.array([match.start() for match in _SPACED.finditer(text)]) for text in texts]
     groups: dict[Span, list[Word]] = {}
     for word in words(trace):
         segment = int(trace.segments[word.indices[0]])
         at = int(starts[segment].searchsorted(int(trace.offsets[word.indices[0], 0]), side="right"))
         groups.setdefault((segment, at), []).append(word)
-    found = []
+    spaced = []
     for (segment, _), group in groups.items():
         indices = tuple(i for word in group for i in word.indices)
         start, end = int(trace.offsets[indices[0], 0]), int(trace.offsets[indices[-1], 1])
-        found.append(Word(texts[segment][start:end], indices))
-    return tuple(found)
+        spaced.append(Word(texts[segment][start:end], indices))
+    return tuple(spaced)
 
 
-def find_units(model: Model, trace: Trace, *, longest: int = LONGEST, passes: int = PASSES, **change: Any) -> Units:
-    """The units of a text: one pass a word, then at most `passes` more, each batch in one forward call.
+def find_units(model: Model, trace: Trace, *, longest: int = MAX_WORDS, passes: int = MAX_SPANS, **change: Any) -> Units:
+    """Return the units of a text. Each word is left out, then at most `passes` spans of several words; each batch is one forward call.
 
     Args:
-        longest: words of a unit at most. passes: spans of several words that are asked about.
-        change: lambdas and heads_off, the same that the trace was made with.
+        longest: maximum number of words per unit.
+        passes: maximum number of spans of several words that are left out.
+        change: interventions of the trace.
     """
-    those, k = spaced_words(trace), int(trace.probabilities.argmax())
+    text_words, k = spaced_words(trace), int(trace.probabilities.argmax())
 
     def falls_of(spans: Sequence[Span]) -> dict[Span, float]:
-        removed = [[i for word in those[slice(*span)] for i in word.indices] for span in spans]
+        removed = [[i for word in text_words[slice(*span)] for i in word.indices] for span in spans]
         falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, removed, **change), k) if spans else ()
         return {span: float(fall) for span, fall in zip(spans, falls, strict=True)}
 
-    single: list[Span] = [(i, i + 1) for i in range(len(those))]
-    if len(those) < 2:
-        falls = dict.fromkeys(single, 0.0)  # one word alone has nothing to compare with
+    single: list[Span] = [(i, i + 1) for i in range(len(text_words))]
+    if len(text_words) < 2:
+        falls = dict.fromkeys(single, 0.0)  # A single word cannot be left out.
     else:
-        known = _known(trace, those)
+        known = _removal_falls(trace, text_words)
         falls = known | falls_of([span for span in single if span not in known])
     effects = np.array([abs(falls[span]) for span in single])
-    several = _several(trace, those, longest)
-    passes = min(passes, TOKENS // max(1, len(trace.tokens)))
+    several = _candidate_spans(trace, text_words, longest)
+    passes = min(passes, MAX_TOKENS // max(1, len(trace.tokens)))
     several.sort(key=lambda span: (-float(effects[slice(*span)].max()), span[1] - span[0], span))
     falls |= falls_of(sorted(several[:passes]))
-    spans = cut(len(those), falls, max(LEAST, SHARE * float(effects.max(initial=0))))
+    spans = cut(len(text_words), falls, max(MIN_GAIN, MIN_SHARE * float(effects.max(initial=0))))
     scores, places = np.zeros(len(trace.tokens), dtype=np.float32), np.full(len(trace.tokens), -1, dtype=np.int64)
     for unit, span in enumerate(spans):
-        for word in those[slice(*span)]:
+        for word in text_words[slice(*span)]:
             scores[list(word.indices)], places[list(word.indices)] = falls[span], unit
-    return Units(those, spans, falls, scores, _in_order(places))
+    return Units(text_words, spans, falls, scores, _number_units(places))
 
 
 def cut(n: int, falls: Mapping[Span, float], least: float) -> tuple[Span, ...]:
-    """The spans, end to end over n words, of which the sum of |interaction| - least x (words - 1) is largest; ties go to shorter ones.
+    """Return the spans that cover n words with the largest sum of |interaction| - least x (words - 1); ties are decided for shorter spans.
 
     Args:
-        falls: of all single words, and of spans of several that may be a unit.
+        falls: falls of all single words, and of the spans of several words that may be a unit.
     """
     before = np.concatenate([[0.0], np.cumsum([falls[i, i + 1] for i in range(n)])])
     ending: dict[int, list[Span]] = {}
@@ -125,29 +126,29 @@ def cut(n: int, falls: Mapping[Span, float], least: float) -> tuple[Span, ...]:
     return tuple(spans[::-1])
 
 
-def _known(trace: Trace, those: Sequence[Word]) -> dict[Span, float]:
-    """Falls of single words that word removal has asked about."""
+def _removal_falls(trace: Trace, text_words: Sequence[Word]) -> dict[Span, float]:
+    """Return the falls of single words that the trace's removal scores already hold."""
     scores, alone = trace.token_scores.get("removal"), {word.indices for word in words(trace)}
     if scores is None:
         return {}
-    return {(i, i + 1): float(scores[word.indices[0]]) for i, word in enumerate(those) if word.indices in alone}
+    return {(i, i + 1): float(scores[word.indices[0]]) for i, word in enumerate(text_words) if word.indices in alone}
 
 
-def _several(trace: Trace, those: Sequence[Word], longest: int) -> list[Span]:
-    """Spans of 2 to `longest` words that can be a unit: of one text, without marks, less than everything."""
-    letters = [any(letter.isalnum() for letter in word.text) for word in those]
-    segments = [int(trace.segments[word.indices[0]]) for word in those]
-    found = []
-    for start in range(len(those)):
-        for stop in range(start + 1, min(start + longest, len(those)) + 1):
+def _candidate_spans(trace: Trace, text_words: Sequence[Word], longest: int) -> list[Span]:
+    """Return the spans of 2 to `longest` words that can be a unit: in one text, without punctuation, shorter than the text."""
+    letters = [any(letter.isalnum() for letter in word.text) for word in text_words]
+    segments = [int(trace.segments[word.indices[0]]) for word in text_words]
+    spans = []
+    for start in range(len(text_words)):
+        for stop in range(start + 1, min(start + longest, len(text_words)) + 1):
             if not letters[stop - 1] or segments[stop - 1] != segments[start]:
                 break
-            if 1 < stop - start < len(those):
-                found.append((start, stop))
-    return found
+            if 1 < stop - start < len(text_words):
+                spans.append((start, stop))
+    return spans
 
 
-def _in_order(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Units counted anew with each special as one of its own."""
+def _number_units(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Number the units again, with each special token as a separate unit."""
     new = np.concatenate([[True], (places[1:] != places[:-1]) | (places[1:] < 0)])
     return np.asarray(new.cumsum() - 1)
