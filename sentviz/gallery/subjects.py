@@ -251,8 +251,8 @@ class Answers(FigureSubject):
         """
         from sentviz.analysis.testset.versus import aligned
 
-        first, *others = (answered(run, self.over).at_threshold(self.threshold) for run in self.sources)
-        return [first, *(aligned(first, rows) for rows in others)]
+        first, *rest = (answered(run, self.over).at_threshold(self.threshold) for run in self.sources)
+        return [first, *(aligned(first, rows) for rows in rest)]
 
     @property
     def first(self) -> Rows:
