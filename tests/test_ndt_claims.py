@@ -397,13 +397,13 @@ def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
 @pytest.mark.parametrize(("up", "verdict"), [(65, "holds"), (35, "fails"), (55, "open"), (45, "open")])
 def test_signs_of_many_runs(up: int, verdict: str) -> None:
     """Of a hundred the exact test tells 65 from half, not 55; a run that does not move goes against it. Clopper and Pearson's interval."""
-    one = claims._sign([0.1] * up + [0.0] + [-0.1] * (99 - up), "it moved", "and more")
+    one = claims.judge_signs([0.1] * up + [0.0] + [-0.1] * (99 - up), "it moved", "and more")
     assert one.verdict == verdict and f"it moved in {up} of 100 runs" in one.evidence and one.evidence.endswith("; and more")
     low, high = beta.ppf(0.025, up, 101 - up), beta.ppf(0.975, up + 1, 100 - up)
     assert one.effect is not None
     assert (one.effect.value, one.effect.low, one.effect.high) == pytest.approx((up, 100 * low, 100 * high))
     assert (one.effect.unit, one.effect.null) == ("%", 50)
-    assert claims._sign([0.1] * 6, "it moved", "").evidence.endswith("p = 0.031")
+    assert claims.judge_signs([0.1] * 6, "it moved", "").evidence.endswith("p = 0.031")
 
 
 AGREE = {

@@ -142,7 +142,7 @@ class Row:
     """
 
     short: str
-    statement: str  # "{}" stands for the data set's title
+    statement: str  # "{}" is replaced by the data set's name
     against: Reference
     judge: Callable[[str, Sequence[Run]], Finding]  # arguments: name of the data set, available runs
     where: Mapping[str, tuple[str, str]]  # data set ("" for a claim on no data set, or on several) -> claim id, place in the paper
@@ -151,13 +151,13 @@ class Row:
     how: str = ""
     reads: tuple[str, ...] = ()  # data sets whose runs the test may read; default: the claim's own data set
 
-    def claims(self, titles: Mapping[str, str]) -> Iterable[Claim]:
-        """Yield the claim on each data set; `titles` are the data sets' names in the paper."""
+    def claims(self, titles: Mapping[str, str], names: Mapping[str, str]) -> Iterable[Claim]:
+        """Yield the claim on each data set: `titles` head the columns of the board, `names` stand in statements."""
         for dataset, (name, place) in self.where.items():
             title = titles.get(dataset, "")
             yield Claim(
                 id=name,
-                statement=self.statement.format(title),
+                statement=self.statement.format(names.get(dataset, title)),
                 where=place,
                 against=self.against,
                 test=partial(self.judge, dataset),
@@ -170,9 +170,14 @@ class Row:
             )
 
 
-def board(titles: Mapping[str, str], *rows: Row) -> tuple[Claim, ...]:
-    """Return the claims of a paper's rows in order; `titles` are the data sets' names in the paper, by data set."""
-    return tuple(claim for row in rows for claim in row.claims(titles))
+def board(titles: Mapping[str, str], *rows: Row, names: Mapping[str, str] | None = None) -> tuple[Claim, ...]:
+    """Return the claims of a paper's rows, in order.
+
+    Args:
+        titles: names of the data sets above the columns of the board, by data set.
+        names: names of data sets in statements; default: `titles`.
+    """
+    return tuple(claim for row in rows for claim in row.claims(titles, names or {}))
 
 
 def alike(

@@ -1,254 +1,296 @@
-"""What the NDT paper says, held against its own tables."""
+"""Claims of the NDT paper that are tested on its own tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.analysis.claim import Claim, Finding, Reference, Verdict, alike
+from sentviz.analysis.claim import Finding, Reference, Row, decide, settled
 from sentviz.papers.ndt import prints
-from sentviz.papers.ndt.study import DATASETS
+from sentviz.papers.ndt.study import printed_name
 from sentviz.papers.studies.against import minus
 from sentviz.runs.store import Run
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def _rows(table: str, dataset: str) -> pd.DataFrame:
+    """Return the rows of a printed table that are about a data set."""
+    frame = prints.table(table)
+    return frame[frame["dataset"] == printed_name(dataset)]
+
 
 def _accuracies(dataset: str) -> tuple[float, list[float]]:
-    """Printed accuracies in percent: DT's, and those of the 12 NDT variants."""
-    frame = prints.table("classification")
-    rows = frame[frame["dataset"] == dataset].to_dict("records")
+    """Return printed accuracies in percent: DT's, and those of the 12 NDT variants."""
+    rows = _rows("classification", dataset).to_dict("records")
     dt = next(float(row["accuracy_pct"]) for row in rows if row["family"] == "diff")
     return dt, [float(row["accuracy_pct"]) for row in rows if row["family"] == "ndt"]
 
 
-def _beats(dataset: str, said: int) -> Callable[[Sequence[Run]], Finding]:
-    def test(_: Sequence[Run]) -> Finding:
-        dt, ndt = _accuracies(dataset)
-        found = sum(value > dt for value in ndt)
-        return Finding("holds" if found == said else "fails", f"the table has {found} of {len(ndt)} above DT's {dt:.2f}")
+def judge_lead(dataset: str, _: Sequence[Run], *, model: str, vanilla: float, diff: float) -> Finding:
+    """Test whether `model` is the best printed NDT, ahead of vanilla and DT by these points."""
+    accuracies = _rows("classification", dataset).set_index("model")["accuracy_pct"].astype(float)
+    best = str(accuracies[accuracies.index.str.startswith("ndt-")].idxmax())
+    over_vanilla, over_diff = accuracies[best] - accuracies["vanilla"], accuracies[best] - accuracies["diff"]
+    equal = best == model and abs(over_vanilla - vanilla) < 0.005 and abs(over_diff - diff) < 0.005
+    return settled(equal, f"the best is {best}: {over_vanilla:+.2f} over vanilla, {over_diff:+.2f} over DT")
 
-    return test
+
+def judge_count_above_dt(dataset: str, _: Sequence[Run], *, count: int) -> Finding:
+    """Test whether `count` of the printed NDT variants are above DT."""
+    dt, ndt = _accuracies(dataset)
+    above = sum(value > dt for value in ndt)
+    return settled(above == count, f"the table has {above} of {len(ndt)} above DT's {dt:.2f}")
 
 
-def _spreads(_: Sequence[Run]) -> Finding:
+def judge_narrower_spread(*_: object) -> Finding:
+    """Test whether NDT's printed accuracies are closer together on Twitter than on IMDB."""
     twitter, imdb = (max(ndt) - min(ndt) for ndt in (_accuracies("twitter_financial")[1], _accuracies("imdb")[1]))
-    found: Verdict = "holds" if twitter < imdb else "fails"
-    return Finding(found, f"NDT's spread is {twitter:.2f} on Twitter and {imdb:.2f} on IMDB")
+    return settled(twitter < imdb, f"NDT's spread is {twitter:.2f} on Twitter and {imdb:.2f} on IMDB")
 
 
-def _yelp(_: Sequence[Run]) -> Finding:
-    ndt = _accuracies("yelp")[1]
+def judge_printed_range(dataset: str, _: Sequence[Run], *, points: float) -> Finding:
+    """Test whether the highest and the lowest printed NDT accuracy differ by less than `points`."""
+    _dt, ndt = _accuracies(dataset)
     spread = max(ndt) - min(ndt)
-    return Finding("holds" if spread < 0.6 else "fails", f"from {min(ndt):.2f} to {max(ndt):.2f}: {spread:.2f} points")
+    return settled(spread < points, f"from {min(ndt):.2f} to {max(ndt):.2f}: {spread:.2f} points")
 
 
-def _falls(_: Sequence[Run]) -> Finding:
-    frame = prints.table("lambdas").sort_values("component")
-    rows = [group["lambda"].abs().to_numpy() for _, group in frame.groupby(["dataset", "model", "layer"]) if len(group) > 1]
-    kept = sum(bool((np.diff(row) < 0).all()) for row in rows)
-    return Finding("holds" if kept == len(rows) else "fails", f"by size, in {kept} of {len(rows)} printed rows with several lambdas")
+def judge_growth_with_depth(dataset: str, _: Sequence[Run]) -> Finding:
+    """Test whether each lambda is larger in layer 2: for unbounded variants on one data set, for all variants if `dataset` is empty."""
+    frame = prints.table("lambdas")
+    if dataset:
+        frame = _rows("lambdas", dataset)
+        frame = frame[frame["constraint"].isin(["[0,inf)", "(-inf,inf)"])]
+    by_layer = frame.pivot_table(index=["dataset", "model", "component"], columns="layer", values="lambda")
+    counts = (by_layer[2] > by_layer[1]).groupby("dataset").agg(["sum", "size"])
+    pairs = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in counts.iterrows())
+    return settled(bool((counts["sum"] == counts["size"]).all()), f"of the printed pairs: {pairs}")
 
 
-def _negative(dataset: str, low: float, high: float) -> Callable[[Sequence[Run]], Finding]:
-    """Under [-1,1] all printed lambdas of a data set are negative, and run from low to high."""
-
-    def test(_: Sequence[Run]) -> Finding:
-        frame = prints.table("lambdas")
-        values = frame[(frame["constraint"] == "[-1,1]") & (frame["dataset"] == dataset)]["lambda"]
-        found = values.min(), values.max()
-        said = minus(f"the table has {found[0]:.4f} to {found[1]:.4f}; {int((values < 0).sum())} of {len(values)} are negative")
-        return Finding("holds" if found == (low, high) else "fails", said)
-
-    return test
+def _falling(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], bool]:
+    """Return whether the size of lambda falls with the component, for each configuration with several components."""
+    groups = {key: group["lambda"].abs().to_numpy() for key, group in frame.sort_values("component").groupby(list(keys)) if len(group) > 1}
+    return {key: bool((np.diff(sizes) < 0).all()) for key, sizes in groups.items()}
 
 
-def _grows(dataset: str = "") -> Callable[[Sequence[Run]], Finding]:
-    """Lambda is larger in layer 2: on one data set the unbounded variants, as the paper has it; without one all variants of all sets."""
-
-    def test(_: Sequence[Run]) -> Finding:
-        frame = prints.table("lambdas")
-        if dataset:
-            frame = frame[(frame["dataset"] == dataset) & frame["constraint"].isin(["[0,inf)", "(-inf,inf)"])]
-        wide = frame.pivot_table(index=["dataset", "model", "component"], columns="layer", values="lambda")
-        kept = (wide[2] > wide[1]).groupby("dataset").agg(["sum", "size"])
-        said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in kept.iterrows())
-        return Finding("holds" if bool((kept["sum"] == kept["size"]).all()) else "fails", f"of the printed pairs: {said}")
-
-    return test
+def judge_fall_with_component(*_: object) -> Finding:
+    """Test whether the size of lambda falls with the component index in every printed row."""
+    falling = list(_falling(prints.table("lambdas"), ["dataset", "model", "layer"]).values())
+    return settled(all(falling), f"by size, in {sum(falling)} of {len(falling)} printed rows with several lambdas")
 
 
-def _together(_: Sequence[Run]) -> Finding:
-    """Printed silhouettes and accuracies by rank, on the two binary tasks."""
-    from scipy.stats import spearmanr
-
-    tables = [prints.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification")]
-    both = tables[0][["silhouette"]].join(tables[1][["accuracy_pct"]].astype(float), how="inner")
-    found = {name: spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
-    said = "; ".join(minus(f"{name} {one.statistic:+.2f}, p = {one.pvalue:.2g}") for name, one in found.items())
-    told: Verdict = "open"
-    if any(one.statistic <= 0 for one in found.values()):
-        told = "fails"
-    elif all(one.pvalue <= 0.05 for one in found.values()):
-        told = "holds"
-    return Finding(told, f"rank correlations over {len(both.loc['sst2'])} configurations: {said}")
+def judge_fall_with_component_on(dataset: str, _: Sequence[Run]) -> Finding:
+    """Test whether the size of lambda falls with the component index in every printed row of a data set; name the exceptions."""
+    falling = _falling(_rows("lambdas", dataset), ["model", "layer"])
+    exceptions = [f"{model} layer {layer}" for (model, layer), falls in falling.items() if not falls]
+    evidence = f"by size, in {len(falling) - len(exceptions)} of {len(falling)} rows"
+    return settled(not exceptions, evidence + (f"; not in {', '.join(exceptions)}" if exceptions else ""))
 
 
-def _printed_lead(dataset: str, model: str, vanilla: float, diff: float) -> Callable[[Sequence[Run]], Finding]:
-    """The best printed NDT, and its lead in points over vanilla and DT."""
-
-    def test(_: Sequence[Run]) -> Finding:
-        frame = prints.table("classification")
-        rows = frame[frame["dataset"] == dataset].set_index("model")["accuracy_pct"].astype(float)
-        best = str(rows[rows.index.str.startswith("ndt-")].idxmax())
-        leads = rows[best] - rows["vanilla"], rows[best] - rows["diff"]
-        same = best == model and abs(leads[0] - vanilla) < 0.005 and abs(leads[1] - diff) < 0.005
-        said = f"the best is {best}: {leads[0]:+.2f} over vanilla, {leads[1]:+.2f} over DT"
-        return Finding("holds" if same else "fails", said)
-
-    return test
+def judge_negative_range(dataset: str, _: Sequence[Run], *, low: float, high: float) -> Finding:
+    """Test whether the lambdas under [-1,1] lie from `low` to `high`, to all printed digits."""
+    frame = _rows("lambdas", dataset)
+    values = frame[frame["constraint"] == "[-1,1]"]["lambda"]
+    least, most = values.min(), values.max()
+    evidence = f"the table has {least:.4f} to {most:.4f}; {int((values < 0).sum())} of {len(values)} are negative"
+    return settled((least, most) == (low, high), minus(evidence))
 
 
-def _yelp_falls(_: Sequence[Run]) -> Finding:
-    frame = prints.table("lambdas").query("dataset == 'yelp'").sort_values("component")
-    rows = {key: group["lambda"].abs().to_numpy() for key, group in frame.groupby(["model", "layer"]) if len(group) > 1}
-    against = [f"{model} layer {layer}" for (model, layer), row in rows.items() if not (np.diff(row) < 0).all()]
-    said = f"by size, in {len(rows) - len(against)} of {len(rows)} rows" + (f"; not in {', '.join(against)}" if against else "")
-    return Finding("fails" if against else "holds", said)
-
-
-def _twitter_lambda(_: Sequence[Run]) -> Finding:
-    lambdas = prints.table("lambdas").query("dataset == 'twitter_financial' and layer == 1")
+def judge_largest_lambda(dataset: str, _: Sequence[Run]) -> Finding:
+    """Test whether the configuration with the largest lambda of layer 1 is the most accurate one."""
+    lambdas = _rows("lambdas", dataset).query("layer == 1")
     largest = lambdas.iloc[int(lambdas["lambda"].to_numpy().argmax())]
-    rows = prints.table("classification").query("dataset == 'twitter_financial'").set_index("model")["accuracy_pct"]
-    best = str(rows.astype(float).idxmax())
-    found: Verdict = "holds" if largest["model"] == best else "fails"
-    its = f"{largest['lambda']:.4f} is {largest['model']}'s ({rows[largest['model']]:.2f}%)"
-    return Finding(found, f"{its}, the best is {best} ({rows[best]:.2f}%)")
+    accuracies = _rows("classification", dataset).set_index("model")["accuracy_pct"]
+    best = str(accuracies.astype(float).idxmax())
+    owner = f"{largest['lambda']:.4f} is {largest['model']}'s ({accuracies[largest['model']]:.2f}%)"
+    return settled(largest["model"] == best, f"{owner}, the best is {best} ({accuracies[best]:.2f}%)")
 
 
-def _auc(_: Sequence[Run]) -> Finding:
-    frame = prints.table("classification")
-    said, good = [], []
+def judge_auc(*_: object) -> Finding:
+    """Test whether DT has the higher AUC on IMDB and SST-2, and the most accurate NDT on Yelp and Twitter."""
+    pairs, as_stated = [], []
     for dataset, higher in (("imdb", "diff"), ("sst2", "diff"), ("yelp", "ndt"), ("twitter_financial", "ndt")):
-        rows = frame[frame["dataset"] == dataset]
+        rows = _rows("classification", dataset)
         ndt = rows[rows["family"] == "ndt"]
         best = ndt.iloc[int(ndt["accuracy_pct"].to_numpy(float).argmax())]
         dt = float(rows[rows["family"] == "diff"]["auc"].iloc[0])
-        good.append((dt > best["auc"]) == (higher == "diff"))
-        said.append(f"{dataset} {dt:.3f} against {best['auc']:.3f}")
-    return Finding("holds" if all(good) else "fails", f"DT against the most accurate NDT: {', '.join(said)}")
+        as_stated.append((dt > best["auc"]) == (higher == "diff"))
+        pairs.append(f"{dataset} {dt:.3f} against {best['auc']:.3f}")
+    return settled(all(as_stated), f"DT against the most accurate NDT: {', '.join(pairs)}")
 
 
-def _added(_: Sequence[Run]) -> Finding:
+def judge_silhouettes(*_: object) -> Finding:
+    """Test the rank correlation of printed silhouettes and accuracies on the two binary tasks."""
+    from scipy.stats import spearmanr
+
+    silhouettes, accuracies = (prints.table(name).set_index(["dataset", "model"]) for name in ("silhouette", "classification"))
+    both = silhouettes[["silhouette"]].join(accuracies[["accuracy_pct"]].astype(float), how="inner")
+    results = {name: spearmanr(both.loc[dataset].to_numpy(float)) for name, dataset in (("IMDB", "imdb"), ("SST-2", "sst2"))}
+    numbers = "; ".join(minus(f"{name} {result.statistic:+.2f}, p = {result.pvalue:.2g}") for name, result in results.items())
+    verdict = decide(
+        holds=all(result.pvalue <= 0.05 for result in results.values()),
+        fails=any(result.statistic <= 0 for result in results.values()),
+    )
+    return Finding(verdict, f"rank correlations over {len(both.loc['sst2'])} configurations: {numbers}")
+
+
+def judge_added_parameters(*_: object) -> Finding:
+    """Test whether each printed NDT has 0.16 to 0.23 M parameters more than vanilla, rounded to 0.01 M."""
     frame = prints.table("parameters")
     base = frame[frame["family"] == "vanilla"].set_index("dataset")["parameters_millions"].astype(float)
     ndt = frame[frame["family"] == "ndt"]
     added = ndt["parameters_millions"].astype(float) - ndt["dataset"].map(base)
-    inside = ((added > 0.155) & (added < 0.235)).all()
-    return Finding("holds" if inside else "fails", f"the table has {added.min():.2f} to {added.max():.2f} M more than vanilla")
+    evidence = f"the table has {added.min():.2f} to {added.max():.2f} M more than vanilla"
+    return settled(bool(((added > 0.155) & (added < 0.235)).all()), evidence)
 
 
-def row(
-    short: str, against: Reference, *said: tuple[str, str, str, Callable[[Sequence[Run]], Finding]], how: str = "", shows: str, figure: str
-) -> tuple[Claim, ...]:
-    """A row of the board."""
-    return alike(short, against, DATASETS, *said, how=how, shows=shows, figure=figure)
+TABLES: Reference = "its own tables"
 
 
-PRINT: Reference = "its own tables"
-PRINTED = (
-    *row(
+def _lead(dataset: str, claim: str, place: str, model: str, vanilla: float, diff: float) -> Row:
+    """Return the row on the best NDT's lead in points over vanilla and DT."""
+    return Row(
         "The best NDT leads by as much as said",
-        PRINT,
-        ("imdb", "The best NDT on IMDB leads vanilla by 1.57 and DT by 1.36 points", "section IV-B1",
-         _printed_lead("imdb", "ndt-unit-2", 1.57, 1.36)),
-        ("sst2", "The best NDT on SST-2 leads vanilla by 1.00 and DT by 0.32 points", "section IV-C1",
-         _printed_lead("sst2", "ndt-unit-3", 1.00, 0.32)),
-        ("yelp_full", "The best NDT on Yelp leads vanilla by 0.09 and DT by 0.32 points", "section IV-D1",
-         _printed_lead("yelp", "ndt-symmetric-3", 0.09, 0.32)),
-        ("twitter_financial", "The best NDT on Twitter leads vanilla by 1.34 and DT by 1.00 points", "section IV-E1",
-         _printed_lead("twitter_financial", "ndt-free-4", 1.34, 1.00)),
-        shows="results",
-        figure="accuracy-beside-print",
-    ),
-    *row(
+        f"The best NDT on {{}} leads vanilla by {vanilla:.2f} and DT by {diff:.2f} points",
+        TABLES,
+        partial(judge_lead, model=model, vanilla=vanilla, diff=diff),
+        {dataset: (claim, place)},
+        "results",
+        "accuracy-beside-print",
+    )
+
+
+def _above(dataset: str, claim: str, place: str, count: int) -> Row:
+    """Return the row on the number of NDT variants above DT."""
+    return Row(
         "As many variants are above DT as said",
-        PRINT,
-        ("imdb", "11 of 12 NDT variants are above DT on IMDB", "section IV-B1", _beats("imdb", 11)),
-        ("sst2", "6 of 12 NDT variants are above DT on SST-2", "section IV-C1", _beats("sst2", 6)),
-        ("twitter_financial", "8 of 12 NDT variants are above DT on Twitter", "section IV-E1", _beats("twitter_financial", 8)),
-        shows="results",
-        figure="accuracy-beside-print",
-    ),
-    *row(
-        "NDT's spread is narrower than on IMDB",
-        PRINT,
-        ("twitter_financial", "NDT's spread on Twitter is narrower than on IMDB", "section IV-E1", _spreads),
-        shows="results",
-        figure="accuracy-grid",
-    ),
-    *row(
-        "All NDT variants lie within 0.6 points",
-        PRINT,
-        ("yelp_full", "On Yelp all NDT variants lie within 0.6 points", "section IV-D1", _yelp),
-        shows="results",
-        figure="accuracy-grid",
-    ),
-    *row(
-        "λ grows from layer 1 to layer 2",
-        PRINT,
-        ("imdb", "On IMDB unbounded lambdas grow from layer 1 to layer 2", "section IV-B2", _grows("imdb")),
-        ("", "Lambdas grow from layer 1 to layer 2 on every data set", "section IV-H2", _grows()),
-        shows="lambda",
-        figure="lambda-grid",
-    ),
-    *row(
-        "λ falls with the component's index",
-        PRINT,
-        ("", "Lambda falls with the component index in every configuration", "sections IV-B2 to IV-D2", _falls),
-        ("yelp_full", "On Yelp lambda falls with the component index in every configuration", "section IV-D2", _yelp_falls),
-        shows="lambda",
-        figure="lambda-grid",
-    ),
-    *row(
+        f"{count} of 12 NDT variants are above DT on {{}}",
+        TABLES,
+        partial(judge_count_above_dt, count=count),
+        {dataset: (claim, place)},
+        "results",
+        "accuracy-beside-print",
+    )
+
+
+def _negative(dataset: str, claim: str, place: str, low: float, high: float) -> Row:
+    """Return the row on the range of lambda under [-1,1]."""
+    return Row(
         "λ under [−1,1] is negative, in the range said",
-        PRINT,
-        ("imdb", "Under [−1,1] lambdas on IMDB are negative, from −0.2001 to −0.0575", "section IV-B2",
-         _negative("imdb", -0.2001, -0.0575)),
-        ("yelp_full", "Under [−1,1] lambdas on Yelp are negative, from −0.2003 to −0.0468", "section IV-D2",
-         _negative("yelp", -0.2003, -0.0468)),
-        ("twitter_financial", "Under [−1,1] lambdas on Twitter are negative, from −0.2053 to −0.0593", "section IV-E2",
-         _negative("twitter_financial", -0.2053, -0.0593)),
-        shows="lambda",
-        figure="lambda-grid",
+        f"Under [−1,1] lambdas on {{}} are negative, from −{-low} to −{-high}",
+        TABLES,
+        partial(judge_negative_range, low=low, high=high),
+        {dataset: (claim, place)},
+        "lambda",
+        "lambda-grid",
+    )
+
+
+ROWS = (
+    _lead("imdb", "0f06d0", "section IV-B1", "ndt-unit-2", 1.57, 1.36),
+    _lead("sst2", "0db506", "section IV-C1", "ndt-unit-3", 1.00, 0.32),
+    _lead("yelp_full", "c80283", "section IV-D1", "ndt-symmetric-3", 0.09, 0.32),
+    _lead("twitter_financial", "c35ee9", "section IV-E1", "ndt-free-4", 1.34, 1.00),
+    _above("imdb", "12fc11", "section IV-B1", 11),
+    _above("sst2", "4e24bb", "section IV-C1", 6),
+    _above("twitter_financial", "d7d52d", "section IV-E1", 8),
+    Row(
+        "NDT's spread is narrower than on IMDB",
+        "NDT's spread on {} is narrower than on IMDB",
+        TABLES,
+        judge_narrower_spread,
+        {"twitter_financial": ("64ab26", "section IV-E1")},
+        "results",
+        "accuracy-grid",
     ),
-    *row(
+    Row(
+        "All NDT variants lie within 0.6 points",
+        "On {} all NDT variants lie within 0.6 points",
+        TABLES,
+        partial(judge_printed_range, points=0.6),
+        {"yelp_full": ("d24f79", "section IV-D1")},
+        "results",
+        "accuracy-grid",
+    ),
+    Row(
+        "λ grows from layer 1 to layer 2",
+        "On {} unbounded lambdas grow from layer 1 to layer 2",
+        TABLES,
+        judge_growth_with_depth,
+        {"imdb": ("3fcb28", "section IV-B2")},
+        "lambda",
+        "lambda-grid",
+    ),
+    Row(
+        "λ grows from layer 1 to layer 2",
+        "Lambdas grow from layer 1 to layer 2 on every data set",
+        TABLES,
+        judge_growth_with_depth,
+        {"": ("4f6903", "section IV-H2")},
+        "lambda",
+        "lambda-grid",
+    ),
+    Row(
+        "λ falls with the component's index",
+        "Lambda falls with the component index in every configuration",
+        TABLES,
+        judge_fall_with_component,
+        {"": ("c51945", "sections IV-B2 to IV-D2")},
+        "lambda",
+        "lambda-grid",
+    ),
+    Row(
+        "λ falls with the component's index",
+        "On {} lambda falls with the component index in every configuration",
+        TABLES,
+        judge_fall_with_component_on,
+        {"yelp_full": ("88e745", "section IV-D2")},
+        "lambda",
+        "lambda-grid",
+    ),
+    _negative("imdb", "0d3882", "section IV-B2", -0.2001, -0.0575),
+    _negative("yelp_full", "1962fb", "section IV-D2", -0.2003, -0.0468),
+    _negative("twitter_financial", "fe2c24", "section IV-E2", -0.2053, -0.0593),
+    Row(
         "The largest λ of layer 1 is the best model's",
-        PRINT,
-        ("twitter_financial", "On Twitter the largest layer-1 lambda is the best configuration's", "section IV-E2", _twitter_lambda),
-        shows="lambda",
-        figure="lambda-grid",
+        "On {} the largest layer-1 lambda is the best configuration's",
+        TABLES,
+        judge_largest_lambda,
+        {"twitter_financial": ("ed34cc", "section IV-E2")},
+        "lambda",
+        "lambda-grid",
     ),
-    *row(
+    Row(
         "DT or NDT has the higher AUC, as said",
-        PRINT,
-        ("", "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "section IV-G2", _auc),
-        shows="roc",
-        figure="roc-panels",
+        "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter",
+        TABLES,
+        judge_auc,
+        {"": ("ceba3d", "section IV-G2")},
+        "roc",
+        "roc-panels",
     ),
-    *row(
+    Row(
         "Silhouette and accuracy go together",
-        PRINT,
-        ("", "Silhouette and accuracy go together on the binary tasks", "section IV-F", _together),
-        shows="results",
-        figure="accuracy-beside-print",
-        how="Spearman's rank correlation over the printed configurations",
+        "Silhouette and accuracy go together on the binary tasks",
+        TABLES,
+        judge_silhouettes,
+        {"": ("4ca948", "section IV-F")},
+        "results",
+        "accuracy-beside-print",
+        "Spearman's rank correlation over the printed configurations",
     ),
-    *row(
+    Row(
         "NDT adds 0.16 to 0.23 M parameters",
-        PRINT,
-        ("", "NDT adds 0.16 to 0.23 M parameters to vanilla", "section IV-H2", _added),
-        shows="cost",
-        figure="cost",
+        "NDT adds 0.16 to 0.23 M parameters to vanilla",
+        TABLES,
+        judge_added_parameters,
+        {"": ("9592b9", "section IV-H2")},
+        "cost",
+        "cost",
     ),
-)  # fmt: skip
+)

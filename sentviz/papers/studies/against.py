@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sentviz.analysis.claim import Verdict
+from sentviz.analysis.claim import Effect, Verdict
 from sentviz.analysis.evaluation import holm
 from sentviz.papers.studies.collected import Configurations
 from sentviz.papers.studies.seeds import SeedNoise, over_seeds, seed_noise
@@ -44,6 +44,10 @@ class Comparison:
         if self.test == "McNemar" or (self.p if adjusted is None else adjusted) > LEVEL:
             return "cannot be told"
         return "better" if self.difference > 0 else "worse"
+
+    def effect(self, of: str) -> Effect:
+        """Return the difference in percentage points with its interval; `of` describes it."""
+        return Effect.from_share_difference(self.difference, self.low, self.high, of)
 
     @property
     def points(self) -> str:
@@ -86,6 +90,12 @@ def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNo
     right = pair.both_right / pair.n
     accuracies = (right + pair.only_a / pair.n, right + pair.only_b / pair.n)
     return Comparison(pair.n, (1, 1), accuracies, pair.difference, pair.low, pair.high, pair.p, "McNemar")
+
+
+def corrected(comparisons: Mapping[str, Comparison]) -> dict[str, tuple[float, Word]]:
+    """Return p after Holm's correction over all comparisons, and the word for it, by the comparison's name."""
+    adjusted = holm({name: comparison.p for name, comparison in comparisons.items()})
+    return {name: (adjusted[name], comparison.word(adjusted[name])) for name, comparison in comparisons.items()}
 
 
 def compared(here: Configurations, base: str, split: str = "test", noise: SeedNoise | None = None) -> pd.DataFrame:
