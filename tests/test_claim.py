@@ -1,8 +1,8 @@
-"""Claims, findings and effects by hand."""
+"""Claims, findings and effects, computed in the test."""
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Sequence
 from dataclasses import FrozenInstanceError
 from typing import Any, get_args
 
@@ -16,24 +16,30 @@ from sentviz.analysis.claim import (
     Effect,
     Finding,
     Reference,
+    Row,
     Verdict,
-    alike,
+    board,
+    decide,
     not_testable,
+    settled,
     strictest_finding,
 )
+from sentviz.errors import InputError
+from sentviz.runs.store import Run
 
 HOLDS = Finding("holds", "it is so", effect=Effect(1.0))
 
 
 def test_shares_become_points_and_percent() -> None:
-    """Each number is a hundred times its share, whatever the others are; a difference is held against 0, a share against a share."""
+    """Each number is a hundred times its share; a difference is compared with 0, a share with a share."""
     assert Effect.from_share_difference(0.1, 0.02, 0.3, "a minus b") == Effect(10.0, 2.0, 30.0, "points", 0.0, "a minus b")
     assert Effect.from_share_difference(-0.5, -0.75, 0.25) == Effect(-50.0, -75.0, 25.0)
     assert Effect.from_comparison({"difference": 0.25, "low": -0.5, "high": 0.75, "n": 9}, "c") == Effect(25.0, -50.0, 75.0, of="c")
     assert Effect.from_share(0.625, 0.5, 0.75, 0.25, "right") == Effect(62.5, 50.0, 75.0, "%", 25.0, "right")
 
 
-def test_what_nothing_is_said_of() -> None:
+def test_defaults_of_effects_and_findings() -> None:
+    """An effect is a difference in points without interval; a finding has no parts and no effect."""
     alone = Effect(2.0)
     assert (alone.low, alone.high, alone.unit, alone.null, alone.of) == (None, None, "points", 0.0, "")
     assert Finding("holds", "so") == Finding("holds", "so", (), None)
@@ -41,56 +47,81 @@ def test_what_nothing_is_said_of() -> None:
     assert not_testable("one seed", alone).effect is alone
 
 
+def test_a_verdict_is_a_code() -> None:
+    """Codes have words; words and other texts are refused with the list of codes."""
+    assert set(VERDICT_WORDS) == set(get_args(Verdict))
+    for text in (*set(VERDICT_WORDS.values()) - {"holds"}, "true", ""):
+        with pytest.raises(InputError, match="Use one of holds, fails, open, unjudged"):
+            Finding(text, "")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("holds", "fails", "verdict"), [(True, False, "holds"), (False, True, "fails"), (False, False, "open")])
+def test_a_verdict_by_two_conditions(holds: bool, fails: bool, verdict: Verdict) -> None:
+    """A refuted claim fails whatever else is true; a test that always decides has no open verdict."""
+    assert decide(holds, fails) == verdict and decide(True, True) == "fails"
+    assert settled(holds, "n = 3", Effect(1.0)) == Finding("holds" if holds else "fails", "n = 3", effect=Effect(1.0))
+
+
 @pytest.mark.parametrize(
-    "made", [Effect(1.0), HOLDS, Answer("?", "holds", "yes", "", ""), Claim("so", "here", "data sets", lambda _: HOLDS)]
+    "value", [Effect(1.0), HOLDS, Answer("?", "holds", "yes", "", ""), Claim("a", "so", "here", "data sets", lambda _: HOLDS)]
 )
-def test_nothing_is_changed_behind_a_verdict(made: Any) -> None:
+def test_values_cannot_be_changed(value: Any) -> None:
+    """Setting a field raises FrozenInstanceError."""
     with pytest.raises(FrozenInstanceError):
-        setattr(made, next(iter(vars(made))), "other")
+        setattr(value, next(iter(vars(value))), "other")
 
 
-def test_the_strictest_verdict_is_the_headline() -> None:
-    """Of each pair the first of `Verdict`, whichever stands first, with its own effect; of two alike the first one's."""
+def test_the_strictest_verdict_wins() -> None:
+    """Of each pair the first one of `Verdict` wins in any order, with its own effect; of two equal verdicts the first finding."""
     for stricter, milder in ((a, b) for i, a in enumerate(get_args(Verdict)) for b in get_args(Verdict)[i + 1 :]):
         first, second = Finding(stricter, "one", effect=Effect(1.0)), Finding(milder, "other", effect=Effect(2.0))
         for parts in ({"these": first, "those": second}, {"those": second, "these": first}):
-            found = strictest_finding(parts)
-            assert (found.verdict, found.effect) == (stricter, Effect(1.0)) and found.parts == tuple(parts.items())
-            assert (
-                f"on these it {VERDICT_WORDS[stricter]}: one" in found.evidence
-                and f"on those it {VERDICT_WORDS[milder]}: other" in found.evidence
-            )
+            finding = strictest_finding(parts)
+            assert (finding.verdict, finding.effect) == (stricter, Effect(1.0)) and finding.parts == tuple(parts.items())
+            assert f"on these it {VERDICT_WORDS[stricter]}: one" in finding.evidence
+            assert f"on those it {VERDICT_WORDS[milder]}: other" in finding.evidence
     both = {"these": HOLDS, "those": Finding("holds", "again", effect=Effect(2.0))}
     assert strictest_finding(both).effect == Effect(1.0)
 
 
-def test_an_answer_in_one_line() -> None:
+def test_an_answer_is_one_line() -> None:
+    """Question, answer and numbers are joined; empty numbers are left out."""
     assert Answer("Is it?", "holds", "Yes", "n = 9.", "results").sentence == "Is it? Yes. n = 9."
     assert Answer("Is it?", "holds", "Yes", "", "results").sentence == "Is it? Yes."
 
 
-def test_a_claim_has_a_row_and_a_name_of_its_own() -> None:
-    """The row is the short form where there is one; the name changes with the words and with what they are held against."""
-    claim = Claim("A beats B on X", "table 1", "runs here", lambda _: HOLDS)
-    assert claim.row == "A beats B on X" and Claim("A beats B on X", "", "runs here", lambda _: HOLDS, "A beats B").row == "A beats B"
-    assert claim.key("ndt") == "ndt-" + hashlib.sha256(b"runs here: A beats B on X").hexdigest()[:6]
-    assert len({Claim(said, "", against, lambda _: HOLDS).key("ndt") for said in ("A", "B") for against in HOW}) == 2 * len(HOW)
+def test_a_claim_has_a_row_and_a_key() -> None:
+    """The row is the short form if there is one; the key is paper and id, whatever the words."""
+    claim = Claim("a-b", "A beats B on X", "table 1", "runs here", lambda _: HOLDS)
+    short = Claim("a-b", "A is better than B on X", "", "data sets", lambda _: HOLDS, "A beats B")
+    assert claim.row == "A beats B on X" and short.row == "A beats B"
+    assert claim.key("ndt") == short.key("ndt") == "ndt-a-b"
     assert set(HOW) == set(get_args(Reference))
 
 
-def test_claims_alike_share_a_row() -> None:
-    """A column for each data set as the paper calls it; one that is of none has no column and reads no runs."""
-    of_x, of_all = alike(
-        "A beats B",
-        "runs here",
-        {"x": "X"},
-        ("x", "A beats B on X", "table 1", lambda _: HOLDS),
-        ("", "A beats B everywhere", "table 2", lambda _: not_testable("")),
-        how="by counting",
-        shows="results",
-        figure="bars",
+def test_a_row_becomes_a_claim_per_data_set() -> None:
+    """Each claim has its id, column, place and test; a claim on no data set has no column, and reads the runs that the row names."""
+
+    def judge(dataset: str, runs: Sequence[Run]) -> Finding:
+        return HOLDS if dataset == "x" else not_testable(f"{len(runs)} runs of {dataset}")
+
+    where = {"x": ("one", "table 1"), "y": ("two", "table 2")}
+    rows = (
+        Row("A beats B", "A beats B on {}", "runs here", judge, where, "results", "bars", "by counting"),
+        Row("A beats B", "A beats B everywhere", "runs here", judge, {"": ("three", "table 3")}, reads=("x", "y")),
     )
-    assert (of_x.row, of_x.on, of_x.data, of_x.where, of_x.statement) == ("A beats B", "X", ("x",), "table 1", "A beats B on X")
-    assert (of_all.row, of_all.on, of_all.data, of_all.where) == ("A beats B", "", (), "table 2")
-    assert {(one.against, one.how, one.shows, one.figure) for one in (of_x, of_all)} == {("runs here", "by counting", "results", "bars")}
-    assert of_x.test([]) is HOLDS and of_all.test([]).verdict == "unjudged"
+    of_x, of_y, of_all = board({"x": "X", "y": "Y News"}, *rows, names={"y": "Y"})
+    assert (of_x.id, of_x.row, of_x.on, of_x.data, of_x.where, of_x.statement) == (
+        "one",
+        "A beats B",
+        "X",
+        ("x",),
+        "table 1",
+        "A beats B on X",
+    )
+    assert (of_y.id, of_y.on, of_y.statement) == ("two", "Y News", "A beats B on Y")
+    assert (of_all.id, of_all.row, of_all.on, of_all.data) == ("three", "A beats B", "", ("x", "y"))
+    assert {(claim.against, claim.how, claim.shows, claim.figure) for claim in (of_x, of_y)} == {
+        ("runs here", "by counting", "results", "bars")
+    }
+    assert of_x.test([]) is HOLDS and of_y.test([]) == not_testable("0 runs of y")

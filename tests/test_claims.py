@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from sentviz.papers.ndt import prints
 from sentviz.papers.sevenessxin import measured
 from sentviz.papers.studies.against import minus
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
-from sentviz.papers.studies.verdicts import measure, verdicts
+from sentviz.papers.studies.verdicts import FILE, measure, verdicts
 from sentviz.runs.catalog import study_runs
-from sentviz.runs.registry import papers
+from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
 
@@ -144,6 +145,14 @@ def test_stored_verdicts_are_those_of_the_tests() -> None:
 def plain(value: object) -> object:
     """Parts without their effects, which are compared as numbers."""
     return [(rows, one.verdict, one.evidence) for rows, one in value] if isinstance(value, tuple) else value
+
+
+def test_ids_are_those_of_the_stored_verdicts() -> None:
+    """Links and stored verdicts rest on the ids: the claims of each built-in paper have the stored keys, each once, in the same order."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    for name in BUILT_IN:
+        assert [claim.key(name) for claim in claims_of(find_paper(name))] == list(stored[name]["found"])
+    assert set(stored) == set(BUILT_IN)
 
 
 def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path) -> None:

@@ -103,11 +103,11 @@ def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch
     table = pd.DataFrame([*rows, (0.001, 1.0, "another")], columns=["nearness", "q05", "digest"])
     monkeypatch.setattr(nearness, "table", lambda: table)
     here = surveyed(monkeypatch, 2)
-    assert claims._elsewhere(here[:1]) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 1.00%"
-    assert claims._elsewhere(here) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 5.00%"
+    assert claims._at_other_distances(here[:1]) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 1.00%"
+    assert claims._at_other_distances(here) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 5.00%"
     monkeypatch.setattr(nearness, "table", lambda: table.assign(q05=0.2))
-    assert claims._elsewhere(here).endswith("not even within 5%")
-    assert claims._elsewhere([]) == ""
+    assert claims._at_other_distances(here).endswith("not even within 5%")
+    assert claims._at_other_distances([]) == ""
 
 
 GOOD, BAD = {"negative": ["awful", "dull"], "positive": ["lovely", "warm"]}, {"negative": ["lovely", "film"], "positive": ["awful", "warm"]}
@@ -133,11 +133,11 @@ def test_what_leaders_convey(
     frames = iter([pd.DataFrame([(k, w) for k, words in one.items() for w in words], columns=["label", "word"]) for one in seeds])
     asked = []
     monkeypatch.setattr(claims, "frequent_leaders", lambda run, distance: (asked.append(distance), (next(frames), 2.0))[1])
-    monkeypatch.setattr(claims, "_sides", lambda: {"awful": -1.0, "dull": -0.5, "lovely": 1.0, "warm": 0.2, "film": 0.0})
+    monkeypatch.setattr(claims, "_polarities", lambda: {"awful": -1.0, "dull": -0.5, "lovely": 1.0, "warm": 0.2, "film": 0.0})
     here = surveyed(monkeypatch, len(seeds))
     assert found(statement, here).verdict == verdict
     assert set(asked) == {2.0 if statement == SENTIMENT[0] else -1 / 3}
-    monkeypatch.setattr(claims, "_sides", dict)
+    monkeypatch.setattr(claims, "_polarities", dict)
     assert found(statement, here).verdict == "unjudged"
 
 
@@ -168,11 +168,11 @@ def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pyt
         return SimpleNamespace(terms=tuple(held[name]), weights=list(held[name].values()))
 
     monkeypatch.setattr(Lexicon, "load", load)
-    assert claims._sides() == pytest.approx({"warm": 0.6, "dull": -0.4})
+    assert claims._polarities() == pytest.approx({"warm": 0.6, "dull": -0.4})
     del held[first]
-    assert claims._sides() == pytest.approx({"warm": -0.6, "dull": -0.4})
+    assert claims._polarities() == pytest.approx({"warm": -0.6, "dull": -0.4})
     held.clear()
-    assert claims._sides() == {}
+    assert claims._polarities() == {}
 
 
 # ---- accuracies of planted runs

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from sentviz.analysis.claim import Effect, Finding
+from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding
 from sentviz.papers.ndt import claims, prints
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.study import NDTS
@@ -321,7 +321,7 @@ def test_sst_2_is_judged_on_both_kinds_of_rows(
         ("the re-split", verdicts[test]),
         ("the official sentences", verdicts[official]),
     ]
-    assert all(f"on {rows} it {part.verdict}: {part.evidence}" in one.evidence for rows, part in one.parts)
+    assert all(f"on {rows} it {VERDICT_WORDS[part.verdict]}: {part.evidence}" in one.evidence for rows, part in one.parts)
 
 
 def test_dt_against_vanilla(shelf: Shelf) -> None:

@@ -335,7 +335,7 @@ def test_a_paper_trains_judges_and_writes(mine: registry.Paper, tmp_path: Path, 
     assert [run.name for run in made] == ["sst2/vanilla-matched", "sst2/mine-wide"] and made[1].shape.width == 64
     assert registry.printed("sst2", "mine-wide")["value"].item() == 0.82
     row = judged(made, ["mine"]).iloc[0]
-    assert row["claim"] == "A wide model is better" and row["verdict"] in ("holds", "fails") and " and " in row["evidence"]
+    assert row["claim"] == "A wide model is better on SST-2" and row["verdict"] in ("holds", "fails") and " and " in row["evidence"]
     assert judged([], ["mine"])["verdict"].item() == "unjudged"
     assert row["effect"].value == pytest.approx(
         100 * (made[1].metrics()["test"]["accuracy"]["value"] - made[0].metrics()["test"]["accuracy"]["value"])

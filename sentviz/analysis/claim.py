@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
+from sentviz.errors import InputError
 from sentviz.runs.store import Run
 
 # Codes, strictest first. "open": the test was made and decides nothing. "unjudged": runs, seeds or a measurement are missing.
@@ -56,12 +56,20 @@ class Effect:
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict of a test and its evidence; of a claim that was tested on several kinds of rows, the finding on each kind."""
+    """The verdict of a test and its evidence; for a claim that was tested on several kinds of rows, also the finding on each kind.
+
+    Raises:
+        InputError: the verdict is not a code of `Verdict`.
+    """
 
     verdict: Verdict
     evidence: str
     parts: tuple[tuple[str, Finding], ...] = ()  # description of the rows, and the finding on them
     effect: Effect | None = None
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICT_WORDS:
+            raise InputError(f"Unknown verdict {self.verdict!r}. Use one of {', '.join(VERDICT_WORDS)}.")
 
 
 Test = Callable[[Sequence[Run]], Finding]
@@ -112,6 +120,7 @@ class Answer:
 class Claim:
     """A statement in our words, its place in the paper, its reference, and its test."""
 
+    id: str  # unique within the paper, unchanged if the statement is reworded: links and stored verdicts rest on it
     statement: str
     where: str
     against: Reference
@@ -122,7 +131,6 @@ class Claim:
     how: str = ""  # description of the test, printed after "Test:"; default: `HOW[against]`
     shows: str = ""  # name of the section of the paper's page that shows it
     figure: str = ""  # registered figure of a study that shows it
-    id: str = ""  # name within the paper, stable when the statement is reworded
 
     @property
     def row(self) -> str:
@@ -131,7 +139,7 @@ class Claim:
 
     def key(self, paper: str) -> str:
         """Return the name of the claim in links and stored verdicts, unique within all papers."""
-        return f"{paper}-{self.id or hashlib.sha256(f'{self.against}: {self.statement}'.encode()).hexdigest()[:6]}"
+        return f"{paper}-{self.id}"
 
 
 @dataclass(frozen=True)
@@ -178,19 +186,3 @@ def board(titles: Mapping[str, str], *rows: Row, names: Mapping[str, str] | None
         names: names of data sets in statements; default: `titles`.
     """
     return tuple(claim for row in rows for claim in row.claims(titles, names or {}))
-
-
-def alike(
-    short: str,
-    against: Reference,
-    titles: Mapping[str, str],
-    *said: tuple[str, str, str, Test],
-    how: str = "",
-    shows: str = "",
-    figure: str = "",
-) -> tuple[Claim, ...]:
-    """Return claims on several data sets that share a row of the board."""
-    return tuple(
-        Claim(statement, where, against, test, short, titles.get(data, ""), (data,) if data else (), how, shows, figure)
-        for data, statement, where, test in said
-    )

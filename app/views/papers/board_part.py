@@ -22,7 +22,7 @@ from sentviz.gallery import code, make
 from sentviz.gallery.registry import find_figure
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.figures import drawn
-from sentviz.papers.studies.verdicts import behind, verdicts
+from sentviz.papers.studies.verdicts import runs_for_claims, verdicts
 from sentviz.runs.registry import Paper, find_paper, papers
 from sentviz.runs.store import Run
 
@@ -211,7 +211,7 @@ def _study(name: str, of: str, theme: Theme) -> Figure:
 
 
 def _behind(claim: Claim, paper: Paper, runs: Sequence[Run]) -> None:
-    found = behind(paper, runs, claim.data) if claim.data and claim.against == "runs here" else []
+    found = runs_for_claims(paper, runs, claim.data) if claim.data and claim.against == "runs here" else []
     if not found:
         return
     with st.expander(f"The {len(found)} runs that the test may read", on_change="rerun", key="claim-runs") as more:

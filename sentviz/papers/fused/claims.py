@@ -1,14 +1,15 @@
-"""The claims of Sentiment-Fused Attention: against its own tables, on simulated attention, on data sets and on the runs here."""
+"""The claims of Sentiment-Fused Attention: tested on its own tables, on simulated attention, on data sets and on the available runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import Claim, Effect, Finding, Reference, Verdict, alike, not_testable
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, settled
 from sentviz.analysis.evaluation import holm
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
@@ -21,113 +22,116 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = npt.NDArray[np.float64]
-Test = Callable[[Sequence[Run]], Finding]
 MISSING = not_testable("the runs are not here")
-HALF = (0.4, 0.6)  # what "about half" and "around 50 %" are taken to mean
-SAME = 0.1  # a relative change within which attention is taken to stay the same
-SIMULATED = 60
-ROWS = 50_000  # of NSMC's test split
-LEVEL = 0.05
+HALF = (0.4, 0.6)  # range of shares that "about half" and "around 50 %" mean
+SAME = 0.1  # relative change within which attention stays the same
+SIMULATED = 60  # random cases
+ROWS = 50_000  # rows of NSMC's test split
+LEVEL = 0.05  # of significance
 
 
-def _told(right: bool, evidence: str) -> Finding:
-    return Finding("holds" if right else "fails", evidence)
-
-
-def _wide() -> pd.DataFrame:
-    """Printed gains in points: settings down, encoders across."""
+def _printed_gains() -> pd.DataFrame:
+    """Return the printed gains in points: a row per setting, a column per encoder."""
     frame = fused.printed_gains()
     return 100 * frame.pivot(index="model", columns="encoder", values="value")[list(fused.ENCODERS)]
 
 
-# ---- the paper against its own tables
+# ---- the paper's own tables
 
 
-def _table_gains(_: Sequence[Run]) -> Finding:
-    gains = _wide().loc[list(INJECTED)].to_numpy()
+def judge_printed_gains(*_: object) -> Finding:
+    """Test whether all printed gains of the four settings are positive."""
+    gains = _printed_gains().loc[list(INJECTED)].to_numpy()
     unpaired = 196 * float(np.sqrt(2 * 0.09 * 0.91 / ROWS))
-    said = f"{(gains > 0).sum()} of {gains.size} printed numbers are above the baseline, {(gains > unpaired).sum()} by more than the"
-    said += f" {unpaired:.2f} points that chance over {ROWS:,} rows allows two unpaired runs of 91 %; one run each"
-    return _told(bool((gains > 0).all()), said)
+    evidence = f"{(gains > 0).sum()} of {gains.size} printed numbers are above the baseline, {(gains > unpaired).sum()} by more than the"
+    evidence += f" {unpaired:.2f} points that chance over {ROWS:,} rows allows two unpaired runs of 91 %; one run each"
+    return settled(bool((gains > 0).all()), evidence)
 
 
-def _table_xia(_: Sequence[Run]) -> Finding:
-    gains = _wide()
+def judge_printed_xia(*_: object) -> Finding:
+    """Test whether each setting is above Xia et al.'s product with each encoder."""
+    gains = _printed_gains()
     above = (gains.loc[list(INJECTED)] > gains.loc[XIA]).to_numpy()
-    return _told(bool(above.all()), f"{above.sum()} of {above.size} printed numbers are above Xia et al.'s")
+    return settled(bool(above.all()), f"{above.sum()} of {above.size} printed numbers are above Xia et al.'s")
 
 
-def _table_opposite(_: Sequence[Run]) -> Finding:
-    xia = dict(zip(fused.ENCODERS, _wide().loc[XIA], strict=True))
+def judge_printed_loss_of_xia(*_: object) -> Finding:
+    """Test whether Xia et al.'s product is below the baseline with each encoder; name those with which it gains."""
+    xia = dict(zip(fused.ENCODERS, _printed_gains().loc[XIA], strict=True))
     gained = [f"{name} gains {value:+.2f}" for name, value in xia.items() if value >= 0]
-    said = f"it loses in {len(xia) - len(gained)} of {len(xia)} encoders"
-    return _told(not gained, "; ".join([said, *gained]))
+    return settled(not gained, "; ".join([f"it loses in {len(xia) - len(gained)} of {len(xia)} encoders", *gained]))
 
 
-def _table_half(_: Sequence[Run]) -> Finding:
-    part = _wide().loc[list(INJECTED), ["ko-electra", "kr-electra", "kc-electra"]].to_numpy()
-    return _told(bool((part > 0.5).all()), f"{(part > 0.5).sum()} of {part.size} gains are above 0.5; the least is {part.min():+.2f}")
+def judge_printed_electras(*_: object) -> Finding:
+    """Test whether the three ELECTRA encoders gain more than 0.5 points in each setting."""
+    gains = _printed_gains().loc[list(INJECTED), ["ko-electra", "kr-electra", "kc-electra"]].to_numpy()
+    return settled(bool((gains > 0.5).all()), f"{(gains > 0.5).sum()} of {gains.size} gains are above 0.5; the least is {gains.min():+.2f}")
 
 
-def _table_extremes(_: Sequence[Run]) -> Finding:
-    gains = _wide().loc[list(INJECTED)].to_numpy()
-    most, least = ([fused.ENCODERS[i] for i in side(axis=1)] for side in (gains.argmax, gains.argmin))
-    right = set(most) == {"xlm-roberta-base"} and set(least) == {"kr-bert"}
+def judge_printed_extremes(*_: object) -> Finding:
+    """Test whether xlm-roberta-base gains most and kr-bert least in each setting."""
+    gains = _printed_gains().loc[list(INJECTED)].to_numpy()
+    most, least = ([fused.ENCODERS[i] for i in place(axis=1)] for place in (gains.argmax, gains.argmin))
     counts = f"xlm-roberta-base gains most in {most.count('xlm-roberta-base')}, kr-bert least in {least.count('kr-bert')}"
-    return _told(right, f"{counts} of {len(gains)} settings")
+    return settled(set(most) == {"xlm-roberta-base"} and set(least) == {"kr-bert"}, f"{counts} of {len(gains)} settings")
 
 
-def _table_sentences(_: Sequence[Run]) -> Finding:
-    more = _wide().loc[list(INJECTED)].mean() * ROWS / 100
-    inside = (more >= 250) & (more <= 500)
-    said = ", ".join(f"{name} {value:.0f}" for name, value in more.items())
-    return _told(bool(inside.all()), f"mean gain over the four settings in answers of {ROWS:,}: {said}")
+def judge_printed_right_answers(*_: object) -> Finding:
+    """Test whether the mean gain of each encoder is 250 to 500 rows of NSMC's test split."""
+    more = _printed_gains().loc[list(INJECTED)].mean() * ROWS / 100
+    numbers = ", ".join(f"{name} {value:.0f}" for name, value in more.items())
+    evidence = f"mean gain over the four settings in answers of {ROWS:,}: {numbers}"
+    return settled(bool(((more >= 250) & (more <= 500)).all()), evidence)
 
 
-def _table_best(_: Sequence[Run]) -> Finding:
+def judge_printed_best(*_: object) -> Finding:
+    """Test whether the row with the best printed accuracy is that of the unscaled last head."""
     frame = fused.printed_accuracies()
     best = frame.iloc[int(frame["value"].to_numpy().argmax())]
-    mean = float(_wide().loc[best["model"]].mean())
-    said = f"the row that holds {best['value']:.2%} ({best['encoder']}) gains {mean:.3f} on average, which table 2 prints for"
-    said += f" “{SETTINGS[best['model']]}”; table 1's row labels, lost in our copy, are restored by these means, which fit one order only"
-    return _told(best["model"] == "cls-last", said)
+    mean = float(_printed_gains().loc[best["model"]].mean())
+    evidence = f"the row that holds {best['value']:.2%} ({best['encoder']}) gains {mean:.3f} on average, which table 2 prints for"
+    evidence += (
+        f" “{SETTINGS[best['model']]}”; table 1's row labels, lost in our copy, are restored by these means, which fit one order only"
+    )
+    return settled(best["model"] == "cls-last", evidence)
 
 
-def _table_mean(_: Sequence[Run]) -> Finding:
+def judge_printed_mean(*_: object) -> Finding:
+    """Test whether the unscaled last head has the largest mean gain."""
     table = fused.statistics()
     best = table["model"].iloc[int(table["mean"].to_numpy().argmax())]
-    said = ", ".join(f"{SETTINGS[row['model']]} {row['mean']:.3f}" for row in table.to_dict("records"))
-    return _told(best == "cls-last", f"mean gains recomputed from table 1: {said}")
+    numbers = ", ".join(f"{SETTINGS[row['model']]} {row['mean']:.3f}" for row in table.to_dict("records"))
+    return settled(best == "cls-last", f"mean gains recomputed from table 1: {numbers}")
 
 
-def _table_spread(_: Sequence[Run]) -> Finding:
+def judge_printed_spread(*_: object) -> Finding:
+    """Test whether the scaled last head has the smallest standard deviation of gains."""
     table = fused.statistics()
     least = table["model"].iloc[int(table["deviation"].to_numpy().argmin())]
-    said = ", ".join(f"{SETTINGS[row['model']]} {row['deviation']:.3f}" for row in table.to_dict("records"))
-    return _told(least == CHOSEN, f"standard deviation of the gains over five encoders, recomputed: {said}")
+    numbers = ", ".join(f"{SETTINGS[row['model']]} {row['deviation']:.3f}" for row in table.to_dict("records"))
+    return settled(least == CHOSEN, f"standard deviation of the gains over five encoders, recomputed: {numbers}")
 
 
-def _table_stable(_: Sequence[Run]) -> Finding:
-    """Pitman-Morgan: two paired samples have equal variances where their sum and difference are uncorrelated."""
+def judge_printed_stability(*_: object) -> Finding:
+    """Test whether the scaled last head spreads less than each other setting, by Pitman and Morgan's test, after Holm.
+
+    Two paired samples have equal variances if their sum and their difference are uncorrelated.
+    """
     from scipy.stats import pearsonr
 
-    gains = _wide()
+    gains = _printed_gains()
     own = gains.loc[CHOSEN].to_numpy()
-    others = {model: gains.loc[model].to_numpy() for model in INJECTED if model != CHOSEN}
-    found = {model: pearsonr(other + own, other - own) for model, other in others.items()}  # above 0: the other one spreads wider
-    adjusted = holm({model: float(one.pvalue) for model, one in found.items()})
-    said = ", ".join(f"{SETTINGS[model]} p = {p:.2g}" for model, p in adjusted.items())
-    sides = {model: int(np.sign(one.statistic)) * (adjusted[model] <= LEVEL) for model, one in found.items()}
-    evidence = f"equal spreads against each other setting (Pitman–Morgan, five encoders, after Holm): {said}"
-    return Finding(_least(list(sides.values())), evidence)
+    rivals = {model: gains.loc[model].to_numpy() for model in INJECTED if model != CHOSEN}
+    correlations = {model: pearsonr(rival + own, rival - own) for model, rival in rivals.items()}  # positive: the rival spreads wider
+    adjusted = holm({model: float(correlation.pvalue) for model, correlation in correlations.items()})
+    numbers = ", ".join(f"{SETTINGS[model]} p = {p:.2g}" for model, p in adjusted.items())
+    signs = [int(np.sign(correlation.statistic)) * (adjusted[model] <= LEVEL) for model, correlation in correlations.items()]
+    evidence = f"equal spreads against each other setting (Pitman–Morgan, five encoders, after Holm): {numbers}"
+    return Finding(decide(min(signs) > 0, min(signs) < 0), evidence)
 
 
-def _least(sides: Sequence[int]) -> Verdict:
-    """Of spreads compared with all others: 1 the other is wider, -1 narrower, 0 cannot be told."""
-    return "fails" if min(sides) < 0 else "holds" if min(sides) > 0 else "open"
-
-
-def _table_columns(_: Sequence[Run]) -> Finding:
+def judge_printed_columns(*_: object) -> Finding:
+    """Test whether table 2 prints the standard deviation under σ and the variance under σ²."""
     table = fused.statistics()
     straight, swapped = (
         bool(np.allclose(table[["deviation", "variance"]], table[columns], atol=0.0015))
@@ -136,27 +140,33 @@ def _table_columns(_: Sequence[Run]) -> Finding:
     row = table.iloc[0]
     example = f"{SETTINGS[row['model']]}: printed σ {row['printed_sigma']:.3f}, recomputed {row['deviation']:.3f}"
     rest = f"printed σ² {row['printed_sigma_squared']:.3f}, recomputed {row['variance']:.3f}"
-    return _told(straight, f"{'the two columns are swapped' if swapped else 'they do not fit'}; {example}; {rest} (divisor n − 1)")
+    return settled(straight, f"{'the two columns are swapped' if swapped else 'they do not fit'}; {example}; {rest} (divisor n − 1)")
 
 
-def _table_counts(_: Sequence[Run]) -> Finding:
+def judge_printed_counts(*_: object) -> Finding:
+    """Test whether 13 printed cases out of domain rise, 5 fall and 2 stay."""
     gains = fused.printed_tasks()["value"].to_numpy()
-    counts = int((gains > 0).sum()), int((gains < 0).sum()), int((gains == 0).sum())
-    return _told(counts == (13, 5, 2), f"recounted: {counts[0]} of {len(gains)} rise, {counts[1]} fall, {counts[2]} stay")
+    rise, fall, stay = int((gains > 0).sum()), int((gains < 0).sum()), int((gains == 0).sum())
+    return settled((rise, fall, stay) == (13, 5, 2), f"recounted: {rise} of {len(gains)} rise, {fall} fall, {stay} stay")
 
 
-def _table_falls(_: Sequence[Run]) -> Finding:
+def judge_printed_falls(*_: object) -> Finding:
+    """Test whether the encoders that fall out of domain are kr-electra and kc-electra."""
     frame = fused.printed_tasks()
     falls = frame[frame["value"] < 0]["encoder"].value_counts()
-    said = ", ".join(f"{name} {count}" for name, count in falls.items())
-    return _told(set(falls.index) == {"kr-electra", "kc-electra"}, f"falls by encoder: {said}")
+    numbers = ", ".join(f"{name} {count}" for name, count in falls.items())
+    return settled(set(falls.index) == {"kr-electra", "kc-electra"}, f"falls by encoder: {numbers}")
 
 
-# ---- what needs no run
+# ---- simulated attention and data sets
 
 
 def simulated(seed: int = 0, trials: int = SIMULATED) -> tuple[Floats, Floats]:
-    """(trials,) largest change of a weight in the row of a neutral first token, and towards it, when σ / √d is added to random scores."""
+    """Return the largest change of an attention weight when σ / √d is added to random scores of a text with a neutral first token.
+
+    Returns:
+        (trials,) changes in the first token's row, and (trials,) changes towards the first token.
+    """
     rng, width = np.random.default_rng(seed), 16
     own, towards = np.empty(trials), np.empty(trials)
     for k in range(trials):
@@ -172,146 +182,150 @@ def simulated(seed: int = 0, trials: int = SIMULATED) -> tuple[Floats, Floats]:
 
 
 def _softmax(scores: Floats) -> Floats:
+    """Return the softmax of each row."""
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def _fixed(_: Sequence[Run]) -> Finding:
+def judge_fixed_row(*_: object) -> Finding:
+    """Test whether σ leaves the row of a neutral [CLS] unchanged, to rounding."""
     own, towards = simulated()
-    said = f"largest change of a weight over {len(own)} random cases: {own.max():.0e} in the row of [CLS]"
-    return _told(bool(own.max() < 1e-12), f"{said}, {towards.max():.2g} towards it")
+    evidence = f"largest change of a weight over {len(own)} random cases: {own.max():.0e} in the row of [CLS]"
+    return settled(bool(own.max() < 1e-12), f"{evidence}, {towards.max():.2g} towards it")
 
 
-def _untouched(_: Sequence[Run]) -> Finding:
+def judge_untouched_column(*_: object) -> Finding:
+    """Test whether attention towards [CLS] changes less than attention from it."""
     own, towards = simulated()
-    said = f"with the same Q and K it is the other way round: over {len(own)} random cases the others' weights on [CLS] move by up to"
-    return Finding("fails" if towards.min() > own.max() else "holds", f"{said} {towards.max():.2g}, its own row by {own.max():.0e}")
+    evidence = f"with the same Q and K it is the other way round: over {len(own)} random cases the others' weights on [CLS] move by up to"
+    return settled(bool(towards.min() <= own.max()), f"{evidence} {towards.max():.2g}, its own row by {own.max():.0e}")
 
 
-def _covered(_: Sequence[Run]) -> Finding:
+def judge_neutral_share(*_: object) -> Finding:
+    """Test whether about half of NSMC's tokens are neutral in KNU, the lexicon of the runs."""
     frame = coverage.measured()
     rows = {row["lexicon"]: row for row in frame[frame["dataset"] == "nsmc"].to_dict("records")}
     if (knu := rows.get("lexicon_ko_knu")) is None:
         return not_testable("coverage was not measured")
     shares = ", ".join(f"{coverage.LEXICON_TITLES[name]} {row['neutral']:.1%}" for name, row in rows.items())
-    said = f"{shares} of {knu['tokens']:,} tokens (judged by KNU, the lexicon of the runs here); the most frequent of the others by KNU:"
-    return _told(HALF[0] <= knu["neutral"] <= HALF[1], f"{said} {knu['frequent']}")
+    evidence = (
+        f"{shares} of {knu['tokens']:,} tokens (judged by KNU, the lexicon of the runs here); the most frequent of the others by KNU:"
+    )
+    return settled(HALF[0] <= knu["neutral"] <= HALF[1], f"{evidence} {knu['frequent']}")
 
 
-def _even(_: Sequence[Run]) -> Finding:
+def judge_neutral_share_of_tasks(*_: object) -> Finding:
+    """Test whether about half of the tokens of each task are neutral in KNU."""
     frame = coverage.measured()
     rows = frame[(frame["lexicon"] == "lexicon_ko_knu") & frame["dataset"].isin(coverage.PAPER)]
     if len(rows) < len(coverage.PAPER):
         return not_testable("coverage was not measured on all five tasks")
-    said = ", ".join(f"{coverage.TITLES[row['dataset']]} {row['neutral']:.1%}" for row in rows.to_dict("records"))
-    return _told(bool(rows["neutral"].between(*HALF).all()), f"by KNU: {said}")
+    shares = ", ".join(f"{coverage.TITLES[row['dataset']]} {row['neutral']:.1%}" for row in rows.to_dict("records"))
+    return settled(bool(rows["neutral"].between(*HALF).all()), f"by KNU: {shares}")
 
 
-# ---- the runs here
+# ---- runs
 
 
-def _all_better(frame: pd.DataFrame, against: str) -> Finding:
-    """Whether each of the four settings beats what `frame` compares them with."""
+def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
+    """Test whether each of the four settings beats the baseline that `frame` compares them with. A worse setting refutes the claim."""
     rows = frame[frame["model"].isin(INJECTED)]
     if rows.empty:
         return MISSING
-    said = "; ".join(f"{SETTINGS[row['model']]} {in_points(row)}, p = {row['adjusted']:.2g}" for row in rows.to_dict("records"))
+    numbers = "; ".join(f"{SETTINGS[row['model']]} {in_points(row)}, p = {row['adjusted']:.2g}" for row in rows.to_dict("records"))
     seeds = "for other seeds as well" if (rows["test"] == "over seeds").all() else "one seed each"
-    evidence = f"in points over {against}, p after Holm: {said}; {seeds}, n = {int(rows['n'].max()):,}"
-    words = set(rows["verdict"])
+    evidence = f"in points over {baseline}, p after Holm: {numbers}; {seeds}, n = {int(rows['n'].max()):,}"
+    words, missing = set(rows["verdict"]), len(INJECTED) - len(rows)
+    if missing and "worse" not in words:
+        evidence += f"; {missing} settings are not here"
     least = rows.sort_values("difference").iloc[0].to_dict()
     effect = Effect.from_comparison(least, f"{SETTINGS[least['model']]}, the least of them")
-    if "worse" in words:
-        return Finding("fails", evidence, effect=effect)
-    missing = f"; {len(INJECTED) - len(rows)} settings are not here" if len(rows) < len(INJECTED) else ""
-    verdict: Verdict = "holds" if words == {"better"} and not missing else seeded("open", rows["test"])
-    return Finding(verdict, evidence + missing, effect=effect)
+    verdict = decide(words == {"better"} and not missing, "worse" in words)
+    return Finding(seeded(verdict, rows["test"]), evidence, effect=effect)
 
 
-def _gains(dataset: str) -> Test:
-    return lambda runs: _all_better(fused.gains(runs, dataset), "the baseline")
+def judge_gains(dataset: str, runs: Sequence[Run]) -> Finding:
+    """Test whether each setting beats the baseline without injection."""
+    return _judge_all_better(fused.gains(runs, dataset), "the baseline")
 
 
-def _beats_xia(dataset: str) -> Test:
-    def test(runs: Sequence[Run]) -> Finding:
-        every = configurations(runs, dataset)
-        here = {model: seeds for model, seeds in every.items() if model != BASE}
-        return _all_better(compared(here, XIA, noise=seed_noise(every.values())), "Xia et al.'s product")
-
-    return test
+def judge_against_xia(dataset: str, runs: Sequence[Run]) -> Finding:
+    """Test whether each setting beats Xia et al.'s product."""
+    by_model = configurations(runs, dataset)
+    settings = {model: seeds for model, seeds in by_model.items() if model != BASE}
+    return _judge_all_better(compared(settings, XIA, noise=seed_noise(by_model.values())), "Xia et al.'s product")
 
 
-def _steady(dataset: str) -> Test:
-    """Whether its accuracies lie closest together over seeds: F tests of the variances against every other setting, after Holm."""
+def judge_spread_over_seeds(dataset: str, runs: Sequence[Run]) -> Finding:
+    """Test whether the scaled last head varies least over seeds: F tests of its variance against each other setting, after Holm."""
+    from scipy.stats import f
 
-    def test(runs: Sequence[Run]) -> Finding:
-        from scipy.stats import f
-
-        here = {model: seeds for model, seeds in configurations(runs, dataset).items() if len(seeds) > 1 and model != BASE}
-        spreads = {model: fused.spread(seeds) for model, seeds in here.items()}
-        said = ", ".join(f"{SETTINGS[model]} {100 * value:.2f} points over {len(here[model])} seeds" for model, value in spreads.items())
-        if CHOSEN not in spreads or len(spreads) == 1:
-            return not_testable(f"only {said}" if said else "no setting has several seeds here")
-        own, raw, wider = max(spreads.pop(CHOSEN), 1e-9), {}, {}
-        for model, other in spreads.items():
-            ratio = (max(other, 1e-9) / own) ** 2
-            law = f(len(here[model]) - 1, len(here[CHOSEN]) - 1)
-            raw[model], wider[model] = min(1.0, 2 * float(min(law.sf(ratio), law.cdf(ratio)))), ratio > 1
-        adjusted = holm(raw)
-        sides = [(1 if wider[model] else -1) * (p <= LEVEL) for model, p in adjusted.items()]
-        found = _least(sides)
-        if found == "holds" and len(sides) < len(INJECTED) - 1:
-            found = "open"
-        return Finding(found, f"{said}; smallest p after Holm {min(adjusted.values()):.2g} (F tests of equal spread)")
-
-    return test
+    by_model = {model: seeds for model, seeds in configurations(runs, dataset).items() if len(seeds) > 1 and model != BASE}
+    spreads = {model: fused.spread(seeds) for model, seeds in by_model.items()}
+    numbers = ", ".join(f"{SETTINGS[model]} {100 * value:.2f} points over {len(by_model[model])} seeds" for model, value in spreads.items())
+    if CHOSEN not in spreads or len(spreads) == 1:
+        return not_testable(f"only {numbers}" if numbers else "no setting has several seeds here")
+    own, p_values, wider = max(spreads.pop(CHOSEN), 1e-9), {}, {}
+    for model, spread in spreads.items():
+        ratio = (max(spread, 1e-9) / own) ** 2
+        law = f(len(by_model[model]) - 1, len(by_model[CHOSEN]) - 1)
+        p_values[model], wider[model] = min(1.0, 2 * float(min(law.sf(ratio), law.cdf(ratio)))), ratio > 1
+    adjusted = holm(p_values)
+    signs = [(1 if wider[model] else -1) * (p <= LEVEL) for model, p in adjusted.items()]
+    verdict = decide(min(signs) > 0 and len(signs) == len(INJECTED) - 1, min(signs) < 0)
+    return Finding(verdict, f"{numbers}; smallest p after Holm {min(adjusted.values()):.2g} (F tests of equal spread)")
 
 
-def _tasks(runs: Sequence[Run]) -> Finding:
+def judge_tasks(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether the injection gains in more than half of the tasks out of domain. The claim is refuted if half of them lose."""
     frame = fused.out_of_domain(runs)
     if frame.empty:
         return MISSING
-    said = "; ".join(f"{row['task']} {in_points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
+    numbers = "; ".join(f"{row['task']} {in_points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
     counts = frame["verdict"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
-    found: Verdict = "holds" if 2 * better > len(frame) else "fails" if 2 * worse >= len(frame) else "open"
-    return Finding(seeded(found, frame["test"]), f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {said}")
+    verdict = decide(2 * better > len(frame), 2 * worse >= len(frame))
+    evidence = f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {numbers}"
+    return Finding(seeded(verdict, frame["test"]), evidence)
 
 
-def _deviation(dataset: str, measure: str, *, changes: bool) -> Test:
-    """Whether a deviation about [CLS] changes, or stays within a tenth, layer by layer over seeds (Welch's t-test, Holm over layers)."""
+def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes: bool) -> Finding:
+    """Test whether a deviation about [CLS] changes, layer by layer over seeds (Welch's t test, Holm over layers).
 
-    def test(runs: Sequence[Run]) -> Finding:
-        from sentviz.analysis.maps.heads import FILE
+    Args:
+        changes: whether the claim is that it changes; otherwise that it stays the same within a tenth.
+    """
+    from sentviz.analysis.maps.heads import FILE
 
-        here = configurations(runs, dataset)
-        base, fused_ = (
-            np.array([_by_layer(run, measure) for run in here.get(model, []) if FILE in run.config["files"]]) for model in (BASE, CHOSEN)
-        )
-        if not len(base) or not len(fused_):
-            return not_testable("the heads of these runs are not measured here")
-        relative = fused_.mean(axis=0) / base.mean(axis=0) - 1
-        said = "change by layer " + minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
-        seeds = f"{len(base)} against {len(fused_)} seeds"
-        if min(len(base), len(fused_)) < 2:
-            return not_testable(f"{said}; {seeds}: what another seed changes is not known")
-        raw, spans = welch(fused_, base)
-        p = holm({str(layer): float(value) for layer, value in enumerate(raw)})
-        spans = spans / base.mean(axis=0)
-        most = int(np.abs(relative).argmax())
-        low, high = (100 * float(side) for side in spans[:, most])
-        effect = Effect(100 * float(relative[most]), low, high, "%", of=f"change in layer {most + 1}, the largest")
-        evidence = f"{said}; smallest p after Holm over {len(p)} layers {min(p.values()):.2g}; {seeds}"
-        if min(p.values()) <= LEVEL and not (np.abs(spans) <= SAME).all():
-            return Finding("holds" if changes else "fails", evidence, effect=effect)
-        same = bool((np.abs(spans) <= SAME).all())
-        return Finding("open" if not same else "fails" if changes else "holds", evidence, effect=effect)
-
-    return test
+    by_model = configurations(runs, dataset)
+    base, injected = (
+        np.array([_by_layer(run, measure) for run in by_model.get(model, []) if FILE in run.config["files"]]) for model in (BASE, CHOSEN)
+    )
+    if not len(base) or not len(injected):
+        return not_testable("the heads of these runs are not measured here")
+    relative = injected.mean(axis=0) / base.mean(axis=0) - 1
+    numbers = "change by layer " + minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
+    seeds = f"{len(base)} against {len(injected)} seeds"
+    if min(len(base), len(injected)) < 2:
+        return not_testable(f"{numbers}; {seeds}: what another seed changes is not known")
+    p_values, spans = welch(injected, base)
+    adjusted = holm({str(layer): float(value) for layer, value in enumerate(p_values)})
+    spans = spans / base.mean(axis=0)
+    most = int(np.abs(relative).argmax())
+    low, high = (100 * float(side) for side in spans[:, most])
+    effect = Effect(100 * float(relative[most]), low, high, "%", of=f"change in layer {most + 1}, the largest")
+    evidence = f"{numbers}; smallest p after Holm over {len(adjusted)} layers {min(adjusted.values()):.2g}; {seeds}"
+    same = bool((np.abs(spans) <= SAME).all())
+    changed = min(adjusted.values()) <= LEVEL and not same
+    return Finding(decide(changed, same) if changes else decide(same, changed), evidence, effect=effect)
 
 
 def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Welch's test of (S, L) against (T, L): p (L,), and the 95 % interval (2, L) of the difference of means."""
+    """Compare the means of (S, L) and (T, L) values over seeds by Welch's t test.
+
+    Returns:
+        p (L,), and the 95 % intervals (2, L) of the differences of means.
+    """
     from scipy.stats import t
 
     part = [side.var(axis=0, ddof=1) / len(side) for side in (a, b)]
@@ -323,6 +337,7 @@ def welch(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _by_layer(run: Run, measure: str) -> Floats:
+    """Return a run's stored measure of its heads, the mean over heads of each layer (L,)."""
     from sentviz.analysis.maps.heads import FILE
 
     frame = run.frame(FILE)
@@ -330,75 +345,63 @@ def _by_layer(run: Run, measure: str) -> Floats:
     return rows["value"].to_numpy(np.float64)
 
 
-def _row(
-    short: str, against: Reference, *said: tuple[str, str, str, Test], how: str = "", shows: str = "results", figure: str = ""
-) -> tuple[Claim, ...]:
-    return alike(short, against, DATASETS, *said, how=how, shows=shows, figure=figure)
-
-
-def _each(
-    short: str, statement: str, where: str, test: Callable[[str], Test], *, how: str, shows: str = "results", figure: str = "gains"
-) -> tuple[Claim, ...]:
-    """A claim about runs, once per data set, whose title is put into the statement."""
-    said = [(dataset, statement.format(title), where, test(dataset)) for dataset, title in DATASETS.items()]
-    return _row(short, "runs here", *said, how=how, shows=shows, figure=figure)
-
-
-PRINT: Reference = "its own tables"
+TABLES: Reference = "its own tables"
+RUNS: Reference = "runs here"
 OVER_SEEDS = "t tests for other rows and other seeds, chance in training pooled over all settings; p after Holm over the four settings"
 LAYERS = "Welch's t test of the means over seeds, layer by layer, p after Holm"
 
-CLAIMS = (
-    *_row("Every setting gains, with every encoder", PRINT,
-          ("nsmc", "Every setting gains over the baseline with every encoder", "section 5.1", _table_gains), figure="gains"),
-    *_row("Every setting beats Xia et al.'s product", PRINT,
-          ("nsmc", "Every setting is better than Xia et al.'s product with every encoder", "section 5.1", _table_xia), figure="gains"),
-    *_row("Xia et al.'s product loses", PRINT,
-          ("nsmc", "Xia et al.'s product does the opposite: it loses against the baseline", "section 5.1", _table_opposite),
-          figure="gains"),
-    *_row("ELECTRAs gain more than 0.5 points", PRINT,
-          ("nsmc", "The three ELECTRA encoders gain more than 0.5 points in every setting", "section 5.1", _table_half), figure="gains"),
-    *_row("xlm-roberta gains most, kr-bert least", PRINT,
-          ("nsmc", "xlm-roberta-base gains most and kr-bert least", "section 5.1", _table_extremes), figure="gains"),
-    *_row("Gains mean 250 to 500 more right answers", PRINT,
-          ("nsmc", "The gains mean 250 to almost 500 more right answers on average", "section 5.1", _table_sentences)),
-    *_row("The best, 92.65, is the unscaled last head's", PRINT,
-          ("nsmc", "The best accuracy, 92.65, is the unscaled last head's", "section 5.1", _table_best)),
-    *_row("Unscaled last head: largest mean gain", PRINT,
-          ("nsmc", "The unscaled last head has the largest mean gain", "section 5.2", _table_mean), shows="statistics"),
-    *_row("Last head ÷ √d: smallest spread of gains", PRINT,
-          ("nsmc", "Last head ÷ √d has the smallest spread of gains", "section 5.2", _table_spread), shows="statistics"),
-    *_row("So it is more stable than the others", PRINT,
-          ("nsmc", "So it is more stable than the other settings", "section 5.2", _table_stable), shows="statistics",
-          how="the Pitman–Morgan test of equal spreads of paired gains, p after Holm"),
-    *_row("Table 2's columns are σ and σ²", PRINT,
-          ("nsmc", "Table 2 prints standard deviation and variance under σ and σ²", "table 2", _table_columns), shows="statistics"),
-    *_row("Out of domain 13 rise, 5 fall, 2 stay", PRINT,
-          ("", "Out of domain 13 of 20 cases rise, 5 fall and 2 stay", "section 5.2", _table_counts), shows="tasks",
-          figure="gains-out-of-domain"),
-    *_row("Only kr-electra and kc-electra fall", PRINT,
-          ("", "Only kr-electra and kc-electra fall", "section 5.2", _table_falls), shows="tasks", figure="gains-out-of-domain"),
-    *_row("σ cannot move the row of [CLS]", "simulated runs",
-          ("", "σ cannot move the row of a neutral [CLS] while Q and K stay as they are", "ours", _fixed), shows="cls"),
-    *_row("Attention towards [CLS] hardly moves", "simulated runs",
-          ("", "[CLS] has no polarity, so attention towards it hardly moves while its own does", "section 6", _untouched), shows="cls"),
-    *_row("About half of the tokens stay neutral", "data sets",
-          ("nsmc", "About half of NSMC's tokens stay neutral", "section 4.5, figure 4", _covered), shows="coverage", figure="coverage"),
-    *_row("That share hardly differs between tasks", "data sets",
-          ("", "The share hardly differs between the five tasks", "section 4.5, figure 4", _even), shows="coverage", figure="coverage"),
-    *_each("Every setting gains over the baseline", "Every setting gains over the baseline on {}", "section 5.1", _gains, how=OVER_SEEDS),
-    *_each("Every setting beats Xia et al.'s product", "Every setting is better than Xia et al.'s product on {}", "section 5.1", _beats_xia,
-           how=OVER_SEEDS),
-    *_each("Last head ÷ √d varies least over seeds",
-           "Last head ÷ √d varies least on {} (paper: over encoders, here: over seeds)", "section 5.2", _steady,
-           how="F tests of equal variances over seeds, p after Holm"),
-    *_each("It changes how unevenly [CLS] looks", "On {} the injection changes how unevenly [CLS] looks at the others",
-           "section 6, figure 5", lambda dataset: _deviation(dataset, "from_cls", changes=True), how=LAYERS, shows="cls",
-           figure="cls-lines"),
-    *_each("It leaves attention towards [CLS]", "On {} it leaves the others' attention towards [CLS] as it was, within a tenth",
-           "section 6, figure 5", lambda dataset: _deviation(dataset, "to_cls", changes=False), how=LAYERS, shows="cls",
-           figure="cls-lines"),
-    Claim("Out of domain the injection gains in most tasks", "section 5.2", "runs here", _tasks, "Out of domain it gains in most tasks",
-          data=tuple(task.dataset for task in fused.TASKS if task.dataset), how=OVER_SEEDS.replace("the four settings", "the tasks"),
-          shows="tasks", figure="gains-out-of-domain"),
+CLAIMS = board(
+    DATASETS,
+    Row("Every setting gains, with every encoder", "Every setting gains over the baseline with every encoder", TABLES,
+        judge_printed_gains, {"nsmc": ("299d3f", "section 5.1")}, "results", "gains"),
+    Row("Every setting beats Xia et al.'s product", "Every setting is better than Xia et al.'s product with every encoder",
+        TABLES, judge_printed_xia, {"nsmc": ("79aa43", "section 5.1")}, "results", "gains"),
+    Row("Xia et al.'s product loses", "Xia et al.'s product does the opposite: it loses against the baseline", TABLES,
+        judge_printed_loss_of_xia, {"nsmc": ("a364e9", "section 5.1")}, "results", "gains"),
+    Row("ELECTRAs gain more than 0.5 points", "The three ELECTRA encoders gain more than 0.5 points in every setting", TABLES,
+        judge_printed_electras, {"nsmc": ("465fb2", "section 5.1")}, "results", "gains"),
+    Row("xlm-roberta gains most, kr-bert least", "xlm-roberta-base gains most and kr-bert least", TABLES, judge_printed_extremes,
+        {"nsmc": ("116302", "section 5.1")}, "results", "gains"),
+    Row("Gains mean 250 to 500 more right answers", "The gains mean 250 to almost 500 more right answers on average", TABLES,
+        judge_printed_right_answers, {"nsmc": ("24c4e5", "section 5.1")}, "results"),
+    Row("The best, 92.65, is the unscaled last head's", "The best accuracy, 92.65, is the unscaled last head's", TABLES,
+        judge_printed_best, {"nsmc": ("649f1c", "section 5.1")}, "results"),
+    Row("Unscaled last head: largest mean gain", "The unscaled last head has the largest mean gain", TABLES, judge_printed_mean,
+        {"nsmc": ("373df8", "section 5.2")}, "statistics"),
+    Row("Last head ÷ √d: smallest spread of gains", "Last head ÷ √d has the smallest spread of gains", TABLES,
+        judge_printed_spread, {"nsmc": ("c92882", "section 5.2")}, "statistics"),
+    Row("So it is more stable than the others", "So it is more stable than the other settings", TABLES, judge_printed_stability,
+        {"nsmc": ("c5a4f0", "section 5.2")}, "statistics",
+        how="the Pitman–Morgan test of equal spreads of paired gains, p after Holm"),
+    Row("Table 2's columns are σ and σ²", "Table 2 prints standard deviation and variance under σ and σ²", TABLES,
+        judge_printed_columns, {"nsmc": ("7ed80f", "table 2")}, "statistics"),
+    Row("Out of domain 13 rise, 5 fall, 2 stay", "Out of domain 13 of 20 cases rise, 5 fall and 2 stay", TABLES,
+        judge_printed_counts, {"": ("a1b294", "section 5.2")}, "tasks", "gains-out-of-domain"),
+    Row("Only kr-electra and kc-electra fall", "Only kr-electra and kc-electra fall", TABLES, judge_printed_falls,
+        {"": ("a761ba", "section 5.2")}, "tasks", "gains-out-of-domain"),
+    Row("σ cannot move the row of [CLS]", "σ cannot move the row of a neutral [CLS] while Q and K stay as they are",
+        "simulated runs", judge_fixed_row, {"": ("2dc53c", "ours")}, "cls"),
+    Row("Attention towards [CLS] hardly moves", "[CLS] has no polarity, so attention towards it hardly moves while its own does",
+        "simulated runs", judge_untouched_column, {"": ("8ea1d6", "section 6")}, "cls"),
+    Row("About half of the tokens stay neutral", "About half of {}'s tokens stay neutral", "data sets", judge_neutral_share,
+        {"nsmc": ("f3d150", "section 4.5, figure 4")}, "coverage", "coverage"),
+    Row("That share hardly differs between tasks", "The share hardly differs between the five tasks", "data sets",
+        judge_neutral_share_of_tasks, {"": ("288c6c", "section 4.5, figure 4")}, "coverage", "coverage"),
+    Row("Every setting gains over the baseline", "Every setting gains over the baseline on {}", RUNS, judge_gains,
+        {"nsmc": ("ec07d9", "section 5.1"), "sst2": ("7abaf3", "section 5.1")}, "results", "gains", OVER_SEEDS),
+    Row("Every setting beats Xia et al.'s product", "Every setting is better than Xia et al.'s product on {}", RUNS,
+        judge_against_xia, {"nsmc": ("60b5a9", "section 5.1"), "sst2": ("bbbebf", "section 5.1")}, "results", "gains",
+        OVER_SEEDS),
+    Row("Last head ÷ √d varies least over seeds", "Last head ÷ √d varies least on {} (paper: over encoders, here: over seeds)",
+        RUNS, judge_spread_over_seeds, {"nsmc": ("b1bb17", "section 5.2"), "sst2": ("5cc8b0", "section 5.2")}, "results", "gains",
+        "F tests of equal variances over seeds, p after Holm"),
+    Row("It changes how unevenly [CLS] looks", "On {} the injection changes how unevenly [CLS] looks at the others", RUNS,
+        partial(judge_deviation, measure="from_cls", changes=True),
+        {"nsmc": ("b4e6d5", "section 6, figure 5"), "sst2": ("8aed0b", "section 6, figure 5")}, "cls", "cls-lines", LAYERS),
+    Row("It leaves attention towards [CLS]", "On {} it leaves the others' attention towards [CLS] as it was, within a tenth",
+        RUNS, partial(judge_deviation, measure="to_cls", changes=False),
+        {"nsmc": ("0c4d75", "section 6, figure 5"), "sst2": ("6f3f59", "section 6, figure 5")}, "cls", "cls-lines", LAYERS),
+    Row("Out of domain it gains in most tasks", "Out of domain the injection gains in most tasks", RUNS, judge_tasks,
+        {"": ("a001af", "section 5.2")}, "tasks", "gains-out-of-domain", OVER_SEEDS.replace("the four settings", "the tasks"),
+        reads=tuple(task.dataset for task in fused.TASKS if task.dataset)),
 )  # fmt: skip

@@ -1,81 +1,85 @@
-"""The hardmax paper's claims (arXiv 2407.01602): the theorem on simulated runs, the classifier on the runs here."""
+"""The hardmax paper's claims (arXiv 2407.01602): the theorem on simulated runs, the classifier on the available runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentviz.analysis.claim import Claim, Effect, Finding, Verdict, not_testable
-from sentviz.analysis.evaluation import holm
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import SentvizError
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.study import DATASET, PUBLIC, beside, surveyed, trained
-from sentviz.papers.studies.against import mixed, seeded
+from sentviz.papers.studies.against import corrected, mixed, seeded
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SIMULATED = 60
+SIMULATED = 60  # random runs
 MISSING = not_testable("the runs are not here")
-DISTANCE, CONFIDENCE, TOP = 2.0, 0.95, 15
+DISTANCE = 2.0  # of a leader from the decision line, in the embedding's unit
+CONFIDENCE = 0.95  # of the reviews whose leaders are counted
+TOP = 15  # leaders of each class
 
 
 def _agreed(verdicts: Sequence[Verdict]) -> Verdict:
-    """Of several seeds asked one by one."""
+    """Combine the verdicts of single seeds: "open" if they differ."""
     return verdicts[0] if len(set(verdicts)) == 1 else "open"
 
 
 def _seeds(number: int) -> str:
+    """Return a number of seeds in words."""
     return "one seed" if number == 1 else f"{number} seeds"
 
 
-def _theorem(_: Sequence[Run]) -> Finding:
-    """Random tokens, matrices and steps in 2 to 4 dimensions, each continued to its limit."""
+def judge_theorem(*_: object) -> Finding:
+    """Test the theorem on random tokens, matrices and steps in 2 to 4 dimensions, each simulated to its limit."""
     from sentviz.models.clustering import simulate
     from sentviz.models.clustering.polytope import theory
 
     rng = np.random.default_rng(0)
-    held, broken, open_, worst = 0, 0, 0, 0.0
+    true, false, empty, worst = 0, 0, 0, 0.0
     for _i in range(SIMULATED):
         d = int(rng.integers(2, 5))
         root = rng.normal(size=(d, d))
         run = simulate(rng.normal(size=(int(rng.integers(3, 40)), d)), root @ root.T + 0.1 * np.eye(d), float(rng.uniform(0.2, 3)))
         for statement in theory(run):
-            held, broken, open_ = held + (statement.holds is True), broken + (statement.holds is False), open_ + (statement.holds is None)
+            true, false, empty = true + (statement.holds is True), false + (statement.holds is False), empty + (statement.holds is None)
             if statement.holds is not None and np.isfinite(statement.error):
                 worst = max(worst, statement.error)
-    found = f"{held} statements hold, {broken} fail, {open_} have nothing to check over {SIMULATED} random runs in 2 to 4 dimensions"
-    verdict: Verdict = "fails" if broken else "holds" if held else "open"
-    return Finding(verdict, f"{found}; largest relative error {worst:.1g}")
+    counts = f"{true} statements hold, {false} fail, {empty} have nothing to check over {SIMULATED} random runs in 2 to 4 dimensions"
+    return Finding(decide(true > 0, false > 0), f"{counts}; largest relative error {worst:.1g}")
 
 
-def _enough(runs: Sequence[Run]) -> Finding:
-    """After the last layer 19 of 20 reviews have so many words so near a leader."""
+def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether in 19 of 20 reviews `nearness.WANTED` of the words are near a leader after the last layer."""
     from sentviz.analysis.testset.leaders import FILE, per_layer
 
-    here = surveyed(runs)
-    if not here:
+    available = surveyed(runs)
+    if not available:
         return MISSING
-    verdicts, said = list[Verdict](), []
-    for run in here:
+    verdicts, shares = list[Verdict](), []
+    for run in available:
         table = per_layer(run.frame(FILE))
         last = table[(table["measure"] == "at leaders") & (table["layer"] == table["layer"].max())].iloc[0]
-        verdicts.append("holds" if last["q05"] >= nearness.WANTED else "fails")
-        said.append(f"{last['mean']:.1%} of a review's words ({last['q05']:.1%} or more in 19 of 20 reviews)")
-    near = f"after {int(last['layer'])} layers {'; '.join(said)} stand at a leader, taken to mean within {NEAR:.0%} of the largest norm"
-    return Finding(_agreed(verdicts), f"{near}{_elsewhere(here)}; d = 2, {_seeds(len(here))}, n = {int(last['n']):,}")
+        enough = bool(last["q05"] >= nearness.WANTED)
+        verdicts.append(decide(enough, not enough))
+        shares.append(f"{last['mean']:.1%} of a review's words ({last['q05']:.1%} or more in 19 of 20 reviews)")
+    near = f"after {int(last['layer'])} layers {'; '.join(shares)} stand at a leader, taken to mean within {NEAR:.0%} of the largest norm"
+    seeds = f"d = 2, {_seeds(len(available))}, n = {int(last['n']):,}"
+    return Finding(_agreed(verdicts), f"{near}{_at_other_distances(available)}; {seeds}")
 
 
-def _elsewhere(here: Sequence[Run]) -> str:
-    """What a stricter nearness would make of it, where it was measured."""
+def _at_other_distances(runs: Sequence[Run]) -> str:
+    """Return the smallest distance at which the claim would hold, in words; empty if it was not measured."""
     table = nearness.table()
-    rows = table[table["digest"].isin([run.digest for run in here])]
+    rows = table[table["digest"].isin([run.digest for run in runs])]
     enough = rows.groupby("nearness")["q05"].min().loc[lambda low: low >= nearness.WANTED].index
     if rows.empty:
         return ""
@@ -84,10 +88,11 @@ def _elsewhere(here: Sequence[Run]) -> str:
 
 
 def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:
-    """The most frequent leaders of each class, and the distance asked for (below 0 a share of their reach).
+    """Return the most frequent leaders of each class, and their least distance from the decision line.
 
     Args:
         run: one of `surveyed`.
+        distance: least distance from the line; if negative, a share of the largest distance of a leader.
     """
     from sentviz.analysis.testset.leaders import FILE, frequent, leading
     from sentviz.models.loading import load
@@ -101,112 +106,113 @@ def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:
     return frequent(frame, vocabulary, weight, distance=distance, confidence=CONFIDENCE, top=TOP), distance
 
 
-def _sentiment(distance: float) -> Callable[[Sequence[Run]], Finding]:
-    """Whether the most frequent leaders stand in a polarity lexicon on the side of their class."""
-
-    def test(runs: Sequence[Run]) -> Finding:
-        here = surveyed(runs)
-        if not here:
-            return MISSING
-        sides = _sides()
-        if not sides:
-            return not_testable("no English polarity lexicon is on this machine")
-        found = [_fitting(*frequent_leaders(run, distance), sides) for run in here]
-        said = "; ".join(one.evidence for one in found)
-        return Finding(_agreed([one.verdict for one in found]), f"{said}; d = 2, {_seeds(len(here))}")
-
-    return test
+def judge_leaders(_: str, runs: Sequence[Run], *, distance: float) -> Finding:
+    """Test whether a polarity lexicon gives the most frequent leaders the polarity of their class."""
+    available = surveyed(runs)
+    if not available:
+        return MISSING
+    polarities = _polarities()
+    if not polarities:
+        return not_testable("no English polarity lexicon is on this machine")
+    findings = [_judge_words(*frequent_leaders(run, distance), polarities) for run in available]
+    evidence = "; ".join(finding.evidence for finding in findings)
+    return Finding(_agreed([finding.verdict for finding in findings]), f"{evidence}; d = 2, {_seeds(len(available))}")
 
 
-def _sides() -> dict[str, float]:
-    """Each word's positive minus negative polarity in VADER, else in the Opinion Lexicon."""
+def _polarities() -> dict[str, float]:
+    """Return each word's positive minus negative polarity in VADER; in the Opinion Lexicon if VADER does not have the word."""
     from sentviz.data.lexicon import LEXICONS, Lexicon
 
-    sides: dict[str, float] = {}
+    polarities: dict[str, float] = {}
     for name in LEXICONS["en"][:2]:
         try:
             lexicon = Lexicon.load(name)
         except SentvizError:
             continue
-        sides = {term: float(w[0] - w[2]) for term, w in zip(lexicon.terms, lexicon.weights, strict=True)} | sides
-    return sides
+        polarities = {term: float(w[0] - w[2]) for term, w in zip(lexicon.terms, lexicon.weights, strict=True)} | polarities
+    return polarities
 
 
-def _fitting(rows: pd.DataFrame, least: float, sides: dict[str, float]) -> Finding:
-    """Whether more than half of the leaders of both classes stand on the side of their class."""
-    said, good = [], 0
-    for label, part in rows.groupby("label"):
-        wanted = 1 if label == "positive" else -1
-        fit = [word for word in part["word"] if sides.get(word, 0) * wanted > 0]
-        good += len(fit)
-        said.append(f"{label}: {len(fit)} of {len(part)} ({', '.join(part['word'][:4])})")
-    if rows.empty:
-        return Finding("fails", f"no leader of a correct review of {CONFIDENCE:.0%} lies {least:.2g} from the line")
-    text = f"leaders {least:.2g} or more from the line that VADER or the Opinion Lexicon puts on their side — {'; '.join(said)}"
-    return Finding("holds" if good > len(rows) / 2 and len(said) == 2 else "fails", text)
+def _judge_words(leaders: pd.DataFrame, least: float, polarities: Mapping[str, float]) -> Finding:
+    """Test whether there are leaders of both classes, and more than half of all have the polarity of their class."""
+    counts, fitting = [], 0
+    for label, words in leaders.groupby("label"):
+        sign = 1 if label == "positive" else -1
+        fit = [word for word in words["word"] if polarities.get(word, 0) * sign > 0]
+        fitting += len(fit)
+        counts.append(f"{label}: {len(fit)} of {len(words)} ({', '.join(words['word'][:4])})")
+    if leaders.empty:
+        return settled(False, f"no leader of a correct review of {CONFIDENCE:.0%} lies {least:.2g} from the line")
+    evidence = f"leaders {least:.2g} or more from the line that VADER or the Opinion Lexicon puts on their side — {'; '.join(counts)}"
+    return settled(fitting > len(leaders) / 2 and len(counts) == 2, evidence)
 
 
-def _grows(runs: Sequence[Run]) -> Finding:
-    """Each dimension is better than the one below it, after Holm over these steps; refuted by one that is worse."""
-    here = trained(runs)
-    steps = list(pairwise(here))
+def judge_growth(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether each dimension is better than the one below it, after Holm over these steps. A worse one refutes the claim."""
+    by_dimension = trained(runs)
+    steps = list(pairwise(by_dimension))
     if not steps:
         return MISSING
-    noise = seed_noise(here.values())
-    found = {f"d {low} to {high}": mixed(here[high], here[low], noise=noise) for low, high in steps}
-    adjusted = holm({step: one.p for step, one in found.items()})
-    words = [one.word(adjusted[step]) for step, one in found.items()]
-    said = "; ".join(f"{step}: {one.points}, {one.compared}, p after Holm {adjusted[step]:.2g}" for step, one in found.items())
-    whole = set(words) == {"better"} and set(PUBLIC) <= set(here)
-    verdict: Verdict = "fails" if "worse" in words else "holds" if whole else "open"
-    n = max(one.n for one in found.values())
-    step, least = min(found.items(), key=lambda entry: entry[1].difference)
-    effect = Effect.from_share_difference(least.difference, least.low, least.high, f"{step}, the smallest step")
-    return Finding(seeded(verdict, [one.test for one in found.values()]), f"points, {said}; n = {n:,}", effect=effect)
+    noise = seed_noise(by_dimension.values())
+    comparisons = {f"d {low} to {high}": mixed(by_dimension[high], by_dimension[low], noise=noise) for low, high in steps}
+    results = corrected(comparisons)
+    words = {word for _, word in results.values()}
+    numbers = "; ".join(
+        f"{step}: {each.points}, {each.compared}, p after Holm {results[step][0]:.2g}" for step, each in comparisons.items()
+    )
+    verdict = decide(words == {"better"} and set(PUBLIC) <= set(by_dimension), "worse" in words)
+    n = max(comparison.n for comparison in comparisons.values())
+    step, least = min(comparisons.items(), key=lambda entry: entry[1].difference)
+    verdict = seeded(verdict, [comparison.test for comparison in comparisons.values()])
+    return Finding(verdict, f"points, {numbers}; n = {n:,}", effect=least.effect(f"{step}, the smallest step"))
 
 
 def _percent(row: Mapping[Any, Any]) -> str:
+    """Return a share with its interval in percent."""
     return f"{row['value']:.1%} [{row['low']:.1%}, {row['high']:.1%}]"
 
 
-def _public(runs: Sequence[Run]) -> Finding:
-    """The public accuracy lies below every interval for other rows and other seeds; refuted where it lies above one."""
+def judge_public_accuracies(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether each interval, for other rows and seeds, lies above the public accuracy. One that lies below refutes the claim."""
     table = beside(runs).dropna(subset="printed")
     if table.empty:
         return MISSING
-    rest = "the public numbers are best test accuracies"
+    remark = "the public numbers are best test accuracies"
     widest = table.iloc[-1]
     effect = Effect.from_share(
         widest["value"], widest["low"], widest["high"], widest["printed"], f"{widest['model']}, beside the public code"
     )
-    said = "; ".join(
+    numbers = "; ".join(
         f"{row['model']}: {_percent(row)} (public code {row['printed']:.2%}), {_seeds(row['seeds'])}" for row in table.to_dict("records")
     )
     several = table[table["seeds"] > 1]
     if several.empty:
-        return not_testable(f"{said}; {rest}, and what another seed changes is not known", effect)
+        return not_testable(f"{numbers}; {remark}, and what another seed changes is not known", effect)
     missed = bool((several["high"] < several["printed"]).any())
     reached = set(several["d"]) == set(PUBLIC) and bool((several["low"] >= several["printed"]).all())
-    return Finding("fails" if missed else "holds" if reached else "open", f"{said}; {rest}", effect=effect)
+    return Finding(decide(reached, missed), f"{numbers}; {remark}", effect=effect)
 
 
-def _reviewed(statement: str, where: str, test: Callable[[Sequence[Run]], Finding], short: str, how: str = "", figure: str = "") -> Claim:
-    """A claim about the runs trained on reviews."""
-    return Claim(statement, where, "runs here", test, short, "IMDb", (DATASET,), how, "pictures", figure)
-
-
+RUNS: Reference = "runs here"
 LOOKED_UP = "looked up in VADER and the Opinion Lexicon"
-CLAIMS = (
-    Claim("The theorem: leaders exist, tokens cluster on a polytope's boundary, leaders at its vertices", "theorem",
-          "simulated runs", _theorem, "Tokens cluster at leaders on a polytope", shows="pictures"),
-    _reviewed("Eight layers are enough to come near the clustered state", "training and results", _enough,
-              "Eight layers are enough to cluster", figure="hardmax-nearness"),
-    _reviewed("The most frequent leaders 2 or more from the line convey sentiment", "training and results", _sentiment(DISTANCE),
-              "Leaders far from the line (2) are polar words", LOOKED_UP),
-    _reviewed("The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment", "ours, in our embedding's scale",
-              _sentiment(-1 / 3), "Leaders in the outer 2/3 are polar words", LOOKED_UP),
-    _reviewed("Accuracy grows with the dimension of the embedding", "public code", _grows, "Accuracy grows with the dimension",
-              "each dimension against the one below it, p after Holm over these steps", "hardmax-accuracy"),
-    _reviewed("The public code's accuracies are reached", "public code", _public, "The public code's accuracies are reached",
-              "intervals for other rows and other seeds beside the public numbers", "hardmax-accuracy"),
+CLAIMS = board(
+    {DATASET: "IMDb"},
+    Row("Tokens cluster at leaders on a polytope",
+        "The theorem: leaders exist, tokens cluster on a polytope's boundary, leaders at its vertices", "simulated runs",
+        judge_theorem, {"": ("ad463f", "theorem")}, "pictures"),
+    Row("Eight layers are enough to cluster", "Eight layers are enough to come near the clustered state", RUNS, judge_layers,
+        {DATASET: ("b02342", "training and results")}, "pictures", "hardmax-nearness"),
+    Row("Leaders far from the line (2) are polar words", "The most frequent leaders 2 or more from the line convey sentiment",
+        RUNS, partial(judge_leaders, distance=DISTANCE), {DATASET: ("94b21f", "training and results")}, "pictures",
+        how=LOOKED_UP),
+    Row("Leaders in the outer 2/3 are polar words",
+        "The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment", RUNS,
+        partial(judge_leaders, distance=-1 / 3), {DATASET: ("d2f7b2", "ours, in our embedding's scale")}, "pictures",
+        how=LOOKED_UP),
+    Row("Accuracy grows with the dimension", "Accuracy grows with the dimension of the embedding", RUNS, judge_growth,
+        {DATASET: ("992eaa", "public code")}, "pictures", "hardmax-accuracy",
+        "each dimension against the one below it, p after Holm over these steps"),
+    Row("The public code's accuracies are reached", "The public code's accuracies are reached", RUNS, judge_public_accuracies,
+        {DATASET: ("6c9983", "public code")}, "pictures", "hardmax-accuracy",
+        "intervals for other rows and other seeds beside the public numbers"),
 )  # fmt: skip

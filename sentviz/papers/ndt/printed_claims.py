@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,7 @@ def judge_growth_with_depth(dataset: str, _: Sequence[Run]) -> Finding:
     return settled(bool((counts["sum"] == counts["size"]).all()), f"of the printed pairs: {pairs}")
 
 
-def _falling(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], bool]:
+def _falling(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Hashable, ...], bool]:
     """Return whether the size of lambda falls with the component, for each configuration with several components."""
     groups = {key: group["lambda"].abs().to_numpy() for key, group in frame.sort_values("component").groupby(list(keys)) if len(group) > 1}
     return {key: bool((np.diff(sizes) < 0).all()) for key, sizes in groups.items()}
@@ -199,98 +199,28 @@ ROWS = (
     _above("imdb", "12fc11", "section IV-B1", 11),
     _above("sst2", "4e24bb", "section IV-C1", 6),
     _above("twitter_financial", "d7d52d", "section IV-E1", 8),
-    Row(
-        "NDT's spread is narrower than on IMDB",
-        "NDT's spread on {} is narrower than on IMDB",
-        TABLES,
-        judge_narrower_spread,
-        {"twitter_financial": ("64ab26", "section IV-E1")},
-        "results",
-        "accuracy-grid",
-    ),
-    Row(
-        "All NDT variants lie within 0.6 points",
-        "On {} all NDT variants lie within 0.6 points",
-        TABLES,
-        partial(judge_printed_range, points=0.6),
-        {"yelp_full": ("d24f79", "section IV-D1")},
-        "results",
-        "accuracy-grid",
-    ),
-    Row(
-        "λ grows from layer 1 to layer 2",
-        "On {} unbounded lambdas grow from layer 1 to layer 2",
-        TABLES,
-        judge_growth_with_depth,
-        {"imdb": ("3fcb28", "section IV-B2")},
-        "lambda",
-        "lambda-grid",
-    ),
-    Row(
-        "λ grows from layer 1 to layer 2",
-        "Lambdas grow from layer 1 to layer 2 on every data set",
-        TABLES,
-        judge_growth_with_depth,
-        {"": ("4f6903", "section IV-H2")},
-        "lambda",
-        "lambda-grid",
-    ),
-    Row(
-        "λ falls with the component's index",
-        "Lambda falls with the component index in every configuration",
-        TABLES,
-        judge_fall_with_component,
-        {"": ("c51945", "sections IV-B2 to IV-D2")},
-        "lambda",
-        "lambda-grid",
-    ),
-    Row(
-        "λ falls with the component's index",
-        "On {} lambda falls with the component index in every configuration",
-        TABLES,
-        judge_fall_with_component_on,
-        {"yelp_full": ("88e745", "section IV-D2")},
-        "lambda",
-        "lambda-grid",
-    ),
+    Row("NDT's spread is narrower than on IMDB", "NDT's spread on {} is narrower than on IMDB", TABLES, judge_narrower_spread,
+        {"twitter_financial": ("64ab26", "section IV-E1")}, "results", "accuracy-grid"),
+    Row("All NDT variants lie within 0.6 points", "On {} all NDT variants lie within 0.6 points", TABLES,
+        partial(judge_printed_range, points=0.6), {"yelp_full": ("d24f79", "section IV-D1")}, "results", "accuracy-grid"),
+    Row("λ grows from layer 1 to layer 2", "On {} unbounded lambdas grow from layer 1 to layer 2", TABLES,
+        judge_growth_with_depth, {"imdb": ("3fcb28", "section IV-B2")}, "lambda", "lambda-grid"),
+    Row("λ grows from layer 1 to layer 2", "Lambdas grow from layer 1 to layer 2 on every data set", TABLES,
+        judge_growth_with_depth, {"": ("4f6903", "section IV-H2")}, "lambda", "lambda-grid"),
+    Row("λ falls with the component's index", "Lambda falls with the component index in every configuration", TABLES,
+        judge_fall_with_component, {"": ("c51945", "sections IV-B2 to IV-D2")}, "lambda", "lambda-grid"),
+    Row("λ falls with the component's index", "On {} lambda falls with the component index in every configuration", TABLES,
+        judge_fall_with_component_on, {"yelp_full": ("88e745", "section IV-D2")}, "lambda", "lambda-grid"),
     _negative("imdb", "0d3882", "section IV-B2", -0.2001, -0.0575),
     _negative("yelp_full", "1962fb", "section IV-D2", -0.2003, -0.0468),
     _negative("twitter_financial", "fe2c24", "section IV-E2", -0.2053, -0.0593),
-    Row(
-        "The largest λ of layer 1 is the best model's",
-        "On {} the largest layer-1 lambda is the best configuration's",
-        TABLES,
-        judge_largest_lambda,
-        {"twitter_financial": ("ed34cc", "section IV-E2")},
-        "lambda",
-        "lambda-grid",
-    ),
-    Row(
-        "DT or NDT has the higher AUC, as said",
-        "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter",
-        TABLES,
-        judge_auc,
-        {"": ("ceba3d", "section IV-G2")},
-        "roc",
-        "roc-panels",
-    ),
-    Row(
-        "Silhouette and accuracy go together",
-        "Silhouette and accuracy go together on the binary tasks",
-        TABLES,
-        judge_silhouettes,
-        {"": ("4ca948", "section IV-F")},
-        "results",
-        "accuracy-beside-print",
-        "Spearman's rank correlation over the printed configurations",
-    ),
-    Row(
-        "NDT adds 0.16 to 0.23 M parameters",
-        "NDT adds 0.16 to 0.23 M parameters to vanilla",
-        TABLES,
-        judge_added_parameters,
-        {"": ("9592b9", "section IV-H2")},
-        "cost",
-        "cost",
-    ),
-)
+    Row("The largest λ of layer 1 is the best model's", "On {} the largest layer-1 lambda is the best configuration's", TABLES,
+        judge_largest_lambda, {"twitter_financial": ("ed34cc", "section IV-E2")}, "lambda", "lambda-grid"),
+    Row("DT or NDT has the higher AUC, as said", "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter",
+        TABLES, judge_auc, {"": ("ceba3d", "section IV-G2")}, "roc", "roc-panels"),
+    Row("Silhouette and accuracy go together", "Silhouette and accuracy go together on the binary tasks", TABLES,
+        judge_silhouettes, {"": ("4ca948", "section IV-F")}, "results", "accuracy-beside-print",
+        "Spearman's rank correlation over the printed configurations"),
+    Row("NDT adds 0.16 to 0.23 M parameters", "NDT adds 0.16 to 0.23 M parameters to vanilla", TABLES, judge_added_parameters,
+        {"": ("9592b9", "section IV-H2")}, "cost", "cost"),
+)  # fmt: skip

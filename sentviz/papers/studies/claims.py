@@ -40,48 +40,49 @@ def answers_of(paper: Paper, runs: Sequence[Run]) -> list[str]:
 
 
 def judged(runs: Iterable[Run], names: Iterable[str] | None = None, known: Mapping[str, Finding] | None = None) -> pd.DataFrame:
-    """Every claim with its verdict.
+    """Return a row per claim with its verdict.
 
-    Columns: paper, its name and the claim's key in links; claim, row and on (its place on a board), where, against; verdict, evidence,
-    parts, where it was judged on several kinds of rows, and effect, None where it has none.
+    Columns: paper, name (of the paper) and key (of the claim) in links; claim, row and on (its place on a board), where, against; verdict
+    (a code), evidence, parts (findings on several kinds of rows), and effect, None if it has none.
 
     Args:
-        names: of papers; all that have claims without.
-        known: what came out before on the same runs, by key; those claims are not tested again.
+        names: names of papers; default: all that have claims.
+        known: findings on the same runs by claim key; these claims are not tested again.
     Raises:
-        InputError: no such paper.
+        InputError: there is no such paper.
     """
     import pandas as pd
 
-    here = list(runs)
+    available = list(runs)
     rows: list[tuple[object, ...]] = []
     for paper in map(find_paper, papers() if names is None else names):
         try:
             claims = claims_of(paper)
         except SentvizError as error:
-            lost = Claim("Its claims can be tested", "", "runs here", lambda runs, said=str(error): not_testable(said))  # type: ignore[misc]
-            claims = (lost,)
+            finding = not_testable(str(error))
+            claims = (Claim("unloaded", "Its claims can be tested", "", "runs here", lambda _, finding=finding: finding),)  # type: ignore[misc]
         for claim in claims:
             key = claim.key(paper.name)
-            one = (known or {}).get(key) or _tested(claim, here)
-            said = claim.statement, claim.row, claim.on, claim.where, claim.against
-            rows.append((paper.short, paper.name, key, *said, one.verdict, one.evidence, one.parts, one.effect))
+            finding = (known or {}).get(key) or _tested(claim, available)
+            place = claim.statement, claim.row, claim.on, claim.where, claim.against
+            rows.append((paper.short, paper.name, key, *place, finding.verdict, finding.evidence, finding.parts, finding.effect))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _tested(claim: Claim, runs: Sequence[Run]) -> Finding:
+    """Return the finding of a claim's test; "unjudged" with the message if the test raises an error."""
     try:
         return claim.test(runs)
     except SentvizError as error:
         return not_testable(str(error))
-    except Exception as error:  # one paper's mistake leaves the other papers' claims standing
+    except Exception as error:  # A mistake in one test must not hide the other claims.
         return not_testable(f"{BROKEN} ({type(error).__name__}: {error})")
 
 
 def ledger(frame: pd.DataFrame) -> pd.DataFrame:
-    """`judged` as a table of plain cells, for files: without parts and keys, the effect as value, low, high, unit and held_against."""
+    """Return `judged` as a table of plain cells for files: verdicts in words, the effect as value, low, high, unit and held_against."""
     plain = frame.drop(columns=["name", "key", "row", "parts", "effect"])
     plain["verdict"] = plain["verdict"].map(VERDICT_WORDS)
     for title, name in {"value": "value", "low": "low", "high": "high", "unit": "unit", "held_against": "null"}.items():
-        plain[title] = [getattr(one, name, None) for one in frame["effect"]]
+        plain[title] = [getattr(effect, name, None) for effect in frame["effect"]]
     return plain

@@ -32,14 +32,17 @@ def _board(of: Study, *, chosen: str = "", theme: Theme = "light") -> Figure:
 def drawn(
     claims: pd.DataFrame, runs: Iterable[Run] = (), *, chosen: str = "", bare: bool = False, width: int = 0, theme: Theme = "light"
 ) -> Figure:
-    """The board of claims as `judged` gives them of runs, with a title that counts them; the rest is that of `sentviz.figures.board`."""
+    """Draw the board of claims that `judged` returned for these runs, with a title that counts them.
+
+    The other options are those of `sentviz.figures.board.board`.
+    """
     from sentviz.figures.board import board
     from sentviz.gallery.subjects import sourced
-    from sentviz.papers.studies.verdicts import behind
+    from sentviz.papers.studies.verdicts import runs_for_claims
 
-    asked = {name: behind(find_paper(name), here) for here in [list(runs)] for name in dict.fromkeys(claims["name"])}
+    available = list(runs)
+    sources = [run for name in dict.fromkeys(claims["name"]) for run in runs_for_claims(find_paper(name), available)]
     names = list(dict.fromkeys(claims["paper"]))
     many = f"{len(claims)} claims" if len(claims) != 1 else "one claim"
     title = f"What became of {many} of {names[0]}" if len(names) == 1 else f"{many.capitalize()} of {len(names)} papers, each with its test"
-    made = board(claims, title=title, chosen=chosen, bare=bare, width=width, theme=theme)
-    return sourced(made, *(run for found in asked.values() for run in found))
+    return sourced(board(claims, title=title, chosen=chosen, bare=bare, width=width, theme=theme), *sources)

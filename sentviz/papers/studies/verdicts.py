@@ -1,7 +1,7 @@
-"""Stored verdicts: those on the runs that ship, keyed by the runs, so that a board is shown at once.
+"""Stored claim verdicts for the shipped runs, keyed by the runs' digests. A claims board opens without running the tests.
 
-`python -m sentviz.papers.studies.verdicts` judges every paper of the house on the runs that ship and writes `measured/verdicts.json`.
-Claims on other runs are judged when they are asked for.
+`python -m sentviz.papers.studies.verdicts` judges the built-in papers on the shipped runs and writes `measured/verdicts.json`. Claims on
+other runs are judged when a board needs them.
 """
 
 from __future__ import annotations
@@ -27,51 +27,52 @@ FILE = Path(__file__).parent / "measured" / "verdicts.json"
 
 
 def verdicts(runs: Iterable[Run], names: Iterable[str] | None = None, *, file: Path = FILE) -> pd.DataFrame:
-    """Every claim with its verdict as `judged` gives it, from the store where these runs were judged before.
+    """Return `judged` for some papers; a paper whose stored verdicts are about the same runs is not judged again.
 
     Args:
-        names: of papers; all that have claims without.
+        names: names of papers; default: all that have claims.
     Raises:
-        InputError: no such paper.
+        InputError: there is no such paper.
     """
     import pandas as pd
 
-    here = list(runs)
+    available = list(runs)
     stored = _stored(file, _stamp(file))
-    found = []
+    frames = []
     for name in papers() if names is None else names:
-        one = stored.get(name, {})
-        same = bool(one) and one["runs"] == of_runs(find_paper(name), here)
-        found.append(judged(here, [name], {key: _read(said) for key, said in one["found"].items()} if same else None))
-    return pd.concat(found, ignore_index=True)
+        entry = stored.get(name, {})
+        same = bool(entry) and entry["runs"] == digest_of_runs(find_paper(name), available)
+        known = {key: _from_json(finding) for key, finding in entry["found"].items()} if same else None
+        frames.append(judged(available, [name], known))
+    return pd.concat(frames, ignore_index=True)
 
 
-def behind(paper: Paper, runs: Iterable[Run], data: Sequence[str] = ()) -> list[Run]:
-    """The runs that a paper's claims on data sets may read: all runs of studies on them; of all its data sets unless told."""
+def runs_for_claims(paper: Paper, runs: Iterable[Run], data: Sequence[str] = ()) -> list[Run]:
+    """Return the runs trained on `data`, by default on any data set that the paper's claims name; empty if the claims cannot be loaded."""
     try:
-        wanted = set(data) or {name for claim in claims_of(paper) for name in claim.data}
+        datasets = set(data) or {name for claim in claims_of(paper) for name in claim.data}
     except SentvizError:
         return []
-    return [run for run in runs if run.config["data"]["name"] in wanted]
+    return [run for run in runs if run.config["data"]["name"] in datasets]
 
 
-def of_runs(paper: Paper, runs: Iterable[Run]) -> str:
-    """Twelve hex digits of the runs that a paper's claims may read: others once one of them is another."""
-    said = sorted(f"{run.name} {run.digest}" for run in behind(paper, runs))
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:12]
+def digest_of_runs(paper: Paper, runs: Iterable[Run]) -> str:
+    """Return twelve hex digits for the names and digests of the runs that a paper's claims may read."""
+    lines = sorted(f"{run.name} {run.digest}" for run in runs_for_claims(paper, runs))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
 def measure(runs: Sequence[Run], *, file: Path = FILE) -> None:
-    """Judge the papers of the house on runs, and store what came out."""
-    kept = {}
+    """Judge the built-in papers on some runs, and store the findings."""
+    stored = {}
     for name in BUILT_IN:
-        frame = judged(runs, [name])
-        found = {
-            row["key"]: _written(Finding(row["verdict"], row["evidence"], row["parts"], row["effect"])) for row in frame.to_dict("records")
+        findings = {
+            row["key"]: _to_json(Finding(row["verdict"], row["evidence"], row["parts"], row["effect"]))
+            for row in judged(runs, [name]).to_dict("records")
         }
-        kept[name] = {"runs": of_runs(find_paper(name), runs), "found": found}
+        stored[name] = {"runs": digest_of_runs(find_paper(name), runs), "found": findings}
     with replacing(file) as part:
-        part.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 # ---- as files
@@ -79,33 +80,37 @@ def measure(runs: Sequence[Run], *, file: Path = FILE) -> None:
 
 @lru_cache(maxsize=4)
 def _stored(file: Path, stamp: int) -> dict[str, Any]:
-    """What is stored; nothing where it is missing or damaged, since all of it can be judged anew."""
+    """Return the stored verdicts by paper; empty if the file is missing or damaged, because all claims can be judged again."""
     try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        stored: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found
+    return stored
 
 
 def _stamp(file: Path) -> int:
+    """Return the time of the file's last change in nanoseconds; 0 if it is missing."""
     return file.stat().st_mtime_ns if file.is_file() else 0
 
 
-def _written(one: Finding) -> dict[str, Any]:
-    found: dict[str, Any] = {"verdict": one.verdict, "evidence": one.evidence}
-    if one.parts:
-        found["parts"] = {rows: _written(part) for rows, part in one.parts}
-    if one.effect is not None:
-        found["effect"] = {
-            name: value if isinstance(value, str) or value is None else float(f"{value:.8g}") for name, value in vars(one.effect).items()
+def _to_json(finding: Finding) -> dict[str, Any]:
+    """Return a finding as JSON values, numbers with eight significant digits."""
+    stored: dict[str, Any] = {"verdict": finding.verdict, "evidence": finding.evidence}
+    if finding.parts:
+        stored["parts"] = {rows: _to_json(part) for rows, part in finding.parts}
+    if finding.effect is not None:
+        stored["effect"] = {
+            name: value if isinstance(value, str) or value is None else float(f"{value:.8g}")
+            for name, value in vars(finding.effect).items()
         }
-    return found
+    return stored
 
 
-def _read(said: dict[str, Any]) -> Finding:
-    parts = tuple((rows, _read(part)) for rows, part in said.get("parts", {}).items())
-    effect = Effect(**said["effect"]) if "effect" in said else None
-    return Finding(said["verdict"], said["evidence"], parts, effect)
+def _from_json(stored: dict[str, Any]) -> Finding:
+    """Return the finding that `_to_json` stored."""
+    parts = tuple((rows, _from_json(part)) for rows, part in stored.get("parts", {}).items())
+    effect = Effect(**stored["effect"]) if "effect" in stored else None
+    return Finding(stored["verdict"], stored["evidence"], parts, effect)
 
 
 if __name__ == "__main__":
