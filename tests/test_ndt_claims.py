@@ -15,7 +15,7 @@ from sentviz.papers.ndt import claims, prints
 from sentviz.papers.ndt.claims import CLAIMS
 from sentviz.papers.ndt.study import NDTS
 from sentviz.papers.studies.against import minus
-from sentviz.papers.studies.seeds import over_seeds
+from sentviz.papers.studies.seeds import compare_over_seeds
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run
 
@@ -355,9 +355,9 @@ def test_within_so_many_points(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) ->
 
     def noted(*sides: list[Run], level: float, **options: Any) -> Any:
         levels.add(level)
-        return over_seeds(*sides, level=level, **options)
+        return compare_over_seeds(*sides, level=level, **options)
 
-    monkeypatch.setattr(claims, "over_seeds", noted)
+    monkeypatch.setattr(claims, "compare_over_seeds", noted)
     told = claim("On Yelp all NDT variants lie within 0.6 points", "runs here")
     same = told(shelf("yelp_full", every(20)))
     assert same.verdict == "holds" and same.evidence.endswith("0 of 66 pairs are more for sure")

@@ -88,7 +88,8 @@ def _trained(runs):
     effect = Effect.from_share(found["value"], found["low"], found["high"], 0.5, "accuracy")
     return Finding("holds", f"n = {here['made-wide'][0].metrics()['test']['n']}", effect=effect)
 
-CLAIMS = (Claim("trains", "A wide model can be trained", "section 1", "runs here", _trained, "It trains", on="Toy", data=("toy",), shows="seen"),)
+TRAINS = "A wide model can be trained"
+CLAIMS = (Claim("trains", TRAINS, "section 1", "runs here", _trained, "It trains", on="Toy", data=("toy",), shows="seen"),)
 """,
     "made_up/bars.py": """
 import numpy as np

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import t
 
 from sentviz.errors import InputError
-from sentviz.papers.studies.seeds import SeedNoise, _compared, _pooled, over_seeds, seed_noise, standard_error
+from sentviz.papers.studies.seeds import SeedNoise, _compare_correctness, _pooled, compare_over_seeds, seed_noise, standard_error
 from sentviz.runs.store import Run
 from tests.studies import answering
 
@@ -74,7 +74,7 @@ def test_equal_models_are_told_apart_no_more_than_by_chance(between: float, seed
     for _ in range(600):
         chances = np.where(rng.random(700) < 0.8, 1 - rng.beta(1, 40, 700), rng.beta(1.2, 1.2, 700))
         a, b, *more = (trained(700, s, rng, between, chances) for s in (*seeds, *(3,) * noise_seeds))
-        ps.append(_compared(a, b, _pooled([side for side in (a, b, *more) if side.shape[1] > 1])).p)
+        ps.append(_compare_correctness(a, b, _pooled([side for side in (a, b, *more) if side.shape[1] > 1])).p)
     assert 0.015 <= np.mean(np.array(ps) < 0.05) <= 0.08
     assert np.mean(np.array(ps) < 0.05 / 12) <= 0.015
 
@@ -85,7 +85,7 @@ def test_rows_alone_would_see_differences_where_trainings_differ() -> None:
     for _ in range(200):
         chances = np.where(rng.random(2000) < 0.8, 1 - rng.beta(1, 40, 2000), rng.beta(1.2, 1.2, 2000))
         a, b = (trained(2000, 1, rng, 0.02, chances) for _ in range(2))
-        by_rows += _compared(a, b, SeedNoise(0.0, 0.0, 1)).p < 0.05
+        by_rows += _compare_correctness(a, b, SeedNoise(0.0, 0.0, 1)).p < 0.05
     assert by_rows / 200 > 0.3
 
 
@@ -94,9 +94,8 @@ def test_over_seeds_from_runs(make: Maker) -> None:
     rng = np.random.default_rng(5)
     a, b = trained(300, 3, rng, 0.05), trained(300, 2, rng, 0.05)
     of_a, of_b = ([make(f"{name}{s}", side[:, s]) for s in range(side.shape[1])] for name, side in (("a", a), ("b", b)))
-    got = over_seeds(of_a, of_b)
+    got = compare_over_seeds(of_a, of_b)
     assert got.n == 300 and got.accuracies_a == pytest.approx(a.mean(axis=0)) and got.accuracies_b == pytest.approx(b.mean(axis=0))
-    assert got.spread_a == pytest.approx(a.mean(axis=0).std(ddof=1)) and got.spread_b == pytest.approx(b.mean(axis=0).std(ddof=1))
     (between_a, rows_a), (between_b, rows_b) = slow(a), slow(b)
     between, rows = (2 * between_a + between_b) / 3, (2 * rows_a + rows_b) / 3
     share = 1 / 3 + 1 / 2
@@ -106,20 +105,19 @@ def test_over_seeds_from_runs(make: Maker) -> None:
     half = t.ppf(0.975, freedom) * math.sqrt(variance)
     assert (got.low, got.high) == pytest.approx((got.difference - half, got.difference + half))
     assert got.p == pytest.approx(2 * t.sf(abs(got.difference) / math.sqrt(variance), freedom))
-    assert over_seeds(of_b, of_a).p == got.p
-    wider = over_seeds(of_a, of_b, level=0.999)
+    assert compare_over_seeds(of_b, of_a).p == got.p
+    wider = compare_over_seeds(of_a, of_b, level=0.999)
     assert wider.high > got.high and wider.p == got.p
     noise = seed_noise([of_a, of_b, of_a[:1]])
-    assert noise is not None and over_seeds(of_a, of_b, noise=noise) == got
-    single = over_seeds(of_a, of_b[:1], noise=noise)
-    assert math.isnan(single.spread_b) and single.spread_a == got.spread_a
+    assert noise is not None and compare_over_seeds(of_a, of_b, noise=noise) == got
+    assert compare_over_seeds(of_a, of_b[:1], noise=noise).accuracies_a == got.accuracies_a
     assert seed_noise([of_a[:1], of_b[:1]]) is None
 
 
 def test_runs_that_never_part(make: Maker) -> None:
     """Runs with equal answers have no difference, an interval of width 0, and p = 1."""
     side = [make(f"r{s}", [True, False, True]) for s in range(4)]
-    got = over_seeds(side[:2], side[2:])
+    got = compare_over_seeds(side[:2], side[2:])
     assert (got.difference, got.low, got.high, got.p) == (0, 0, 0, 1)
 
 
@@ -127,9 +125,9 @@ def test_what_cannot_be_compared_is_said(make: Maker) -> None:
     """A repeated run, one seed per side without given noise, and other rows are refused."""
     a, b, few = make("a", [True, False]), make("b", [False, True]), make("few", [True])
     for sides in (([], [b]), ([a], []), ([a, a], [b])):
-        with pytest.raises(InputError, match="at least one run, and none twice"):
-            over_seeds(*sides)
-    with pytest.raises(InputError, match="One seed each says nothing of other seeds"):
-        over_seeds([a], [b])
+        with pytest.raises(InputError, match="at least one run, and no run twice"):
+            compare_over_seeds(*sides)
+    with pytest.raises(InputError, match="Seed variance cannot be estimated"):
+        compare_over_seeds([a], [b])
     with pytest.raises(InputError, match="a and few were not tested on the same rows"):
-        over_seeds([a, b], [few])
+        compare_over_seeds([a, b], [few])

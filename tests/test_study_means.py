@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
-from sentviz.analysis.evaluation import areas_drawn, auc_of_counts, counted, holm, ties
+from sentviz.analysis.evaluation import areas_drawn, auc_of_counts, count_draws, holm, ties
 from sentviz.errors import InputError, RunError
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
 from sentviz.papers.studies.against import Comparison, in_points, minus, mixed, seeded
@@ -32,7 +32,7 @@ def test_the_area_of_drawn_rows_is_scikit_learns(digits: int) -> None:
         draws, [[roc_auc_score(side[row], by[row]) for side, by in ((positive, scores), (~positive, second))] for row in rows]
     )
     at, code = ties(positive, scores)
-    alone = counted(code[np.flatnonzero(positive)[None]], 2 * len(at)).reshape(1, 2, -1)
+    alone = count_draws(code[np.flatnonzero(positive)[None]], 2 * len(at)).reshape(1, 2, -1)
     assert np.isnan(auc_of_counts(alone[:, 0], alone[:, 1])).all()
 
 
@@ -128,14 +128,14 @@ def _choose(n: int, k: int) -> int:
 def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why() -> None:
     """Such an interval names Holm's step if there are several comparisons, and McNemar's limits if there are single runs."""
     near = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, -0.0001, 0.04, "over seeds")
-    assert near.told(0.3) == f"{near.numbers} (p = 0.04, 0.3 after Holm's correction)"
-    assert near.told(0.04) == near.numbers  # told to be worse
+    assert near.explained(0.3) == f"{near.numbers} (p = 0.04, 0.3 after Holm's correction)"
+    assert near.explained(0.04) == near.numbers  # told to be worse
     touching = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0, 0.06, "over seeds")
-    assert touching.told(0.3) == touching.numbers
+    assert touching.explained(0.3) == touching.numbers
     wide = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0001, 0.06, "over seeds")
-    assert wide.told(0.3) == wide.numbers
+    assert wide.explained(0.3) == wide.numbers
     single = Comparison(900, (1, 1), (0.8, 0.82), -0.02, -0.03, -0.01, 0.001, "McNemar")
-    assert single.told(0.001) == f"{single.numbers} (two runs, not two models)"
+    assert single.explained(0.001) == f"{single.numbers} (two runs, not two models)"
 
 
 def test_open_comparisons_of_single_runs_cannot_be_judged() -> None:

@@ -1,4 +1,4 @@
-"""A model on a split: probabilities, pooled vectors, and metrics with bootstrap intervals."""
+"""Evaluation of a model on a split: probabilities, pooled vectors, and metrics with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 RESAMPLES = 2_000
-BLOCK = 100_000  # row numbers drawn at a time: few enough for the cache
+BLOCK = 100_000  # row numbers drawn at a time: they fit into the processor's cache
 SILHOUETTE_SAMPLE = 2_000
 Z = 1.959963984540054  # 97.5 % of the normal distribution lie below
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model does with a split. Never the texts: ids, labels, numbers."""
+    """Outputs of a model on a split: ids, labels and numbers, never the texts."""
 
     split: str
     ids: tuple[str, ...]
@@ -38,23 +38,26 @@ class Evaluation:
 
     @property
     def probabilities(self) -> npt.NDArray[np.float32]:
-        """(N, K)."""
+        """Class probabilities, (N, K)."""
         from sentviz.models.model import softmax
 
         return softmax(self.logits)
 
     def frame(self) -> pd.DataFrame:
-        """split, id, label and one probability per class: five decimals, where two would be alike the answer's one more in the last."""
+        """Return split, id, label and one probability per class, rounded to five decimals.
+
+        If rounding makes another class as probable as the predicted one, the predicted one gets 1e-5 more.
+        """
         import pandas as pd
 
         frame = pd.DataFrame({"split": self.split, "id": list(self.ids), "label": self.labels.astype(np.int8)})
-        shares, said = self.probabilities.astype(np.float32).round(5), self.probabilities.argmax(axis=1)
-        lost = np.flatnonzero(shares.argmax(axis=1) != said)
-        shares[lost, said[lost]] = (shares[lost, said[lost]] + np.float32(1e-5)).round(5)
+        shares, predicted = self.probabilities.astype(np.float32).round(5), self.probabilities.argmax(axis=1)
+        lost = np.flatnonzero(shares.argmax(axis=1) != predicted)
+        shares[lost, predicted[lost]] = (shares[lost, predicted[lost]] + np.float32(1e-5)).round(5)
         return frame.assign(**dict(zip(self.classes, shares.T, strict=True)))
 
     def sample(self, size: int = SILHOUETTE_SAMPLE, seed: int = 0) -> Ints:
-        """Row numbers of a seeded sample, in order."""
+        """Return the row numbers of a seeded sample, in ascending order."""
         rows = np.random.default_rng(seed).permutation(len(self.labels))[:size]
         return np.sort(rows)
 
@@ -73,12 +76,12 @@ def evaluate(model: Model, split: Split, progress: Progress | None = None) -> Ev
 
 
 def confusion(labels: Ints, predicted: Ints, classes: int) -> Ints:
-    """(K, K) counts, rows = label, columns = prediction."""
+    """Return counts of labels (rows) and predictions (columns), (K, K)."""
     return np.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, classes)
 
 
 def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """Metrics of a split, each `{value, low, high}` with a 95 % percentile bootstrap interval over its rows, and `n`.
+    """Return the metrics of a split, each `{value, low, high}` with a 95 % percentile bootstrap interval over its rows, and `n`.
 
     accuracy; precision, recall and F1 as macro and weighted means and, with two classes, of the positive class; AUC (one-vs-rest, macro,
     for more than two classes); silhouette of the pooled vectors (euclidean, on a stated seeded sample); loss (cross-entropy, nats).
@@ -108,35 +111,35 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
 
 
 def interval(value: float, draws: Floats) -> dict[str, Any]:
-    """`{value, low, high}`: the estimate with the 2.5 % and 97.5 % percentiles of its bootstrap draws."""
+    """Return `{value, low, high}`: the estimate with the 2.5 % and 97.5 % percentiles of its bootstrap draws."""
     low, high = bounds(draws)
     return {"value": round(value, 5), "low": round(low, 5), "high": round(high, 5)}
 
 
 def bounds(draws: Floats) -> tuple[float, float]:
-    """The 2.5 % and 97.5 % percentiles of (R,) bootstrap draws, those that are not defined left out; NaN where none is."""
+    """Return the 2.5 % and 97.5 % percentiles of (R,) bootstrap draws without NaN; NaN if all are NaN."""
     known = draws[~np.isnan(draws)]
     low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
     return float(low), float(high)
 
 
 def wilson(right: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Wilson's 95 % score intervals of shares of n rows (Wilson 1927, "Probable inference"): low and high in 0..1.
+    """Return low and high (0 to 1) of Wilson's 95 % score intervals of shares of n rows (Wilson 1927, "Probable inference").
 
     Raises:
-        InputError: no rows, or more right than there are.
+        InputError: there are no rows, or more right rows than rows.
     """
-    counted, rows = np.asarray(right, np.float64), np.asarray(n, np.float64)
-    if ((rows <= 0) | (counted < 0) | (counted > rows)).any():
-        raise InputError(f"{counted} of {rows} rows is no share.")
-    p, z2 = counted / rows, Z * Z
+    hits, rows = np.asarray(right, np.float64), np.asarray(n, np.float64)
+    if ((rows <= 0) | (hits < 0) | (hits > rows)).any():
+        raise InputError(f"{hits} of {rows} rows is not a share: right rows must be from 0 to the number of rows, which must be above 0.")
+    p, z2 = hits / rows, Z * Z
     middle, reach = p + z2 / (2 * rows), Z * np.sqrt(p * (1 - p) / rows + z2 / (4 * rows**2))
     low, high = (middle - reach) / (1 + z2 / rows), (middle + reach) / (1 + z2 / rows)
     return np.clip(low, 0, p), np.clip(high, p, 1)
 
 
 def fit_calibration(logits: npt.NDArray[np.float32], labels: Ints) -> float:
-    """The T that minimises the cross-entropy of softmax(logits / T) (Guo et al. 2017); looked for from e⁻³ to e³."""
+    """Return the T from e⁻³ to e³ that minimises the cross-entropy of softmax(logits / T) (Guo et al. 2017)."""
     from scipy.optimize import minimize_scalar
 
     z = logits.astype(np.float64)
@@ -150,10 +153,10 @@ def fit_calibration(logits: npt.NDArray[np.float32], labels: Ints) -> float:
 
 
 def from_confusion(counts: Ints) -> dict[str, Floats]:
-    """Metrics of (R, K, K) confusion matrices; a class never predicted has precision 0, as in scikit-learn."""
-    whole = counts.sum(axis=(1, 2))
-    weight = counts.sum(axis=2) / whole[:, None]
-    result = {"accuracy": np.trace(counts, axis1=1, axis2=2) / whole}
+    """Return metrics of (R, K, K) confusion matrices; a class that is never predicted has precision 0, as in scikit-learn."""
+    total = counts.sum(axis=(1, 2))
+    weight = counts.sum(axis=2) / total[:, None]
+    result = {"accuracy": np.trace(counts, axis1=1, axis2=2) / total}
     for name, shares in rates(counts).items():
         value = np.nan_to_num(shares, nan=0.0)
         result[f"{name}_macro"], result[f"{name}_weighted"] = value.mean(axis=1), (value * weight).sum(axis=1)
@@ -163,23 +166,25 @@ def from_confusion(counts: Ints) -> dict[str, Floats]:
 
 
 def rates(counts: Ints) -> dict[str, Floats]:
-    """precision, recall and f1 (R, K) of each class of (R, K, K) confusion matrices; NaN for one never predicted or without rows."""
+    """Return precision, recall and f1 (R, K) of each class of (R, K, K) confusion matrices; NaN if it is never predicted or has no rows."""
     right = np.diagonal(counts, axis1=1, axis2=2).astype(np.float64)
-    support, said = counts.sum(axis=2), counts.sum(axis=1)
+    support, predicted = counts.sum(axis=2), counts.sum(axis=1)
     with np.errstate(invalid="ignore"):
-        return {"precision": right / said, "recall": right / support, "f1": 2 * right / (support + said)}
+        return {"precision": right / predicted, "recall": right / support, "f1": 2 * right / (support + predicted)}
 
 
 def areas_drawn(sides: Sequence[tuple[npt.NDArray[np.bool_], Floats]], rng: np.random.Generator, resamples: int) -> tuple[Floats, Floats]:
-    """Areas under the ROC curves of (positive, score), each (N,): as they are, and under the same bootstrap draws of the rows.
+    """Return the areas under the ROC curves of K pairs (positive, score), each (N,), and the areas under bootstrap draws of the rows.
+
+    All pairs get the same draws.
 
     Returns:
-        (K,) and (R, K), as `auc_of_counts`.
+        Areas (K,) and bootstrap areas (R, K), as `auc_of_counts`.
     """
     kinds = [ties(positive, scores) for positive, scores in sides]
 
     def measured(rows: Ints) -> Floats:
-        counts = (counted(code[rows], 2 * len(at)).reshape(len(rows), 2, -1) for at, code in kinds)
+        counts = (count_draws(code[rows], 2 * len(at)).reshape(len(rows), 2, -1) for at, code in kinds)
         return np.stack([auc_of_counts(each[:, 0], each[:, 1]) for each in counts], axis=1)
 
     n = len(sides[0][0])
@@ -188,46 +193,49 @@ def areas_drawn(sides: Sequence[tuple[npt.NDArray[np.bool_], Floats]], rng: np.r
 
 
 def ties(positive: npt.NDArray[np.bool_], scores: Floats) -> tuple[Floats, Ints]:
-    """The G distinct scores, falling, and each row's place among them, plus G for positives."""
+    """Return the G distinct scores in falling order, and each row's position among them, plus G for positives."""
     at, place = np.unique(-scores, return_inverse=True)
     return -at, place + len(at) * positive
 
 
-def counted(codes: Ints, size: int) -> Ints:
-    """`bincount` of each row of (b, n) codes below `size`: (b, size)."""
+def count_draws(codes: Ints, size: int) -> Ints:
+    """Count the codes (below `size`) in each row of (b, n) codes: (b, size)."""
     b = len(codes)
     return np.bincount((codes + np.arange(b)[:, None] * size).ravel(), minlength=b * size).reshape(b, size)
 
 
 def row_draws(n: int, rng: np.random.Generator, resamples: int) -> Iterator[Ints]:
-    """Bootstrap draws of n rows, in blocks (b, n) so that memory stays bounded."""
+    """Yield bootstrap draws of n rows, in blocks (b, n) so that memory stays bounded."""
     block = max(1, BLOCK // n)
     for start in range(0, resamples, block):
         yield rng.integers(0, n, size=(min(block, resamples - start), n))
 
 
 def auc_of_counts(negative: npt.NDArray[Any], positive: npt.NDArray[Any]) -> Floats:
-    """(R,) area under the ROC curve from how many rows of each side (R, G) have each distinct score, by falling score.
+    """Return the area under the ROC curve (R,) from the numbers of negative and positive rows with each distinct score, (R, G).
 
-    The Mann-Whitney count, ties half; NaN where a side has no rows.
+    Scores are in falling order. The area is the Mann-Whitney count, ties count half; NaN where a side has no rows.
     """
-    below, found = negative.astype(np.float64), positive.astype(np.float64)
-    above = np.cumsum(found, axis=1)
-    won = np.einsum("rg,rg->r", below, above) - 0.5 * np.einsum("rg,rg->r", below, found)
+    below, at = negative.astype(np.float64), positive.astype(np.float64)
+    above = np.cumsum(at, axis=1)
+    won = np.einsum("rg,rg->r", below, above) - 0.5 * np.einsum("rg,rg->r", below, at)
     with np.errstate(invalid="ignore"):
         areas: Floats = won / (above[:, -1] * below.sum(axis=1))
     return areas
 
 
 def _aucs(labels: Ints, probabilities: Floats, rng: np.random.Generator, resamples: int) -> tuple[float, Floats]:
-    """One-vs-rest, the mean over the classes that have both sides, of two classes that of the second; as it is, and bootstrap draws."""
+    """Return the one-vs-rest area, the mean over classes that have rows on both sides, and its bootstrap draws.
+
+    For two classes it is the area of the second one.
+    """
     classes = probabilities.shape[1]
     value, draws = areas_drawn([(labels == k, probabilities[:, k]) for k in ([1] if classes == 2 else range(classes))], rng, resamples)
-    return float(known_mean(value)), known_mean(draws)
+    return float(nan_mean(value)), nan_mean(draws)
 
 
-def known_mean(values: Floats) -> Floats:
-    """Means over the last axis of what is a number; NaN where nothing is."""
+def nan_mean(values: Floats) -> Floats:
+    """Return the mean over the last axis, ignoring NaN; NaN where all values are NaN."""
     known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         means: Floats = np.where(known, values, 0).sum(axis=-1) / known.sum(axis=-1)
@@ -235,15 +243,17 @@ def known_mean(values: Floats) -> Floats:
 
 
 def mean_draws(values: Floats, rng: np.random.Generator, resamples: int) -> Floats:
-    """Bootstrap means, in blocks so that memory stays bounded."""
+    """Return bootstrap means (resamples,) of (N,) values."""
     return np.concatenate([values[rows].mean(axis=1) for rows in row_draws(len(values), rng, resamples)])
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """p-values adjusted for their number (Holm 1979), in the order given: each below α is significant at familywise level α.
+    """Return p-values adjusted for their number (Holm 1979), in the same order.
+
+    An adjusted value below α is significant at familywise level α.
 
     Raises:
-        InputError: one is no number from 0 to 1.
+        InputError: a p-value is not a number from 0 to 1.
     """
     if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
         raise InputError(f"A p-value lies between 0 and 1; that of {', '.join(wrong)} does not.")

@@ -20,9 +20,9 @@ from sentviz.analysis.evaluation import (
     auc_of_counts,
     bounds,
     confusion,
-    counted,
+    count_draws,
     interval,
-    known_mean,
+    nan_mean,
     rates,
     row_draws,
     ties,
@@ -183,7 +183,7 @@ def areas(labels: Ints, probabilities: Floats, classes: Sequence[str], *, seed: 
         return np.stack([_areas(side) for side in sides], axis=-1)
 
     def drawn(rows: Ints) -> list[Ints]:
-        return [counted(code[rows], 2 * len(at)).reshape(len(rows), 2, -1) for at, code in kinds]
+        return [count_draws(code[rows], 2 * len(at)).reshape(len(rows), 2, -1) for at, code in kinds]
 
     values = measured(drawn(np.arange(n)[None]))[:, 0]
     every = np.concatenate([measured(drawn(rows)) for rows in row_draws(n, np.random.default_rng(seed), draws)], axis=1)
@@ -192,7 +192,7 @@ def areas(labels: Ints, probabilities: Floats, classes: Sequence[str], *, seed: 
         for c, name in enumerate(classes):
             own = interval(float(values[m, c]), every[m, :, c])
             rows.append({"class": name, "metric": metric, **own, "n": n, "positives": int((labels == c).sum())})
-        mean = interval(float(known_mean(values[m])), known_mean(every[m]))
+        mean = interval(float(nan_mean(values[m])), nan_mean(every[m]))
         rows.append({"class": MACRO, "metric": metric, **mean, "n": n, "positives": n})
     return pd.DataFrame(rows)
 
@@ -285,7 +285,9 @@ def calibration(
         return summed / n
 
     values = errors(np.ones((1, n)))[0]
-    spread = np.concatenate([errors(counted(drawn, n).astype(np.float64)) for drawn in row_draws(n, np.random.default_rng(seed), draws)])
+    spread = np.concatenate(
+        [errors(count_draws(drawn, n).astype(np.float64)) for drawn in row_draws(n, np.random.default_rng(seed), draws)]
+    )
     high, low = 2 * values - np.transpose([bounds(column) for column in spread.T])
     frame = pd.DataFrame(rows).assign(value=values, low=np.clip(low, 0, values), high=np.maximum(high, values), n=n)
     return frame[["state", "by", "value", "low", "high", "chance", "confidence", "accuracy", "n"]]

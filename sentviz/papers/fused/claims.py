@@ -27,7 +27,7 @@ HALF = (0.4, 0.6)  # range of shares that "about half" and "around 50 %" mean
 SAME = 0.1  # relative change within which attention stays the same
 SIMULATED = 60  # random cases
 ROWS = 50_000  # rows of NSMC's test split
-LEVEL = 0.05  # of significance
+LEVEL = 0.05  # significance level
 
 
 def _printed_gains() -> pd.DataFrame:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SIMULATED = 60  # random runs
 MISSING = not_testable("the runs are not here")
-DISTANCE = 2.0  # of a leader from the decision line, in the embedding's unit
-CONFIDENCE = 0.95  # of the reviews whose leaders are counted
+DISTANCE = 2.0  # least distance of a leader from the decision line, in the embedding's unit
+CONFIDENCE = 0.95  # least confidence of the reviews whose leaders are counted
 TOP = 15  # leaders of each class
 
 

@@ -14,13 +14,13 @@ from sentviz.papers.ndt import printed_claims
 from sentviz.papers.ndt.controls import controls
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, tested
 from sentviz.papers.studies.against import corrected, minus, mixed, seeded
-from sentviz.papers.studies.seeds import over_seeds, seed_noise
+from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.05  # of significance
+LEVEL = 0.05  # significance level
 MISSING = not_testable("the runs are not here")
 JudgeRows = Callable[[Mapping[str, Sequence[Run]], str], Finding]  # arguments: configurations tested on a split, name of the split
 
@@ -136,7 +136,7 @@ def judge_range(dataset: str, runs: Sequence[Run], *, points: float) -> Finding:
     if noise is None:
         return not_testable("one seed each: what chance in training does is unknown")
     level = 1 - LEVEL / (len(NDTS) * (len(NDTS) - 1) / 2)
-    pairs = [over_seeds(ndts[a], ndts[b], noise=noise, level=level) for a, b in combinations(ndts, 2)]
+    pairs = [compare_over_seeds(ndts[a], ndts[b], noise=noise, level=level) for a, b in combinations(ndts, 2)]
     widest = max(pairs, key=lambda pair: abs(pair.difference))
     beyond = sum(100 * max(pair.low, -pair.high) > points for pair in pairs)
     within = all(100 * max(pair.high, -pair.low) < points for pair in pairs)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Lengths = Callable[["pd.DataFrame"], "pd.Series[bool]"]  # selects the measured sequences that a statement is about
 BERT = "BERT-base"
-BERT_PARAMETERS = 110e6  # as the paper counts them, section I
+BERT_PARAMETERS = 110e6  # the paper's number, section I
 PARAMETERS = 22e6
 MOST = 0.6  # above any accuracy published for five classes of SST, pre-trained models included
 STATE = 32  # numbers in the GRU's state

@@ -86,7 +86,7 @@ class Against:
         """In words, with what makes it unfair."""
         named = " and ".join(sorted(MODELS[name] for name in self.more))
         unfair = f"; {named} had a rate to choose that the other had not" if named else ""
-        return f"{MODELS[self.other]} {self.comparison.told(self.adjusted)}{unfair}"
+        return f"{MODELS[self.other]} {self.comparison.explained(self.adjusted)}{unfair}"
 
 
 def against_baselines(runs: Iterable[Run], dataset: str) -> list[Against]:

@@ -1,4 +1,4 @@
-"""Configurations compared over their seeds, many at once."""
+"""Comparisons of configurations over their seeds, with a correction for several comparisons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sentviz.analysis.claim import Effect, Verdict
 from sentviz.analysis.evaluation import holm
 from sentviz.papers.studies.collected import Configurations
-from sentviz.papers.studies.seeds import SeedNoise, over_seeds, seed_noise
+from sentviz.papers.studies.seeds import SeedNoise, compare_over_seeds, seed_noise
 from sentviz.papers.studies.stats import paired
 from sentviz.runs.store import Run
 
@@ -28,10 +28,10 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two configurations on the same test rows; the difference of mean accuracies as a share (0..1)."""
+    """Comparison of two configurations on the same test rows; accuracies and their difference are shares (0 to 1)."""
 
     n: int
-    seeds: tuple[int, int]  # how many of each side are in it
+    seeds: tuple[int, int]  # number of seeds of each configuration
     accuracies: tuple[float, float]
     difference: float
     low: float
@@ -40,7 +40,10 @@ class Comparison:
     test: Literal["over seeds", "McNemar"]
 
     def word(self, adjusted: float | None = None) -> Word:
-        """Of the models, by p and, of several comparisons, by the adjusted p; McNemar's test tells two runs apart, not two models."""
+        """Return the verdict on the two models: by p, or by the adjusted p of several comparisons.
+
+        McNemar's test compares two runs, not two models, so it never decides.
+        """
         if self.test == "McNemar" or (self.p if adjusted is None else adjusted) > LEVEL:
             return "cannot be told"
         return "better" if self.difference > 0 else "worse"
@@ -51,23 +54,23 @@ class Comparison:
 
     @property
     def points(self) -> str:
-        """The difference in percentage points with its interval."""
+        """Difference in percentage points with its interval."""
         return minus(f"{100 * self.difference:+.2f} [{100 * self.low:+.2f}, {100 * self.high:+.2f}]")
 
     @property
     def compared(self) -> str:
-        """Which seeds are in it."""
+        """Number of seeds of each configuration, in words."""
         if self.test == "McNemar":
             return "one seed each, others unknown"
         return "one seed each" if self.seeds == (1, 1) else f"{self.seeds[0]} against {self.seeds[1]} seed{'s' * (self.seeds[1] > 1)}"
 
     @property
     def numbers(self) -> str:
-        """In words: difference in points with interval, and what was compared."""
+        """Difference in points with its interval, the seeds and the number of rows, in words."""
         return f"{self.points} points, {self.compared}, n = {self.n:,}"
 
-    def told(self, adjusted: float) -> str:
-        """`numbers`, of one of several comparisons; an interval that leaves out 0 and yet tells nothing says why."""
+    def explained(self, adjusted: float) -> str:
+        """Return `numbers` of one of several comparisons; if the interval excludes 0 and the verdict is still open, add the reason."""
         if self.low * self.high <= 0 or self.word(adjusted) != "cannot be told":
             return self.numbers
         why = f"p = {self.p:.2g}, {adjusted:.2g} after Holm's correction" if self.test == "over seeds" else "two runs, not two models"
@@ -75,17 +78,17 @@ class Comparison:
 
 
 def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNoise | None = None) -> Comparison:
-    """Two configurations by all their seeds (`seeds.over_seeds`), with what chance in training does as `noise` or the two sides show it.
+    """Compare two configurations by all their seeds (`seeds.compare_over_seeds`).
 
-    Where neither is there, one run of each is compared by McNemar's exact test, which says nothing of other trainings.
+    If `noise` is None and both have one seed, the two runs are compared by McNemar's exact test, which says nothing about other trainings.
 
     Raises:
-        InputError: a side is empty, or they were not tested on the same rows.
+        InputError: a configuration has no run, or the runs were not tested on the same rows.
     """
     if noise is not None or max(len(a), len(b)) > 1:
-        found = over_seeds(a, b, split, noise)
-        means = (sum(found.accuracies_a) / len(a), sum(found.accuracies_b) / len(b))
-        return Comparison(found.n, (len(a), len(b)), means, found.difference, found.low, found.high, found.p, "over seeds")
+        both = compare_over_seeds(a, b, split, noise)
+        means = (sum(both.accuracies_a) / len(a), sum(both.accuracies_b) / len(b))
+        return Comparison(both.n, (len(a), len(b)), means, both.difference, both.low, both.high, both.p, "over seeds")
     pair = paired(a[0], b[0], split)
     right = pair.both_right / pair.n
     accuracies = (right + pair.only_a / pair.n, right + pair.only_b / pair.n)
@@ -98,36 +101,43 @@ def corrected(comparisons: Mapping[str, Comparison]) -> dict[str, tuple[float, W
     return {name: (adjusted[name], comparison.word(adjusted[name])) for name, comparison in comparisons.items()}
 
 
-def compared(here: Configurations, base: str, split: str = "test", noise: SeedNoise | None = None) -> pd.DataFrame:
-    """Every configuration against one, Holm's correction over them all; what seeds change is `noise`, or pooled over them.
+def compared(configurations: Configurations, base: str, split: str = "test", noise: SeedNoise | None = None) -> pd.DataFrame:
+    """Compare every configuration with one of them, with Holm's correction over all comparisons.
 
-    Columns: model, accuracy, difference, low, high, p, adjusted, verdict, seeds, base_seeds, n, test. Empty without the base.
+    Columns: model, accuracy, difference, low, high, p, adjusted, verdict, seeds, base_seeds, n, test. Empty if `base` is missing.
+
+    Args:
+        noise: seed noise; default: pooled over the configurations.
     """
     import pandas as pd
 
-    tested = {model: [run for run in seeds if split in run.metrics()] for model, seeds in here.items()}
-    asked = {model: seeds for model, seeds in tested.items() if seeds}
-    noise = noise or seed_noise(asked.values(), split)
-    found = {model: mixed(seeds, asked[base], split, noise) for model, seeds in asked.items() if model != base} if base in asked else {}
-    adjusted = holm({model: one.p for model, one in found.items()})
+    tested = {model: [run for run in seeds if split in run.metrics()] for model, seeds in configurations.items()}
+    tested = {model: seeds for model, seeds in tested.items() if seeds}
+    noise = noise or seed_noise(tested.values(), split)
+    baseline = tested.get(base)
+    comparisons = {model: mixed(seeds, baseline, split, noise) for model, seeds in tested.items() if model != base} if baseline else {}
     rows = []
-    for model, one in found.items():
-        numbers = one.accuracies[0], one.difference, one.low, one.high, one.p, adjusted[model]
-        rows.append((model, *numbers, one.word(adjusted[model]), *one.seeds, one.n, one.test))
+    for model, (adjusted, word) in corrected(comparisons).items():
+        pair = comparisons[model]
+        numbers = pair.accuracies[0], pair.difference, pair.low, pair.high, pair.p, adjusted
+        rows.append((model, *numbers, word, *pair.seeds, pair.n, pair.test))
     columns = ["model", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "seeds", "base_seeds", "n", "test"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def seeded(verdict: Verdict, tests: Iterable[str]) -> Verdict:
-    """Of comparisons by these tests; open ones cannot be judged where none is over seeds: McNemar's tells runs apart, not models."""
+    """Return the verdict on comparisons by these tests: "unjudged" in place of "open" if no test is over seeds.
+
+    McNemar's test compares runs, not models, so it could not have decided.
+    """
     return "unjudged" if verdict == "open" and "over seeds" not in set(tests) else verdict
 
 
 def in_points(row: Mapping[Any, Any]) -> str:
-    """ "+0.12 [−0.05, +0.29]": a comparison's difference in percentage points with its interval."""
+    """Return a comparison's difference in percentage points with its interval, for example "+0.12 [−0.05, +0.29]"."""
     return minus(f"{100 * row['difference']:+.2f} [{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]")
 
 
 def minus(text: str) -> str:
-    """Signs of numbers as minus signs; hyphens of names ("SST-2") and of exponents stay."""
+    """Replace the hyphens before numbers by minus signs; hyphens of names ("SST-2") and of exponents stay."""
     return re.sub(r"(?<![\w-])-(?=[\d.])", "−", text)

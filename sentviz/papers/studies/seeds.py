@@ -1,7 +1,8 @@
-"""Models compared over the seeds they were trained with: what other test rows and other trainings would change.
+"""Comparison of models over their training seeds, with intervals for other test rows and other seeds.
 
-An accuracy varies with the rows, with the training, and with both at once (a row that one training gets right and another wrong). With the
-rows as they are for every run, these are the components of a two-way table without repeats, rows x seeds; both are drawn at random.
+An accuracy varies with the rows, with the training, and with both at once (a row that one training gets right and another wrong). If every
+run is tested on the same rows, these are the variance components of a two-way table of rows and seeds without repeats. Rows and seeds are
+both random samples.
 """
 
 from __future__ import annotations
@@ -18,81 +19,75 @@ from sentviz.runs.store import Run
 
 @dataclass(frozen=True)
 class SeedNoise:
-    """How far accuracies (0..1) of one configuration lie apart from seed to seed, on the same rows."""
+    """Variance of the accuracy (0 to 1) of one configuration from seed to seed, on the same rows."""
 
     between: float  # variance of the accuracy over seeds, as measured
-    rows: float  # the part of it that is there because the rows are so many and not more
+    rows: float  # part of `between` that comes from the limited number of rows
     freedom: int  # degrees of freedom of `between`
 
     @property
     def training(self) -> float:
-        """The variance that chance in training brings, however many the rows."""
+        """Variance that chance in training adds, for any number of rows."""
         return max(0.0, self.between - self.rows)
 
 
 @dataclass(frozen=True)
 class SeedComparison:
-    """Two models on the same rows, each trained with one or more seeds; accuracies as shares (0..1)."""
+    """Comparison of two models on the same rows, each trained with one or more seeds; accuracies are shares (0 to 1)."""
 
     n: int  # rows
     accuracies_a: tuple[float, ...]  # one per seed
     accuracies_b: tuple[float, ...]
     difference: float  # mean of a minus mean of b
-    low: float  # for other rows and other seeds
+    low: float  # end of the interval for other rows and other seeds
     high: float
     p: float  # two-sided
     freedom: float  # degrees of freedom of interval and test
 
-    @property
-    def spread_a(self) -> float:
-        """Standard deviation of a's accuracy over its seeds (divisor S - 1); NaN for one seed."""
-        return _spread(self.accuracies_a)
-
-    @property
-    def spread_b(self) -> float:
-        """That of b."""
-        return _spread(self.accuracies_b)
-
 
 def seed_noise(groups: Iterable[Sequence[Run]], split: str = "test") -> SeedNoise | None:
-    """What seeds change, pooled over configurations; None where none of them has two seeds.
+    """Return the seed noise, pooled over configurations; None if no configuration has two seeds.
 
-    Pooling takes it to be the same for every configuration: three seeds of one say little of it, those of fifteen a lot.
+    Pooling assumes that the noise is the same for every configuration: three seeds of one configuration tell little about it.
 
     Args:
-        groups: the runs of a configuration each, which differ in their seeds.
+        groups: for each configuration its runs, which differ in their seeds.
     Raises:
         InputError: runs of a group were not tested on the same rows, or not on the split.
     """
     return _pooled([aligned(runs, split) for runs in groups if len(runs) > 1])
 
 
-def over_seeds(
+def compare_over_seeds(
     a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNoise | None = None, *, level: float = 0.95
 ) -> SeedComparison:
-    """Two models by the mean accuracy of their seeds, with a t interval and test for other rows and other seeds of the same kind.
+    """Compare two models by the mean accuracy of their seeds, with a t interval and a t test for other rows and other seeds.
 
-    The variance is that of the rows' mean differences, plus what chance in training brings to means over so many seeds (`noise`, by default
-    as the two sides show it). Satterthwaite (1946) gives the degrees of freedom. In simulations of equal models the test at 5 % rejects 3
-    to 6 in 100 with noise pooled over fifteen configurations, 1 to 6 with that of the two sides alone.
+    The variance is that of the rows' mean differences, plus the variance that chance in training adds to means over these seeds (`noise`,
+    by default estimated from the two models). Satterthwaite (1946) gives the degrees of freedom. In simulations of equal models the test at
+    5 % rejects 3 to 6 in 100 with noise pooled over fifteen configurations, 1 to 6 with the noise of the two models alone.
 
     Raises:
-        InputError: a side is empty or names a run twice; both have one seed and no noise is given; the runs were not tested on the same
-            rows, or not on the split.
+        InputError: a model has no run or a run twice; both have one seed and `noise` is None; the runs were not tested on the same rows, or
+            not on the split.
         RunError: predictions are missing or damaged.
     """
-    for side in (a, b):
-        if not side or len({run.folder.resolve() for run in side}) < len(side):
-            raise InputError("Each side needs at least one run, and none twice.")
+    for runs in (a, b):
+        if not runs or len({run.folder.resolve() for run in runs}) < len(runs):
+            raise InputError("Each side needs at least one run, and no run twice.")
     both = aligned([*a, *b], split)
-    return _compared(both[:, : len(a)], both[:, len(a) :], noise, level)
+    return _compare_correctness(both[:, : len(a)], both[:, len(a) :], noise, level)
 
 
-def _compared(of_a: Bools, of_b: Bools, noise: SeedNoise | None = None, level: float = 0.95) -> SeedComparison:
-    """Of (N, A) and (N, B) answers."""
+def _compare_correctness(of_a: Bools, of_b: Bools, noise: SeedNoise | None = None, level: float = 0.95) -> SeedComparison:
+    """Compare two models from correctness matrices, (N rows, A seeds) and (N rows, B seeds), bool.
+
+    Raises:
+        InputError: both have one seed and `noise` is None.
+    """
     noise = noise or _pooled([side for side in (of_a, of_b) if side.shape[1] > 1])
     if noise is None:
-        raise InputError("One seed each says nothing of other seeds: compare the two runs, or give the noise of others.")
+        raise InputError("Seed variance cannot be estimated from one seed per side. Compare the two runs directly, or pass `noise`.")
     rows = of_a.mean(axis=1) - of_b.mean(axis=1)
     error, freedom = standard_error(float(rows.var(ddof=1)) / len(rows), noise, 1 / of_a.shape[1] + 1 / of_b.shape[1])
     difference = float(rows.mean())
@@ -111,11 +106,13 @@ def _compared(of_a: Bools, of_b: Bools, noise: SeedNoise | None = None, level: f
 
 
 def standard_error(rows: float, noise: SeedNoise, share: float) -> tuple[float, float]:
-    """Standard error and degrees of freedom (Satterthwaite 1946, at least those of the noise) of a mean over seeds, or a difference of two.
+    """Return the standard error of a mean over seeds, or of a difference of two, and its degrees of freedom.
+
+    The degrees of freedom are those of Satterthwaite (1946), at least those of the noise.
 
     Args:
-        rows: its variance over rows with the seeds as they are.
-        share: what training's variance counts: 1 / seeds, summed over the sides.
+        rows: variance over rows, for the same seeds.
+        share: weight of the training variance: 1 / seeds, summed over the models.
     """
     variance = rows + share * noise.training
     counted = share * noise.between
@@ -123,14 +120,15 @@ def standard_error(rows: float, noise: SeedNoise, share: float) -> tuple[float, 
 
 
 def half_width(error: float, freedom: float, level: float = 0.95) -> float:
-    """Of a t interval."""
-    from scipy.special import ndtri, stdtrit  # scipy.stats would take a second to come
+    """Return half the width of a t interval."""
+    from scipy.special import ndtri, stdtrit  # importing scipy.stats takes a second
 
     tail = (1 + level) / 2
     return float(ndtri(tail) if np.isinf(freedom) else stdtrit(freedom, tail)) * error
 
 
 def _two_sided(difference: float, error: float, freedom: float) -> float:
+    """Return the two-sided p of a t test."""
     from scipy.special import ndtr, stdtr
 
     if not error:
@@ -140,7 +138,7 @@ def _two_sided(difference: float, error: float, freedom: float) -> float:
 
 
 def _pooled(groups: Sequence[Bools]) -> SeedNoise | None:
-    """Of (N, S) answers each: mean squares between seeds, and of what rows and seeds leave, weighted by their degrees of freedom."""
+    """Return the pooled noise of correctness matrices (N rows, S seeds): weighted by degrees of freedom; None without a matrix."""
     if not groups:
         return None
     between = rows = 0.0
@@ -152,7 +150,3 @@ def _pooled(groups: Sequence[Bools]) -> SeedNoise | None:
         rows += float((left**2).sum()) / max(n - 1, 1) / n
     freedom = sum(answers.shape[1] - 1 for answers in groups)
     return SeedNoise(between / freedom, rows / freedom, freedom)
-
-
-def _spread(values: tuple[float, ...]) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")

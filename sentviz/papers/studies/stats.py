@@ -1,4 +1,4 @@
-"""Runs compared on the rows they were tested on: two runs, many comparisons at once, and a verdict."""
+"""Correctness of runs row by row, and the comparison of two runs on the same test rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 def right(run: Run, split: str = "test") -> pd.Series[bool]:
-    """Whether each row of a split was answered correctly; index: the row's id, in the run's order.
+    """Return whether each row of a split was predicted correctly; index: the row's id, in the run's order.
 
     Raises:
         InputError: the run was not tested on the split.
@@ -29,7 +29,7 @@ def right(run: Run, split: str = "test") -> pd.Series[bool]:
 
 
 def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
-    """Two runs on the same rows, in whatever order each has them, as `agreement` compares them.
+    """Compare two runs on the same rows with `agreement`; each run may have the rows in any order.
 
     Raises:
         InputError: the runs were not tested on the same rows, or not on the split.
@@ -39,7 +39,7 @@ def paired(a: Run, b: Run, split: str = "test", *, seed: int = 0, resamples: int
 
 
 def _answers(run: Run, split: str) -> pd.DataFrame:
-    """label and right, by id."""
+    """Return the columns label and right by row id."""
     frame = run.frame("test.parquet")
     frame = frame[frame["split"] == split].set_index("id")
     if frame.empty:
@@ -51,8 +51,8 @@ def _answers(run: Run, split: str) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=1024)
-def _kept(run: Run, digest: str, split: str) -> tuple[bytes, Bools]:
-    """A name for the rows, ids and labels in their order, and whether each was answered correctly; read once for what `digest` names."""
+def _correctness(run: Run, digest: str, split: str) -> tuple[bytes, Bools]:
+    """Return a digest of ids and labels in their order, and whether each row was predicted correctly; cached by the run's digest."""
     answers = _answers(run, split)
     named = "\n".join(answers.index.astype(str).to_numpy(object)).encode() + answers["label"].to_numpy(np.int64).tobytes()
     right = answers["right"].to_numpy(bool, copy=True)
@@ -61,28 +61,28 @@ def _kept(run: Run, digest: str, split: str) -> tuple[bytes, Bools]:
 
 
 def aligned(runs: Sequence[Run], split: str) -> Bools:
-    """(N, runs) whether a row was answered correctly; rows in the order of the first run.
+    """Return whether each run predicts each row correctly, (N rows, runs) bool; rows are in the order of the first run.
 
     Raises:
         InputError: the runs were not tested on the same rows, or not on the split.
         RunError: predictions are missing or damaged.
     """
-    kept = [_kept(run, run.digest, split) for run in runs]
-    if len({rows for rows, _ in kept}) == 1:
-        return np.stack([right for _, right in kept], axis=1)
-    first, *others = (_answers(run, split) for run in runs)
-    columns = [first["right"].to_numpy(bool)]
-    for run, answers in zip(runs[1:], others, strict=True):
-        if (found := in_order(first, answers)) is None:
+    columns = [_correctness(run, run.digest, split) for run in runs]
+    if len({rows for rows, _ in columns}) == 1:
+        return np.stack([right for _, right in columns], axis=1)
+    first, *rest = (_answers(run, split) for run in runs)
+    ordered = [first["right"].to_numpy(bool)]
+    for run, answers in zip(runs[1:], rest, strict=True):
+        if (same := in_order(first, answers)) is None:
             raise InputError(f"{runs[0].name} and {run.name} were not tested on the same rows of {split}.")
-        columns.append(found["right"].to_numpy(bool))
-    return np.stack(columns, axis=1)
+        ordered.append(same["right"].to_numpy(bool))
+    return np.stack(ordered, axis=1)
 
 
-def in_order(first: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame | None:
-    """Another run's rows (index: id; a column label) in the order of the first's; None unless both hold the same rows and labels."""
-    if not other.index.equals(first.index):
-        if len(other) != len(first) or not first.index.isin(other.index).all():
+def in_order(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame | None:
+    """Return the rows of a second run (index: id; column: label) in the order of the first; None if rows or labels differ."""
+    if not second.index.equals(first.index):
+        if len(second) != len(first) or not first.index.isin(second.index).all():
             return None
-        other = other.reindex(first.index)
-    return other if (other["label"].to_numpy() == first["label"].to_numpy()).all() else None
+        second = second.reindex(first.index)
+    return second if (second["label"].to_numpy() == first["label"].to_numpy()).all() else None
