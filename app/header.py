@@ -14,7 +14,7 @@ from app.server import queue
 from app.text import md, name_runs
 from sentviz.analysis.explain import SCORES
 from sentviz.runs.catalog import reads_pairs
-from sentviz.runs.registry import at
+from sentviz.runs.registry import paper_at
 
 STYLE = (
     "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; }"
@@ -73,7 +73,7 @@ def _chips(title: str, section: str) -> None:
     run = cache.runs().get(visit.focus().run)
     chips = visit.focus().chips(run.labels, pairs=reads_pairs(run)) if run else visit.focus().chips()
     if "part" in chips:
-        paper = at(st.session_state["page"])
+        paper = paper_at(st.session_state["page"])
         chips["part"] = paper.page.titles.get(visit.focus().part, chips["part"]) if paper else chips["part"]
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="chips"):
         st.session_state["heading"] = st.empty(), title, section

@@ -168,12 +168,12 @@ def test_the_mask_is_there_or_not() -> None:
 def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
     makers.use_toy_data(monkeypatch)
     whole = datasets.load_split("toy", "train")
-    some, more = datasets.fewer(whole, 8), datasets.fewer(whole, 20)
+    some, more = datasets.first_rows(whole, 8), datasets.first_rows(whole, 20)
     assert some.frame["label"].value_counts().tolist() == [4, 4] and set(some.frame["id"]) < set(more.frame["id"])
     assert some.digest != more.digest
     for rows in (7, 10**6):
         with pytest.raises(InputError, match="as many of each class, cannot be taken from the train split of toy"):
-            datasets.fewer(whole, rows)
+            datasets.first_rows(whole, rows)
 
 
 def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:

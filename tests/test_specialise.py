@@ -208,12 +208,12 @@ def test_the_words_of_a_class() -> None:
 
 def test_polarity_is_that_of_the_first_lexicon_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     terms = pd.DataFrame({"term": ["Bright", "dim", "very", "so-so"], "polarity": [2.0, -1.5, 1.0, 0.0]})
-    monkeypatch.setattr(datasets, "where", lambda name, part: Path("here") if name == "lexicon_en_opinion" else None)
+    monkeypatch.setattr(datasets, "part_file", lambda name, part: Path("here") if name == "lexicon_en_opinion" else None)
     monkeypatch.setattr(datasets, "load_file", lambda name, part: terms)
     classes = word_classes()
     assert classes.lexicon == "lexicon_en_opinion"
     assert classes.words["positive words"] == {"bright"} and classes.words["negative words"] == {"dim"}
-    monkeypatch.setattr(datasets, "where", lambda name, part: None)
+    monkeypatch.setattr(datasets, "part_file", lambda name, part: None)
     with pytest.raises(DataMissingError, match="neither lexicon_en_vader nor lexicon_en_opinion"):
         word_classes()
 

@@ -14,7 +14,7 @@ import sentviz.data.tags
 import sentviz.data.tokenizers
 from sentviz.analysis.explain import notices as remarks
 from sentviz.data import datasets
-from sentviz.data.tags import AROUND, ENGLISH, TAGS, Tagger, known, pieces, tags_instead, tags_of
+from sentviz.data.tags import AROUND, ENGLISH, TAGS, Tagger, count_known, pieces, tags_instead, tags_of
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, RunError
 
@@ -178,7 +178,7 @@ def english() -> Tagger:
 
 
 def foreign(tagger: Tagger, text: str) -> bool:
-    some, words = known(tagger, text)
+    some, words = count_known(tagger, text)
     return words >= remarks.MIN_WORDS and some < remarks.MIN_KNOWN * words
 
 
@@ -186,7 +186,7 @@ def test_words_of_another_language_are_unknown(english: Tagger) -> None:
     """No English sentence of ours is called foreign, and names and hashtags do not count."""
     assert not [text for text in ENGLISH_TEXTS if foreign(english, text)]
     assert {text: foreign(english, text) for text in OTHERS} == OTHERS
-    assert known(english, ENGLISH_TEXTS[4])[1] == 1 and known(english, "") == (0, 0)
+    assert count_known(english, ENGLISH_TEXTS[4])[1] == 1 and count_known(english, "") == (0, 0)
 
 
 @pytest.mark.exhaustive

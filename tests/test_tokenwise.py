@@ -19,7 +19,7 @@ from sentviz.analysis.explain.notices import notices
 from sentviz.analysis.maps.arithmetic import cell
 from sentviz.analysis.maps.tokenwise import forced, gates, signals
 from sentviz.cli import main
-from sentviz.data.tags import ENGLISH, Tagger, described
+from sentviz.data.tags import ENGLISH, Tagger, describe_tagger
 from sentviz.errors import InputError, RunError
 from sentviz.figures.gates import gate_cells
 from sentviz.figures.positions import position_signals
@@ -205,8 +205,8 @@ def test_odd_texts_have_gates_and_positions(model: Model, text: str) -> None:
 
 
 def test_a_tagger_says_how_often_it_is_right() -> None:
-    assert "english-1" in described(Tagger.load().version) and "93.4% of 21,885 words" in described(Tagger.load().version)
-    assert "own-2" in described("own-2") and "%" not in described("own-2")
+    assert "english-1" in describe_tagger(Tagger.load().version) and "93.4% of 21,885 words" in describe_tagger(Tagger.load().version)
+    assert "own-2" in describe_tagger("own-2") and "%" not in describe_tagger("own-2")
 
 
 @pytest.mark.slow

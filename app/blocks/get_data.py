@@ -12,7 +12,7 @@ from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
 from sentviz.data.dataset_info import DatasetInfo, origin
-from sentviz.data.datasets import info, known, missing_parts
+from sentviz.data.datasets import info, missing_parts, part_info
 from sentviz.data.fetch import hub
 from sentviz.errors import InputError
 from sentviz.serving.jobs import Job, Jobs
@@ -74,7 +74,7 @@ def _describe(item: DatasetInfo, missing: tuple[str, ...], lacking: tuple[str, .
 
 
 def _named(item: DatasetInfo, parts: Sequence[str]) -> str:
-    return ", ".join(f"{part} ({known(item.name, part).rows:,} rows)" for part in parts)
+    return ", ".join(f"{part} ({part_info(item.name, part).rows:,} rows)" for part in parts)
 
 
 def _fetched(name: str, job: Job) -> str:

@@ -106,7 +106,7 @@ def folders() -> list[Path]:
     return [*([Path(named)] if named else []), home() / "data"]
 
 
-def known(name: str, part: str) -> Part:
+def part_info(name: str, part: str) -> Part:
     """Return the description of one part; the part may belong to another data set, as in ``known("sst5_trees", "sst5/dev")``.
 
     Raises:
@@ -118,7 +118,7 @@ def known(name: str, part: str) -> Part:
     return parts[part]
 
 
-def where(name: str, part: str) -> Path | None:
+def part_file(name: str, part: str) -> Path | None:
     """Return the file of one part; None if it is not installed."""
     name, part = origin(name, part)
     return next((path for root in folders() if (path := root / name / f"{part}.parquet").is_file()), None)
@@ -126,7 +126,7 @@ def where(name: str, part: str) -> Path | None:
 
 def is_available(name: str, part: str) -> bool:
     """Return whether the rows of one part can be loaded on this machine."""
-    return bool(info(origin(name, part)[0]).maker) or where(name, part) is not None
+    return bool(info(origin(name, part)[0]).maker) or part_file(name, part) is not None
 
 
 def missing_parts(item: DatasetInfo, split: str = "") -> tuple[str, ...]:
@@ -232,8 +232,8 @@ def verify(name: str) -> None:
 
 
 def _path(name: str, part: str) -> Path:
-    known(name, part)
-    if (path := where(name, part)) is None:
+    part_info(name, part)
+    if (path := part_file(name, part)) is None:
         raise DataMissingError(f"The data set {name} is not on this machine: {_remedy(info(name), part)}.")
     return path
 
@@ -311,7 +311,7 @@ def _file(item: DatasetInfo, part: str, mixture: bool) -> pd.DataFrame:
     return frame.assign(id=f"{origin(item.name, part)[0]}/" + frame["id"]) if mixture else frame
 
 
-def fewer(split: Split, rows: int) -> Split:
+def first_rows(split: Split, rows: int) -> Split:
     """Return the first rows of a split, the same number of each class. A smaller result is always a part of a larger one.
 
     Raises:

@@ -187,9 +187,9 @@ def _positions(of: Sentence, *, theme: Theme = "light") -> Figure:
 
 def tagger(run: Run) -> str:
     """Return a sentence that names the tagger of a run; empty if the run reads no tags."""
-    from sentviz.data.tags import described
+    from sentviz.data.tags import describe_tagger
 
-    return described(run.config["tagger"]["version"]) if run.capabilities.tags else ""
+    return describe_tagger(run.config["tagger"]["version"]) if run.capabilities.tags else ""
 
 
 @figure("verdict-by-layer", "The classifier on every layer's states", Sentence, "layers:verdict_lines")

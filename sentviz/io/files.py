@@ -203,7 +203,7 @@ def _sync(*paths: Path) -> None:
 
 
 @contextmanager
-def disk(folder: Path, *litter: Path) -> Iterator[None]:
+def disk_errors(folder: Path, *litter: Path) -> Iterator[None]:
     """Raise the errors of a disk as one sentence, and remove the files in `litter` if the disk is full.
 
     Raises:
@@ -216,10 +216,10 @@ def disk(folder: Path, *litter: Path) -> Iterator[None]:
             raise SentvizError(f"{error.filename or folder} cannot be written: {error.strerror or error}.") from error
         for path in litter:
             path.unlink(missing_ok=True)
-        raise full(folder) from error
+        raise disk_full(folder) from error
 
 
-def full(folder: Path, size: int = 0) -> SentvizError:
+def disk_full(folder: Path, size: int = 0) -> SentvizError:
     """Return the error for a disk without room for `size` bytes; 0 = unknown size."""
     needed = f" ({size / 1e6:,.0f} MB are needed)" if size else ""
     return SentvizError(f"There is no space left in {folder}{needed}. Incomplete files were removed.")

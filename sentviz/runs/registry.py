@@ -168,7 +168,7 @@ def find_paper(name: str) -> Paper:
     return papers()[name]
 
 
-def at(url: str) -> Paper | None:
+def paper_at(url: str) -> Paper | None:
     """Return the paper whose page has this address; None if there is none."""
     return next((paper for paper in papers().values() if paper.page.url == url), None)
 

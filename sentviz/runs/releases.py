@@ -24,7 +24,7 @@ from typing import NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
-from sentviz.io.files import disk, hold, read_regular, replacing, sha256, writing
+from sentviz.io.files import disk_errors, hold, read_regular, replacing, sha256, writing
 from sentviz.io.paths import home
 from sentviz.runs.bases import CARD, Base
 from sentviz.runs.schema import DIGEST, FILE, RUN, fits, short
@@ -241,7 +241,7 @@ def get(
     if is_installed(entry) and not again:
         return None
     folder = home() / "runs" / entry.name
-    with disk(folder.parent), ExitStack() as stack:
+    with disk_errors(folder.parent), ExitStack() as stack:
         folder.parent.mkdir(parents=True, exist_ok=True)
         mine = stack.enter_context(hold(folder))
         if not mine:
@@ -293,7 +293,7 @@ def _unpack(entry: Packed, file: Path, folder: Path) -> None:
                 members = archive.infolist()
                 _check_members(entry, members)
                 for info in members:
-                    with archive.open(info) as member, disk(folder.parent):
+                    with archive.open(info) as member, disk_errors(folder.parent):
                         (fresh / info.filename).parent.mkdir(exist_ok=True)
                         with (fresh / info.filename).open("wb") as target:
                             shutil.copyfileobj(member, target)

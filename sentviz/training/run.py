@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 import torch
 
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import disk, hold
+from sentviz.io.files import disk_errors, hold
 from sentviz.runs.bases import find_base
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
@@ -78,7 +78,7 @@ def completed(
     torch.set_float32_matmul_precision("highest")
     folder = Path(root) / name
     with ExitStack() as stack:
-        with disk(folder.parent):
+        with disk_errors(folder.parent):
             mine = stack.enter_context(hold(folder))
         if not mine:
             raise RunError(f"{name} is being trained by another process in {root}.")

@@ -51,7 +51,7 @@ class TrainingTask(ABC):
         if recipe.select == "f1_positive" and len(self.train.labels) != 2:
             raise InputError(f"f1_positive needs two classes, but {recipe.dataset} has {len(self.train.labels)}. Select f1_macro.")
         if recipe.rows:
-            self.train = datasets.fewer(self.train, recipe.rows)
+            self.train = datasets.first_rows(self.train, recipe.rows)
         self.validation = datasets.load_split(recipe.dataset, "validation")
         self.tests = test_splits(recipe.dataset, recipe.transfer, self.train)
 

@@ -14,7 +14,7 @@ import pytest
 from sentviz.data.fetch import download
 from sentviz.data.fetch.download import RemoteFile, Stopped, fetch, look
 from sentviz.errors import DataMissingError, SentvizError
-from sentviz.io.files import disk
+from sentviz.io.files import disk_errors
 from tests.fakehub import BODY, Hub, Server, handler
 
 
@@ -196,7 +196,7 @@ def test_no_quota(tmp_path: Path) -> None:
     (tmp_path / "half").write_text("")
     with (
         pytest.raises(SentvizError, match=r"There is no space left in .*\. Incomplete files were removed"),
-        disk(tmp_path, tmp_path / "half"),
+        disk_errors(tmp_path, tmp_path / "half"),
     ):
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
     assert not list(tmp_path.iterdir())

@@ -18,7 +18,7 @@ from sentviz.gallery.subjects import Study
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
-from sentviz.runs.registry import FIRST, LAST, Paper, Section, at, papers
+from sentviz.runs.registry import FIRST, LAST, Paper, Section, paper_at, papers
 from sentviz.runs.store import Run
 
 
@@ -101,7 +101,7 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
                 st.caption(f"“Cannot be told” means p above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
 
 
-asked = at(st.session_state["page"])
+asked = paper_at(st.session_state["page"])
 assert asked is not None
 try:
     show(asked, studied())

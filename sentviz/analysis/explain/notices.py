@@ -9,7 +9,7 @@ import numpy as np
 
 from sentviz.analysis.explain import percent
 from sentviz.data.examples import EXAMPLES
-from sentviz.data.tags import TAGGER, Tagger, known
+from sentviz.data.tags import TAGGER, Tagger, count_known
 from sentviz.data.texts import LONGEST
 from sentviz.runs.catalog import language
 from sentviz.runs.trace import Trace
@@ -102,7 +102,7 @@ def _foreign_notice(trace: Trace, run: Run) -> str:
     """
     if not trace.tags or TAGGER not in run.config["files"]:
         return ""
-    some, words = known(Tagger.load(run.path(TAGGER)), " ".join(filter(None, (trace.text, trace.text_pair))))
+    some, words = count_known(Tagger.load(run.path(TAGGER)), " ".join(filter(None, (trace.text, trace.text_pair))))
     if words < MIN_WORDS or some >= MIN_KNOWN * words:
         return ""
     return (

@@ -57,7 +57,7 @@ def word_classes() -> WordClasses:
     """
     from sentviz.data import datasets
 
-    name = next((name for name in LEXICONS if datasets.where(name, "lexicon")), None)
+    name = next((name for name in LEXICONS if datasets.part_file(name, "lexicon")), None)
     if name is None:
         raise DataMissingError(
             f"Positive and negative words come from a polarity lexicon, and neither {' nor '.join(LEXICONS)} is on this machine;"

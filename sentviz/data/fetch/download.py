@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from sentviz import errors
 from sentviz.errors import DataMissingError, SentvizError
-from sentviz.io.files import disk, full
+from sentviz.io.files import disk_errors, disk_full
 
 Progress = Callable[[int, int], object]  # arguments: bytes done, total bytes (0 if unknown)
 _Answer = TypeVar("_Answer")
@@ -100,18 +100,18 @@ def fetch(remote: RemoteFile, target: Path, *, progress: Progress | None = None,
     """
     mark = hashlib.sha256(remote.etag.encode()).hexdigest()[:16]
     part = target.with_name(f".{target.name}.{mark}.part")
-    with disk(target.parent):
+    with disk_errors(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
         for old in target.parent.glob(f".{target.name}.*.part"):
             if old != part or not remote.etag:
                 old.unlink()
     if shutil.disk_usage(part.parent).free < remote.size - _size(part):
-        raise full(part.parent, remote.size)
+        raise disk_full(part.parent, remote.size)
     _patiently(lambda: _transfer(remote, part, progress, stop), lambda: _size(part), remote.url, stop)
     if not remote.same(part):
         part.unlink()
         raise DataMissingError(f"{_file(remote.url)} is not the announced file (its digest differs) and was removed. Try again later.")
-    with disk(target.parent):
+    with disk_errors(target.parent):
         part.replace(target)
 
 
@@ -142,7 +142,7 @@ def _transfer(remote: RemoteFile, part: Path, progress: Progress | None, stop: t
         hf_raise_for_status(response)
         if not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
-        with disk(part.parent, part), part.open("ab" if have else "wb") as file:
+        with disk_errors(part.parent, part), part.open("ab" if have else "wb") as file:
             for block in response.iter_raw():
                 file.write(block)
                 have += len(block)

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sentviz.data.dataset_info import DatasetInfo, HubFile, origin
-from sentviz.data.datasets import content, folders, info, missing_parts, where, with_row_names
+from sentviz.data.datasets import content, folders, info, missing_parts, part_file, with_row_names
 from sentviz.data.fetch.download import Progress, RemoteFile, Stopped, fetch, look
 from sentviz.errors import DataMissingError, InputError
-from sentviz.io.files import disk, hold, replacing
+from sentviz.io.files import disk_errors, hold, replacing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,7 @@ def lacking(name: str) -> tuple[str, ...]:
     Raises:
         InputError: there is no such data set.
     """
-    return tuple(part for part in _offered(name) if where(name, part) is None)
+    return tuple(part for part in _offered(name) if part_file(name, part) is None)
 
 
 def reasons(name: str, parts: Iterable[str]) -> str:
@@ -134,7 +134,7 @@ def _get(name: str, part: str, remote: RemoteFile, root: Path, progress: Progres
     try:
         frame, exact, remark = convert(item, own, source)
         path = root / owner / f"{own}.parquet"
-        with disk(path.parent), replacing(path) as fresh:
+        with disk_errors(path.parent), replacing(path) as fresh:
             frame.to_parquet(fresh, index=False)
     finally:
         source.unlink(missing_ok=True)
@@ -263,7 +263,7 @@ def _orders() -> Mapping[str, npt.NDArray[np.uint16]]:
 def _alone(folder: Path, stop: threading.Event | None) -> Iterator[None]:
     """Lock a data set's folder; wait while another process has it."""
     with ExitStack() as stack:
-        with disk(folder.parent):
+        with disk_errors(folder.parent):
             mine = stack.enter_context(hold(folder, -1, stop.is_set if stop else None))
         if not mine:
             raise Stopped("Stopped while another process was downloading the same data set.")

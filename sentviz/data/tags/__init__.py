@@ -199,7 +199,7 @@ def _read(stored: bytes) -> Tagger:
     return Tagger(str(table["version"]), labels, dict(table["certain"]), rows, weights, stored)
 
 
-def described(version: str) -> str:
+def describe_tagger(version: str) -> str:
     """Return a sentence about a tagger: its version, its reported accuracy if known, and its language."""
     if version not in STATED:
         return f"Tags are a guess of the run's own tagger ({version}), made for English."
@@ -219,7 +219,7 @@ def pieces(text: str) -> list[tuple[list[str], list[int]]]:
     return sentences
 
 
-def known(tagger: Tagger, text: str) -> tuple[int, int]:
+def count_known(tagger: Tagger, text: str) -> tuple[int, int]:
     """Return how many words of a text the tagger knows by their form, and of how many. Names, mentions, hashtags and links do not count."""
     words = [word.replace("’", "'") for sentence, _ in pieces(_NAMED.sub(" ", text)) for word in sentence]
     plain = [word for word in words if word.islower()]
