@@ -31,7 +31,7 @@ from sentviz.io.files import read_regular
 if TYPE_CHECKING:
     from sentviz.data.texts import Tokenized
 
-__all__ = ["ENGLISH", "TAGGER", "TAGS", "UNIVERSAL", "Tagger", "described", "known", "pieces", "tags_instead", "tags_of"]
+__all__ = ["ENGLISH", "TAGGER", "TAGS", "UNIVERSAL", "Tagger", "count_known", "describe_tagger", "pieces", "tags_instead", "tags_of"]
 
 SPECIAL = ""  # tag of [CLS] and [SEP]
 UNIVERSAL = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "VERB", "X")
