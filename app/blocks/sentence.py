@@ -7,16 +7,16 @@ from typing import Any
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.figure import show_drawn
+from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
 from app.fields import LARGEST, LONGEST
 from app.focus import RUN_BY_LANGUAGE
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
 from sentviz.errors import SentvizError
-from sentviz.figures import component_name, heatmap
+from sentviz.figures import component_name
 from sentviz.figures.source import Call
-from sentviz.gallery import Sentence, code, sourced
+from sentviz.gallery import Sentence, code
 from sentviz.io.glossary import tip
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.configs import AdjustableTerm
@@ -137,18 +137,11 @@ def head_title(head: str) -> str:
     return f"head {head}" if head.isdecimal() else f"{head} of heads"
 
 
-def map_figure(
-    trace: Trace, run: Run, key: str, *, side: int, hide_specials: bool = False, top: int | None = None, least: float = 0.0
-) -> None:
-    """The map in focus as a heatmap; options as `heatmap` takes them."""
+def map_figure(trace: Trace, run: Run, key: str, **options: Any) -> None:
+    """Draw the map in focus as a heatmap, with options of the figure "attention"."""
     focus = visit.focus()
-    layer, head, component = focus.layer - 1, place(focus.head), place(focus.component)
-    options: dict[str, Any] = {"hide_specials": hide_specials, "top": top, "side": side, "least": least}
-    show_drawn(
-        lambda theme: sourced(heatmap(trace, layer, head, component, **options, theme=theme), run),
-        key,
-        code=notebook(run, "attention", trace, layer=layer, head=head, component=component),
-    )
+    at: dict[str, Any] = {"layer": focus.layer - 1, "head": place(focus.head), "component": place(focus.component)}
+    show_figure("attention", sentence_of(run, trace), key, **at, **options)
 
 
 def strength(dial: AdjustableTerm) -> None:

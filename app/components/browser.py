@@ -18,11 +18,7 @@ from sentviz.browser import canvas, film, particles, points
 from sentviz.browser.kit import front
 
 FOLDERS = {"canvas": canvas.HERE, "particles": particles.HERE, "points": points.HERE, "through": film.HERE}
-LEAST = {
-    "pick": (0, -1, 0),
-    "silence": (0, 0),
-    "pin": (-1,),
-}  # smallest place of each part; head -1 is the mean of heads, token -1 is no token
+LEAST = {"pick": (0, -1, 0), "silence": (0, 0), "pin": (-1,)}  # smallest places: head -1 means all heads, token -1 unpins
 MAX_CORNERS = 5_000  # corners of an outline
 FARTHEST = 1e6  # largest coordinate of a click, in the plane's unit
 

@@ -136,11 +136,12 @@ def _attention(
     hide_specials: bool = False,
     top: int | None = None,
     side: int = 640,
+    least: float = 0.0,
     theme: Theme = "light",
 ) -> Figure:
     from sentviz.figures.attention import heatmap
 
-    return heatmap(of.trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, theme=theme)
+    return heatmap(of.trace, layer, head, component, hide_specials=hide_specials, top=top, side=side, least=least, theme=theme)
 
 
 @figure("overview", "The maps of all heads", Sentence, "multiples:small_multiples", MAPS)
