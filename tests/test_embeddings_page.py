@@ -145,7 +145,7 @@ def test_one_button_brings_every_layer() -> None:
     """First only the last layer of the stored sample is shown; after the button every layer is, with the same rows in the same order."""
     app = opened("embeddings")
     if not drawn(app)["more"]:
-        pytest.skip("the texts of the rows are not on this machine")
+        pytest.skip("their texts are not on this machine")
     before = base64.b64decode(drawn(app)["places"])
     app = settled(app.button(key="every-layer").click().run())
     assert at_hand(app) == 3

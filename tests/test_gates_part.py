@@ -87,7 +87,7 @@ def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) ->
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     app.session_state["swap-section"] = True
     app.run()
-    assert "belong to this text and are as trained in another" in page_text(app)
+    assert "belong to this text; another text has them as trained" in page_text(app)
     promised = next(button for button in app.button if str(button.key).startswith("swap-near"))
     promised.click().run()
     assert not app.exception and not last_trace(app).gates_shut
