@@ -15,7 +15,6 @@ from sentviz.analysis.explain.headline import chance_of
 from sentviz.errors import DataMissingError, InputError
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.evidence import Chance
-from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -67,21 +66,21 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     """
     source, (wanted, pair) = cache.run(focus.run), texts(focus)
     stored = cache.example(source)
-    key = (source.digest, wanted, pair, focus.by_hand)
+    key = (source.digest, wanted, pair, focus.change)
     whole = focus.score in available(stored) and (stored.polarity is not None or not cache.injects(source))
-    if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not change(source, focus):
+    if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not focus.change:
         return _reasoned(stored, key)
     source = source.longer(longest) if longest else source
     kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
-    key = (source.digest, wanted, pair, focus.by_hand)
+    key = (source.digest, wanted, pair, focus.change)
     if key not in kept:
         with turn() as step, st.spinner("Asking the model"):
-            loaded, changes = cache.model(source).stoppable(step), change(source, focus)
-            kept[key] = loaded.trace(wanted, pair, maps=False, projections=True, **changes)  # pages ask for the maps that they show
+            loaded = cache.model(source).stoppable(step)
+            kept[key] = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
     asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
         with turn() as step, st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
-            kept[key] = explained(cache.model(source).stoppable(step), kept[key], missing, **change(source, focus))
+            kept[key] = explained(cache.model(source).stoppable(step), kept[key], missing)
     while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
         kept.pop(next(iter(other for other in kept if other != key)))
     return _reasoned(kept[key], key)
@@ -106,9 +105,9 @@ def reasoned(focus: Focus) -> Trace:
     if seen.evidence is not None:
         return seen
     with turn() as step:
-        seen = supported(cache.model(source).stoppable(step), seen, _chance(source.name, source.digest), **change(source, focus))
+        seen = supported(cache.model(source).stoppable(step), seen, _chance(source.name, source.digest))
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
-    reasons[source.digest, seen.text, seen.text_pair, focus.by_hand] = seen.token_scores["units"], seen.units["units"], seen.evidence
+    reasons[source.digest, seen.text, seen.text_pair, focus.change] = seen.token_scores["units"], seen.units["units"], seen.evidence
     while len(reasons) > KEPT_TRACES:
         reasons.pop(next(iter(reasons)))
     return seen
@@ -130,10 +129,10 @@ def verdict(focus: Focus, score: str) -> Verdict:
 
     seen, source = trace(focus), cache.run(focus.run)
     kept: dict[Any, Verdict] = st.session_state.setdefault("verdicts", {})
-    key = (source.digest, seen.text, seen.text_pair, focus.by_hand, score)
+    key = (source.digest, seen.text, seen.text_pair, focus.change, score)
     if key not in kept:
         with turn() as step:
-            kept[key] = against_chance(cache.model(source).stoppable(step), seen, score_of(seen, score), **change(source, focus))
+            kept[key] = against_chance(cache.model(source).stoppable(step), seen, score_of(seen, score))
         while len(kept) > KEPT_TRACES:
             kept.pop(next(iter(kept)))
     return kept[key]
@@ -150,31 +149,13 @@ def heads(focus: Focus, seen: Trace) -> Any:
 
     source = cache.run(focus.run)
     kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
-    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
+    key = (source.digest, seen.text, seen.text_pair, focus.change)
     if key not in kept:
         with turn() as step:
             kept[key] = silenced(cache.model(source).stoppable(step), seen)
         while len(kept) > KEPT_TRACES:
             kept.pop(next(iter(kept)))
     return kept[key]
-
-
-def change(of: Run, focus: Focus) -> dict[str, Any]:
-    """The interventions in focus as `Model.trace` takes them; none where nothing was changed by hand."""
-    import numpy as np
-
-    changed: dict[str, Any] = {"heads_off": tuple((layer - 1, head - 1) for layer, head in focus.off)} if focus.off else {}
-    if focus.strength:
-        changed["strength"] = dict(focus.strength)
-    if focus.gates:
-        changed |= {f"gates_{state}": [place - 1 for place, each in focus.gates if each == state] for state in ("open", "shut")}
-    if not focus.mix:
-        return changed
-    has = of.capabilities
-    lambdas = np.full((has.layers, has.components), np.nan)
-    for layer, component, value in focus.mix:
-        lambdas[layer - 1, component - 1] = value
-    return changed | {"lambdas": lambdas}
 
 
 def explanations(focus: Focus) -> tuple[Trace, Any]:
@@ -190,8 +171,8 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
     from sentviz.analysis.explain.faithfulness import faithfulness
 
     source = cache.run(focus.run)
-    seen, loaded, changes = trace(focus), cache.model(source), change(source, focus)
-    key = (source.digest, seen.text, seen.text_pair, focus.by_hand)
+    seen, loaded = trace(focus), cache.model(source)
+    key = (source.digest, seen.text, seen.text_pair, focus.change)
     if st.session_state.get("explanations", (None,))[0] == key:
         kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
         return kept[1]
@@ -200,13 +181,13 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
         begin = time.perf_counter()
         try:
             with turn() as step:
-                seen = explained(loaded.stoppable(step), seen, [name], **changes)
+                seen = explained(loaded.stoppable(step), seen, [name])
             scores[name] = score_of(seen, name)
         except InputError:
             continue
         rows.append({"method": name, "explanation": SCORES[name].title, "milliseconds": 1e3 * (time.perf_counter() - begin)})
     with turn() as step:
-        measured = faithfulness(loaded.stoppable(step), seen, scores, **changes)
+        measured = faithfulness(loaded.stoppable(step), seen, scores)
     wide = measured.pivot(index="method", columns="metric", values="value")
     chance = measured.drop_duplicates("metric").set_index("metric")["random"]
     table = pd.DataFrame(rows).merge(wide.reset_index(), on="method").sort_values("comprehensiveness", ascending=False)

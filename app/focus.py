@@ -34,6 +34,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures import component_name
 from sentviz.figures.style import Style
 from sentviz.runs.configs import Capabilities
+from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.registry import FIRST, papers, studies
 
 DEFAULT_RUN = "english/ndt-unit-2"
@@ -239,9 +240,13 @@ class Focus:
         return replace(self, **{name: field.default for name, field in FIELDS.items() if field.by_hand})
 
     @property
-    def by_hand(self) -> tuple[Any, ...]:
-        """The values of all interventions."""
-        return tuple(getattr(self, name) for name, field in FIELDS.items() if field.by_hand)
+    def change(self) -> Intervention:
+        """The intervention that the visitor set, as models take it."""
+        edits = [Edit("lambda", (layer - 1, component - 1), to=value) for layer, component, value in self.mix]
+        edits += [Edit("head", (layer - 1, head - 1)) for layer, head in self.off]
+        edits += [Edit("term", name=term, to=factor) for term, factor in self.strength]
+        edits += [Edit("gate", (place - 1,), to=float(state == "open")) for place, state in self.gates]
+        return Intervention(tuple(edits))
 
     def beside(self, old: Focus) -> Focus:
         """Return the focus of a link without a text, with the text of `old`; fields of that text stay if the run is the same."""

@@ -111,7 +111,7 @@ def test_a_trace_and_its_text_give_the_same() -> None:
     assert all(got.attention == pytest.approx(same[0].attention, abs=1e-6) for got in same)
     assert all(got.steps() == same[0].steps() for got in same)
     changed = model.trace(TEXT, lambdas=lambdas)
-    for got in (cell(model, changed, 1, 0, 2, 5), cell(model, rich, 1, 0, 2, 5, lambdas=lambdas)):
+    for got in (cell(model, changed, 1, 0, 2, 5), cell(model, rich, 1, 0, 2, 5, change=changed.change)):
         assert got.attention == pytest.approx(float(changed.map(1, 0)[2, 5]), abs=1e-6)
         assert got.parts[1].weight == pytest.approx(0.4)
 

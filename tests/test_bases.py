@@ -249,7 +249,7 @@ def test_a_lexicon_enters_the_scores_of_a_base(tmp_path: Path, monkeypatch: pyte
     table = model.network.polarity
     np.testing.assert_allclose(table[[0, 1, 2, 3]], 1 / 3, atol=1e-6)
     warm = model.tokenizer.encode("warm").ids[0]
-    assert table[warm, 0] > 0.5 and model.trace("warm", strength={"lexicon": 0}).strength == {"lexicon": 0}
+    assert table[warm, 0] > 0.5 and model.trace("warm", strength={"lexicon": 0}).change.strength == {"lexicon": 0}
 
 
 # ---- what does not belong together

@@ -43,7 +43,7 @@ CHANGES = {"none": {}, "lambdas": {"lambdas": [[1, -2], [1, 0.5]]}, "heads": {"h
 def test_removal_is_deleting_each_word_and_asking_again(model: Model, change: dict[str, object]) -> None:
     """Removal equals one prediction per word left out of the text, under the same intervention."""
     trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
-    got, k = removal(model, trace, **change), int(trace.probabilities.argmax())  # type: ignore[arg-type]
+    got, k = removal(model, trace), int(trace.probabilities.argmax())
     assert trace.tokens == tuple(WORDS)
     for i in range(len(WORDS)):
         rest = " ".join(WORDS[:i] + WORDS[i + 1 :])

@@ -54,9 +54,9 @@ def aopc(model: Model, words: list[str], order: list[int], k: int, **change: Any
 @pytest.mark.parametrize("change", [{}, {"lambdas": [[1, -2], [1, 0.5]]}], ids=["learned", "changed"])
 def test_metrics_of_a_sentence_are_those_by_hand(model: Model, change: dict[str, Any]) -> None:
     """The metrics equal those of texts shortened as strings, random orders drawn again, and scipy's correlations, with a tie."""
-    trace = explained(model, model.trace(" ".join(WORDS), **change), **change)
+    trace = explained(model, model.trace(" ".join(WORDS), **change))
     k, scores = int(trace.probabilities.argmax()), np.array([0.5, -2, 3, 0.1, 0.5, 1, 0, -0.3], np.float32)
-    frame = faithfulness(model, trace, {"mine": scores, "removal": score(trace, "removal")}, orders=4, seed=3, **change)
+    frame = faithfulness(model, trace, {"mine": scores, "removal": score(trace, "removal")}, orders=4, seed=3)
     assert list(frame.columns) == ["method", "metric", "value", "random"]
     mine = frame[frame["method"] == "mine"].set_index("metric")
     assert list(mine.index) == list(METRICS)

@@ -111,14 +111,14 @@ def test_a_swap_is_of_the_same_kind_and_plausible() -> None:
 def test_interventions_hold_for_the_edited_text() -> None:
     """Changed lambdas apply to the edited text too; changed gates belong to one text and are refused."""
     model, change = small_model(3, components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
-    flips = [smallest_flip(model, model.trace(text, **change), drawn=1, **change) for text in TEXTS]  # type: ignore[arg-type]
+    flips = [smallest_flip(model, model.trace(text, **change), drawn=1) for text in TEXTS]  # type: ignore[arg-type]
     assert any(flip.edits for flip in flips)
     for flip in flips:
         if flip.edits:
             assert model.trace(flip.text, **change).label == flip.label  # type: ignore[arg-type]
     gated = gated_model()
     with pytest.raises(InputError, match="Gates"):
-        smallest_flip(gated, gated.trace("a warm song", gates_open=[1]), gates_open=[1])
+        smallest_flip(gated, gated.trace("a warm song", gates_open=[1]))
 
 
 def test_bigrams_are_the_pairs_that_were_counted() -> None:

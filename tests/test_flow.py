@@ -151,7 +151,7 @@ def test_value_weighted_attention_is_the_length_of_what_is_added(name: str, chan
     trace, state, config = model.trace(TEXT, **change), state_of(model), model.config
     encoded = model.encode(TEXT)
     seen = slow.encode(state, config, encoded.ids.tolist(), heads_off=change.get("heads_off", ()))
-    got, n, width = value_weighted_maps(model, trace, **change), len(encoded.ids), config.width // config.heads
+    got, n, width = value_weighted_maps(model, trace), len(encoded.ids), config.width // config.heads
     for layer in range(config.layers):
         prefix = f"blocks.{layer}.attention."
         x = list(seen.hidden[layer])
@@ -174,7 +174,7 @@ def test_value_weighted_attention_is_the_length_of_what_is_added(name: str, chan
         whole = slow.attend_layer(state, config, layer, x, seen.lambdas[layer], off, None, slow.Seen(x[0], x[0]))
         np.testing.assert_allclose(added.sum(axis=1) + state[prefix + "output.bias"], whole, atol=1e-9)
         np.testing.assert_allclose(got[layer], np.linalg.norm(added, axis=-1), rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(value_weighted(model, trace, **change), shares(got.sum(axis=1).mean(axis=0)), rtol=1e-5)
+    np.testing.assert_allclose(value_weighted(model, trace), shares(got.sum(axis=1).mean(axis=0)), rtol=1e-5)
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
@@ -202,12 +202,12 @@ def test_value_zeroing_is_running_again_without_a_value(name: str, change: dict[
             for i in range(n):
                 a, b = changed[i], usual[layer + 1][i]
                 want[layer, i, j] = 1 - a @ b / np.sqrt((a @ a) * (b @ b))
-    np.testing.assert_allclose(value_zeroing_maps(model, trace, **change), want, rtol=2e-3, atol=1e-6)
+    np.testing.assert_allclose(value_zeroing_maps(model, trace), want, rtol=2e-3, atol=1e-6)
     rolled = np.eye(n)
     for rows in want:
         rolled = rows / rows.sum(axis=1, keepdims=True) @ rolled
     want_scores = shares(rolled[0] if config.pooling == "cls" else rolled.mean(axis=0))
-    np.testing.assert_allclose(value_zeroing(model, trace, **change), want_scores, rtol=5e-3, atol=1e-4)
+    np.testing.assert_allclose(value_zeroing(model, trace), want_scores, rtol=5e-3, atol=1e-4)
 
 
 def test_silent_heads_move_nothing() -> None:
@@ -215,9 +215,9 @@ def test_silent_heads_move_nothing() -> None:
     model = small_model()
     off = [(layer, head) for layer in range(2) for head in range(2)]
     trace = model.trace(TEXT, heads_off=off)
-    assert not value_weighted(model, trace, heads_off=off).any()
-    assert not value_zeroing_maps(model, trace, heads_off=off).any()
-    np.testing.assert_allclose(value_zeroing(model, trace, heads_off=off), 1, rtol=1e-6)
+    assert not value_weighted(model, trace).any()
+    assert not value_zeroing_maps(model, trace).any()
+    np.testing.assert_allclose(value_zeroing(model, trace), 1, rtol=1e-6)
 
 
 def test_an_intervention_on_lambda_reaches_every_score() -> None:
@@ -225,9 +225,7 @@ def test_an_intervention_on_lambda_reaches_every_score() -> None:
     model, lambdas = small_model(components=2, mixing="free"), [[1, 3], [1, -2]]
     plain, changed = model.trace(TEXT), model.trace(TEXT, lambdas=lambdas)
     for name in ("rollout", "flow", "value-weighted", "value-zeroing", "gradient", "integrated-gradients"):
-        unchanged, two = (
-            score(explained(model, trace, [name], **how), name) for trace, how in ((plain, {}), (changed, {"lambdas": lambdas}))
-        )
+        unchanged, two = (score(explained(model, trace, [name]), name) for trace in (plain, changed))
         assert unchanged.dtype == np.float32 and unchanged.shape == (len(plain.tokens),) and not np.allclose(unchanged, two, rtol=1e-2)
 
 

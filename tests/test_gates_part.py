@@ -70,15 +70,15 @@ def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Pa
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     model = load(Run.open(folder / GATED, GATED))
     trace = model.trace(TEXT, gates_shut=[2])
-    np.testing.assert_allclose(last_trace(app).token_scores["removal"], removal(model, trace, gates_shut=[2]), atol=1e-5)
+    np.testing.assert_allclose(last_trace(app).token_scores["removal"], removal(model, trace), atol=1e-5)
 
 
 def test_another_sentence_takes_the_gates_back() -> None:
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     app.text_input(key="sentence").set_value("what a cold song").run()
-    assert "gates" not in app.query_params and not last_trace(app).gates_shut
+    assert "gates" not in app.query_params and not last_trace(app).change.gates_shut
     app.multiselect(key="gates-shut").set_value([3]).run()
-    assert last_trace(app).gates_shut == (2,)
+    assert last_trace(app).change.gates_shut == (2,)
     assert "gates" not in app.query_params, "the text that they are of is private"
 
 
@@ -90,7 +90,7 @@ def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) ->
     assert "belong to this text; another text has them as trained" in page_text(app)
     promised = next(button for button in app.button if str(button.key).startswith("swap-near"))
     promised.click().run()
-    assert not app.exception and not last_trace(app).gates_shut
+    assert not app.exception and not last_trace(app).change.gates_shut
     probabilities = dict(zip(last_trace(app).labels, last_trace(app).probabilities, strict=True))
     before = load(Run.open(folder / GATED, GATED)).trace(TEXT, gates_shut=[2])
     assert promised.label.endswith(f"{probabilities[before.label]:.0%}")
@@ -114,7 +114,7 @@ def test_both_can_change_where_the_tokens_are_the_same() -> None:
     [
         ({"run": PLAIN, "gates": "3:shut"}, "has no such gates"),
         ({"run": GATED, "gates": "3:ajar"}, "The link asks for the gates “3:ajar”, which is not here"),
-        ({"run": GATED, "gates": "60:shut"}, "There is no token 60 whose gate could be changed; the text has"),
+        ({"run": GATED, "gates": "60:shut"}, "There is no token 60 whose gate could be changed; the tokens are 1 to"),
     ],
 )
 def test_a_link_that_asks_for_gates_that_are_not_there(query: dict[str, str], sentence: str) -> None:

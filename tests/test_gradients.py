@@ -52,7 +52,7 @@ def test_gradient_times_input_is_the_slope_along_the_embedding(name: str) -> Non
     """The score equals central differences of the log-odds as one embedding is scaled; specials score 0."""
     model, change = exact(name), CHANGE.get(name, {})
     trace = model.trace(TEXT, **change)
-    got = gradient_x_input(model, trace, **change)
+    got = gradient_x_input(model, trace)
     ones, step = np.ones(len(trace.tokens)), 1e-5
     for i in range(len(ones)):
         move = step * (np.arange(len(ones)) == i)
@@ -70,7 +70,7 @@ def test_integrated_gradients_are_complete(name: str) -> None:
     trace = model.trace(TEXT, **change)
     ones = np.ones(len(trace.tokens))
     rise = by_hand(model, trace, ones, **change) - by_hand(model, trace, ones * trace.specials, **change)
-    fine, coarse = (integrate(model, trace, steps=steps, **change) for steps in (400, 4))
+    fine, coarse = (integrate(model, trace, steps=steps) for steps in (400, 4))
     assert fine.rise == pytest.approx(rise, abs=1e-6)
     assert fine.scores.sum() == pytest.approx(rise, abs=2e-3)
     assert fine.gap == pytest.approx(fine.scores.sum() - rise, abs=1e-4)
@@ -87,7 +87,7 @@ def test_integrated_gradients_are_those_of_captum(name: str) -> None:
         attr = pytest.importorskip("captum.attr", reason="captum is not installed")
     model, change = exact(name), CHANGE.get(name, {})
     trace = model.trace(TEXT, **change)
-    encoded, intervention, k = model.encode(TEXT), model.change(**change), int(trace.probabilities.argmax())
+    encoded, intervention, k = model.encode(TEXT), model.applied(model.intervention(**change)), int(trace.probabilities.argmax())
     batch = model.inputs(encoded)
 
     def odds(tokens: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ def test_integrated_gradients_are_those_of_captum(name: str) -> None:
     baseline = tokens * torch.from_numpy(encoded.specials)[None, :, None]
     theirs = attr.IntegratedGradients(odds).attribute(tokens, baseline, n_steps=32, method="gausslegendre")
     want = theirs.sum(dim=-1)[0].numpy()
-    np.testing.assert_allclose(integrate(model, trace, steps=32, **change).scores, want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(integrate(model, trace, steps=32).scores, want, rtol=1e-4, atol=1e-5)
 
 
 def test_as_many_steps_as_they_need(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,9 +83,9 @@ def test_what_cannot_be_searched_is_not_claimed() -> None:
     """Changed gates have no flip, so the sentence ends before it; other interventions apply to units and flip."""
     gated = gated_model()
     change = {"gates_open": (1,)}
-    trace = supported(gated, gated.trace("a warm song", **change), {}, **change)  # type: ignore[arg-type]
+    trace = supported(gated, gated.trace("a warm song", **change), {})  # type: ignore[arg-type]
     assert reason(trace) == "No single word explains this." and trace.evidence is not None and trace.evidence.flip is None
     model, mixed = small_model(components=2, mixing="free"), {"lambdas": [[1, -2], [1, 0.5]]}
-    trace = supported(model, model.trace("a warm song we saw", **mixed), {}, **mixed)  # type: ignore[arg-type]
-    units = explained(model, trace, ["units"], **mixed).token_scores["units"]
+    trace = supported(model, model.trace("a warm song we saw", **mixed), {})  # type: ignore[arg-type]
+    units = explained(model, trace, ["units"]).token_scores["units"]
     assert trace.token_scores["units"].tolist() == units.tolist() and units.any()

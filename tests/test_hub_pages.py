@@ -114,7 +114,7 @@ def test_its_lexicon_can_be_weakened_and_walked_through() -> None:
     app.slider(key="strength-lexicon").set_value(0.0).run()
     assert not app.exception, app.exception
     model = hub.HubModel.of(cache.runs()[name])
-    now = next(trace for trace in app.session_state["traces"].values() if trace.strength == {"lexicon": 0})
+    now = next(trace for trace in app.session_state["traces"].values() if trace.change.strength == {"lexicon": 0})
     np.testing.assert_allclose(now.logits, model.trace(SENTENCE, strength=0).logits, atol=1e-5)
     assert np.abs(now.logits - model.trace(SENTENCE).logits).max() > 1e-5
 

@@ -55,7 +55,7 @@ def traces(app: AppTest) -> list[Trace]:
 
 def strengths(app: AppTest) -> list[float]:
     """Return the strengths of the lexicon for which the model was run, sorted."""
-    return sorted({trace.strength.get("lexicon", 1) for trace in traces(app)})
+    return sorted({trace.change.strength.get("lexicon", 1) for trace in traces(app)})
 
 
 def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
@@ -76,7 +76,7 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     assert app.button(key="chip-strength").label.replace("\\", "") == "lexicon × 4"
     assert app.session_state["tries"][-1]["changed"] == "lexicon × 4"
     model = load(Run.open(Path(_folder(ALL)), ALL))
-    now = next(trace for trace in traces(app) if trace.strength == {"lexicon": 4})
+    now = next(trace for trace in traces(app) if trace.change.strength == {"lexicon": 4})
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
     assert np.abs(now.probabilities - model.trace(TEXT).probabilities).max() > 1e-6
     app.button(key="strength-lexicon-off").click().run()
@@ -94,12 +94,12 @@ def _folder(name: str) -> Path:
 def test_word_removal_is_asked_of_the_changed_model() -> None:
     """The scores next to the answer are computed at the page's strength."""
     app = opened(run=ALL, strength="3")
-    trace = next(trace for trace in traces(app) if trace.strength == {"lexicon": 3})
+    trace = next(trace for trace in traces(app) if trace.change.strength == {"lexicon": 3})
     model = load(Run.open(_folder(ALL), ALL))
     from sentviz.analysis.explain.leave_out import removal
 
-    np.testing.assert_allclose(trace.token_scores["removal"], removal(model, trace, strength=3), atol=1e-5)
-    assert np.abs(removal(model, trace, strength=3) - removal(model, trace)).max() > 1e-5
+    np.testing.assert_allclose(trace.token_scores["removal"], removal(model, trace), atol=1e-5)
+    assert np.abs(removal(model, trace) - removal(model, model.trace(trace.text))).max() > 1e-5
 
 
 def test_the_pinned_sentence_takes_the_strength_along() -> None:
@@ -133,14 +133,14 @@ def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
 def test_compare_asks_both_as_trained() -> None:
     app = opened("compare", run=ALL, versus=LAST, strength="0", text=SENTENCE)
     assert "what was changed on Explore does not hold" in page_text(app)
-    assert {trace.run for trace in traces(app) if not trace.strength} == {ALL, LAST}
+    assert {trace.run for trace in traces(app) if not trace.change.strength} == {ALL, LAST}
 
 
 def test_a_notebook_makes_the_same_figure() -> None:
     """The notebook lines contain the strength, and `draw` uses it."""
     app = opened(run=ALL, strength="0.5", text=TEXT)
     lines = [block.value for block in app.code if "draw(" in block.value]
-    assert lines and all("strength={'lexicon': 0.5}" in line for line in lines)
+    assert lines and all("change='term:lexicon=0.5'" in line for line in lines)
     model = load(Run.open(_folder(ALL), ALL))
     trace = model.trace(TEXT, strength=0.5)
     figure = draw(str(_folder(ALL)), "attention", text=TEXT, strength=0.5, layer=1, head=1)
@@ -156,7 +156,7 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
     assert "changed on Explore" not in page_text(app)
     app = opened("cls", run=LAST, text=TEXT, strength="2")
     assert not app.exception, app.exception
-    assert {"lexicon": 2} in [trace.strength for trace in traces(app)]
+    assert {"lexicon": 2} in [trace.change.strength for trace in traces(app)]
     assert "Rings show the model as it was changed on Explore" in page_text(app)
 
 
@@ -215,7 +215,7 @@ def test_before_and_after_are_the_model_without_and_with_its_lexicon() -> None:
     """The model is run at strength 0 and at the page's strength, which a slider moves."""
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
     assert strengths(app) == [0, 1]
-    before, after = sorted(traces(app), key=lambda trace: trace.strength.get("lexicon", 1))
+    before, after = sorted(traces(app), key=lambda trace: trace.change.strength.get("lexicon", 1))
     assert np.abs(after.map(0) - before.map(0))[1:].max() > 1e-4
     assert np.abs(after.map(0) - before.map(0))[0].max() < 1e-6  # not from the stored example, whose halves would not cancel
     app.slider(key="strength-lexicon").set_value(2.0).run()

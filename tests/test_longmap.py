@@ -186,7 +186,7 @@ def test_interventions_reach_the_tiles() -> None:
     """Other lambdas give another map, equal to a trace under them."""
     model = small_model(components=2, mixing="free")
     lambdas = [[1, -0.5], [1, 0.25]]
-    source = longmap.tiled(model, "a bright song", layer=1, head=0, lambdas=lambdas)
+    source = longmap.tiled(model, "a bright song", layer=1, head=0, change=model.intervention(lambdas=lambdas))
     np.testing.assert_allclose(source.read(0, 3)[0], model.trace("a bright song", lambdas=lambdas).map(1, 0), atol=1e-6)
 
 

@@ -62,7 +62,7 @@ def test_trace_equals_predict_and_the_slow_encoder(model: Model, change: dict[st
     for layer, head in off:
         effective[layer, head] = 0  # nothing of V passes
     np.testing.assert_allclose(trace.attention, effective, atol=1e-4)
-    assert trace.heads_off == tuple(sorted(off))
+    assert trace.change.heads_off == tuple(sorted(off))
     np.testing.assert_allclose(trace.components, np.array(want.components), atol=1e-4)
     np.testing.assert_allclose(trace.scores, np.array(want.scores), atol=1e-3)
     np.testing.assert_allclose(trace.hidden, np.array(want.hidden), atol=1e-3)

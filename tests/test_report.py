@@ -117,7 +117,7 @@ def test_remarks_say_what_must_be_said(run: Run, tiny_model: Model) -> None:
     assert any("knows none" in line for _, line in notices(with_scores(tiny_model, "quux zork"), run))
     assert any("were not read" in line for _, line in notices(with_scores(tiny_model, "warm song " * 30), run))
     lambdas = [[1, 0], [1, np.nan]]
-    changed = explained(tiny_model, tiny_model.trace("a warm song", lambdas=lambdas), lambdas=lambdas)
+    changed = explained(tiny_model, tiny_model.trace("a warm song", lambdas=lambdas))
     assert any("intervention" in line for _, line in notices(changed, run))
 
 

@@ -231,28 +231,28 @@ def test_a_model_reads_tags_wherever_a_text_comes_from(model: Model) -> None:
 
 def test_a_trace_carries_tags_and_forced_gates(model: Model, tmp_path: Path) -> None:
     trace = model.trace(TEXT, gates_open=[2], gates_shut=[4, 3])
-    assert trace.gates_open == (2,) and trace.gates_shut == (3, 4)
-    again = model.trace(TEXT, **trace.change)
+    assert trace.change.gates_open == (2,) and trace.change.gates_shut == (3, 4)
+    again = model.trace(TEXT, change=trace.change)
     np.testing.assert_allclose(again.logits, trace.logits, atol=1e-6)
     assert not np.allclose(model.trace(TEXT).logits, trace.logits, atol=1e-4)
     trace.replace(terms=()).save(tmp_path / "trace")
     stored = Trace.load(tmp_path / "trace")
-    assert (stored.tags, stored.gates_open, stored.gates_shut) == (trace.tags, trace.gates_open, trace.gates_shut)
+    assert (stored.tags, stored.change) == (trace.tags, trace.change)
 
 
 def test_gates_that_cannot_be_changed_are_one_sentence(model: Model) -> None:
     n = len(model.encode(TEXT))
-    with pytest.raises(InputError, match=f"no token {n + 1} whose gate could be changed; the text has {n}"):
+    with pytest.raises(InputError, match=f"no token {n + 1} whose gate could be changed; the tokens are 1 to {n}"):
         model.trace(TEXT, gates_shut=[n])
     with pytest.raises(InputError, match="There is no token 0"):
         model.predict([TEXT], gates_open=[-1])
     with pytest.raises(InputError, match="token 3 cannot be both open and shut"):
-        model.change(gates_open=[2], gates_shut=[2])
+        model.intervention(gates_open=[2], gates_shut=[2])
     plain = Model(
         "toy/plain", encoder(vocab_size=model.tokenizer.vocab_size, classes=2, gate=False), model.tokenizer, LABELS, tagger=model.tagger
     )
     with pytest.raises(InputError, match="toy/plain has no gates to open or shut"):
-        plain.change(gates_shut=[1])
+        plain.intervention(gates_shut=[1])
 
 
 def test_a_model_that_reads_tags_needs_its_tagger(model: Model) -> None:

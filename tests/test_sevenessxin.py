@@ -147,7 +147,7 @@ def test_word_removal_without_the_mask_fills_up_again() -> None:
     from sentviz.analysis.explain.leave_out import leaving_out
 
     trace = model.trace(TEXTS[1], strength={"mask": 0})
-    first = leaving_out(model, trace, [[0]], **trace.change)
+    first = leaving_out(model, trace, [[0]])
     reading = model.tokenizer.encode(TEXTS[1]).reading.without([0])
     state = {name: tensor.numpy() for name, tensor in model.network.state_dict().items()}
     assert isinstance(model.config, EncoderConfig)
@@ -157,9 +157,9 @@ def test_word_removal_without_the_mask_fills_up_again() -> None:
 
 def test_the_mask_is_there_or_not() -> None:
     with pytest.raises(InputError, match=r"The mask is there \(1\) or not \(0\); 0.5 lies between"):
-        model_of("7ess-v1").change(strength={"mask": 0.5})
+        model_of("7ess-v1").intervention(strength={"mask": 0.5})
     with pytest.raises(InputError, match="no term 'mask' to change; it has none"):
-        model_of(f"7ess-v1-{UNMASKED}").change(strength={"mask": 0})
+        model_of(f"7ess-v1-{UNMASKED}").intervention(strength={"mask": 0})
 
 
 # ---- rows and updates
@@ -227,7 +227,7 @@ def test_padding_stands_beside_the_strip_and_has_its_share_of_importance() -> No
     seen = model.trace("@you " + TEXTS[1], strength={"mask": 0})
 
     class Asked:
-        trace = explained(model, seen, **seen.change)
+        trace = explained(model, seen)
 
     assert Asked.trace.padding == 12 - int((~Asked.trace.specials).sum())
     importance = _importance(Asked)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import pytest
 from sentviz.analysis.explain import log_odds
 from sentviz.analysis.maps.silenced import silenced
 from sentviz.models.model import Model
+from sentviz.runs.intervention import UNCHANGED
 from tests.makers import gated_model, small_model
 from tests.test_hardmax_model import random_model
 
@@ -61,4 +62,4 @@ def test_a_row_is_silenced_for_itself_alone() -> None:
     """Heads silenced for one row add to the heads silenced for all rows."""
     model = small_model(6, **NDT)
     trace = model.trace(TEXT, heads_off=[(0, 1)])
-    assert not np.allclose(silenced(model, trace), silenced(model, replace(trace, heads_off=())), atol=1e-3)
+    assert not np.allclose(silenced(model, trace), silenced(model, replace(trace, change=UNCHANGED)), atol=1e-3)

@@ -209,5 +209,5 @@ def test_a_stored_trace_keeps_its_maps_and_needs_no_model(tmp_path: Path) -> Non
     trace = model.trace(TEXT, strength=0.5)
     trace.save(tmp_path / "trace.safetensors")
     again = Trace.load(tmp_path / "trace.safetensors")
-    assert again.strength == {"lexicon": 0.5} and again.terms == ()
+    assert again.change.strength == {"lexicon": 0.5} and again.terms == ()
     np.testing.assert_allclose(again.map(0, 1), trace.map(0, 1), atol=1e-3)

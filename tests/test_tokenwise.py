@@ -83,7 +83,7 @@ def test_forced_gates_stay_with_their_tokens_where_words_are_left_out(model: Mod
     reading = model.encode(TEXT).reading
     assert reading.tags is not None
     removed = [[1], [4], [5], [7], [2, 3, 9], []]
-    got = leaving_out(model, trace, removed, **trace.change)
+    got = leaving_out(model, trace, removed)
     for some, logits in zip(removed, got, strict=True):
         left = [i for i in range(len(reading)) if i not in some]
         ids, tags = (torch.tensor([[int(array[i]) for i in left]]) for array in (reading.ids, reading.tags))
@@ -92,13 +92,13 @@ def test_forced_gates_stay_with_their_tokens_where_words_are_left_out(model: Mod
         with torch.inference_mode():
             expected = model.network(Inputs(ids, tags=tags), change=change).logits[0].numpy()
         np.testing.assert_allclose(logits, expected, atol=2e-5)
-    assert np.abs(got[0] - leaving_out(model, trace, [[1]])[0]).max() > 1e-4
+    assert np.abs(got[0] - leaving_out(model, seen(model), [[1]])[0]).max() > 1e-4
 
 
 def test_explanations_are_asked_of_the_changed_model(model: Model) -> None:
     """A token with shut gates that the classifier does not read matters only by its place, in removal and faithfulness."""
-    trace = explained(model, seen(model, gates_shut=[4]), ["removal"], **seen(model, gates_shut=[4]).change)
-    assert faithfulness(model, trace, dict(trace.token_scores), **trace.change)["value"].notna().any()
+    trace = explained(model, seen(model, gates_shut=[4]), ["removal"])
+    assert faithfulness(model, trace, dict(trace.token_scores))["value"].notna().any()
     plain = explained(model, seen(model), ["removal"])
     assert np.abs(trace.token_scores["removal"] - plain.token_scores["removal"]).max() > 1e-4
 

@@ -29,7 +29,7 @@ def model() -> Model:
 def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model, change: dict[str, object]) -> None:
     """Every span of one to four words without a mark inside equals one plain prediction; single effects are summed."""
     trace = model.trace(TEXT, **change)  # type: ignore[arg-type]
-    units, k = find_units(model, trace, **change), int(trace.probabilities.argmax())
+    units, k = find_units(model, trace), int(trace.probabilities.argmax())
     wanted = {(i, i + 1) for i in range(8)} | {(i, j) for part in (range(3), range(4, 8)) for i in part for j in range(i + 2, i + 5)}
     wanted = {(i, j) for i, j in wanted if j <= (3 if i < 3 else 8)}
     assert set(units.falls) == wanted
@@ -39,7 +39,7 @@ def test_a_span_is_left_out_by_asking_about_the_text_without_it(model: Model, ch
         assert units.falls[start, stop] == pytest.approx(float(want), abs=2e-5)
         alone = sum(units.falls[i, i + 1] for i in range(start, stop))
         assert units.interaction((start, stop)) == pytest.approx(units.falls[start, stop] - alone)
-    again = find_units(model, explained(model, trace, ["removal"], **change), **change)
+    again = find_units(model, explained(model, trace, ["removal"]))
     assert again.falls == pytest.approx(units.falls, abs=1e-5) and again.spans == units.spans
     assert max(abs(units.interaction(span)) for span in wanted) > 0.01
 

@@ -120,7 +120,7 @@ def test_a_trace_at_hand_says_what_was_changed_in_it(tiny_runs: Path, monkeypatc
     records = [Record.of(make("verdict", Sentence.of(run, model.trace("good film", **change)))) for change in changes]
     assert len({record.frame for record in records}) == 3
     assert [compare_with_runs(record).state for record in records] == ["equal"] * 3
-    assert [list(record.call.options) for record in records if record.call] == [["text"], ["text", "heads_off"], ["text", "lambdas"]]
+    assert [list(record.call.options) for record in records if record.call] == [["text"], ["text", "change"], ["text", "change"]]
     epoch = replace(run, max_length=run.config["model"]["max_length"])
     assert make("verdict", Sentence.of(epoch, run.example())).call is None
 

@@ -63,19 +63,7 @@ def sentence_of(run: Run, trace: Trace) -> Sentence:
 
 def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> Call:
     """The lines that make a sentence's figure in a notebook."""
-    mixed = [[round(float(value), 4) for value in row] for row in trace.lambdas] if visit.focus().mix else None
-    return code(
-        run.name,
-        figure,
-        text=trace.text,
-        pair=trace.text_pair,
-        lambdas=mixed,
-        heads_off=trace.heads_off or None,
-        strength=dict(trace.strength) or None,
-        gates_open=trace.gates_open or None,
-        gates_shut=trace.gates_shut or None,
-        **options,
-    )
+    return code(run.name, figure, text=trace.text, pair=trace.text_pair, change=trace.change.text(), **options)
 
 
 def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -> None:

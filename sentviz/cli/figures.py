@@ -17,7 +17,7 @@ ALL_OF_AXIS = {"layer": (), "head": ("mean", "max"), "component": ("effective",)
 GATES = ("gates_open", "gates_shut")
 POSITIONS = (*ALL_OF_AXIS, "token", "query", "key", *GATES)  # typed as numbers from 1; figures count from 0
 STATE_FIGURES = ("particles", "embeddings", "silhouette")  # figures whose layer 0 is the input of the first layer
-COMMAND_OPTIONS = ("text", "pair", "layer", "head", "component", "score", "versus")  # options that `sentviz export` has itself
+COMMAND_OPTIONS = ("text", "pair", "change", "layer", "head", "component", "score", "versus")  # options that `sentviz export` has itself
 NOTEBOOK_OPTIONS = ("lambdas", "heads_off")  # values that cannot be typed on a command line
 
 

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from sentviz.runs.store import Run
 
 pair_option = click.option("--pair", help="Second sentence, for runs that read pairs.")
+change_option = click.option(
+    "--change",
+    default="",
+    help="Change the model first, as in head:1.4=0~lambda:2.1=0.5~term:gate=0.5~gate:3=1. Layers, heads and tokens count from 1.",
+)
 
 
 @main.command()
@@ -41,9 +46,10 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @click.argument("run")
 @click.argument("sentence")
 @pair_option
+@change_option
 @click.option("--score", default="removal", show_default=True, help=f"Explanation method: {METHODS}")
 @command
-def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
+def explain(run: str, sentence: str, pair: str | None, change: str, score: str) -> None:
     """Predict SENTENCE with RUN and print how much each word contributes to the predicted class."""
     import numpy as np
 
@@ -55,10 +61,12 @@ def explain(run: str, sentence: str, pair: str | None, score: str) -> None:
 
     stored = _find_run(run, pair)
     model = load(stored)
-    trace = supported(model, explained(model, model.trace(sentence, pair), {"removal", score}), chance_of(model, stored))
+    trace = supported(model, explained(model, model.trace(sentence, pair, change=change), {"removal", score}), chance_of(model, stored))
     values, method = score_of(trace, score), SCORES[score]
     deviations = deviation(trace, score) if method.signed else np.where(trace.specials, 0, deviation(trace, score))
     click.echo(f"{model.name}: {headline(trace)}")
+    for sentence_of_change in trace.change.sentences(trace.tokens):
+        click.echo(sentence_of_change)
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
         click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {probability:6.1%}")
     click.echo(f"\n{method.title} (+ {method.high}, - {method.low}):")
@@ -91,6 +99,7 @@ def _papers() -> list[tuple[str, str]]:
 @click.option("--paper", help="Write all tables and figures of this paper into the folder OUT. The names are listed below.")
 @click.option("--text", help="Sentence; default: the run's example.")
 @pair_option
+@change_option
 @click.option("--layer", help="Layer, counted from 1; default: the first.")
 @click.option("--head", help="Attention head, counted from 1, or mean or max; default: mean.")
 @click.option("--component", help="Attention component, counted from 1, or effective; default: effective.")
@@ -182,7 +191,7 @@ def export(
         raise click.UsageError("--pair is the second sentence of a pair. Give the first sentence with --text.")
     spec = find_figure(figure)
     stored = _find_run(run, named["pair"]) if spec.of.OF_RUN else None
-    options = parse_options(spec, {name: value for name, value in named.items() if value not in (None, ())}, more, stored)
+    options = parse_options(spec, {name: value for name, value in named.items() if value not in (None, (), "")}, more, stored)
     save(draw(run, figure, **options, theme="dark" if dark else "light"), out, style=looks)
     click.echo(f"Written to {out}")
 
@@ -229,10 +238,11 @@ def _export_paper(paper: str, run: str | None, out: Path) -> None:
 @click.argument("run")
 @click.argument("sentence")
 @pair_option
+@change_option
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.html to write.")
 @click.option("--picture", is_flag=True, help="Write only the interactive picture, which highlights what belongs to a word, head or cell.")
 @command
-def report(run: str, sentence: str, pair: str | None, out: Path, picture: bool) -> None:
+def report(run: str, sentence: str, pair: str | None, change: str, out: Path, picture: bool) -> None:
     """Write RUN's prediction for SENTENCE with words, attention maps and origin as one HTML page that needs no network."""
     import numpy as np
 
@@ -251,7 +261,7 @@ def report(run: str, sentence: str, pair: str | None, out: Path, picture: bool) 
         raise click.UsageError(f"The report is an HTML page. Name a file that ends with .html, not {out.name}.")
     stored = _find_run(run, pair)
     model = load(stored)
-    measured = model.trace(sentence, pair)
+    measured = model.trace(sentence, pair, change=change)
     if picture:
         trace = explained(model, measured, ("removal",))
         heads = silenced(model, trace) if trace.has_maps and model.capabilities.silence else None

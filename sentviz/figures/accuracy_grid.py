@@ -7,7 +7,7 @@ import pandas as pd
 from sentviz.errors import InputError
 from sentviz.figures.beside import span
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
+from sentviz.figures.figure import Figure, base_layout, file_safe, sentence
 from sentviz.figures.panels import legend_below, panel_grid, reported_marker, with_interval
 from sentviz.figures.text import as_text
 
@@ -71,8 +71,9 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str, theme: Theme = "light") ->
             hovertemplate="printed %{y:.2%}<extra></extra>",
             **place,
         )
-    heading = f"Accuracy by constraint and number of maps, {as_text(title, 40)}"
-    lay_out(plot, theme, heading, (900, 400), (64, 72, 20, 116), legend=legend_below(-0.22))
+    layout = base_layout(theme, title=f"Accuracy by constraint and number of maps, {as_text(title, 40)}", width=900, height=400,
+                         margin=(64, 72, 20, 116), legend=legend_below(-0.22))  # fmt: skip
+    plot.update_layout(layout)
     plot.update_xaxes(tickvals=[2, 3, 4], range=[1.5, 4.6], title_text="C", title_standoff=2, showgrid=False, automargin=False)
     plot.update_yaxes(tickformat=".1%", automargin=False, nticks=7)
     caption = sentence(

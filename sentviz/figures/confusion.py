@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.figure import SYMBOLS, Figure, annotate, file_safe, lay_out, new_plot, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, annotate, base_layout, file_safe, lay_out, sentence
 from sentviz.figures.panels import UNSEEN, cell_texts, legend_above, panel_axes, panel_grid, stacked, with_interval
 from sentviz.figures.text import as_run, as_text, text_columns
 
@@ -129,7 +129,10 @@ def _cells(
     high, wide = values.shape
     side = 104 if high <= 2 else 76 if high <= 3 else 64 if high <= 5 else 40
     left = 44 + 8 * max(text_columns(part) for row in rows for part in row.split("<br>"))
-    plot = new_plot(theme, title, (left + 24 + max(wide * side * 1.5, 300), 92 + high * side), (left, 84, 24, 8))
+    layout = base_layout(
+        theme, title=title, width=left + 24 + max(wide * side * 1.5, 300), height=92 + high * side, margin=(left, 84, 24, 8)
+    )
+    plot = go.Figure(layout=layout)
     fills = blend(colours.judged, (np.nan_to_num(values).ravel() + 1) / 2)
     shapes = [_box(i, j, 0.485, layer="below", fillcolor=fills[i * wide + j], line={"width": 0}) for i in range(high) for j in range(wide)]
     if high <= _WRITTEN:

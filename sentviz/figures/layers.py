@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, class_colours, colour_scale, palette
-from sentviz.figures.figure import Figure, annotate, file_safe, new_plot, number
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, new_plot, number
 from sentviz.figures.panels import cell_texts, name_ends
 from sentviz.figures.text import as_text
 
@@ -32,7 +32,8 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
         raise InputError(f"{len(labels)} labels do not fit probabilities of shape {shares.shape}.")
     steps = list(range(len(shares)))
     names = ["embedding", *(f"layer {i}" for i in steps[1:])]
-    plot = new_plot(theme, "The verdict, layer by layer", (520, 280), (56, 52, 120, 44), showlegend=False)
+    layout = base_layout(theme, title="The verdict, layer by layer", width=520, height=280, margin=(56, 52, 120, 44))
+    plot = go.Figure(layout=layout)
     for k, (label, colour) in enumerate(zip(labels, class_colours(labels, theme), strict=True)):
         plot.add_scatter(
             x=steps,
@@ -44,11 +45,14 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
             cliponaxis=False,
             hovertemplate=f"{as_text(label)}, %{{x}}: %{{y:.1%}}<extra></extra>",
         )
-    ends = zip(labels, class_colours(labels, theme), shares[-1].tolist(), strict=True)
-    last = [(share, colour, f"{as_text(label)} {share:.0%}") for label, colour, share in ends]
+    last = [
+        (share, colour, f"{as_text(label)} {share:.0%}")
+        for label, colour, share in zip(labels, class_colours(labels, theme), shares[-1].tolist(), strict=True)
+    ]
     name_ends(plot, last, steps[-1], span=1.06, inner=184)
     plot.update_xaxes(tickvals=steps, ticktext=names, range=[-0.1, steps[-1] + 0.1])
     plot.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", automargin=False)
+    plot.update_layout(showlegend=False)
     frame = pd.DataFrame({"layer": np.repeat(steps, len(labels)), "label": list(labels) * len(steps), "probability": shares.ravel()})
     caption = (
         "Class probabilities if the model's final norm and classifier read the states of each layer. Only the last layer was trained for"

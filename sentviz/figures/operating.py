@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, sentence
+from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, lay_out, sentence
 from sentviz.figures.panels import dotted, legend_above, legend_entry, note_above, panel_grid, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
 
@@ -211,11 +211,11 @@ def reliability_diagram(
             col=1,
         )
     drawn, top = 300, 72
-    size = (560, top + drawn + 48)
-    lay_out(plot, theme, title, size, (58, top, 16, 48), barmode="overlay", legend=legend_above(top, drawn))
+    layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), barmode="overlay")
+    plot.update_layout(layout, legend=legend_above(top, drawn))
     start = min(start, *(float(share["left"].min()) for share in spread.values()))
     plot.update_xaxes(range=[start - 0.01, 1.01], tickformat=".0%", nticks=7, automargin=False)
-    plot.update_xaxes(title_text="confidence: probability of the predicted class", title_standoff=4, row=2)
+    plot.update_xaxes(title_text="confidence: probability of what is said", title_standoff=4, row=2)
     plot.update_yaxes(automargin=False, tickformat=".0%", title_standoff=4)
     plot.update_yaxes(range=[-0.02, 1.04], nticks=6, title_text="right", row=1)
     plot.update_yaxes(nticks=3, rangemode="tozero", title_text="rows", row=2)
@@ -269,8 +269,9 @@ def threshold_lines(
         dash = {"color": colours.muted, "width": 2, "dash": DASHES[r % len(DASHES)]}
         legend_entry(plot, as_run(run, 32), line=dash)
     drawn, top = 220, 112 if len(tables) > 1 else 92
-    title = f"Threshold for predicting “{as_text(classes[1], 20)}”"
-    lay_out(plot, theme, title, (560, top + drawn + 48), (58, top, 16, 48), legend=legend_above(top, drawn))
+    title = f"From which probability on “{as_text(classes[1], 20)}” is said"
+    layout = base_layout(theme, title=title, width=560, height=top + drawn + 48, margin=(58, top, 16, 48), legend=legend_above(top, drawn))
+    plot.update_layout(layout)
     plot.update_xaxes(range=[0, 1], title_text="threshold", title_standoff=4, automargin=False)
     plot.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", automargin=False)
     frame = stacked(tables, "run")

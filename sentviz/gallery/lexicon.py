@@ -9,6 +9,7 @@ import numpy as np
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Sentence, Study
+from sentviz.runs.intervention import Edit
 
 if TYPE_CHECKING:
     from sentviz.analysis.maps.injection import Entries, Row
@@ -121,5 +122,5 @@ def _difference(
     from sentviz.analysis.maps.compare import difference
     from sentviz.figures.attention import difference_map
 
-    changed = difference(of.once("without the lexicon", lambda: of.asked(strength=0.0)), of.trace)
+    changed = difference(of.once("without the lexicon", lambda: of.asked(Edit("term", name="lexicon", to=0.0))), of.trace)
     return difference_map(changed, "itself without its lexicon", layer, head, component, side=side, theme=theme)

@@ -49,7 +49,7 @@ def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> F
         raise InputError(f"There is no score {score!r}; there are {', '.join(SCORES)}.")
     trace = of.trace
     if not of.held and not {"removal", score} <= set(available(trace)):
-        trace = explained(of.model, of.fresh, ["removal", score], **of.change)
+        trace = explained(of.model, of.fresh, ["removal", score])
     return strip(trace, score, theme)
 
 
@@ -112,7 +112,7 @@ def _removed(trace: Trace) -> list[tuple[int, str]]:
 def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
     from sentviz.analysis.explain import available, explained
 
-    trace = of.trace if of.held else explained(of.model, of.trace, available(of.trace, asking=True), **of.change)
+    trace = of.trace if of.held else explained(of.model, of.trace, available(of.trace, asking=True))
     return methods(trace, theme)
 
 

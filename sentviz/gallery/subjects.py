@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
-
-import numpy as np
 
 from sentviz.analysis.testset.rows import OVER, Rows
 from sentviz.errors import InputError
 from sentviz.figures.source import Source
 from sentviz.gallery.registry import FigureSubject, RunRequirement
+from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ def computed(function: Callable[..., Any], rows: Rows, option: Any) -> Any:
 
 
 NAMED = 8  # largest number of runs that a caption names
-HALF = 5e-3  # largest change of a lambda by half precision and rounding
 
 
 def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None = None, trace: Trace | None = None) -> Figure:
@@ -63,9 +61,7 @@ def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | Non
         return replace(figure, runs=origins, source=_together(runs, split))
     words = [f"{'; '.join(f'{origin.run} (seed {origin.seed}, {origin.rows}, digest {origin.digest})' for origin in origins)}."]
     if trace is not None:
-        from sentviz.analysis.explain.notices import notices
-
-        words += [sentence for kind, sentence in notices(trace, runs[-1]) if kind == "changed"]
+        words += trace.change.sentences(trace.tokens)
     return replace(figure, runs=origins, source=" ".join(words))
 
 
@@ -82,39 +78,39 @@ def _together(runs: Sequence[Run], split: str) -> str:
 
 @dataclass
 class Sentence(FigureSubject):
-    """A sentence asked of a run, its stored example unless given; what comes after the texts are interventions as in `Model.trace`."""
+    """A sentence that a run reads, by default its stored example.
+
+    `change` is the text of an intervention. The five names behind it are those of earlier versions (see `Intervention.from_arguments`):
+    files and notebooks hold them. They are added to `change`.
+    """
 
     run: Run
     text: str | None = None
     pair: str | None = None
-    lambdas: Any = None
-    heads_off: Sequence[tuple[int, int]] = ()
-    strength: float | Mapping[str, float] = 1.0
-    gates_open: Sequence[int] = ()
-    gates_shut: Sequence[int] = ()
+    change: str = ""
+    lambdas: InitVar[Any] = None
+    heads_off: InitVar[Sequence[tuple[int, int]]] = ()
+    strength: InitVar[float | Mapping[str, float]] = 1.0
+    gates_open: InitVar[Sequence[int]] = ()
+    gates_shut: InitVar[Sequence[int]] = ()
     held: bool = field(default=False, init=False)  # the trace was given
-    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)  # what `once` computed, or a page before it
-    load: Callable[[], Any] | None = field(default=None, init=False, repr=False)  # gives the run's model, if it is loaded already
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)  # results that `once` or a page computed
+    load: Callable[[], Any] | None = field(default=None, init=False, repr=False)  # returns the run's model, if a page has loaded it
 
     SAYS: ClassVar[str] = "of a sentence, the run's example unless another is given"
     NEEDS: ClassVar[tuple[RunRequirement, ...]] = (WEIGHTS,)
 
+    def __post_init__(self, lambdas: Any, heads_off: Any, strength: Any, gates_open: Any, gates_shut: Any) -> None:
+        earlier = Intervention.from_arguments(self.run.capabilities, lambdas, heads_off, strength, gates_open, gates_shut)
+        self.intervention = Intervention.parse(self.change).with_(*earlier.edits)
+        self.change = self.intervention.text()
+
     @classmethod
     def of(cls, run: Run, trace: Trace) -> Sentence:
-        """A sentence that was asked already, and is not asked again."""
-        learned = run.example().lambdas
-        changed = learned.shape != trace.lambdas.shape or not np.allclose(learned, trace.lambdas, atol=HALF)
-        lambdas = np.asarray(trace.lambdas, dtype=float).round(6).tolist() if changed else None
-        silenced, strength = tuple(trace.heads_off), dict(trace.strength) or 1.0
-        made = cls(run, trace.text, trace.text_pair, lambdas, silenced, strength, tuple(trace.gates_open), tuple(trace.gates_shut))
+        """Return the sentence of a trace, which is not computed again."""
+        made = cls(run, trace.text, trace.text_pair, trace.change.text())
         made.trace, made.held = trace, True
         return made
-
-    @property
-    def change(self) -> dict[str, Any]:
-        """The interventions as `Model.trace` takes them."""
-        names = ("lambdas", "heads_off", "strength", "gates_open", "gates_shut")
-        return {name: getattr(self, name) for name in names}
 
     @cached_property
     def texts(self) -> tuple[str, str | None]:
@@ -135,8 +131,8 @@ class Sentence(FigureSubject):
     def trace(self) -> Trace:
         """The stored trace of the example, which needs no torch, or what the model says of another text or under interventions."""
         example = self.run.example()
-        as_stored = self.lambdas is None and not (self.heads_off or self.gates_open or self.gates_shut) and self.strength == 1
-        return example if as_stored and self.texts == (example.text, example.text_pair) else self.fresh
+        as_stored = not self.intervention and self.texts == (example.text, example.text_pair)
+        return example if as_stored else self.fresh
 
     @cached_property
     def fresh(self) -> Trace:
@@ -153,15 +149,15 @@ class Sentence(FigureSubject):
             self.known[key] = compute()
         return self.known[key]
 
-    def asked(self, **change: Any) -> Trace:
-        """The trace as the model gives it now, under its own interventions and those given.
+    def asked(self, *edits: Edit, **options: Any) -> Trace:
+        """Return a new trace under the sentence's intervention and further edits, with options of `Model.trace`.
 
         Raises:
-            InputError: the trace is one that was given.
+            InputError: the sentence was built from a trace.
         """
         if self.held:
             raise InputError("This figure asks the model anew, and there is its trace only.")
-        trace: Trace = self.model.trace(*self.texts, **(self.change | change))
+        trace: Trace = self.model.trace(*self.texts, **options, change=self.intervention.with_(*edits))
         return trace
 
     def sourced(self, figure: Figure) -> Figure:
@@ -251,8 +247,8 @@ class Answers(FigureSubject):
         """
         from sentviz.analysis.testset.versus import aligned
 
-        first, *rest = (answered(run, self.over).at_threshold(self.threshold) for run in self.sources)
-        return [first, *(aligned(first, rows) for rows in rest)]
+        first, *others = (answered(run, self.over).at_threshold(self.threshold) for run in self.sources)
+        return [first, *(aligned(first, rows) for rows in others)]
 
     @property
     def first(self) -> Rows:

@@ -30,6 +30,7 @@ from sentviz.models.model import Model, filled
 from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Output, Scalar, Watch, look
 from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HardmaxConfig
+from sentviz.runs.intervention import Intervention
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ class HardmaxModel(Model):
         words = [self.tokenizer.token_of(i) for i in range(len(SPECIALS), self.config.vocab_size)]
         return pd.DataFrame({"word": words, **{f"x{k}": places[:, k] for k in range(self.config.width)}, "score": places @ w + b})
 
-    def encode(self, text: str, text_pair: str | None = None, change: Change | None = None) -> Encoded:
+    def encode(self, text: str, text_pair: str | None = None, change: Intervention | None = None) -> Encoded:
         """Return the known words of a text, at most `config.max_length`.
 
         Raises:

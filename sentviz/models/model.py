@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -19,6 +19,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights, normalize_polarities
 from sentviz.runs.configs import Capabilities, ModelConfig
+from sentviz.runs.intervention import UNCHANGED, Intervention, read_change
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -149,16 +150,16 @@ class Model:
         other.check = check
         return other
 
-    def encode(self, text: str, text_pair: str | None = None, change: Change | None = None) -> Encoded:
+    def encode(self, text: str, text_pair: str | None = None, change: Intervention | None = None) -> Encoded:
         """Tokens of a text as this model reads it, cut at its maximum length; padding too, where it is read."""
         encoded = self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
         encoded = self._tagged([encoded], [text], None if text_pair is None else [text_pair])[0]
         length = self._filled(change)
         return encoded.filled(length, self.tokenizer.token_of(0)) if length else encoded
 
-    def _filled(self, change: Change | None) -> int:
-        """The length to which every text is filled up with padding that is read; 0 = padding is masked."""
-        masked = getattr(self.config, "masked", True) and (change is None or change.of("mask") != 0)
+    def _filled(self, change: Intervention | Change | None) -> int:
+        """Return the number of tokens to which padding that is read fills every text; 0 if padding is masked."""
+        masked = getattr(self.config, "masked", True) and (change is None or change.strength.get("mask") != 0)
         return 0 if masked else self.config.max_length
 
     def _tagged(self, encoded: list[Encoded], texts: Sequence[str], pairs: Sequence[str] | None) -> list[Encoded]:
@@ -177,70 +178,24 @@ class Model:
         """Several texts as the network takes them."""
         return collate(rows, filled=self._filled(change))
 
-    def change(
-        self,
-        lambdas: Any = None,
-        heads_off: Collection[tuple[int, int]] = (),
-        strength: float | Mapping[str, float] = 1.0,
-        gates_open: Collection[int] = (),
-        gates_shut: Collection[int] = (),
-    ) -> Change:
-        """An intervention, checked against the model's shape.
+    def intervention(self, change: Intervention | str | None = None, **arguments: Any) -> Intervention:
+        """Return an intervention that this model can apply.
 
         Args:
-            lambdas: (L, C) mixing weights, the first of which is 1 as trained; NaN keeps the learned one.
-            heads_off: (layer, head) pairs, counted from 0, whose output is silenced.
-            strength: factor on a term of the scores by its name, one of `Capabilities.dials`; 1 as trained, 0 without. A number is for all
-                of these. One of `Capabilities.switches` can be 0: without the mask, texts are filled up with padding, which is read.
-            gates_open, gates_shut: places of tokens, counted from 0, whose gates are 1 or 0 in every layer; nothing beyond a text.
+            change: an intervention, or its text, as in `head:1.4=0~term:gate=0.5`.
+            arguments: the same, as in earlier versions: see `Intervention.from_arguments`. They are added to `change`.
         Raises:
-            InputError: shapes or numbers that the model does not have.
+            InputError: the text cannot be read, or the model does not have what is changed.
         """
-        has = self.capabilities
-        shape = (has.layers, has.components)
-        values: Tensor | None = None
-        if lambdas is not None:
-            try:
-                wanted = np.asarray(lambdas, dtype=np.float32)
-            except (TypeError, ValueError) as error:
-                raise InputError(f"lambdas must be {shape[0]} layers x {shape[1]} components of numbers.") from error
-            if wanted.shape != shape:
-                raise InputError(f"lambdas must be {shape[0]} layers x {shape[1]} components, not {' x '.join(map(str, wanted.shape))}.")
-            if np.isinf(wanted).any():
-                raise InputError("A lambda must be a finite number.")
-            if shape[1] == 1 and (wanted[~np.isnan(wanted)] != 1).any():
-                raise InputError(f"{self.name} has one component: its lambda is 1, there is nothing to mix.")
-            values = torch.from_numpy(np.where(np.isnan(wanted), self.lambdas(), wanted).astype(np.float32))
-        for layer, head in heads_off:
-            if not (0 <= layer < has.layers and 0 <= head < has.heads):
-                raise InputError(f"There is no head {head + 1} in layer {layer + 1} of {self.name}.")
-        forced = frozenset(map(int, gates_open)), frozenset(map(int, gates_shut))
-        if any(forced) and not has.gate:
-            raise InputError(f"{self.name} has no gates to open or shut.")
-        for place in sorted(forced[0] | forced[1]):
-            if not 0 <= place < self.config.max_length:
-                raise InputError(f"There is no token {place + 1}; {self.name} reads {self.config.max_length:,} tokens at most.")
-            if place in forced[0] & forced[1]:
-                raise InputError(f"The gate of token {place + 1} cannot be both open and shut.")
-        silenced = frozenset((int(layer), int(head)) for layer, head in heads_off)
-        return Change(values, silenced, None, self._strength(strength), *forced)
+        intervention = read_change(change)
+        if arguments:
+            intervention = intervention.with_(*Intervention.from_arguments(self.capabilities, **arguments).edits)
+        intervention.check(self.capabilities, self.config.max_length, self.name)
+        return intervention
 
-    def _strength(self, wanted: float | Mapping[str, float]) -> dict[str, float]:
-        """Strengths other than 1 by term."""
-        dials, switches = (tuple(dial.term for dial in those) for those in (self.capabilities.dials, self.capabilities.switches))
-        given = dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(dials or ("",), wanted)
-        for name, value in given.items():
-            try:
-                given[name] = float(value)
-            except (TypeError, ValueError):
-                given[name] = np.nan
-            if not np.isfinite(given[name]):
-                raise InputError(f"The strength of {name or 'a term'} must be a finite number.")
-            if isinstance(wanted, Mapping) and name not in (*dials, *switches):
-                raise InputError(f"{self.name} has no term {name!r} to change; it has {', '.join((*dials, *switches)) or 'none'}.")
-            if name in switches and given[name] not in (0, 1):
-                raise InputError(f"The {name} is there (1) or not (0); {given[name]:g} lies between or beyond.")
-        return {name: value for name, value in given.items() if value != 1 and name in (*dials, *switches)}
+    def applied(self, change: Intervention | None) -> Change:
+        """Return an intervention as the network takes it."""
+        return Change.from_intervention(change or UNCHANGED, self.lambdas)
 
     def read(self, frame: pd.DataFrame) -> list[TokenizedText]:
         """Every row of a frame as this model reads texts: what `forward` takes."""
@@ -278,16 +233,23 @@ class Model:
             return np.asarray(self.network.lambdas().numpy(), dtype=np.float32)
 
     def forward(
-        self, rows: Sequence[TokenizedText], change: Change | None = None, progress: Progress | None = None
+        self, rows: Sequence[TokenizedText], change: Intervention | None = None, progress: Progress | None = None
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Logits (N, K) and pooled vectors (N, d) of texts, batched by length; `progress(done, total)` after each batch."""
+        """Return logits (N, K) and pooled vectors (N, d) of texts, batched by length.
+
+        Args:
+            rows: texts as `read` returns them.
+            change: an intervention that `intervention` returned.
+            progress: called with the numbers of finished and of all texts after each batch.
+        """
+        applied = self.applied(change)
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
         pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
         done = 0
         for batch in by_length([self._filled(change) or len(row) for row in rows]):
             self.check()
             with torch.inference_mode():
-                out = self.outputs([rows[i] for i in batch], change)
+                out = self.outputs([rows[i] for i in batch], applied)
             logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
             done += len(batch)
             if progress is not None:
@@ -322,7 +284,8 @@ class Model:
         pairs: Sequence[str] | None = None,
         *,
         progress: Progress | bool = False,
-        **change: Any,
+        change: Intervention | str | None = None,
+        **arguments: Any,
     ) -> pd.DataFrame:
         """Predictions as a frame: `text`, `label` (the class name), one probability per class, and `remark`.
 
@@ -332,7 +295,7 @@ class Model:
             texts: any number of texts, each cut at the model's maximum length (`frame.attrs["truncated"]` counts them).
             pairs: as many second texts, for models that read pairs.
             progress: True shows a bar for long lists; a function gets (done, total).
-            change: interventions, as the method `change` takes them.
+            change, arguments: what is changed in the model, as `intervention` takes it.
         Raises:
             InputError: no lists of as many texts, or a change that the model does not have.
         """
@@ -343,11 +306,11 @@ class Model:
         asked = pd.DataFrame({"text": pd.Series(list(texts), dtype=object)})
         if pairs is not None:
             asked["text_pair"] = _as_many(list(pairs), asked["text"])
-        changed = self.change(**change)
+        intervention = self.intervention(change, **arguments)
         rows, why = self.sift(asked)
         read = np.array([row is not None for row in rows], dtype=bool)
         with _bar(int(read.sum())) if progress is True else _silent(progress or None) as tick:
-            logits, _ = self.forward([row for row in rows if row is not None], changed, tick)
+            logits, _ = self.forward([row for row in rows if row is not None], intervention, tick)
         probabilities = np.full((len(rows), len(self.labels)), np.nan, dtype=np.float32)
         probabilities[read] = softmax(logits)
         said = [self.labels[shares.argmax()] if there else None for shares, there in zip(probabilities, read, strict=True)]
@@ -378,7 +341,8 @@ class Model:
         maps: bool = True,
         scores: bool = False,
         projections: bool = False,
-        **change: Any,
+        change: Intervention | str | None = None,
+        **arguments: Any,
     ) -> Trace:
         """Everything seen of one text.
 
@@ -386,18 +350,17 @@ class Model:
             layers, heads, components, queries: which ones to keep, counted from 0; empty means all.
             maps: keep attention maps, n x m numbers for each. scores: also scores before softmax and each bias by name.
             projections: keep Q, K, V and the layers' terms, from which the trace makes any part of a map when it is asked.
-            change: interventions, as the method `change` takes them; the trace is that of the changed computation.
+            change, arguments: what is changed in the model, as `intervention` takes it; the trace keeps it as `Trace.change`.
         Raises:
             InputError: a text that cannot be read, or a choice outside the model.
         """
         self.check()
-        changed = self.change(**change)
-        encoded = self.encode(text, text_pair, changed)
-        n, has = len(encoded.ids), self.capabilities
+        intervention, has = self.intervention(change, **arguments), self.capabilities
+        encoded = self.encode(text, text_pair, intervention)
+        n, changed = len(encoded.ids), self.applied(intervention)
+        intervention.check(has, n, self.name)
         layer_ids = _choice(layers, has.layers, "layer")
         head_ids = _choice(heads, has.heads, "head")
-        if beyond := sorted(place for place in changed.gates_open | changed.gates_shut if place >= n):
-            raise InputError(f"There is no token {beyond[0] + 1} whose gate could be changed; the text has {n}.")
         component_ids = _choice(components, has.components, "component")
         query_ids = _choice(queries, n, "query")
         watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
@@ -431,10 +394,7 @@ class Model:
             query_ids=query_ids,
             dropped=encoded.dropped,
             pooling="cls" if has.cls else "mean",
-            heads_off=tuple(sorted(changed.heads_off)),
-            strength=dict(changed.strength),
-            gates_open=tuple(sorted(changed.gates_open)),
-            gates_shut=tuple(sorted(changed.gates_shut)),
+            change=intervention,
             tags=() if encoded.tags is None else tuple(TAGS[tag] for tag in encoded.tags),
             polarity=None if inputs.polarity is None else inputs.polarity[0].numpy(),
             attention=attention,

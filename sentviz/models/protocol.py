@@ -5,15 +5,18 @@ Axes in shape comments: B batch, n queries, m keys, H heads, C components, L lay
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import Capabilities, ModelConfig
+from sentviz.runs.intervention import Intervention
 
 SHUT = -1e4  # log of a gate that is 0, as far as a softmax can tell
 
@@ -64,7 +67,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class Change:
-    """An intervention on the computation; the network itself is untouched."""
+    """An intervention as a network applies it: tensors and sets of places. The network itself is never changed."""
 
     lambdas: Tensor | None = None  # (L, C) replaces the learned mixing
     heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) whose output is zero
@@ -73,6 +76,28 @@ class Change:
     gates_open: frozenset[int] = frozenset()  # places of tokens, in every text as it was asked, whose gate is 1 in every layer
     gates_shut: frozenset[int] = frozenset()  # ... is 0, whatever the gate's strength
     heads_off_by_row: Tensor | None = None  # (B, L, H) True = that head's output is zero in that row of the batch
+
+    @classmethod
+    def from_intervention(cls, intervention: Intervention, learned: Callable[[], npt.NDArray[np.float32]]) -> Change:
+        """Build it from an intervention that the model can apply.
+
+        Args:
+            learned: returns the (L, C) learned mixing weights; called if a weight is changed.
+        """
+        if not intervention:
+            return cls()
+        lambdas = None
+        if weights := intervention.lambdas:
+            lambdas = torch.from_numpy(learned().copy())
+            for place, value in weights.items():
+                lambdas[place] = value
+        return cls(
+            lambdas,
+            heads_off=frozenset((layer, head) for layer, head in intervention.heads_off),
+            strength=intervention.strength,
+            gates_open=frozenset(intervention.gates_open),
+            gates_shut=frozenset(intervention.gates_shut),
+        )
 
     def of(self, term: str) -> float:
         """The strength of a term."""

@@ -20,9 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.tokenizers import PADDING
-from sentviz.errors import RunError
+from sentviz.errors import InputError, RunError
 from sentviz.io.late import late
+from sentviz.runs.configs import Capabilities
 from sentviz.runs.evidence import Evidence
+from sentviz.runs.intervention import UNCHANGED, Intervention
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -95,10 +97,7 @@ class Trace:
     component_ids: tuple[int, ...]
     query_ids: tuple[int, ...]
     dropped: int = 0  # tokens cut off at the model's maximum length
-    heads_off: tuple[tuple[int, int], ...] = ()  # silenced heads: layer, head; their effective maps are zero
-    strength: Mapping[str, float] = field(default_factory=dict)  # of terms of the scores, where it was changed; 1 as trained
-    gates_open: tuple[int, ...] = ()  # places of tokens whose gate was made 1
-    gates_shut: tuple[int, ...] = ()  # ... was made 0
+    change: Intervention = UNCHANGED  # what was changed in the model; effective maps of silenced heads are zero
     tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" of specials; () where it reads none
     polarity: Floats | None = None  # (m, 3) lambda(x) of each token, where the model has a lexicon
     pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
@@ -133,12 +132,6 @@ class Trace:
     def label(self) -> str:
         """Name of the most probable class."""
         return self.labels[int(self.probabilities.argmax())]
-
-    @property
-    def change(self) -> dict[str, Any]:
-        """Interventions, as `Model.trace` and the methods of `sentviz.analysis.explain` take them: the same computation again."""
-        names = ("lambdas", "heads_off", "strength", "gates_open", "gates_shut")
-        return {name: getattr(self, name) for name in names}
 
     @property
     def confidence(self) -> float:
@@ -233,7 +226,7 @@ class Trace:
             k = torch.from_numpy(all_keys[:, chosen] if whole else all_keys[:, np.array(chosen)[:, None], keys.numpy()])[None]
             a = terms.maps(q, k, rows, None if whole else keys)
             maps = (terms.mix(a) if part is None else a[:, 0])[0].numpy().astype(np.float32, copy=False)
-        off = {head for layer, head in self.heads_off if layer == self.layer_ids[at]} if part is None else set()
+        off = {head for layer, head in self.change.heads_off if layer == self.layer_ids[at]} if part is None else set()
         for i, head in enumerate(chosen):
             if self.head_ids[head] in off:
                 maps[i] = 0
@@ -314,6 +307,9 @@ class Trace:
             value = getattr(self, item.name)
             if item.name in ("terms", "evidence"):  # a stored trace needs no model: it holds its maps
                 continue
+            if isinstance(value, Intervention):
+                meta |= {item.name: value.text()} if value else {}  # so that earlier versions can read unchanged traces
+                continue
             if item.name in GROUPS:
                 arrays |= {f"{item.name}.{name}": _half(array) for name, array in value.items()}
             elif isinstance(value, np.ndarray):
@@ -345,13 +341,14 @@ class Trace:
                     else:
                         arrays[name] = array
             values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()}
-            values["heads_off"] = tuple((layer, head) for layer, head in values.get("heads_off", ()))
-            if not isinstance(values.get("strength", {}), dict):  # of earlier versions: a number, 1 in every example
-                values["strength"] = {}
-            trace = cls(**values, **arrays)
+            earlier = {name: values.pop(name) for name in ("heads_off", "strength", "gates_open", "gates_shut") if name in values}
+            if not isinstance(earlier.get("strength", {}), dict):  # the earliest traces have a number, 1 in every example
+                earlier["strength"] = {}
+            change = Intervention.parse(values.pop("change", "")) or Intervention.from_arguments(Capabilities(1), **earlier)
+            trace = cls(**values, **arrays, change=change)
             trace._agree()
             return trace
-        except (OSError, SafetensorError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        except (OSError, SafetensorError, InputError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise RunError(f"{path.name} is not a stored trace ({error}).") from error
 
     def _agree(self) -> None:

@@ -135,7 +135,7 @@ def loaded(folder: Path, **options: Any) -> hub.HubModel:
 
 
 def answers(model: hub.HubModel, *texts: str, **change: Any) -> np.ndarray[Any, Any]:
-    return model.forward([model.encode(text).reading for text in texts], model.change(**change))[0]
+    return model.forward([model.encode(text).reading for text in texts], model.intervention(**change))[0]
 
 
 def changed(folder: Path, to: Path, **settings: Any) -> Path:

@@ -181,7 +181,7 @@ def test_a_silenced_head_is_a_projection_without_its_columns(kind: str, folders:
 def test_there_is_no_lambda_to_change(folders: dict[str, Path]) -> None:
     model = loaded(folders["bert"])
     trace = model.trace(SHORT)
-    np.testing.assert_array_equal(model.trace(SHORT, **trace.change).logits, trace.logits)
+    np.testing.assert_array_equal(model.trace(SHORT, change=trace.change).logits, trace.logits)
     with pytest.raises(InputError, match="nothing to mix"):
         model.trace(SHORT, lambdas=[[1], [0.5], [1]])
     with pytest.raises(InputError, match="3 layers x 1 components"):

@@ -81,7 +81,7 @@ try:
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
-if answers.change(run, focus):
+if focus.change:
     st.caption("Both models are as learned here: what was changed on Explore does not hold on this page.")
 
 places = []

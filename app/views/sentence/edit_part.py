@@ -98,8 +98,7 @@ def swap_words(run: Run, trace: Trace) -> None:
         )
         if chosen is None:
             return
-        of_any_text = trace.replace(gates_open=(), gates_shut=()).change
-        frame = suggestions(cache.model(run), trace, chosen, cache.lexicon(), **of_any_text)
+        frame = suggestions(cache.model(run), trace, chosen, cache.lexicon())
         if frame.empty:
             st.caption("The model knows no word of the same kind near this one; type another word instead.")
             return
@@ -128,7 +127,7 @@ def _changed_too(pinned: Trace, trace: Trace) -> Trace:
     """
     focus, of = visit.focus(), cache.run(pinned.run)
     fitting, notes = replace(focus, run=pinned.run).fit(of.capabilities)
-    if notes and fitting.by_hand != focus.by_hand:
+    if notes and fitting.change != focus.change:
         raise InputError(f"{of.name} has no such layers, heads, components, lexicon or gates, so the changes cannot hold for both.")
     if focus.gates and pinned.tokens != trace.tokens:
         raise InputError("Gates are changed token by token, and the pinned sentence has other tokens, so the changes cannot hold for both.")
@@ -159,9 +158,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
         except SentvizError as error:
             st.caption(md(str(error)))
             return
-    alike = ("run", "text", "text_pair", "heads_off", "strength", "gates_open", "gates_shut")
-    same = all(getattr(pinned, name) == getattr(trace, name) for name in alike)
-    if same and bool((pinned.lambdas == trace.lambdas).all()):
+    if all(getattr(pinned, name) == getattr(trace, name) for name in ("run", "text", "text_pair", "change")):
         st.caption("Pinned. Now edit the sentence, change the model or choose another one.")
         return
     left, right = halves("pinned")

@@ -211,7 +211,7 @@ def _maps(trace: Trace, run: Run) -> None:
     if not both.open:
         return
     most = max(float(seen.map(layer, head, component).max()) for seen in (before, trace))
-    titles = ("Without · the same model asked at strength 0", f"With · strength {trace.strength.get('lexicon', 1.0):g}")
+    titles = ("Without · the same model asked at strength 0", f"With · strength {trace.change.strength.get('lexicon', 1.0):g}")
     with both:
         for column, seen, name, title in zip(halves("lexicon-maps"), (before, trace), ("before", "after"), titles, strict=True):
             with column:

@@ -126,7 +126,7 @@ def _layers(
         row, column = np.unravel_index(int(np.abs(exact).argmax()), exact.shape)
         return [(longmap.pack(exact), 0, 0, 1)], (int(row), int(column))
     focus = visit.focus()
-    key = (view, run.digest, units.labels, focus.by_hand)
+    key = (view, run.digest, units.labels, focus.change)
     with st.spinner(f"Reading a map of {len(units):,} × {len(units):,}", show_time=True):
         averages, block = visit.keep_result("map-overview", key, lambda: _overview(source, units, view))
     layers: list[Layer] = [(averages, 0, 0, block)]

@@ -78,7 +78,7 @@ dashed = baselines if len(baselines) < len(chosen) else []
 sentence: pd.DataFrame | None = None
 if focus.text or focus.row:
     own = focus.with_(run=run.name)
-    if answers.change(run, own):
+    if own.change:
         st.caption("Rings show the model as it was changed on Explore, lines as it was trained.")
     try:
         sentence = of_trace(answers.trace(own, scored=False))

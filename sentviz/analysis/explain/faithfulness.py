@@ -51,15 +51,12 @@ def kendall(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     return float((first * second).sum() / norm) if len(a) > 2 and norm else float("nan")
 
 
-def faithfulness(
-    model: Model, trace: Trace, scores: Mapping[str, Floats], *, orders: int = 20, seed: int = 0, **change: Any
-) -> pd.DataFrame:
+def faithfulness(model: Model, trace: Trace, scores: Mapping[str, Floats], *, orders: int = 20, seed: int = 0) -> pd.DataFrame:
     """Return every metric of every explanation of a sentence; all shortened texts are predicted in one forward call.
 
     Args:
         scores: method -> (m,) token scores.
         orders: number of random explanations, whose mean is in the column `random`; they are the same for all methods.
-        change: interventions of the trace.
     Frame:
         method, metric, value, random; NaN if a metric is not defined.
     Raises:
@@ -73,7 +70,7 @@ def faithfulness(
     if bad := [name for name, values in scores.items() if np.shape(values) != (len(trace.tokens),)]:
         raise InputError(f"The scores of {bad[0]} do not fit the {len(trace.tokens)} tokens.")
     if "removal" not in trace.token_scores:
-        trace = explained(model, trace, **change)
+        trace = explained(model, trace)
 
     def by_word(values: Floats) -> Doubles:
         return np.array([np.mean(values[list(word.indices)], dtype=np.float64) for word in text_words])
@@ -81,9 +78,7 @@ def faithfulness(
     rng = np.random.default_rng(seed)
     word_scores = [by_word(values) for values in scores.values()]
     drawn = [rng.permutation(len(text_words)).astype(np.float64) for _ in range(orders)]
-    aopc = _aopc(
-        model, trace, [np.argsort(-values, kind="stable") for values in (*word_scores, *drawn)], [w.indices for w in text_words], change
-    )
+    aopc = _aopc(model, trace, [np.argsort(-values, kind="stable") for values in (*word_scores, *drawn)], [w.indices for w in text_words])
     reference = by_word(trace.token_scores["removal"])
     table = np.column_stack([aopc, [_agreement(values, reference) for values in (*word_scores, *drawn)]])
     beside = _mean(table[len(word_scores) :])
@@ -130,12 +125,11 @@ class Verdict:
         return f"{'Better' if self.better else 'No better'} than chance: {falls} {100 * self.random:.0f}.".replace("-", "−")
 
 
-def against_chance(model: Model, trace: Trace, scores: Floats, *, seed: int = 0, **change: Any) -> Verdict:
+def against_chance(model: Model, trace: Trace, scores: Floats, *, seed: int = 0) -> Verdict:
     """Compare an explanation with ORDERS random orders: remove up to half of the words step by step, and average the falls.
 
     Args:
         scores: (m,) scores of the tokens.
-        change: interventions of the trace.
     Raises:
         InputError: the text has fewer than two words.
     """
@@ -145,22 +139,21 @@ def against_chance(model: Model, trace: Trace, scores: Floats, *, seed: int = 0,
     own = np.array([np.mean(scores[list(word.indices)], dtype=np.float64) for word in text_words])
     ranked = [np.argsort(-own, kind="stable"), *(rng.permutation(n) for _ in range(ORDERS))]
     steps = np.unique(np.linspace(1, -(-n // 2), STEPS).round().astype(int)).tolist()
-    (fall, *drawn), _ = _aopc(model, trace, ranked, [word.indices for word in text_words], change, steps, alone=False).T
+    (fall, *drawn), _ = _aopc(model, trace, ranked, [word.indices for word in text_words], steps, alone=False).T
     beyond = np.array(drawn) - fall
     return Verdict(float(fall), float(np.mean(drawn)), int((beyond > EQUAL_MARGIN).sum()), int((abs(beyond) <= EQUAL_MARGIN).sum()), ORDERS)
 
 
-def scores_of(model: Model, trace: Trace, names: Iterable[str] = (), **change: Any) -> tuple[Trace, dict[str, Floats]]:
+def scores_of(model: Model, trace: Trace, names: Iterable[str] = ()) -> tuple[Trace, dict[str, Floats]]:
     """Return the trace with the results of some methods and of removal, and the scores by method.
 
     A method that is not defined for this text is left out.
 
     Args:
         names: methods of `SCORES`; empty = all methods that the model has.
-        change: interventions of the trace.
     """
     wanted = list(names) or available(trace, asking=True)
-    trace = explained(model, trace, {"removal": None, **dict.fromkeys(wanted)}, **change)
+    trace = explained(model, trace, {"removal": None, **dict.fromkeys(wanted)})
     scores: dict[str, Floats] = {}
     for name in wanted:
         try:
@@ -215,7 +208,6 @@ def _aopc(
     trace: Trace,
     orders: Sequence[Ints],
     tokens: Sequence[tuple[int, ...]],
-    change: Mapping[str, Any],
     tops: Sequence[int] = (),
     *,
     alone: bool = True,
@@ -232,7 +224,7 @@ def _aopc(
     tops = tops or [-(-percent * n // 100) for percent in PERCENTS]
     removed = [[(frozenset(order[:top].tolist()), frozenset(order[top:].tolist() if alone else ())) for top in tops] for order in orders]
     sets = list(dict.fromkeys(words_left_out for row in removed for pair in row for words_left_out in pair))
-    logits = leaving_out(model, trace, [[i for word in words_left_out for i in tokens[word]] for words_left_out in sets], **change)
+    logits = leaving_out(model, trace, [[i for word in words_left_out for i in tokens[word]] for words_left_out in sets])
     left = dict(zip(sets, softmax(logits)[:, k].astype(np.float64), strict=True))
     falls = float(trace.probabilities[k]) - np.array(
         [[[left[words_left_out] for words_left_out in pair] for pair in row] for row in removed]

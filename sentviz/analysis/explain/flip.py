@@ -15,7 +15,7 @@ returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ MAX_PASSES, RANDOM_EDITS = 1000, 100  # edited texts that are predicted, and ran
 
 
 def smallest_flip(
-    model: Model, trace: Trace, *, most: int = MOST, passes: int = MAX_PASSES, drawn: int = RANDOM_EDITS, seed: int = 0, **change: Any
+    model: Model, trace: Trace, *, most: int = MOST, passes: int = MAX_PASSES, drawn: int = RANDOM_EDITS, seed: int = 0
 ) -> Flip:
     """Return an edit of as few words as the search finds that makes the model predict another class.
 
@@ -59,13 +59,12 @@ def smallest_flip(
         passes: maximum number of edited texts that the search predicts.
         drawn: number of random edits.
         seed: seed of the random edits.
-        change: interventions of the trace, except gates.
     Raises:
         InputError: the interventions include gates.
     """
-    if change.pop("gates_open", ()) or change.pop("gates_shut", ()):
+    if trace.change.gates_open or trace.change.gates_shut:
         raise InputError("Gates that were set manually belong to the words of this text, so an edited text cannot be predicted with them.")
-    text = _EditableText(model, trace, change)
+    text = _EditableText(model, trace)
     random = np.random.default_rng(seed)
     singles: list[Edits] = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient)]
     predictions: dict[Edits, tuple[int, float]] = {}
@@ -89,8 +88,8 @@ def smallest_flip(
 class _EditableText:
     """A text, its words, and the edits that can be made."""
 
-    def __init__(self, model: Model, trace: Trace, change: Mapping[str, Any]) -> None:
-        self.model, self.trace, self.change = model, trace, change
+    def __init__(self, model: Model, trace: Trace) -> None:
+        self.model, self.trace = model, trace
         self.words, self.answer = spaced_words(trace), int(trace.probabilities.argmax())
         ends = (int(trace.offsets[trace.segments == each, 1].max(initial=0)) for each in (0, 1))
         self.read = [text[: end + EXTRA_CHARACTERS] for text, end in zip((trace.text, trace.text_pair or ""), ends, strict=True)]
@@ -99,7 +98,7 @@ class _EditableText:
         lettered = [i for i, word in enumerate(self.words) if any(letter.isalnum() for letter in word.text)]
         segment = trace.segments[[word.indices[0] for word in self.words]]
         self.lettered = [{i for i in lettered if segment[i] == each} for each in np.unique(segment)]
-        _, slopes, path = along(model, trace, np.ones(1), change)
+        _, slopes, path = along(model, trace, np.ones(1))
         effects = (slopes[0] * path).sum(dim=-1).numpy()  # (m,) to first order
         firsts = [self.words[i].indices[0] for i in lettered]
         self.gains = (model.network.table.detach() @ slopes[0, firsts].T).numpy()  # (V, places)
@@ -215,7 +214,7 @@ class _EditableText:
     def _logits(self, some: Sequence[Edits]) -> npt.NDArray[np.float32]:
         texts, pairs = zip(*map(self.edited, some), strict=True)
         encoded = self.model.encode_all(texts, None if self.trace.text_pair is None else pairs)
-        return self.model.forward([text.reading for text in encoded], self.model.change(**self.change))[0]
+        return self.model.forward([text.reading for text in encoded], self.model.intervention(self.trace.change))[0]
 
     def flip(self, edits: Edits) -> Flip:
         """Return the flip of an edit with the prediction for the edited text."""

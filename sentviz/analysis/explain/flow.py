@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -104,11 +104,11 @@ def _solve_flow(maps: Doubles, pooling: str) -> Doubles:
     return np.asarray(flows, dtype=np.float64) / CAPACITY
 
 
-def value_weighted_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
+def value_weighted_maps(model: Model, trace: Trace) -> Doubles:
     """Return the length of the vector that key j adds to query i in the attention output, (L, n, m), in units of the hidden state."""
     from sentviz.models.terms import terms_of
 
-    full = model.trace(trace.text, trace.text_pair, maps=False, projections=True, **change)
+    full = model.trace(trace.text, trace.text_pair, maps=False, projections=True, change=trace.change)
     assert full.values is not None
     maps = []
     for a, v, terms in zip(full.stack().astype(np.float64), full.values.astype(np.float64), terms_of(full), strict=True):
@@ -124,12 +124,12 @@ def value_weighted_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     return np.stack(maps)
 
 
-def value_weighted(model: Model, trace: Trace, **change: Any) -> Floats:
+def value_weighted(model: Model, trace: Trace) -> Floats:
     """Return the length that each key adds, summed over queries and averaged over layers, (m,)."""
-    return _shares(value_weighted_maps(model, trace, **change).sum(axis=1).mean(axis=0))
+    return _shares(value_weighted_maps(model, trace).sum(axis=1).mean(axis=0))
 
 
-def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
+def value_zeroing_maps(model: Model, trace: Trace) -> Doubles:
     """Return the cosine distance of a layer's output i with and without the value vectors of token j, (L, n, m), not normalised.
 
     Every layer reads its unchanged input. All tokens of a layer are zeroed in one batch.
@@ -138,8 +138,8 @@ def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
 
     from sentviz.models.protocol import Watch
 
-    changed = model.change(**change)
-    inputs = model.network.ready(model.inputs(model.encode(trace.text, trace.text_pair, changed)))
+    changed = model.applied(model.intervention(trace.change))
+    inputs = model.network.ready(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
     model.check()
     with torch.inference_mode():
         hidden = model.network(inputs, Watch(maps=False), changed).hidden
@@ -148,12 +148,12 @@ def value_zeroing_maps(model: Model, trace: Trace, **change: Any) -> Doubles:
     return distances
 
 
-def value_zeroing(model: Model, trace: Trace, **change: Any) -> Floats:
+def value_zeroing(model: Model, trace: Trace) -> Floats:
     """Return value zeroing rolled out over the layers, (m,). The outputs include the residual, so none is added.
 
     A token whose output no other token changes keeps its full weight.
     """
-    maps = value_zeroing_maps(model, trace, **change)
+    maps = value_zeroing_maps(model, trace)
     totals = maps.sum(axis=-1, keepdims=True)
     rows = np.where(totals > 0, maps / np.where(totals > 0, totals, 1), np.eye(maps.shape[-1]))
     return _shares(_pool_rows(_product(rows), trace.pooling))

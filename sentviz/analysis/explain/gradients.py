@@ -10,9 +10,8 @@ sum to f(x) - f(b); the number of steps is doubled until the gap is small enough
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -49,13 +48,13 @@ class Integrated:
         return abs(self.gap) <= max(GAP_SHARE * abs(self.rise), MIN_GAP)
 
 
-def gradient_x_input(model: Model, trace: Trace, **change: Any) -> Floats:
+def gradient_x_input(model: Model, trace: Trace) -> Floats:
     """Return the first-order rise of the log-odds from the zero embedding to the token's embedding, (m,); 0 for special tokens."""
-    _, slopes, path = along(model, trace, np.ones(1), change)
+    _, slopes, path = along(model, trace, np.ones(1))
     return np.asarray((slopes[0] * path).sum(dim=-1).numpy(), dtype=np.float32)
 
 
-def integrate(model: Model, trace: Trace, *, steps: int | None = None, **change: Any) -> Integrated:
+def integrate(model: Model, trace: Trace, *, steps: int | None = None) -> Integrated:
     """Return integrated gradients, computed for all steps in one batch; a long text needs a few batches.
 
     Args:
@@ -65,22 +64,22 @@ def integrate(model: Model, trace: Trace, *, steps: int | None = None, **change:
     """
     if steps is not None and steps < 1:
         raise InputError(f"Integrated gradients need at least one step, not {steps}.")
-    result = _integrated(model, trace, steps or FIRST_STEPS, change)
+    result = _integrated(model, trace, steps or FIRST_STEPS)
     while steps is None and not result.complete and result.steps < MAX_STEPS:
-        result = _integrated(model, trace, 2 * result.steps, change)
+        result = _integrated(model, trace, 2 * result.steps)
     return result
 
 
-def _integrated(model: Model, trace: Trace, steps: int, change: Mapping[str, Any]) -> Integrated:
+def _integrated(model: Model, trace: Trace, steps: int) -> Integrated:
     import torch
 
     places, weights = np.polynomial.legendre.leggauss(steps)
-    odds, slopes, path = along(model, trace, np.array([0, *(places + 1) / 2, 1]), change)
+    odds, slopes, path = along(model, trace, np.array([0, *(places + 1) / 2, 1]))
     mean = torch.einsum("snd,s->nd", slopes[1:-1], torch.from_numpy(weights / 2).to(slopes))
     return Integrated(np.asarray((mean * path).sum(dim=-1).numpy(), dtype=np.float32), float(odds[-1] - odds[0]), steps)
 
 
-def along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+def along(model: Model, trace: Trace, places: npt.NDArray[np.float64]) -> tuple[Tensor, Tensor, Tensor]:
     """Return log-odds (S,) and gradients (S, m, d) at places between baseline (0) and text (1), and the path (m, d) between them.
 
     Only leaf tensors of this call require gradients, never the parameters. So all threads can use the same model.
@@ -89,8 +88,8 @@ def along(model: Model, trace: Trace, places: npt.NDArray[np.float64], change: M
 
     from sentviz.models.model import TOKENS_PER_BATCH
 
-    k, changed = int(trace.probabilities.argmax()), model.change(**change)
-    encoded = model.encode(trace.text, trace.text_pair, changed)
+    k, changed = int(trace.probabilities.argmax()), model.applied(model.intervention(trace.change))
+    encoded = model.encode(trace.text, trace.text_pair, trace.change)
     odds, slopes = [], []
     with torch.inference_mode(False), torch.enable_grad():
         inputs = model.inputs(encoded)

@@ -12,7 +12,7 @@ The reason is the first of these that holds:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -62,21 +62,20 @@ def chance_of(model: Model, run: Run) -> Chance:
     return chance(model, [(example.text, example.pair) for example in examples])
 
 
-def supported(model: Model, trace: Trace, against: Chance, **change: Any) -> Trace:
+def supported(model: Model, trace: Trace, against: Chance) -> Trace:
     """Return the trace with its units and the evidence for a reason. The flip is searched only if no unit explains the prediction.
 
     Args:
         against: result of `chance_of` for the same model.
-        change: interventions of the trace.
     """
     if "units" not in trace.token_scores:
-        trace = explained(model, trace, ["units"], **change)
+        trace = explained(model, trace, ["units"])
     trace = trace.replace(evidence=Evidence(against, None))
     if _unit(trace):
         return trace
     try:
         passes = min(MAX_PASSES, max(MIN_PASSES, MAX_TOKENS // len(trace.tokens)))
-        return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes, **change)))
+        return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes)))
     except InputError:
         return trace
 

@@ -32,19 +32,13 @@ def words(trace: Trace) -> tuple[Word, ...]:
     return tuple(word for word in word_spans(trace.text, trace, trace.text_pair) if not trace.specials[list(word.indices)].any())
 
 
-def leaving_out(
-    model: Model,
-    trace: Trace,
-    removed: Iterable[Sequence[int]],
-    **change: Any,
-) -> Floats:
+def leaving_out(model: Model, trace: Trace, removed: Iterable[Sequence[int]]) -> Floats:
     """Return the logits (N, K) of the text without the tokens of each of N sets, in one forward call. Later tokens move up."""
-    changed = model.change(**change)
-    reading = model.encode(trace.text, trace.text_pair, changed).reading
-    return model.forward([reading.without(list(some)) for some in removed], changed)[0]
+    reading = model.encode(trace.text, trace.text_pair, trace.change).reading
+    return model.forward([reading.without(list(places)) for places in removed], model.intervention(trace.change))[0]
 
 
-def removal(model: Model, trace: Trace, **change: Any) -> Floats:
+def removal(model: Model, trace: Trace) -> Floats:
     """Return the fall of the predicted class's log-odds if a word is left out, (m,); all words in one batch.
 
     Positive values support the prediction. Sub-words of a word are removed together and share its score. Special tokens get 0, and so does
@@ -54,7 +48,7 @@ def removal(model: Model, trace: Trace, **change: Any) -> Floats:
     scores = np.zeros(len(trace.tokens), dtype=np.float32)
     if len(text_words) < 2:
         return scores
-    falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, [word.indices for word in text_words], **change), k)
+    falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, [word.indices for word in text_words]), k)
     for word, fall in zip(text_words, falls, strict=True):
         scores[list(word.indices)] = fall
     return scores

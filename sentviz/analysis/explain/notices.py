@@ -69,22 +69,7 @@ def notices(trace: Trace, run: Run) -> list[tuple[str, str]]:
     spread = np.exp((trace.logits - trace.logits.max()) / run.calibration)
     calibrated = percent(float(spread.max() / spread.sum()))
     messages.append(("calibrated", f"Calibrated on validation (logits / {run.calibration:.2f}): {calibrated}."))
-    learned = run.example().lambdas
-    if learned.shape != trace.lambdas.shape or not np.allclose(learned, trace.lambdas, atol=5e-3):
-        messages.append(("changed", "This is an intervention: the lambdas are not the learned ones."))
-    if trace.heads_off:
-        heads = ", ".join(f"{head + 1} of layer {layer + 1}" for layer, head in trace.heads_off)
-        messages.append(
-            ("changed", f"This is an intervention: silenced {'is head' if len(trace.heads_off) == 1 else 'are heads'} {heads}.")
-        )
-    for state, places in (("open", trace.gates_open), ("shut", trace.gates_shut)):
-        if places:
-            named = ", ".join(f"“{trace.tokens[place]}” ({place + 1})" for place in places[:MAX_NAMED])
-            more = f" and {len(places) - MAX_NAMED} more" if len(places) > MAX_NAMED else ""
-            messages.append(("changed", f"This is an intervention: {state} in every layer is the gate of {named}{more}."))
-    for term, strength in trace.strength.items():
-        how = f"without its {term}" if not strength else f"with {strength:g} times the trained strength of its {term}"
-        messages.append(("changed", f"This is an intervention: the model is asked {how}."))
+    messages += [("changed", sentence) for sentence in trace.change.sentences(trace.tokens)]
     return messages
 
 

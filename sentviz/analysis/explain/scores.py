@@ -26,19 +26,18 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 
 
-def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",), **change: Any) -> Trace:
+def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",)) -> Trace:
     """Return the trace with the scores of the methods that run the model; methods that read the trace need no preparation.
 
     Args:
         names: methods of `SCORES`.
-        change: interventions of the trace.
     Raises:
         InputError: there is no such method, or the method needs attention and the model has none.
     """
     methods = {name: ask for name in names if (ask := _find_score(name).ask) is not None}
     if not model.capabilities.maps and (unavailable := next((SCORES[name] for name in methods if SCORES[name].needs), None)):
         raise InputError(f"{unavailable.title} needs attention maps, and {trace.run} has none.")
-    results = {name: ask(model, trace, **change) for name, ask in methods.items()}
+    results = {name: ask(model, trace) for name, ask in methods.items()}
     rises = {name: result.rise for name, result in results.items() if isinstance(result, Integrated)}
     units = {name: result.places for name, result in results.items() if isinstance(result, Units)}
     scores = {name: result.scores if isinstance(result, Integrated | Units) else result for name, result in results.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -86,11 +86,13 @@ def opposites(model: Model, lexicon: Mapping[str, float], token: str, k: int = 6
     return sorted(known, key=lambda entry: (-abs(entry[1]), entry[0]))[:k]
 
 
-def suggestions(
-    model: Model, trace: Trace, token: int, lexicon: Mapping[str, float] | None = None, *, k: int = 6, **change: Any
-) -> pd.DataFrame:
+def suggestions(model: Model, trace: Trace, token: int, lexicon: Mapping[str, float] | None = None, *, k: int = 6) -> pd.DataFrame:
     """Return replacements for a token with the predictions: word, source, near, label, probability (of the present class), text.
 
+    The trace's intervention stays in effect, except gates changed by hand: these belong to the tokens of this text.
+
+    Frame:
+        word, source, near, label, probability, text.
     Raises:
         InputError: the token is not a word of the first sentence.
     """
@@ -110,6 +112,8 @@ def suggestions(
     ]
     texts: Sequence[str] = [swapped(trace, token, word) for word, _, _ in candidates]
     frame = pd.DataFrame(candidates, columns=["word", "source", "near"])
-    predictions = model.predict(texts, None if trace.text_pair is None else [trace.text_pair] * len(texts), **change)
+    predictions = model.predict(
+        texts, None if trace.text_pair is None else [trace.text_pair] * len(texts), change=trace.change.without("gate")
+    )
     frame["label"], frame["probability"], frame["text"] = predictions["label"], predictions[trace.label], predictions["text"]
     return frame.drop_duplicates("word", ignore_index=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -66,19 +66,18 @@ def spaced_words(trace: Trace) -> tuple[Word, ...]:
     return tuple(spaced)
 
 
-def find_units(model: Model, trace: Trace, *, longest: int = MAX_WORDS, passes: int = MAX_SPANS, **change: Any) -> Units:
+def find_units(model: Model, trace: Trace, *, longest: int = MAX_WORDS, passes: int = MAX_SPANS) -> Units:
     """Return the units of a text. Each word is left out, then at most `passes` spans of several words; each batch is one forward call.
 
     Args:
         longest: maximum number of words per unit.
         passes: maximum number of spans of several words that are left out.
-        change: interventions of the trace.
     """
     text_words, k = spaced_words(trace), int(trace.probabilities.argmax())
 
     def falls_of(spans: Sequence[Span]) -> dict[Span, float]:
         removed = [[i for word in text_words[slice(*span)] for i in word.indices] for span in spans]
-        falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, removed, **change), k) if spans else ()
+        falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, removed), k) if spans else ()
         return {span: float(fall) for span, fall in zip(spans, falls, strict=True)}
 
     single: list[Span] = [(i, i + 1) for i in range(len(text_words))]

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.runs.intervention import UNCHANGED, Intervention
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -169,7 +170,9 @@ class CellArithmetic:
         return pd.DataFrame(columns)
 
 
-def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, key: int, lambdas: Any = None) -> CellArithmetic:
+def cell(
+    model: Model, source: Trace | str, layer: int, head: int, query: int, key: int, change: Intervention | None = None
+) -> CellArithmetic:
     """How the weight of one cell comes about.
 
     A trace that holds Q, K and the terms of the cell is read as it is; otherwise the one query row is computed anew.
@@ -178,7 +181,7 @@ def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, k
         model: the model of the trace.
         source: a trace, or a text.
         layer, head, query, key: counted from 0; query and key are tokens.
-        lambdas: (L, C) instead of the learned ones; those of the trace unless given. Heads silenced in the trace stay so, but for this one.
+        change: intervention; by default that of the trace. The head itself is never silenced.
     Raises:
         InputError: the model or the text has no such cell.
     """
@@ -186,14 +189,10 @@ def cell(model: Model, source: Trace | str, layer: int, head: int, query: int, k
         raise InputError(
             "A hardmax map has no softmax to take apart: each row shares its weight among the tokens furthest in its direction."
         )
-    off = set(source.heads_off) if isinstance(source, Trace) else set()
-    if isinstance(source, str) or lambdas is not None or (layer, head) in off or not _holds(source, layer, head, query):
-        text, pair = (source, None) if isinstance(source, str) else (source.text, source.text_pair)
-        if lambdas is None and isinstance(source, Trace) and not np.allclose(source.lambdas, model.lambdas(), atol=2e-3):
-            lambdas = source.lambdas
-        change: dict[str, Any] = {} if isinstance(source, str) else source.change
-        change |= {"lambdas": lambdas, "heads_off": off - {(layer, head)}}
-        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), maps=False, projections=True, **change)
+    text, pair, own = (source, None, UNCHANGED) if isinstance(source, str) else (source.text, source.text_pair, source.change)
+    asked = (own if change is None else change).without("head", (layer, head))
+    if isinstance(source, str) or asked != own or not _holds(source, layer, head, query):
+        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), maps=False, projections=True, change=asked)
     if not 0 <= key < len(source.tokens):
         raise InputError(f"There is no key {key}; they are counted from 0 to {len(source.tokens) - 1}.")
     return _read(source, layer, head, query, key)

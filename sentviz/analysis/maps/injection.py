@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sentviz.data.lexicon import SIDES, SMOOTHING, Lexicon, entries, sigma
 from sentviz.errors import InputError
 from sentviz.runs.configs import EncoderConfig, HubConfig, ModelConfig
+from sentviz.runs.intervention import Edit
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -130,9 +131,9 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
     from sentviz.models.terms import terms_of
 
     asked: dict[str, Any] = {"layers": (layer,), "heads": (head,), "components": (component,), "queries": (token,), "projections": True}
-    change = trace.change | {"heads_off": [pair for pair in trace.heads_off if pair != (layer, head)]}
-    seen = model.trace(trace.text, trace.text_pair, scores=True, **asked, **change)
-    before = model.trace(trace.text, trace.text_pair, **asked, **(change | {"strength": {**trace.strength, "lexicon": 0.0}}))
+    change = trace.change.without("head", (layer, head))
+    seen = model.trace(trace.text, trace.text_pair, scores=True, **asked, change=change)
+    before = model.trace(trace.text, trace.text_pair, **asked, change=change.with_(Edit("term", name="lexicon", to=0.0)))
     assert seen.scores is not None and seen.queries is not None and seen.keys is not None
     assert seen.components is not None and before.components is not None
     terms = terms_of(seen)[0]
@@ -145,7 +146,7 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
         component=component,
         token=token,
         tokens=trace.tokens,
-        strength=trace.strength.get("lexicon", 1.0),
+        strength=trace.change.strength.get("lexicon", 1.0),
         multiplies=structure.factor is not None,
         sigma=sigma(trace.polarity)[token].astype(float),
         plain=float(terms.scale) * (seen.keys[0, 0, 0].astype(float) @ seen.queries[0, 0, 0, 0].astype(float)),

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from sentviz.data.texts import word_spans
 from sentviz.errors import InputError
+from sentviz.runs.intervention import Intervention
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -172,14 +173,14 @@ def tiled(
     head: int | str = "mean",
     component: int | str = "effective",
     band_bytes: int = BAND_BYTES,
-    **change: Any,
+    change: Intervention | str | None = None,
 ) -> Source:
     """A map of a text: the model runs once and keeps one layer's Q, K and terms; nothing of n x n is ever held.
 
     Args:
         layer, head, component: as in `Trace.map`, counted from 0.
         band_bytes: how much memory the maps of one band may take.
-        change: interventions, as in `Model.trace`.
+        change: intervention, as in `Model.trace`.
     Raises:
         InputError: the text cannot be read, or a choice outside the model.
     """
@@ -187,7 +188,7 @@ def tiled(
     has = model.capabilities
     if not (0 <= layer < has.layers and all(0 <= h < has.heads for h in heads)):
         raise InputError(f"There is no layer {layer} with head {head} in {model.name}; both are counted from 0.")
-    trace = model.trace(text, text_pair, layers=(layer,), heads=heads, maps=False, projections=True, **change)
+    trace = model.trace(text, text_pair, layers=(layer,), heads=heads, maps=False, projections=True, change=change)
     return held(trace, layer, head, component, band_bytes=band_bytes)
 
 

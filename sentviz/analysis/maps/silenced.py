@@ -38,9 +38,9 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     has = model.capabilities
     if not has.silence:
         raise InputError(f"{trace.run} has no heads to silence.")
-    changed, network = model.change(**trace.change), model.network
+    changed, network = model.applied(model.intervention(trace.change)), model.network
     with torch.inference_mode():
-        inputs = network.ready(model.inputs(model.encode(trace.text, trace.text_pair, changed)))
+        inputs = network.ready(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
         x = network.embed(inputs)  # row 0 is as it was; a head's row is the same up to its own layer, where it joins
         room = max(1, TOKENS_PER_BATCH // max(1, x.shape[1]))
         for layer in range(has.layers):

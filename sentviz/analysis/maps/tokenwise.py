@@ -53,7 +53,8 @@ def gates_of(terms: AttentionTerms) -> Floats:
 
 def forced(trace: Trace) -> list[str]:
     """(m) "open" or "shut" of tokens whose gate was made so by hand, "" of the others."""
-    return ["open" if i in trace.gates_open else "shut" if i in trace.gates_shut else "" for i in range(len(trace.tokens))]
+    states = dict.fromkeys(trace.change.gates_open, "open") | dict.fromkeys(trace.change.gates_shut, "shut")
+    return [states.get(place, "") for place in range(len(trace.tokens))]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def signals(model: Model, trace: Trace) -> Signals:
     import torch
 
     with torch.inference_mode():
-        made = model.network.signals(model.inputs(model.encode(trace.text, trace.text_pair, model.change(**trace.change))))
+        made = model.network.signals(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
         parts = {name: part.expand(1, len(trace.tokens), -1)[0].numpy() for name, part in made.items()}
         weights = {scalar.name: scalar.value for scalar in model.network.scalars() if scalar.layer < 0}
     if not parts:

@@ -202,7 +202,7 @@ def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> di
         "before": None if scene.before is None else short(scene.before),
         "maps": _maps(trace, scene.has) if trace.has_maps else None,
         "heads": None if scene.heads is None else short(scene.heads),
-        "off": [list(pair) for pair in trace.heads_off],
+        "off": [list(pair) for pair in trace.change.heads_off],
         "pick": _places(scene.pick),
         "acts": acts and scene.has.silence,
         "greets": greets,

@@ -79,7 +79,7 @@ def walk(run: Run) -> tuple[Trace, Trace, Row]:
     from sentviz.models.loading import load
 
     model, text = load(run), run.example().text
-    before, after = model.trace(text, strength=0.0), model.trace(text)
+    before, after = model.trace(text, change="term:lexicon=0"), model.trace(text)
     assert after.polarity is not None
     token = int(np.abs(after.polarity[:, 0] - after.polarity[:, 2]).argmax())
     return before, after, row(model, after, 0, model.capabilities.heads - 1, token)

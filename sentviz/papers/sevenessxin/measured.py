@@ -51,7 +51,7 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     from sentviz.models.model import softmax
 
     rows = model.read(frame)
-    (masked, own), (read, other) = (model.forward(rows, model.change(strength={"mask": factor})) for factor in (1, 0))
+    (masked, own), (read, other) = (model.forward(rows, model.intervention(change)) for change in ("", "term:mask=0"))
     labels, lengths = frame["label"].to_numpy(), np.array([len(row) for row in rows])
     answers = [softmax(each).argmax(axis=1) for each in (masked, read)]
     gained = (answers[1] == labels).astype(float) - (answers[0] == labels)

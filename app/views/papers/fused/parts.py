@@ -85,7 +85,7 @@ def _changed(name: str, digest: str) -> Trace:
     """Attention with the lexicon minus attention without it, on the run's example."""
     run = cache.runs()[name]
     model, text = cache.model(run), run.example().text
-    return difference(model.trace(text, strength=0.0), model.trace(text))
+    return difference(model.trace(text, change="term:lexicon=0"), model.trace(text))
 
 
 def _sentence(run: Run) -> None:

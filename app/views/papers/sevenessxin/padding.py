@@ -40,7 +40,7 @@ def show(runs: Sequence[Run]) -> None:
         return
     text = st.text_input("Sentence", SENTENCES["contrast"], key="sevenessxin-padding-text")
     try:
-        masked, read = (cache.model(run).trace(text, strength={"mask": factor}) for factor in (1, 0))
+        masked, read = (cache.model(run).trace(text, change=change) for change in ("", "term:mask=0"))
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/edit:")
         return

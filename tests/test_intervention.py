@@ -1,0 +1,201 @@
+"""Interventions as data and text: forms, checks, sentences, earlier names; their way through traces, figures and commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from sentviz.cli import main
+from sentviz.errors import InputError
+from sentviz.gallery import draw
+from sentviz.runs.configs import GATE, MASK, Capabilities
+from sentviz.runs.intervention import AXES, MOST_EDITS, UNCHANGED, Edit, Intervention, read_change
+from sentviz.runs.store import find
+from sentviz.runs.trace import Trace
+from tests.makers import gated_model, small_model
+
+HAS = Capabilities(2, 4, 3, gate=True, dials=(GATE,), switches=(MASK,))
+TEXT = "What a warm garden we saw"
+
+
+def _edits() -> st.SearchStrategy[Edit]:
+    def of(what: str) -> st.SearchStrategy[Edit]:
+        axes = AXES[what]
+        sizes = {len(axes), len(axes) - 1} if axes[1:] and axes[-1] == "token" else {len(axes)}
+        at = st.sampled_from(sorted(sizes)).flatmap(lambda size: st.tuples(*[st.integers(0, 10_000)] * size))
+        name = st.sampled_from(["gate", "lexicon", "distance"]) if what == "term" else st.just("")
+        value = st.floats(allow_nan=False, allow_infinity=False) | st.just("mean")
+        return st.builds(Edit, st.just(what), at, name, value)
+
+    return st.sampled_from(sorted(AXES)).flatmap(of)
+
+
+@given(st.lists(_edits(), max_size=6))
+def test_text_and_intervention_are_the_same(edits: list[Edit]) -> None:
+    """Every quantity, place and value comes back from the text; the order of edits does not matter."""
+    change = Intervention(tuple(edits))
+    assert Intervention.parse(change.text()) == change == Intervention(tuple(edits[::-1])) or len({e.target for e in edits}) < len(edits)
+    assert hash(Intervention.parse(change.text())) == hash(Intervention.parse(change.text()))
+    assert bool(change) == bool(change.text())
+
+
+def test_texts_count_from_one_and_depths_from_the_embedding() -> None:
+    change = Intervention.parse("term:gate=0.5~head:1.4=0~gate:3=1~lambda:2.1=-0.25~state:0.7=mean~feedforward:2=0~value:1.2.3=0.5")
+    assert change.text() == "lambda:2.1=-0.25~head:1.4=0~gate:3=1~term:gate=0.5~state:0.7=mean~feedforward:2=0~value:1.2.3=0.5"
+    assert change.edits[0] == Edit("lambda", (1, 0), to=-0.25) and change.edits[4] == Edit("state", (0, 6), to="mean")
+    assert (change.lambdas, change.heads_off, change.strength) == ({(1, 0): -0.25}, ((0, 3),), {"gate": 0.5})
+    assert (change.gates_open, change.gates_shut) == ((2,), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["head", "head:1.4", "head:1.4=", "head:1.4=x", "head:1.4=nan", "head:1.4=inf", "head:1=0", "head:1.2.3.4=0", "head:gate=0", "term:1=0",
+     "bone:1=0", "gate:1.2=0", "head:1.4=0~", "~", "head:１.4=0", "head:1.4=0 ", f"term:{'x' * 41}=0", f"head:{'9' * 10}.1=0"],
+)  # fmt: skip
+def test_a_text_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        Intervention.parse(text)
+
+
+def test_a_text_is_bounded() -> None:
+    assert len(Intervention.parse("~".join(f"gate:{place + 1}=0" for place in range(MOST_EDITS))).edits) == MOST_EDITS
+    with pytest.raises(InputError, match="4,097 changes"):
+        Intervention.parse("~".join(["gate:1=0"] * (MOST_EDITS + 1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("head:3.1=0", "no head 1 in layer 3 of toy"),
+        ("head:0.1=0", "no head 1 in layer 0 of toy"),
+        ("head:1.5=0", "no head 5 in layer 1 of toy"),
+        ("head:1.1=0.5", "only be set to 0, not to 0.5"),
+        ("head:1.1.2=0", "cannot be applied yet"),
+        ("head:1.1=mean", "cannot be applied yet"),
+        ("state:1.2=0", "cannot be applied yet"),
+        ("lambda:1.4=0", "no component 4 in layer 1"),
+        ("term:lexicon=0", "no term 'lexicon' to change; it has gate, mask"),
+        ("term:mask=0.5", "lies between"),
+        ("gate:6=0", "no token 6 whose gate could be changed; the tokens are 1 to 5"),
+        ("gate:2=0.5", "0 .shut. or 1 .open., not 0.5"),
+        ("gate:2=0~gate:2=1", "token 2 cannot be both open and shut"),
+        ("lambda:1.2=0~lambda:1.2=1", "lambda:1.2=0 and lambda:1.2=1 change the same quantity"),
+    ],
+)
+def test_what_a_model_cannot_do_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        Intervention.parse(text).check(HAS, 5, "toy")
+
+
+def test_what_a_model_can_do_passes() -> None:
+    Intervention.parse("lambda:2.3=-9~head:2.4=0~gate:5=1~gate:1=0~term:gate=-2~term:mask=0").check(HAS, 5)
+    with pytest.raises(InputError, match="has no gates"):
+        Intervention.parse("gate:1=0").check(Capabilities(2, 4), 5)
+    with pytest.raises(InputError, match="nothing to mix"):
+        Intervention.parse("lambda:1.1=0.5").check(Capabilities(2, 4), 5)
+
+
+def test_earlier_names_are_read() -> None:
+    """Also numbers of single precision: their text is the shortest that gives the same number."""
+    lambdas = np.array([[1, 0.1, np.nan], [np.nan] * 3], dtype=np.float32)
+    change = Intervention.from_arguments(HAS, lambdas, {(1, 3)}, 0.5, [2], (4, 3))
+    assert change.text() == "lambda:1.1=1~lambda:1.2=0.1~head:2.4=0~gate:3=1~gate:4=0~gate:5=0~term:gate=0.5"
+    assert Intervention.from_arguments(HAS, strength={"gate": 1}) == UNCHANGED == read_change(None) == read_change("")
+    assert Intervention.from_arguments(HAS, strength={"mask": 0}).strength == {"mask": 0}
+
+
+def test_edits_of_the_same_target_are_replaced() -> None:
+    change = Intervention.parse("head:1.1=0~term:gate=2")
+    assert change.with_(Edit("term", name="gate", to=0.0)).text() == "head:1.1=0~term:gate=0"
+    assert change.without("head", (0, 0)).text() == change.without("head").text() == "term:gate=2"
+    assert change.without("head", (0, 1)) == change
+
+
+def test_sentences_name_what_was_changed() -> None:
+    change = Intervention.parse("lambda:1.2=0~head:1.1=0~head:2.3=0~gate:1=1~gate:2=0~term:gate=0~term:lexicon=2")
+    assert change.sentences(["a", "b"]) == [
+        "This is an intervention: the lambdas are not the learned ones.",
+        "This is an intervention: silenced are heads 1 of layer 1, 3 of layer 2.",
+        "This is an intervention: open in every layer is the gate of “a” (1).",
+        "This is an intervention: shut in every layer is the gate of “b” (2).",
+        "This is an intervention: the model is asked without its gate.",
+        "This is an intervention: the model is asked with 2 times the trained strength of its lexicon.",
+    ]
+    assert UNCHANGED.sentences([]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("gate:4=0~gate:3=1~term:gate=0.5~head:1.2=0", {"gates_shut": [3], "gates_open": [2], "strength": 0.5, "heads_off": [(0, 1)]}),
+        ("", {}),
+    ],
+)
+def test_text_data_and_earlier_names_give_the_same_answers(text: str, arguments: dict[str, Any]) -> None:
+    """By `trace` and by `predict`; the trace keeps the intervention, and the same is computed again from it."""
+    model = gated_model()
+    changes = ({"change": text}, {"change": Intervention.parse(text)}, arguments)
+    traces = [model.trace(TEXT, **change) for change in changes]  # type: ignore[arg-type]
+    frames = [model.predict([TEXT, "soup"], **change) for change in changes]  # type: ignore[arg-type]
+    assert {trace.change.text() for trace in traces} == {Intervention.parse(text).text()}
+    for trace, frame in zip(traces, frames, strict=True):
+        assert trace.logits.tolist() == traces[0].logits.tolist()
+        np.testing.assert_allclose(frame[model.labels[0]][0], trace.probabilities[0], atol=1e-6)
+    assert bool(text) == (not np.allclose(traces[0].logits, model.trace(TEXT).logits, atol=1e-5))
+    with pytest.raises(TypeError):
+        model.trace(TEXT, volume=3)
+
+
+def _stored(trace: Trace, path: Path, **earlier: Any) -> Path:
+    """Store a trace with the fields of earlier versions in the place of `change`."""
+    trace.save(path)
+    with safe_open(path, framework="numpy") as file:
+        meta, arrays = json.loads(file.metadata()["trace"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    meta.pop("change", None)
+    save_file(arrays, path, metadata={"trace": json.dumps(meta | earlier)})
+    return path
+
+
+def test_traces_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    trace = small_model().trace(TEXT, change="head:1.2=0")
+    trace.save(tmp_path / "new")
+    assert Trace.load(tmp_path / "new").change == trace.change
+    old = _stored(trace, tmp_path / "old", heads_off=[[0, 1]], strength={"gate": 0.5}, gates_open=[1], gates_shut=[])
+    assert Trace.load(old).change.text() == "head:1.2=0~gate:2=1~term:gate=0.5"
+    assert Trace.load(_stored(trace, tmp_path / "number", heads_off=[], strength=1.0)).change == UNCHANGED
+    plain = small_model().trace(TEXT)
+    plain.save(tmp_path / "plain")
+    with safe_open(tmp_path / "plain", framework="numpy") as file:
+        assert "change" not in json.loads(file.metadata()["trace"]), "earlier versions must read it"
+
+
+@pytest.mark.slow
+def test_figures_and_commands_take_a_change(tiny_run: Path, tmp_path: Path) -> None:
+    """The same numbers from the text and from the earlier name; the sentence stands with the answer and in the caption."""
+    new, old = (draw(str(tiny_run), "strip", text=TEXT, **change) for change in ({"change": "head:1.2=0"}, {"heads_off": [(0, 1)]}))
+    assert new.frame.equals(old.frame) and new.source == old.source and "silenced is head 2 of layer 1" in new.source
+    assert new.call == old.call and new.call is not None and new.call.options == {"text": TEXT, "change": "head:1.2=0"}
+    assert find(str(tiny_run)).capabilities.silence
+    out = tmp_path / "strip.csv"
+    common = ["--change", "head:1.2=0"]
+    for arguments in (
+        ["explain", str(tiny_run), TEXT, *common],
+        ["export", str(tiny_run), "strip", "--text", TEXT, *common, "-o", str(out)],
+        ["report", str(tiny_run), TEXT, *common, "-o", str(tmp_path / "report.html")],
+    ):
+        result = CliRunner().invoke(main, arguments)
+        assert not result.exit_code, result.output
+        if arguments[0] == "explain":
+            assert "silenced is head 2 of layer 1" in result.output
+    assert "silenced is head 2 of layer 1" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    refused = CliRunner().invoke(main, ["explain", str(tiny_run), TEXT, "--change", "head:1=0"])
+    assert refused.exit_code and "names layer and head" in refused.output
