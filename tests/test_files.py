@@ -74,7 +74,7 @@ def page() -> None:
     from app.blocks import my_file as myfile_part
     from sentviz.runs.store import runs
 
-    myfile_part.chosen(next(iter(runs().values())))
+    myfile_part.choose_file(next(iter(runs().values())))
 
 
 class Chosen(SimpleNamespace):
@@ -122,7 +122,7 @@ def working() -> None:
 def test_the_work_of_a_visitor_who_left_ends_at_its_next_step(connected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     import app.server.queue
 
-    monkeypatch.setattr(app.server.queue, "here", lambda who: connected)
+    monkeypatch.setattr(app.server.queue, "is_present", lambda who: connected)
     page = AppTest.from_function(working, default_timeout=60).run()
     assert not page.exception and [item.value for item in page.markdown] == ["begun", "went on"][: 1 + connected]
     assert not turns("model")._busy
@@ -133,4 +133,4 @@ def test_who_is_here_is_who_has_a_connection(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(app.server.queue.runtime, "exists", lambda: True)
     monkeypatch.setattr(app.server.queue.runtime, "get_instance", lambda: SimpleNamespace(is_active_session=lambda who: who == "a"))
-    assert [app.server.queue.here(who) for who in ("a", "b", "")] == [True, False, True]
+    assert [app.server.queue.is_present(who) for who in ("a", "b", "")] == [True, False, True]
