@@ -154,7 +154,7 @@ def test_a_figure_of_the_gallery_is_what_the_runs_give(name: str) -> None:
 
 
 def test_verdicts_and_costs_are_those_of_the_runs(site: Path) -> None:
-    """The pages state the stored verdicts and the costs in the runs' files."""
+    """The verdicts on the pages are the stored ones, and the costs are those of the runs' files."""
     from docsite.papers import shipped
 
     from sentviz.papers.studies.verdicts import verdicts

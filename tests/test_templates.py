@@ -31,7 +31,7 @@ def test_every_slot_is_filled_and_no_sentence_is_a_scrap() -> None:
 
 
 def test_a_word_of_sentiment_alone_tells_nothing() -> None:
-    """Words of one class appear negated, outweighed or wished for in the other."""
+    """Words of one class are negated, outweighed or wished for in sentences of the other."""
     assert abs((FRAME["label"] == 0).mean() - (FRAME["label"] == 1).mean()) < 0.03
     for word in ("excellent", "wonderful", "boring", "tedious", "mediocre"):
         share = FRAME.loc[FRAME["text"].str.contains(rf"\b{word}\b", case=False) & (FRAME["label"] < 2), "label"].mean()

@@ -162,7 +162,7 @@ def test_a_row_that_is_asked_for_is_one_of_them(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_curves_take_every_seed_into_their_bands() -> None:
-    """With one of three shipped seeds chosen, the curves draw all three."""
+    """The curves draw all three shipped seeds if one of them is chosen."""
     app = opened("curves", run="sst2/ndt-unit-2", seeds="bands")
     code = "\n".join(block.value for block in app.code)
     assert "bands=True" in code and "'sst2/ndt-unit-2-s1', 'sst2/ndt-unit-2-s2'" in code

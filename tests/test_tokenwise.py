@@ -78,7 +78,7 @@ def test_a_trace_without_gates_says_why(model: Model) -> None:
 
 
 def test_forced_gates_stay_with_their_tokens_where_words_are_left_out(model: Model) -> None:
-    """Without token i, the shut gate of token j equals that gate in the shorter text at j's new place."""
+    """The shut gate of token j equals that gate in the shorter text at j's new place, without token i."""
     trace = seen(model, gates_shut=[4], gates_open=[7])
     reading = model.encode(TEXT).reading
     assert reading.tags is not None

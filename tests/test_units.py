@@ -60,7 +60,7 @@ def test_the_cut_is_the_best_of_all_cuts() -> None:
 
 
 def test_a_pair_that_is_read_together_is_a_unit() -> None:
-    """With "not dull" planted as good, "not" as neutral and "dull" as bad, the pair is a unit; additive effects are not."""
+    """The pair "not dull" is a unit if it is planted as good, "not" as neutral and "dull" as bad; additive effects make no unit."""
 
     def pair(there: object) -> Tensor:
         return 4 * there("not") * there("dull") - 2 * there("dull") + 0.5  # type: ignore[operator, no-any-return]
