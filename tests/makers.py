@@ -20,8 +20,9 @@ from sentviz.data import datasets
 from sentviz.data.tags import Tagger
 from sentviz.data.texts import TokenizedText
 from sentviz.data.tokenizers import Tokenizer
+from sentviz.models.batches import collate
 from sentviz.models.encoder import Encoder
-from sentviz.models.model import Model, collate
+from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, Network
 from sentviz.runs.configs import EncoderConfig, RecurrentConfig
 from sentviz.training import Trainer, task_of, train

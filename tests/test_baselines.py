@@ -17,7 +17,7 @@ from sentviz.analysis.explain.leave_out import removal
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import InputError
 from sentviz.models.baselines import Convolutional, Recurrent
-from sentviz.models.model import collate
+from sentviz.models.batches import collate
 from sentviz.models.protocol import Inputs
 from sentviz.runs.configs import ConvolutionalConfig, RecurrentConfig
 from sentviz.training import train

@@ -16,7 +16,8 @@ from sentviz.analysis.maps.wordclasses import WordClasses, own_lists
 from sentviz.data.tags import TAGS, Tagger
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.models.model import Model, by_length, collate
+from sentviz.models.batches import by_length, collate
+from sentviz.models.model import Model
 from sentviz.models.protocol import Watch
 from tests.makers import BAD, GOOD, LABELS, small_encoder, small_model, toy_splits
 from tests.slow import gate_mean
@@ -143,7 +144,7 @@ def test_intervals_hold_what_they_say_over_simulated_splits() -> None:
 
 
 def test_batches_and_padding_do_not_change_the_result(model: Model, measured: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentviz.models.model.by_length", lambda lengths: by_length(lengths, 1))
+    monkeypatch.setattr("sentviz.models.batches.by_length", lambda lengths: by_length(lengths, 1))
     seen: list[tuple[int, int]] = []
     alone = over_split(model, FRAME, CLASSES, lambda done, total: seen.append((done, total)))
     pd.testing.assert_frame_equal(alone, measured, atol=1e-6)

@@ -14,7 +14,6 @@ from torch import Tensor
 from sentviz.analysis.explain import explained, gradients, incomplete, log_odds, score
 from sentviz.analysis.explain.gradients import FIRST_STEPS, MAX_STEPS, Integrated, gradient_x_input, integrate
 from sentviz.errors import InputError
-from sentviz.models import model as model_module
 from sentviz.models.model import Model
 from sentviz.runs.trace import Trace
 from tests import slow
@@ -136,7 +135,7 @@ def test_steps_in_several_batches_are_the_steps_in_one(monkeypatch: pytest.Monke
     model = small_model(components=2, mixing="free")
     trace = model.trace(TEXT)
     whole = integrate(model, trace)
-    monkeypatch.setattr(model_module, "TOKENS_PER_BATCH", 20)
+    monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 20)
     parts = integrate(model, trace)
     np.testing.assert_allclose(parts.scores, whole.scores, rtol=1e-4, atol=1e-5)
     assert parts.rise == pytest.approx(whole.rise, abs=1e-5)

@@ -12,7 +12,8 @@ import pytest
 import sentviz.data.tokenizers
 import sentviz.models.model
 from sentviz.errors import InputError, RunError
-from sentviz.models.model import Model, by_length, softmax
+from sentviz.models.batches import by_length
+from sentviz.models.model import Model, softmax
 from tests import makers, slow
 from tests.makers import small_model, toy_splits
 
@@ -163,7 +164,7 @@ def test_rows_are_tokenized_some_at_a_time_with_the_same_outcome(model: Model, m
     frame = pd.DataFrame({"text": pd.Series(texts, dtype=object)})
     (want, why), seen, steps = model.sift(frame), list[list[str]](), list[int]()
     whole = type(model.tokenizer).ids_batch
-    monkeypatch.setattr(sentviz.models.model, "CHARACTERS", 60)
+    monkeypatch.setattr("sentviz.models.batches.CHARACTERS", 60)
     monkeypatch.setattr(
         type(model.tokenizer), "ids_batch", lambda self, texts, *rest, **more: seen.append(texts) or whole(self, texts, *rest, **more)
     )

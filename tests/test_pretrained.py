@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 from sentviz.data.texts import TokenizedText
 from sentviz.errors import RunError
+from sentviz.models.batches import collate
 from sentviz.models.encoder import Encoder
-from sentviz.models.model import collate
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, Watch

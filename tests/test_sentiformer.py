@@ -15,8 +15,9 @@ from sentviz.data.texts import TokenizedText, word_spans
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models import attention as at
+from sentviz.models.batches import collate
 from sentviz.models.encoder import AwarePositions, Encoder
-from sentviz.models.model import Model, collate
+from sentviz.models.model import Model
 from sentviz.models.protocol import SHUT, Change, Inputs, Watch
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.trace import Trace

@@ -54,7 +54,7 @@ def test_all_at_once_is_one_by_one(model: Model, change: dict[str, Any], monkeyp
     assert np.abs(drops).max() > 1e-3
     for layer, head in change.get("heads_off", ()):
         assert drops[layer, head] == pytest.approx(0, abs=2e-6)
-    monkeypatch.setattr("sentviz.models.model.TOKENS_PER_BATCH", 2 * len(trace.tokens))
+    monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 2 * len(trace.tokens))
     np.testing.assert_allclose(silenced(model, trace), wanted, atol=2e-5)
 
 

@@ -35,7 +35,7 @@ WORK: dict[str, Callable[[Model], object]] = {
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in WORK])
 def test_a_check_comes_before_every_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check runs before each pass of one text; an exception in it ends the work, and the model stays unchanged."""
-    monkeypatch.setattr(models, "TOKENS_PER_BATCH", 1)
+    monkeypatch.setattr("sentviz.models.batches.TOKENS_PER_BATCH", 1)
     monkeypatch.setattr(models.by_length, "__defaults__", (1,))
     model = small_model(components=2, mixing="free")
     log: list[str] = []

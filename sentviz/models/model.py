@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from sentviz.data.tags import TAGS, Tagger, tags_of
 from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
+from sentviz.models.batches import by_length, collate, portions, read
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights, normalize_polarities
 from sentviz.runs.configs import Capabilities, ModelConfig
@@ -28,79 +30,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", bound=Network)
 Progress = Callable[[int, int], None]
-TOKENS_PER_BATCH = 4_096  # states of more leave the cache, and room for them is asked of the system anew each time
-CHARACTERS = LONGEST  # that are tokenized at a time, so that memory does not grow with the number of texts
 WORDLESS = "The model knows no word of this text: its answer is the one to no word at all."
-
-
-def collate(rows: Sequence[TokenizedText], device: torch.device | str = "cpu", *, filled: int = 0) -> Inputs:
-    """Pad texts to the longest; the mask is left out when nothing is padded, and so is what is not known of every text.
-
-    With `filled` they are padded to that length and there is no mask: padding is read like any token.
-    """
-    lengths = [len(row) for row in rows]
-    longest = filled or max(lengths)
-    given: dict[str, Tensor] = {}
-    for name in (item.name for item in fields(TokenizedText)):
-        parts = [getattr(row, name) for row in rows]
-        if all(part is not None for part in parts):
-            table = np.zeros((len(rows), longest), dtype=np.int64)
-            for i, part in enumerate(parts):
-                table[i, : len(part)] = part
-            given[name] = torch.from_numpy(table).to(device)
-    if min(lengths) < longest and not filled:
-        given["mask"] = torch.from_numpy(np.arange(longest)[None, :] < np.array(lengths)[:, None]).to(device)
-    return Inputs(**given)
-
-
-def read(
-    tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: bool, segments: bool, tagger: Tagger | None = None
-) -> list[TokenizedText]:
-    """Every row of a frame, text and, where it has one, text_pair; with `segments` which of the two a token is of, with a tagger its tag.
-
-    Raises:
-        InputError: a text that cannot be read.
-    """
-    return [row for part in portions(frame) for row in _read(tokenizer, part, max_length, cls, segments, tagger)]
-
-
-def portions(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The rows of a frame in order, some at a time: with at most `CHARACTERS` of text and text_pair, or a single row."""
-    start = held = 0
-    for place, row in enumerate(zip(*(frame[name] for name in ("text", "text_pair") if name in frame), strict=True)):
-        size = sum(min(len(text), LONGEST) for text in row if isinstance(text, str))
-        if place > start and held + size > CHARACTERS:
-            yield frame.iloc[start:place]
-            start, held = place, 0
-        held += size
-    if start < len(frame):
-        yield frame.iloc[start:]
-
-
-def _read(
-    tokenizer: Tokenizer, frame: pd.DataFrame, max_length: int, cls: bool, segments: bool, tagger: Tagger | None
-) -> list[TokenizedText]:
-    """`read` of a few rows."""
-    texts = frame["text"].tolist()
-    pairs = frame["text_pair"].tolist() if "text_pair" in frame else None
-    if tagger is not None:
-        encoded = tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)
-        tags = tags_of(tagger, encoded, list(zip(*([texts] if pairs is None else [texts, pairs]), strict=True)))
-        return [TokenizedText(e.ids, e.segments if segments else None, t) for e, t in zip(encoded, tags, strict=True)]
-    if pairs is None or not segments:
-        return [TokenizedText(ids) for ids in tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)]
-    return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
-
-
-def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[list[int]]:
-    """Row numbers in batches of like lengths, each of at most about `tokens` padded tokens."""
-    order = np.argsort(lengths, kind="stable")[::-1]
-    batches: list[list[int]] = []
-    for i in order:
-        if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > tokens:
-            batches.append([])
-        batches[-1].append(int(i))
-    return batches
 
 
 class Model:
@@ -309,8 +239,8 @@ class Model:
         intervention = self.intervention(change, **arguments)
         rows, why = self.sift(asked)
         read = np.array([row is not None for row in rows], dtype=bool)
-        with _bar(int(read.sum())) if progress is True else _silent(progress or None) as tick:
-            logits, _ = self.forward([row for row in rows if row is not None], intervention, tick)
+        with _reported(progress, int(read.sum())) as report:
+            logits, _ = self.forward([row for row in rows if row is not None], intervention, report)
         probabilities = np.full((len(rows), len(self.labels)), np.nan, dtype=np.float32)
         probabilities[read] = softmax(logits)
         said = [self.labels[shares.argmax()] if there else None for shares, there in zip(probabilities, read, strict=True)]
@@ -455,32 +385,19 @@ def _choice(wanted: Sequence[int], size: int, axis: str) -> tuple[int, ...]:
     return tuple(wanted) or tuple(range(size))
 
 
-class _silent:
-    """A progress that is a plain function, or none."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress = progress
-
-    def __enter__(self) -> Progress | None:
-        return self.progress
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
-class _bar:
-    """A progress bar on the terminal."""
-
-    def __init__(self, total: int) -> None:
+@contextmanager
+def _reported(progress: Progress | bool, total: int) -> Iterator[Progress | None]:
+    """Give the function that reports progress: the caller's, that of a bar on the terminal for True, or None for False."""
+    if not isinstance(progress, bool):
+        yield progress
+    elif not progress:
+        yield None
+    else:
         from tqdm import tqdm
 
-        self.bar = tqdm(total=total, unit="text", delay=1)
+        with tqdm(total=total, unit="text", delay=1) as bar:
 
-    def __enter__(self) -> Progress:
-        def tick(done: int, _: int) -> None:
-            self.bar.update(done - self.bar.n)
+            def update(done: int, _: int) -> None:
+                bar.update(done - bar.n)
 
-        return tick
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.close()
+            yield update

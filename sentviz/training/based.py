@@ -12,7 +12,8 @@ from sentviz.data import datasets
 from sentviz.data.lexicon import NEUTRAL, Lexicon
 from sentviz.data.tags import Tagger
 from sentviz.errors import InputError
-from sentviz.models.model import Model, read
+from sentviz.models.batches import read
+from sentviz.models.model import Model
 from sentviz.models.pretrained.adapter import adapt, based, merged, stored
 from sentviz.models.pretrained.base import tokenizer_of
 from sentviz.runs.bases import find_base

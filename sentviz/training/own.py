@@ -16,10 +16,11 @@ from sentviz.data.lexicon import Lexicon
 from sentviz.data.tags import Tagger
 from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError
+from sentviz.models.batches import read
 from sentviz.models.encoder import Encoder
 from sentviz.models.loading import network_of
 from sentviz.models.mixing import Constrained, Differential
-from sentviz.models.model import Model, read
+from sentviz.models.model import Model
 from sentviz.models.protocol import Change, Inputs
 from sentviz.runs.configs import CONFIGS
 from sentviz.runs.presets import find_preset, preset

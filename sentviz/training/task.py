@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sentviz.data import datasets
 from sentviz.errors import InputError
-from sentviz.models.model import collate
+from sentviz.models.batches import collate
 from sentviz.models.weights import pack
 from sentviz.training.finishing import test_splits
 

@@ -12,8 +12,9 @@ import torch.nn.functional as F
 
 from sentviz.data.texts import TokenizedText
 from sentviz.data.tokenizers import Tokenizer
+from sentviz.models.batches import by_length, collate
 from sentviz.models.encoder import Encoder
-from sentviz.models.model import Model, by_length, collate
+from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs, Network
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset

@@ -154,7 +154,7 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     """
     import torch
 
-    from sentviz.models.model import by_length
+    from sentviz.models.batches import by_length
     from sentviz.models.protocol import Watch
 
     n = len(frame)

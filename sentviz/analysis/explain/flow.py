@@ -185,7 +185,7 @@ def _turn_distances(model: Model, layer: int, x: Tensor, out: Tensor, inputs: In
     import torch
     import torch.nn.functional as F
 
-    from sentviz.models.model import TOKENS_PER_BATCH
+    from sentviz.models.batches import TOKENS_PER_BATCH
 
     n, distances, unchanged = x.shape[1], [], F.normalize(out.double(), dim=-1)
     for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, TOKENS_PER_BATCH // n)):

@@ -86,7 +86,7 @@ def along(model: Model, trace: Trace, places: npt.NDArray[np.float64]) -> tuple[
     """
     import torch
 
-    from sentviz.models.model import TOKENS_PER_BATCH
+    from sentviz.models.batches import TOKENS_PER_BATCH
 
     k, changed = int(trace.probabilities.argmax()), model.applied(model.intervention(trace.change))
     encoded = model.encode(trace.text, trace.text_pair, trace.change)

@@ -92,7 +92,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
     """(T, L) the gate of every token of all texts, one text behind the other."""
     import torch
 
-    from sentviz.models.model import by_length
+    from sentviz.models.batches import by_length
     from sentviz.models.protocol import Watch
 
     layers, lengths = model.capabilities.layers, [len(each) for each in encoded]

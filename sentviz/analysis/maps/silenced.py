@@ -33,7 +33,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     """
     import torch
 
-    from sentviz.models.model import TOKENS_PER_BATCH
+    from sentviz.models.batches import TOKENS_PER_BATCH
 
     has = model.capabilities
     if not has.silence:

@@ -61,8 +61,8 @@ class _Passed:
 def _passed(model: HardmaxModel, rows: Sequence[Ids], progress: Progress | None) -> Iterator[_Passed]:
     import torch
 
+    from sentviz.models.batches import by_length
     from sentviz.models.hardmax import distinct, shares
-    from sentviz.models.model import by_length
 
     network, done = model.network, 0
     for batch in by_length([len(row) for row in rows]):

@@ -40,8 +40,8 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     from sentviz.data import datasets
     from sentviz.data.texts import TokenizedText
     from sentviz.data.tokenizers import Tokenizer
+    from sentviz.models.batches import collate
     from sentviz.models.encoder import Encoder
-    from sentviz.models.model import collate
     from sentviz.runs.configs import EncoderConfig
     from sentviz.training.recipe import Recipe
 

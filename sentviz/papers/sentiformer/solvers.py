@@ -22,8 +22,9 @@ from sentviz.data.tags import Tagger
 from sentviz.data.texts import TokenizedText
 from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError
+from sentviz.models.batches import by_length, collate
 from sentviz.models.encoder import Encoder
-from sentviz.models.model import Model, by_length, collate
+from sentviz.models.model import Model
 from sentviz.models.protocol import Inputs
 from sentviz.papers.sentiformer.separation import LABELS, LONGEST, WORDS, Places, Suffixes, drawn, f_star, places_of
 from sentviz.runs.configs import EncoderConfig

@@ -1,0 +1,99 @@
+"""Rows of text as padded batches of token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sentviz.data.tags import Tagger, tags_of
+from sentviz.data.texts import LONGEST, TokenizedText
+from sentviz.data.tokenizers import Tokenizer
+from sentviz.models.protocol import Inputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOKENS_PER_BATCH = 4_096  # tokens of a batch: the hidden states of more do not fit into the processor's cache
+CHARACTERS = LONGEST  # characters tokenized at a time, so that memory does not grow with the number of texts
+
+
+def collate(rows: Sequence[TokenizedText], device: torch.device | str = "cpu", *, filled: int = 0) -> Inputs:
+    """Return texts as one batch, padded to the longest.
+
+    The batch has no mask if no text is padded. It has segments and tags only if every text has them.
+
+    Args:
+        filled: length to which every text is padded; the batch then has no mask, so the model reads padding like any token.
+    """
+    lengths = [len(row) for row in rows]
+    longest = filled or max(lengths)
+    given: dict[str, Tensor] = {}
+    for name in (item.name for item in fields(TokenizedText)):
+        parts = [getattr(row, name) for row in rows]
+        if all(part is not None for part in parts):
+            table = np.zeros((len(rows), longest), dtype=np.int64)
+            for i, part in enumerate(parts):
+                table[i, : len(part)] = part
+            given[name] = torch.from_numpy(table).to(device)
+    if min(lengths) < longest and not filled:
+        given["mask"] = torch.from_numpy(np.arange(longest)[None, :] < np.array(lengths)[:, None]).to(device)
+    return Inputs(**given)
+
+
+def read(
+    tokenizer: Tokenizer, frame: pd.DataFrame, *, max_length: int, cls: bool, segments: bool, tagger: Tagger | None = None
+) -> list[TokenizedText]:
+    """Return the columns text and text_pair (if there is one) as token ids, one `TokenizedText` per row.
+
+    Args:
+        max_length: tokens of a row at most. cls: put [CLS] first.
+        segments: tell for each token to which of the two texts it belongs.
+        tagger: gives each token its part of speech.
+    Raises:
+        InputError: a text cannot be read.
+    """
+    return [row for part in portions(frame) for row in _read(tokenizer, part, max_length, cls, segments, tagger)]
+
+
+def portions(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Split a frame into parts of at most `CHARACTERS` characters of text and text_pair; a longer row is a part by itself."""
+    start = held = 0
+    for place, row in enumerate(zip(*(frame[name] for name in ("text", "text_pair") if name in frame), strict=True)):
+        size = sum(min(len(text), LONGEST) for text in row if isinstance(text, str))
+        if place > start and held + size > CHARACTERS:
+            yield frame.iloc[start:place]
+            start, held = place, 0
+        held += size
+    if start < len(frame):
+        yield frame.iloc[start:]
+
+
+def _read(
+    tokenizer: Tokenizer, frame: pd.DataFrame, max_length: int, cls: bool, segments: bool, tagger: Tagger | None
+) -> list[TokenizedText]:
+    """Return what `read` returns, for a part of a frame."""
+    texts = frame["text"].tolist()
+    pairs = frame["text_pair"].tolist() if "text_pair" in frame else None
+    if tagger is not None:
+        encoded = tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)
+        tags = tags_of(tagger, encoded, list(zip(*([texts] if pairs is None else [texts, pairs]), strict=True)))
+        return [TokenizedText(e.ids, e.segments if segments else None, t) for e, t in zip(encoded, tags, strict=True)]
+    if pairs is None or not segments:
+        return [TokenizedText(ids) for ids in tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)]
+    return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
+
+
+def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[list[int]]:
+    """Return row numbers in batches of similar lengths, longest first. A batch has at most `tokens` tokens with padding, or one row."""
+    order = np.argsort(lengths, kind="stable")[::-1]
+    batches: list[list[int]] = []
+    for i in order:
+        if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > tokens:
+            batches.append([])
+        batches[-1].append(int(i))
+    return batches
