@@ -151,7 +151,7 @@ def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
     run = find(tiny_run)
     subject = Sentence.of(run, run.example())
     assert not make("attention", subject, layer=1).frame.empty
-    with pytest.raises(InputError, match="asks the model"):
+    with pytest.raises(InputError, match="runs the model"):
         make("strip", subject, score="integrated-gradients")
     with pytest.raises(InputError, match="there is its trace only"):
         _ = subject.fresh
