@@ -22,8 +22,8 @@ from sentviz.figures.cells import number_cells
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.curves import curves
 from sentviz.figures.layers import head_table, verdict_lines
+from sentviz.figures.methods import ranking
 from sentviz.figures.panels import pushed_apart
-from sentviz.figures.ranking import ranking
 from sentviz.figures.separation import accuracy_by_length
 from sentviz.figures.style import SIZES
 from tests.fakes import fake_trace

@@ -1,4 +1,4 @@
-"""Explanations of one sentence side by side: a row for each method, a column for each word."""
+"""Methods of explanation: all explanations of one sentence side by side, and methods ranked by a measured number."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, colour_scale, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
+from sentviz.figures.panels import dotted, note_above, row_axis, with_interval
 from sentviz.figures.text import as_text, label_width, token_label
 
 _LEAST, _CELL, _ROW, _RIGHT = 19, 30, 24, 16  # pixels: smallest and usual width of a column, height of a row, right margin
@@ -99,3 +100,45 @@ def method_matrix(
 
 def _again(tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], about: str, theme: Theme, *, width: int) -> Figure:
     return method_matrix(tokens, scores, about=about, width=width, theme=theme)
+
+
+def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", theme: Theme = "light") -> Figure:
+    """Draw methods as dots with intervals, the best at the top; the reference is a grey line with its interval.
+
+    Args:
+        frame: method, value, low, high, n; one row per method.
+        title: name of the number.
+        better: "higher" or "lower".
+        reference: method to draw as a line.
+    Raises:
+        InputError: there is no method besides the reference.
+    """
+    rows = frame[frame["method"] != reference].sort_values("value", ascending=better == "lower").reset_index(drop=True)
+    if rows.empty:
+        raise InputError("There is no method to rank.")
+    colours = palette(theme)
+    height = 96 + 30 * len(rows)
+    plot = new_plot(theme, title, (560, height), (178, 44, 64, 44))
+    base = frame[frame["method"] == reference]
+    if not base.empty:
+        chance = base.iloc[0]
+        plot.add_vrect(x0=chance["low"], x1=chance["high"], fillcolor=colours.muted, opacity=0.18, line_width=0)
+        plot.add_vline(x=chance["value"], line=dotted(colours))
+        note_above(plot, chance["value"], reference, colours.muted)
+    values = rows[["value", "low", "high"]].to_numpy(float)
+    plot.add_scatter(
+        **with_interval("x", values, colours.lines[0]),
+        y=np.arange(len(rows)),
+        mode="markers+text",
+        marker={"size": 10, "color": colours.lines[0]},
+        text=[number(value) for value in values[:, 0]],
+        textposition="top center",
+        textfont={"size": 11, "color": colours.muted},
+        customdata=values,
+        hovertemplate="%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
+    )
+    names = [as_text(name, 40) for name in rows["method"]]
+    plot.update_yaxes(row_axis(names, 0.7, 0.4))
+    plot.update_xaxes(automargin=False, nticks=7)
+    caption = f"{title}: {better} is better. Bars are 95% bootstrap intervals over {int(rows['n'].max())} texts."
+    return Figure(file_safe("ranking", title), plot, frame.reset_index(drop=True), caption)

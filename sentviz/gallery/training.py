@@ -147,10 +147,10 @@ RANKED = {
 }
 
 
-@figure("faithfulness", "How faithful the explanations are", Runs, "ranking:ranking", FAITHFULNESS)
+@figure("faithfulness", "How faithful the explanations are", Runs, "methods:ranking", FAITHFULNESS)
 def _faithfulness(of: Runs, *, metric: str = "comprehensiveness", theme: Theme = "light") -> Figure:
     from sentviz.analysis.explain import SCORES
-    from sentviz.figures.ranking import ranking
+    from sentviz.figures.methods import ranking
 
     if metric not in RANKED:
         raise InputError(f"There is no metric {metric!r}; there are {', '.join(RANKED)}.")
