@@ -68,7 +68,7 @@ def test_the_epochs_to_keep_are_the_recipes(trained: list[Recipe], tmp_path: Pat
     ("options", "message"),
     [
         (("--keep-epochs", "-1"), "is not in the range"),
-        (("--injection", "nonsense", "--lexicon", "nonsense"), "--injection goes with --hub"),
+        (("--injection", "nonsense", "--lexicon", "nonsense"), "--injection needs --hub"),
         (("--lexicon", "lexicon_en_vader"), "vanilla-matched has no injection, so --lexicon"),
         (("--model", "hardmax-d2", "--variant", "512"), "does not take --variant"),
         (("--model", "hardmax-d2", "--lexicon", "lexicon_en_vader"), "does not take --lexicon"),
@@ -111,7 +111,7 @@ def test_a_finished_run_is_not_trained_again(trained: list[Recipe], tiny_run: Pa
     result = run("train", path, "-o", tiny_run.parents[1])
     path.unlink()
     assert result.exit_code == 0, result.output
-    assert "was trained by this recipe already" in result.output and "accuracy" in result.output
+    assert "was already trained with this recipe" in result.output and "accuracy" in result.output
     assert not trained
 
 
@@ -167,7 +167,7 @@ def test_signed_scores_are_as_they_are(tiny_run: Path, tiny_model: sentviz.Model
         (("token-step", "-O", "token="), "token must be a number from 1, not ''."),
         (("attention", "--component", "4"), "has the components 1 to 2, not 4."),
         (("overview", "--component", "4"), "has the components 1 to 2, not 4."),
-        (("strip", "--pair", "another"), "--pair goes with --text"),
+        (("strip", "--pair", "another"), "--pair is the second sentence of a pair. Give the first sentence with --text"),
         (("strip", "--text", "a song", "--pair", "another"), "reads single texts"),
     ],
 )

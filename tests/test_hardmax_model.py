@@ -89,7 +89,7 @@ def test_the_tokenizer_is_stored_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["the of and", "zzz 123 ...", "<br />"])
 def test_texts_without_a_known_word(text: str) -> None:
     model = random_model()
-    for ask in (model.words, model.follow, model.trace):
+    for ask in (model.follow, model.trace):
         with pytest.raises(InputError, match="None of the words"):
             ask(text)
     predicted = model.predict([TEXT, text])

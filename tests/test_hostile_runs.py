@@ -48,7 +48,7 @@ CONFIGURATIONS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a nested list": (model(lambda_start=nested(200)), "model.lambda_start is nested more than 16 times"),
     "a kind that is a list": (model(kind=["encoder"]), "it is of the kind ['encoder']"),
     "an infinite temperature": (lambda config: config.update(temperature=10**400), "temperature is 1000"),
-    "many labels": (lambda config: config.update(labels=[str(i) for i in range(1_001)]), "at most 1,000"),
+    "many labels": (lambda config: config.update(labels=[str(i) for i in range(1_001)]), "two to 1,000 classes"),
     "a long text": (lambda config: config.update(hardware="x" * 100_001), "hardware has 100,001 characters"),
     "a file above": (
         lambda config: config["files"].update({"../model.safetensors": "0" * 64}),

@@ -216,7 +216,7 @@ def test_the_last_epochs_are_kept(tmp_path: Path) -> None:
     again = attach(run, "words.parquet", frame)
     assert again.epochs == (2, 3, 4) and load(again, epoch=3).predict(["a warm song"])["label"][0]
     (run.folder / "epochs" / "notes.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"holds epochs/notes\.txt"):
+    with pytest.raises(RunError, match=r"contains epochs/notes\.txt"):
         attach(again, "words.parquet", frame)
     path = run.folder / "epochs" / "3.safetensors"
     path.write_bytes(path.read_bytes()[:100])

@@ -220,9 +220,3 @@ def test_the_picture_has_every_number() -> None:
     assert "longer than in training" not in str(accuracy_by_length(frame, trained=64).plot.layout)
     with pytest.raises(InputError, match="No model"):
         accuracy_by_length(frame[:0], trained=8)
-
-
-def test_links_carry_the_words_that_sequences_are_made_of() -> None:
-    from sentviz.papers.sentiformer import PAPER
-
-    assert set(PAPER.page.vocabulary) == set(WORDS)

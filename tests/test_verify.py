@@ -106,7 +106,11 @@ def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, option
     assert compare_with_runs(replace(record, runs=record.runs[::-1])).state == "equal"
     for gone in record.runs[:1]:
         fewer = compare_with_runs(replace(record, runs=record.runs[1:]))
-        why = f"it is drawn of {gone.run!r}." if record.call and record.call.of != "all" else f"see {gone.run} (seed"
+        why = (
+            f"shows a run that its record does not name: {gone.run!r}."
+            if record.call and record.call.of != "all"
+            else f"see {gone.run} (seed"
+        )
         assert fewer.state == "differs" and why in fewer.why
 
 
@@ -147,7 +151,7 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
         "html",
         lambda data: _told(data, f'"digest": "{find(RUN).digest}"', '"digest": "0123"'),
         "cannot be had",
-        "digest 0123; the one",
+        "digest 0123; the installed run",
     ),
     "a run of another place": (
         "html",
@@ -257,7 +261,7 @@ def test_a_large_frame_is_held_by_its_digest_only() -> None:
     record = Record.of(Figure("cloud", go.Figure(), frame, ""))
     assert record.table == "" and record.differs(frame.copy()) == ""
     frame.loc[7, "x"] += 1
-    assert "cannot be said which" in record.differs(frame)
+    assert "so the place is unknown" in record.differs(frame)
 
 
 def test_a_frame_is_packed_alike_whatever_its_types() -> None:
