@@ -1,4 +1,4 @@
-"""What the run in focus says of the text in focus, kept for this visit only: traces, reasons, verdicts, silenced heads."""
+"""Results of the run in focus for the text in focus, stored for one visit: traces, reasons, verdicts, falls without each head."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from sentviz.analysis.explain.faithfulness import Verdict
 
 KEPT_TRACES = 8
-KEPT_TOKENS = 12_000  # of these traces together: a long text's holds tens of kilobytes a token
+KEPT_TOKENS = 12_000  # tokens of all stored traces; a long text takes tens of kilobytes per token
 
 
 def texts(focus: Focus) -> tuple[str, str | None]:
     """The text in focus, the visitor's, a row's of the data set, or the run's example; with its second where the run reads pairs.
 
     Raises:
-        DataMissingError, InputError: the row cannot be had.
+        DataMissingError, InputError: the row is not available.
     """
     source = cache.run(focus.run)
     pairs = reads_pairs(source)
@@ -55,14 +55,14 @@ def texts(focus: Focus) -> tuple[str, str | None]:
 
 
 def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: int = 0) -> Trace:
-    """The trace of the text in focus under the interventions in focus, kept for this visit only.
+    """Return the trace of the text in focus under the intervention in focus, stored for this visit only.
 
-    Unless `scored` is off, with its removal scores and the score in focus: they ask the model once a word, which long texts feel.
-    An `exact` one is never the run's stored example, whose maps are of half precision: small differences need it. With `longest`, the
-    run reads so many tokens, more than it was trained on (`Run.longer`).
-
+    Args:
+        scored: add removal scores and the score in focus. They run the model once per word, which takes long for long texts.
+        exact: never return the run's stored example, whose maps have half precision. Small differences need it.
+        longest: number of tokens to read, more than the run was trained on (`Run.longer`); 0 for the trained number.
     Raises:
-        SentvizError: in one sentence for the visitor.
+        SentvizError: with a message for the visitor.
     """
     source, (wanted, pair) = cache.run(focus.run), texts(focus)
     stored = cache.example(source)
@@ -81,8 +81,8 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     if scored and (missing := [name for name in asked if name not in available(kept[key])]):
         with turn() as step, st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
             kept[key] = explained(cache.model(source).stoppable(step), kept[key], missing)
-    while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(one.tokens) for one in kept.values()) > KEPT_TOKENS):
-        kept.pop(next(iter(other for other in kept if other != key)))
+    while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(trace.tokens) for trace in kept.values()) > KEPT_TOKENS):
+        kept.pop(next(iter(older for older in kept if older != key)))
     return _reasoned(kept[key], key)
 
 
@@ -120,7 +120,7 @@ def _chance(name: str, digest: str) -> Chance:
 
 
 def verdict(focus: Focus, score: str) -> Verdict:
-    """Whether a score of the text in focus names words that matter, or any.
+    """Compare the words that a score names with random words of the text in focus.
 
     Raises:
         SentvizError: in one sentence for the visitor.
@@ -139,9 +139,9 @@ def verdict(focus: Focus, score: str) -> Verdict:
 
 
 def heads(focus: Focus, seen: Trace) -> Any:
-    """(L, H) fall of the answer's log-odds when a head is silenced, of what `trace` gave, kept for this visit; None until torch is loaded.
+    """Return the fall of the predicted class's log-odds without each head, (L, H), stored for this visit; None until torch is loaded.
 
-    The first paint does not wait for it: what stands on the page then is the run's stored example.
+    The first paint does not wait for torch: it shows the run's stored example.
     """
     if not is_torch_loaded():
         return None

@@ -141,7 +141,7 @@ def test_sentences_name_what_was_changed() -> None:
     ],
 )
 def test_text_data_and_earlier_names_give_the_same_answers(text: str, arguments: dict[str, Any]) -> None:
-    """By `trace` and by `predict`; the trace keeps the intervention, and the same is computed again from it."""
+    """`trace` and `predict` agree for the text, the data and the earlier names; the trace stores the intervention."""
     model = gated_model()
     changes = ({"change": text}, {"change": Intervention.parse(text)}, arguments)
     traces = [model.trace(TEXT, **change) for change in changes]  # type: ignore[arg-type]

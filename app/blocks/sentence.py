@@ -40,7 +40,7 @@ def asked(name: str) -> Run:
 
 
 def attends(run: Run) -> bool:
-    """Whether a run has attention maps; where it has none, the page says so in their place."""
+    """Return True if a run has attention maps; otherwise show a note in their place."""
     if not run.capabilities.maps:
         st.info(
             f"{md(run.name)} has no attention, so there is no map to look at. Word removal and gradients still ask it why.",
@@ -82,7 +82,7 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
 
 
 def texts_in_focus(run: Run) -> tuple[str, str | None]:
-    """The text in focus, of pairs with its second; the page stops with a sentence, and the way to the data set, where it cannot be had."""
+    """Return the text in focus, and the second text of a pair. If the row is not available, say how to get its data set and stop."""
     try:
         return answers.texts(visit.focus())
     except SentvizError as error:
@@ -133,7 +133,7 @@ def map_figure(trace: Trace, run: Run, key: str, **options: Any) -> None:
 
 
 def strength(dial: AdjustableTerm) -> None:
-    """How strongly a term enters the scores, as a slider with trained and off."""
+    """Show a slider for the strength of a term, with buttons for the trained value and 0."""
     key, now = f"strength-{dial.term}", dict(visit.focus().strength).get(dial.term, 1.0)
 
     def put(value: float) -> None:

@@ -32,17 +32,17 @@ def collate(rows: Sequence[TokenizedText], device: torch.device | str = "cpu", *
     """
     lengths = [len(row) for row in rows]
     longest = filled or max(lengths)
-    given: dict[str, Tensor] = {}
+    columns: dict[str, Tensor] = {}
     for name in (item.name for item in fields(TokenizedText)):
         parts = [getattr(row, name) for row in rows]
         if all(part is not None for part in parts):
             table = np.zeros((len(rows), longest), dtype=np.int64)
             for i, part in enumerate(parts):
                 table[i, : len(part)] = part
-            given[name] = torch.from_numpy(table).to(device)
+            columns[name] = torch.from_numpy(table).to(device)
     if min(lengths) < longest and not filled:
-        given["mask"] = torch.from_numpy(np.arange(longest)[None, :] < np.array(lengths)[:, None]).to(device)
-    return Inputs(**given)
+        columns["mask"] = torch.from_numpy(np.arange(longest)[None, :] < np.array(lengths)[:, None]).to(device)
+    return Inputs(**columns)
 
 
 def read(
@@ -62,13 +62,13 @@ def read(
 
 def portions(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Split a frame into parts of at most `CHARACTERS` characters of text and text_pair; a longer row is a part by itself."""
-    start = held = 0
+    start = characters = 0
     for place, row in enumerate(zip(*(frame[name] for name in ("text", "text_pair") if name in frame), strict=True)):
         size = sum(min(len(text), LONGEST) for text in row if isinstance(text, str))
-        if place > start and held + size > CHARACTERS:
+        if place > start and characters + size > CHARACTERS:
             yield frame.iloc[start:place]
-            start, held = place, 0
-        held += size
+            start, characters = place, 0
+        characters += size
     if start < len(frame):
         yield frame.iloc[start:]
 

@@ -68,7 +68,7 @@ class Model:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model has."""
+        """Capabilities of the model."""
         return self.network.capabilities
 
     def stoppable(self, check: Callable[[], object]) -> Self:
@@ -76,12 +76,12 @@ class Model:
 
         Predictions, traces and scores call `check` before each batch; an exception that it raises ends the work. `self` is unchanged.
         """
-        other = copy(self)
-        other.check = check
-        return other
+        model = copy(self)
+        model.check = check
+        return model
 
     def encode(self, text: str, text_pair: str | None = None, change: Intervention | None = None) -> Encoded:
-        """Tokens of a text as this model reads it, cut at its maximum length; padding too, where it is read."""
+        """Return the tokens of a text, cut at the model's maximum length, with padding if the model reads padding."""
         encoded = self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
         encoded = self._tagged([encoded], [text], None if text_pair is None else [text_pair])[0]
         length = self._filled(change)
@@ -93,19 +93,19 @@ class Model:
         return 0 if masked else self.config.max_length
 
     def _tagged(self, encoded: list[Encoded], texts: Sequence[str], pairs: Sequence[str] | None) -> list[Encoded]:
-        """The same with their tags, where the model reads them."""
+        """Return the texts with the tags of their tokens if the model reads tags, otherwise unchanged."""
         if self.tagger is None:
             return encoded
         columns = [texts] if pairs is None else [texts, pairs]
         tags = tags_of(self.tagger, encoded, list(zip(*columns, strict=True)))
-        return [replace(one, tags=of_one) for one, of_one in zip(encoded, tags, strict=True)]
+        return [replace(text, tags=of_text) for text, of_text in zip(encoded, tags, strict=True)]
 
     def inputs(self, encoded: Encoded) -> Inputs:
-        """One text as the network takes it."""
+        """Return one text as the network takes it."""
         return collate([encoded.reading])
 
     def batch(self, rows: Sequence[TokenizedText], change: Change | None = None) -> Inputs:
-        """Several texts as the network takes them."""
+        """Return several texts as the network takes them."""
         return collate(rows, filled=self._filled(change))
 
     def intervention(self, change: Intervention | str | None = None, **arguments: Any) -> Intervention:
@@ -128,7 +128,7 @@ class Model:
         return Change.from_intervention(change or UNCHANGED, self.lambdas)
 
     def read(self, frame: pd.DataFrame) -> list[TokenizedText]:
-        """Every row of a frame as this model reads texts: what `forward` takes."""
+        """Return every row of a frame as token ids, which `forward` takes."""
         has, longest = self.capabilities, self.config.max_length
         rows: list[TokenizedText] = []
         for part in portions(frame):
@@ -138,7 +138,7 @@ class Model:
         return [row.filled(length) for row in rows] if length else rows
 
     def sift(self, frame: pd.DataFrame) -> tuple[list[TokenizedText | None], dict[int, str]]:
-        """Every row as `read` has it, None of those that cannot be read, and why not, by place; halves are tried."""
+        """Return every row as `read` does, None for rows that cannot be read, and the reasons by row number."""
         rows: list[TokenizedText | None] = []
         why: dict[int, str] = {}
         for part in portions(frame):
@@ -158,7 +158,7 @@ class Model:
         return rows + more, why | {half + place: reason for place, reason in too.items()}
 
     def lambdas(self) -> npt.NDArray[np.float32]:
-        """(L, C) the learned mixing."""
+        """Return the learned mixing weights, (L, C)."""
         with torch.inference_mode():
             return np.asarray(self.network.lambdas().numpy(), dtype=np.float32)
 
@@ -187,12 +187,12 @@ class Model:
         return logits, pooled
 
     def outputs(self, rows: Sequence[TokenizedText], change: Change | None) -> Output:
-        """One batch of `forward`."""
+        """Return the output of one batch of `forward`."""
         out: Output = self.network(self.batch(rows, change), change=change)
         return out
 
     def encode_all(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Encoded]:
-        """Every text, or pair of texts, as tokens.
+        """Return the tokens of every text or pair of texts.
 
         Raises:
             InputError: a text that cannot be read, named by its place in the list, or not as many second texts as texts.
@@ -233,26 +233,28 @@ class Model:
 
         if isinstance(texts, str) or isinstance(pairs, str):
             raise InputError("predict takes lists of texts; put the one text in brackets.")
-        asked = pd.DataFrame({"text": pd.Series(list(texts), dtype=object)})
+        table = pd.DataFrame({"text": pd.Series(list(texts), dtype=object)})
         if pairs is not None:
-            asked["text_pair"] = _as_many(list(pairs), asked["text"])
+            table["text_pair"] = _as_many(list(pairs), table["text"])
         intervention = self.intervention(change, **arguments)
-        rows, why = self.sift(asked)
-        read = np.array([row is not None for row in rows], dtype=bool)
-        with _reported(progress, int(read.sum())) as report:
+        rows, why = self.sift(table)
+        is_readable = np.array([row is not None for row in rows], dtype=bool)
+        with _reported(progress, int(is_readable.sum())) as report:
             logits, _ = self.forward([row for row in rows if row is not None], intervention, report)
         probabilities = np.full((len(rows), len(self.labels)), np.nan, dtype=np.float32)
-        probabilities[read] = softmax(logits)
-        said = [self.labels[shares.argmax()] if there else None for shares, there in zip(probabilities, read, strict=True)]
-        frame = pd.DataFrame({"text": asked["text"], "label": pd.Series(said, dtype=object)})
+        probabilities[is_readable] = softmax(logits)
+        predicted = [
+            self.labels[shares.argmax()] if readable else None for shares, readable in zip(probabilities, is_readable, strict=True)
+        ]
+        frame = pd.DataFrame({"text": table["text"], "label": pd.Series(predicted, dtype=object)})
         for k, label in enumerate(self.labels):
             frame[label] = probabilities[:, k]
         frame["remark"] = [why.get(place, WORDLESS if row is not None and not len(row) else "") for place, row in enumerate(rows)]
-        frame.attrs["truncated"] = self._cut(asked[read])
+        frame.attrs["truncated"] = self._cut(table[is_readable])
         return frame
 
     def _cut(self, frame: pd.DataFrame) -> int:
-        """How many rows are longer than the model reads."""
+        """Return the number of rows that are longer than the model's maximum length."""
         longer = 0
         for part in portions(frame):
             texts, pairs = part["text"].tolist(), part["text_pair"].tolist() if "text_pair" in part else None
@@ -274,7 +276,7 @@ class Model:
         change: Intervention | str | None = None,
         **arguments: Any,
     ) -> Trace:
-        """Everything seen of one text.
+        """Return everything that the model computes for one text.
 
         Args:
             layers, heads, components, queries: which ones to keep, counted from 0; empty means all.
@@ -347,13 +349,13 @@ def _as_many(pairs: list[str], texts: Sequence[str] | pd.Series[Any]) -> list[st
 
 
 def softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Row-wise, stable."""
+    """Return the softmax of each row, computed without overflow."""
     e = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
 
 
 def _single(tensor: Tensor) -> npt.NDArray[np.float32]:
-    """In single precision, whatever a network computes in."""
+    """Return a tensor as an array in single precision."""
     return np.asarray(tensor.numpy(), dtype=np.float32)
 
 

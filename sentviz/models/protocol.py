@@ -1,4 +1,4 @@
-"""What every model is, and one forward pass of it: what goes in, what is changed or watched on the way, what comes out.
+"""The interface of all networks: inputs, interventions, watched activations and outputs of a forward pass.
 
 Axes in shape comments: B batch, n queries, m keys, H heads, C components, L layers, d width, K classes.
 """
@@ -18,7 +18,7 @@ from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import Capabilities, ModelConfig
 from sentviz.runs.intervention import Intervention
 
-SHUT = -1e4  # log of a gate that is 0, as far as a softmax can tell
+SHUT = -1e4  # stands for the log of a gate that is 0: the softmax then gives the token no weight
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Inputs:
         return torch.full((self.ids.shape[0],), self.ids.shape[1], device=self.ids.device)
 
     def expand(self, times: int) -> Inputs:
-        """One text as a batch of `times` of it, nothing copied."""
-        given = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
-        return Inputs(**{name: part.expand(times, *part.shape[1:]) for name, part in given.items()})
+        """Return one text as a batch of `times` equal rows, without a copy."""
+        parts = {item.name: part for item in fields(self) if (part := getattr(self, item.name)) is not None}
+        return Inputs(**{name: part.expand(times, *part.shape[1:]) for name, part in parts.items()})
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What to return of each layer; empty tuples mean all."""
+    """The activations that a forward pass returns. An empty tuple selects everything along its axis."""
 
     layers: tuple[int, ...] = ()
     heads: tuple[int, ...] = ()
@@ -61,7 +61,7 @@ class Watch:
     into: tuple[Tensor, Tensor] | None = None  # one layer's components and attention, written in place of new tensors
 
     def sees(self, layer: int) -> bool:
-        """Whether a layer is watched."""
+        """Return True if a layer is watched."""
         return not self.layers or layer in self.layers
 
 
@@ -104,7 +104,7 @@ class Change:
         return self.strength.get(term, 1.0)
 
     def gates(self, term: Tensor, places: Tensor | None = None) -> Tensor:
-        """The term of the gates (B, m) with that of open and shut ones in its place; `places` (B, m) are 0 to m - 1 unless told."""
+        """Return the term of the gates (B, m) with open and shut gates replaced. `places` (B, m) are 0 to m - 1 by default."""
         for forced, value in ((self.gates_open, 0.0), (self.gates_shut, SHUT)):
             if forced:
                 here = torch.arange(term.shape[-1], device=term.device) if places is None else places
@@ -125,7 +125,7 @@ class Change:
 
 @dataclass
 class LayerSeen:
-    """What a Watch returns of one layer; axes as chosen."""
+    """Activations of one layer that a `Watch` selects. Axes hold only the selected heads, components and queries."""
 
     attention: Tensor | None = None  # (B, H, n, m)
     components: Tensor | None = None  # (B, C, H, n, m)
@@ -134,12 +134,12 @@ class LayerSeen:
     queries: Tensor | None = None  # (B, C, H, n, d_k)
     keys: Tensor | None = None  # (B, C, H, m, d_k)
     values: Tensor | None = None  # (B, H, m, d_v)
-    terms: AttentionTerms | None = None  # of the chosen components and heads, as Q and K are
+    terms: AttentionTerms | None = None  # terms of the selected components and heads
 
 
 @dataclass
 class Output:
-    """What a forward pass returns; `hidden` and `seen` only under a Watch."""
+    """Result of a forward pass. `hidden` and `seen` are empty without a `Watch`."""
 
     logits: Tensor  # (B, K)
     pooled: Tensor  # (B, d)
@@ -169,7 +169,7 @@ class Network(nn.Module):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this network has."""
+        """Capabilities of this network."""
         return self.config.capabilities
 
     @property
@@ -186,7 +186,7 @@ class Network(nn.Module):
         return self
 
     def embed(self, inputs: Inputs) -> Tensor:
-        """What the first layer reads, (B, n, d)."""
+        """Return the input of the first layer, (B, n, d)."""
         raise NotImplementedError
 
     def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
@@ -198,14 +198,14 @@ class Network(nn.Module):
         return self.step(self.capabilities.layers - 1, x, inputs, None, change)[0]
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """What the classifier reads of a layer's states, (B, n, d) -> (B, d): their mean, which padding never enters."""
+        """Return the classifier's input from a layer's states, (B, n, d) -> (B, d): the mean over the tokens without padding."""
         if mask is None:
             return x.mean(dim=1)
         weight = mask.to(x.dtype).unsqueeze(-1)
         return (x * weight).sum(dim=1) / weight.sum(dim=1).clamp_min(1)
 
     def signals(self, inputs: Inputs) -> Mapping[str, Tensor]:
-        """What the positions are the sum of, each weighed as learned, (n, d) or (B, n, d) by name; empty where they are of one piece."""
+        """Return the weighted signals whose sum is the position embedding, (n, d) or (B, n, d) by name; empty for a single signal."""
         return {}
 
     def ready(self, inputs: Inputs) -> Inputs:

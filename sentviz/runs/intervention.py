@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Quantity = Literal["lambda", "head", "gate", "term", "state", "residual", "feedforward", "component", "value"]
 
-AXES: Mapping[str, tuple[str, ...]] = {  # what the places of an edit count; a token that is left out means every token
+AXES: Mapping[str, tuple[str, ...]] = {  # axes that the places of an edit count along; without a token, an edit is for all tokens
     "lambda": ("layer", "component"),  # weight of a component in the mixed map
     "head": ("layer", "head", "token"),  # output of a head, before the layer's output matrix
     "gate": ("token",),  # gate of a token in every layer, 0 (shut) to 1 (open)
@@ -35,7 +35,7 @@ AXES: Mapping[str, tuple[str, ...]] = {  # what the places of an edit count; a t
 }
 REPLACED = {"lambda": 2, "head": 2, "gate": 1, "term": 0}  # quantities that models can change today, with the number of their places
 
-MOST_EDITS = 4_096  # of one text
+MOST_EDITS = 4_096  # largest number of edits in a text
 MOST_NAMED = 5  # tokens that a sentence names
 _EDIT = re.compile(r"([a-z]+):([A-Za-z_][A-Za-z0-9_]{0,39}|\d{1,9}(?:\.\d{1,9}){0,2})=([^=~\s]{1,40})", re.ASCII)
 
@@ -46,7 +46,7 @@ class Edit:
 
     what: Quantity
     at: tuple[int, ...] = ()  # places along the axes of the quantity, counted from 0
-    name: str = ""  # of a term; empty for all other quantities
+    name: str = ""  # name of a term; empty for all other quantities
     to: float | Literal["mean"] = 0.0  # new value; "mean" is the mean over a data set
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class Edit:
 
     @property
     def target(self) -> tuple[int, tuple[int, ...], str]:
-        """What is changed, without the new value. Edits of an intervention are sorted by it."""
+        """Quantity, places and name, without the new value. Edits of an intervention are sorted by them."""
         return list(AXES).index(self.what), self.at, self.name
 
     def text(self) -> str:
@@ -99,8 +99,8 @@ class Intervention:
     edits: tuple[Edit, ...] = ()
 
     def __post_init__(self) -> None:
-        kept = dict.fromkeys(edit for edit in self.edits if not (edit.what == "term" and edit.to == 1))
-        object.__setattr__(self, "edits", tuple(sorted(kept, key=lambda edit: edit.target)))
+        unique = dict.fromkeys(edit for edit in self.edits if not (edit.what == "term" and edit.to == 1))
+        object.__setattr__(self, "edits", tuple(sorted(unique, key=lambda edit: edit.target)))
 
     def __bool__(self) -> bool:
         return bool(self.edits)

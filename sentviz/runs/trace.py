@@ -34,7 +34,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 GROUPS = ("token_scores", "units", "biases")  # arrays by name
-AXES = {  # of stored arrays; n, q, L, H, C and K are counted by their names, m = n, others need only be the same everywhere
+AXES = {  # axes of stored arrays; n, q, L, H, C and K have the trace's sizes, m = n; any other letter has one size in all arrays
     "offsets": "n2",
     "segments": "n",
     "specials": "n",
@@ -58,7 +58,7 @@ BAND_BYTES = 64 << 20
 
 
 class LayerTerms(Protocol):
-    """What a trace needs of a layer to make its maps from Q and K; `sentviz.models.terms.AttentionTerms` has it."""
+    """The parts of a layer that turn Q and K into attention maps. `sentviz.models.terms.AttentionTerms` implements it."""
 
     def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> LayerTerms:
         """Return the terms of some components and heads; all of an axis for ()."""
@@ -83,7 +83,7 @@ class Trace:
     run: str
     text: str
     text_pair: str | None
-    tokens: tuple[str, ...]  # as written in the text; specials by their name
+    tokens: tuple[str, ...]  # tokens as written in the text; special tokens by name
     offsets: Ints  # (n, 2) characters [start, end) in text (segment 0) or text_pair (segment 1)
     segments: Ints  # (n,) 0 = text, 1 = text_pair
     specials: Bools  # (n,) [CLS], [SEP]
@@ -97,10 +97,10 @@ class Trace:
     component_ids: tuple[int, ...]
     query_ids: tuple[int, ...]
     dropped: int = 0  # tokens cut off at the model's maximum length
-    change: Intervention = UNCHANGED  # what was changed in the model; effective maps of silenced heads are zero
+    change: Intervention = UNCHANGED  # changes of the model; the effective maps of silenced heads are zero
     tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" of specials; () where it reads none
     polarity: Floats | None = None  # (m, 3) lambda(x) of each token, where the model has a lexicon
-    pooling: str = "mean"  # what the classifier reads: the mean over the tokens, or "cls", the first one
+    pooling: str = "mean"  # input of the classifier: "mean" over the tokens, or "cls", the first token
     attention: Floats | None = None  # (L, H, n, m) what multiplies V
     components: Floats | None = None  # (L, C, H, n, m) softmax maps before mixing
     hidden: Floats | None = None  # (L+1, m, d) embedding output, then each layer's
@@ -113,7 +113,7 @@ class Trace:
     queries: Floats | None = None  # (L, C, H, n, d_k)
     keys: Floats | None = None  # (L, C, H, m, d_k)
     values: Floats | None = None  # (L, H, m, d_v)
-    evidence: Evidence | None = None  # what the headline rests on; never stored
+    evidence: Evidence | None = None  # evidence for the headline; never stored
     terms: tuple[LayerTerms, ...] = ()  # (L) what the layers' maps are made of beside Q and K; a stored trace has none
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class Trace:
                     array.setflags(write=False)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """How a notebook shows it."""
+        """Return the trace as a picture for notebooks."""
         bundle: dict[str, Any] = late("trace in a notebook")(self)
         return bundle
 
@@ -146,7 +146,7 @@ class Trace:
 
     @property
     def has_maps(self) -> bool:
-        """Whether it holds attention maps, or what they are made of."""
+        """True if the trace holds attention maps, or Q, K and terms to compute them."""
         return self.attention is not None or bool(self.terms)
 
     @property
@@ -308,7 +308,7 @@ class Trace:
             if item.name in ("terms", "evidence"):  # a stored trace needs no model: it holds its maps
                 continue
             if isinstance(value, Intervention):
-                meta |= {item.name: value.text()} if value else {}  # so that earlier versions can read unchanged traces
+                meta |= {item.name: value.text()} if value else {}  # Earlier versions can read a trace without this entry.
                 continue
             if item.name in GROUPS:
                 arrays |= {f"{item.name}.{name}": _half(array) for name, array in value.items()}
@@ -323,7 +323,7 @@ class Trace:
         """Read a stored trace; needs neither torch nor the model.
 
         Raises:
-            RunError: the file is missing or is no trace.
+            RunError: the file is missing or is not a stored trace.
         """
         from safetensors import SafetensorError, safe_open
 
@@ -352,7 +352,7 @@ class Trace:
             raise RunError(f"{path.name} is not a stored trace ({error}).") from error
 
     def _agree(self) -> None:
-        """Whether its arrays are of the tokens, classes and layers that it names.
+        """Check that the arrays have the sizes of the trace's tokens, classes and layers.
 
         Raises:
             TypeError, ValueError: one is not.
