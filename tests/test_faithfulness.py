@@ -210,7 +210,7 @@ def test_one_registry_knows_what_a_trace_can_give(model: Model) -> None:
     for name, how in SCORES.items():
         assert (how.of is None) != (how.ask is None) and how.name == name
         if how.ask is not None:
-            with pytest.raises(InputError, match=rf"{how.title} asks the model.*\['{name}'\]"):
+            with pytest.raises(InputError, match=rf"{how.title} runs the model.*\['{name}'\]"):
                 score(trace, name)
             assert score(explained(model, trace, [name]), name).shape == (len(trace.tokens),)
     with pytest.raises(InputError, match="no score 'magic'"):
