@@ -10,7 +10,8 @@ import pytest
 from sentviz.analysis.explain.bigrams import EDGE, Bigrams, hashed, read_words
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.swap import in_case, whole_words
-from sentviz.data.tags import TAGS, Tagger
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import Tagger
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.model import Model

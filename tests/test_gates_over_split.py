@@ -13,7 +13,8 @@ from scipy.stats import t
 from sentviz.analysis.maps.gates import CONTRASTS, FILE, NAMES, Groups, over_split, table, verdict
 from sentviz.analysis.maps.tokenwise import gates_of
 from sentviz.analysis.maps.wordclasses import WordClasses, own_lists
-from sentviz.data.tags import TAGS, Tagger
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import Tagger
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.batches import by_length, collate

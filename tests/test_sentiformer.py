@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.data.tags import TAGS, Tagger
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import Tagger
 from sentviz.data.texts import TokenizedText, word_spans
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sentviz
-from sentviz.data.tags import TAGS
+from sentviz.data.parts_of_speech import TAGS
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.papers.sentiformer.presets import ABLATIONS

@@ -14,7 +14,8 @@ import sentviz.data.tags
 import sentviz.data.tokenizers
 from sentviz.analysis.explain import notices as remarks
 from sentviz.data import datasets
-from sentviz.data.tags import AROUND, ENGLISH, TAGS, Tagger, count_known, pieces, tags_instead, tags_of
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import AROUND, ENGLISH, Tagger, count_known, pieces, tags_instead, tags_of
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, RunError
 

@@ -75,7 +75,7 @@ class Encoded:
     unknown: Bools  # (n,) True for words that are not in the vocabulary
     tokens: tuple[str, ...]  # characters of the text, also for unknown words; names of special tokens
     dropped: int = 0  # tokens cut off at the maximum length, counted in the first LONGEST characters of each text
-    tags: Ints | None = None  # (n,) part of speech, as places in sentviz.data.tags.TAGS; None = not tagged
+    tags: Ints | None = None  # (n,) part of speech, as places in sentviz.data.parts_of_speech.TAGS; None = not tagged
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sentviz.data.tags import TAGS, Tagger, tags_of
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError

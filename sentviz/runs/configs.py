@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
-from sentviz.data.tags import TAGS
+from sentviz.data.parts_of_speech import TAGS
 from sentviz.runs.schema import short
 from sentviz.runs.settings import check_settings
 

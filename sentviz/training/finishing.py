@@ -20,7 +20,8 @@ from sentviz.analysis.epochs.measured import files
 from sentviz.analysis.evaluation import confusion, evaluate, fit_calibration, metrics
 from sentviz.analysis.explain import explained
 from sentviz.data import datasets
-from sentviz.data.tags import TAGGER, TAGS
+from sentviz.data.parts_of_speech import TAGS
+from sentviz.data.tags import TAGGER
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import writing
 from sentviz.models.loading import load

@@ -63,7 +63,8 @@ def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress
     Raises:
         InputError: no text, a model without gates, or a text that cannot be read.
     """
-    from sentviz.data.tags import TAGS, Tagger, tags_of
+    from sentviz.data.parts_of_speech import TAGS
+    from sentviz.data.tags import Tagger, tags_of
 
     if not model.capabilities.gate:
         raise InputError(f"{model.name} has no gates.")

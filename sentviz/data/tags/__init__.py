@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.texts import LONGEST
 from sentviz.errors import RunError
 from sentviz.io.files import read_regular
@@ -31,11 +32,7 @@ from sentviz.io.files import read_regular
 if TYPE_CHECKING:
     from sentviz.data.texts import Tokenized
 
-__all__ = ["ENGLISH", "TAGGER", "TAGS", "UNIVERSAL", "Tagger", "count_known", "describe_tagger", "pieces", "tags_instead", "tags_of"]
-
-SPECIAL = ""  # tag of [CLS] and [SEP]
-UNIVERSAL = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "VERB", "X")
-TAGS = (SPECIAL, *UNIVERSAL)
+__all__ = ["ENGLISH", "TAGGER", "Tagger", "count_known", "describe_tagger", "pieces", "tags_instead", "tags_of"]
 
 ENGLISH = Path(__file__).with_name("english.json.gz")
 TAGGER = "tagger.json.gz"  # file name in the folder of a run that reads tags

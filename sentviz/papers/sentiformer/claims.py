@@ -109,7 +109,7 @@ def judge_theoretical_speed(*_: object) -> Finding:
 
 def judge_size(*_: object) -> Finding:
     """Return the vocabulary size that the printed number of parameters implies. The claim cannot be tested: that size is not printed."""
-    from sentviz.data.tags import TAGS
+    from sentviz.data.parts_of_speech import TAGS
 
     d, wide, layers = 256, 1024, 6
     blocks = layers * (4 * d * d + 4 * d + 2 * d * wide + wide + d + 4 * d + d)
