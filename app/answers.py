@@ -9,6 +9,7 @@ import streamlit as st
 from app import cache
 from app.focus import Focus
 from app.server.queue import is_torch_loaded, turn
+from app.visit import keep_result
 from sentviz.analysis.explain import SCORES, available, explained, supported
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.headline import chance_of
@@ -25,7 +26,7 @@ KEPT_TOKENS = 12_000  # tokens of all stored traces; a long text takes tens of k
 
 
 def texts(focus: Focus) -> tuple[str, str | None]:
-    """The text in focus, the visitor's, a row's of the data set, or the run's example; with its second where the run reads pairs.
+    """Return the text in focus: the visitor's, a row's, or the run's example; with its second text if the run reads pairs, else None.
 
     Raises:
         DataMissingError, InputError: the row is not available.
@@ -39,8 +40,8 @@ def texts(focus: Focus) -> tuple[str, str | None]:
     from sentviz.data import datasets, demo
 
     ours = demo.load()
-    if not (found := ours.loc[ours["id"] == focus.row, "text"]).empty:
-        return str(found.iloc[0]), None
+    if not (matches := ours.loc[ours["id"] == focus.row, "text"]).empty:
+        return str(matches.iloc[0]), None
     name, missing = source.config["data"]["name"], None
     for split in sorted(datasets.info(name).splits, key=lambda split: split != focus.over):
         try:
@@ -71,23 +72,23 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not focus.change:
         return _reasoned(stored, key)
     source = source.longer(longest) if longest else source
-    kept: dict[Any, Trace] = st.session_state.setdefault("traces", {})
+    traces: dict[Any, Trace] = st.session_state.setdefault("traces", {})
     key = (source.digest, wanted, pair, focus.change)
-    if key not in kept:
+    if key not in traces:
         with turn() as step, st.spinner("Asking the model"):
             loaded = cache.model(source).stoppable(step)
-            kept[key] = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
-    asked = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(kept[key], asking=True)]
-    if scored and (missing := [name for name in asked if name not in available(kept[key])]):
+            traces[key] = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
+    wanted_scores = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(traces[key], asking=True)]
+    if scored and (missing := [name for name in wanted_scores if name not in available(traces[key])]):
         with turn() as step, st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
-            kept[key] = explained(cache.model(source).stoppable(step), kept[key], missing)
-    while len(kept) > KEPT_TRACES or (len(kept) > 1 and sum(len(trace.tokens) for trace in kept.values()) > KEPT_TOKENS):
-        kept.pop(next(iter(older for older in kept if older != key)))
-    return _reasoned(kept[key], key)
+            traces[key] = explained(cache.model(source).stoppable(step), traces[key], missing)
+    while len(traces) > KEPT_TRACES or (len(traces) > 1 and sum(len(each.tokens) for each in traces.values()) > KEPT_TOKENS):
+        traces.pop(next(old for old in traces if old != key))
+    return _reasoned(traces[key], key)
 
 
 def _reasoned(seen: Trace, key: Any) -> Trace:
-    """The trace with its units and evidence, where they were asked for in this visit."""
+    """Return the trace with its units and evidence, if this visit has computed them."""
     known = st.session_state.get("reasons", {}).get(key)
     if known is None:
         return seen
@@ -96,7 +97,7 @@ def _reasoned(seen: Trace, key: Any) -> Trace:
 
 
 def reasoned(focus: Focus) -> Trace:
-    """The trace in focus with what its headline rests on: units, and the smallest edit where none of them explains the answer.
+    """Return the trace in focus with the evidence of its headline: units, and the smallest edit if no unit explains the answer.
 
     Raises:
         SentvizError: in one sentence for the visitor.
@@ -128,14 +129,13 @@ def verdict(focus: Focus, score: str) -> Verdict:
     from sentviz.analysis.explain.faithfulness import against_chance
 
     seen, source = trace(focus), cache.run(focus.run)
-    kept: dict[Any, Verdict] = st.session_state.setdefault("verdicts", {})
     key = (source.digest, seen.text, seen.text_pair, focus.change, score)
-    if key not in kept:
+
+    def judge() -> Verdict:
         with turn() as step:
-            kept[key] = against_chance(cache.model(source).stoppable(step), seen, score_of(seen, score))
-        while len(kept) > KEPT_TRACES:
-            kept.pop(next(iter(kept)))
-    return kept[key]
+            return against_chance(cache.model(source).stoppable(step), seen, score_of(seen, score))
+
+    return keep_result("verdicts", key, judge, most=KEPT_TRACES)
 
 
 def heads(focus: Focus, seen: Trace) -> Any:
@@ -148,34 +148,34 @@ def heads(focus: Focus, seen: Trace) -> Any:
     from sentviz.analysis.maps.silenced import silenced
 
     source = cache.run(focus.run)
-    kept: dict[Any, Any] = st.session_state.setdefault("heads", {})
     key = (source.digest, seen.text, seen.text_pair, focus.change)
-    if key not in kept:
+
+    def silence() -> Any:
         with turn() as step:
-            kept[key] = silenced(cache.model(source).stoppable(step), seen)
-        while len(kept) > KEPT_TRACES:
-            kept.pop(next(iter(kept)))
-    return kept[key]
+            return silenced(cache.model(source).stoppable(step), seen)
+
+    return keep_result("heads", key, silence, most=KEPT_TRACES)
 
 
 def explanations(focus: Focus) -> tuple[Trace, Any]:
-    """The trace with every score that the model has, and a frame: explanation, its faithfulness beside random, milliseconds.
+    """Return the trace with every score of the model, and a table: explanation, faithfulness, milliseconds; its last row is random.
 
     Raises:
         SentvizError: in one sentence for the visitor.
     """
+    source, seen = cache.run(focus.run), trace(focus)
+    key = (source.digest, seen.text, seen.text_pair, focus.change)
+    return keep_result("explanations", key, lambda: _measured(seen, cache.model(source)))
+
+
+def _measured(seen: Trace, loaded: Any) -> tuple[Trace, Any]:
+    """Return `explanations` of a trace and its model."""
     import time
 
     import pandas as pd
 
     from sentviz.analysis.explain.faithfulness import faithfulness
 
-    source = cache.run(focus.run)
-    seen, loaded = trace(focus), cache.model(source)
-    key = (source.digest, seen.text, seen.text_pair, focus.change)
-    if st.session_state.get("explanations", (None,))[0] == key:
-        kept: tuple[Any, tuple[Trace, Any]] = st.session_state["explanations"]
-        return kept[1]
     rows, scores = [], {}
     for name in available(seen, asking=True):
         begin = time.perf_counter()
@@ -192,6 +192,4 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
     chance = measured.drop_duplicates("metric").set_index("metric")["random"]
     table = pd.DataFrame(rows).merge(wide.reset_index(), on="method").sort_values("comprehensiveness", ascending=False)
     table = pd.concat([table, pd.DataFrame([{"explanation": "random", **chance.to_dict()}])], ignore_index=True)
-    result = seen, table[["explanation", "comprehensiveness", "sufficiency", "spearman", "milliseconds"]]
-    st.session_state["explanations"] = (key, result)
-    return result
+    return seen, table[["explanation", "comprehensiveness", "sufficiency", "spearman", "milliseconds"]]

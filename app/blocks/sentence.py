@@ -24,10 +24,10 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 
-def asked(name: str) -> Run:
-    """A run that can be asked; the page stops with a sentence and the choice of another where it ships without weights."""
-    found = cache.run(name)
-    if not found.has_weights:
+def run_with_weights(name: str) -> Run:
+    """Return the run called `name`; if it has no weights, show a note and the choice of another run, and stop the page."""
+    run = cache.run(name)
+    if not run.has_weights:
         st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
 
         def take() -> None:
@@ -36,7 +36,7 @@ def asked(name: str) -> Run:
         st.selectbox("Model", list(cache.models()), None, placeholder="choose one with weights", key="asked", on_change=take, width=300)
         st.caption("Or train this one with `sentviz train`.")
         st.stop()
-    return found
+    return run
 
 
 def attends(run: Run) -> bool:
@@ -50,24 +50,24 @@ def attends(run: Run) -> bool:
 
 
 def place(value: str) -> int | str:
-    """A choice of the focus as the library counts: "1" is 0, words stay."""
+    """Return a choice of the focus as the library counts it: "1" becomes 0, words stay."""
     return int(value) - 1 if value.isdecimal() else value
 
 
 def sentence_of(run: Run, trace: Trace) -> Sentence:
-    """The sentence of a trace as the subject of figures; a model is taken from the app's, if a figure needs one."""
+    """Return the sentence of a trace as the subject of figures; a figure that needs a model gets the app's."""
     of = Sentence.of(run, trace)
     of.load = lambda: cache.model(run)
     return of
 
 
 def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> Call:
-    """The lines that make a sentence's figure in a notebook."""
+    """Return the call that draws a sentence's figure in a notebook."""
     return code(run.name, figure, text=trace.text, pair=trace.text_pair, change=trace.change.text(), **options)
 
 
 def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -> None:
-    """The text in focus, of runs that read pairs both, to be typed over; what is typed becomes the focus."""
+    """Draw boxes with the text in focus, for pairs also the second text. A typed text becomes the focus."""
     second = f"{key}-pair"
 
     def take() -> None:
@@ -92,7 +92,7 @@ def texts_in_focus(run: Run) -> tuple[str, str | None]:
 
 
 def map_controls(trace: Trace) -> None:
-    """Layer, head and component of the map in focus."""
+    """Draw the choice of layer, head and component of the map in focus."""
     layers, heads = trace.lambdas.shape[0], len(trace.head_ids)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(layers)], width=90)
@@ -108,7 +108,7 @@ def map_controls(trace: Trace) -> None:
 
 
 def component_choice(trace: Trace) -> None:
-    """The map to look at: the effective one, or a component where there are several."""
+    """Draw the choice of the effective map or, if there are several, one component."""
     components = trace.lambdas.shape[1]
     visit.choose(
         st.segmented_control,
@@ -121,7 +121,7 @@ def component_choice(trace: Trace) -> None:
 
 
 def head_title(head: str) -> str:
-    """ "mean" is "mean of heads"; "1" is "head 1"."""
+    """Return the title of a head: "mean of heads" for "mean", "head 1" for "1"."""
     return f"head {head}" if head.isdecimal() else f"{head} of heads"
 
 
@@ -163,13 +163,13 @@ def strength(dial: AdjustableTerm) -> None:
 
 
 def gate_switches(trace: Trace) -> None:
-    """Tokens whose gate is opened or shut in every layer, whatever the model learned."""
+    """Draw the choice of tokens whose gate is open or shut in every layer."""
     now = dict(visit.focus().gates)
 
     def take(state: str) -> None:
         chosen = st.session_state[f"gates-{state}"]
-        others = {place: each for place, each in now.items() if each != state}
-        visit.go(gates=tuple(sorted({**others, **dict.fromkeys(chosen, state)}.items())))
+        unchanged = {place: each for place, each in now.items() if each != state}
+        visit.go(gates=tuple(sorted({**unchanged, **dict.fromkeys(chosen, state)}.items())))
 
     st.markdown("**Gates of tokens** · what if these were let through, or faded out?", help=tip("gate"))
     with st.container(horizontal=True, gap="small"):
@@ -188,7 +188,7 @@ def gate_switches(trace: Trace) -> None:
 
 
 def offer_reader(run: Run, text: str) -> None:
-    """A button to a run that reads the language of a text, where this one does not."""
+    """Draw a button to a run that reads the language of a text, if this run does not."""
     spoken = written_in(text)
     reader = RUN_BY_LANGUAGE.get(spoken, "")
     if spoken == language(run) or reader not in cache.models():

@@ -6,7 +6,17 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.sentence import asked, attends, component_choice, map_controls, map_figure, place, sentence_box, sentence_of, texts_in_focus
+from app.blocks.sentence import (
+    attends,
+    component_choice,
+    map_controls,
+    map_figure,
+    place,
+    run_with_weights,
+    sentence_box,
+    sentence_of,
+    texts_in_focus,
+)
 from app.fields import whole_number
 from app.text import halves, intro, md
 from app.views.sentence import bertviz_part, gates_part, lexicon_part, map_part
@@ -81,7 +91,7 @@ def show_scores(trace: Trace, run: Run) -> None:
 
 
 focus = visit.focus()
-run = asked(focus.run)
+run = run_with_weights(focus.run)
 intro(
     "Where every head of every layer looks on your sentence, overview first and one map in detail.",
     "High attention does not prove that a word matters: ask word removal on Explore.",

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.sentence import asked, attends, sentence_box, sentence_of, texts_in_focus
+from app.blocks.sentence import attends, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.text import halves, intro, md, name_runs
 from app.views.sentence import compare_maps, compare_rows, why_part
 from sentviz.analysis.explain import SCORES, answer, available
@@ -65,7 +65,7 @@ def _common_row(old: Run, new: Run) -> str:
 
 
 focus = visit.focus()
-run = asked(focus.run)
+run = run_with_weights(focus.run)
 intro(
     "Two models on one sentence, and on the same rows: where they differ, and whether one is right more often.",
     "Two trained models differ by chance as well: another seed of the same model would also differ.",

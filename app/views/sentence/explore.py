@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.sentence import asked, attends, offer_reader, sentence_box, texts_in_focus
+from app.blocks.sentence import attends, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
 from app.views.sentence import why_part
 from app.views.sentence.canvas_part import exports, show
@@ -22,7 +22,7 @@ from sentviz.runs.catalog import language, reads_pairs
 ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune"}
 
 focus = visit.focus()
-run = asked(focus.run)
+run = run_with_weights(focus.run)
 kinds = examples_for(run.labels, language(run), pairs=reads_pairs(run))
 
 
