@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import Evaluation, metrics
@@ -138,3 +140,12 @@ def answering(root: Path, name: str, answers: Any, *, order: Any = None, shift: 
     config |= {"best": {"epoch": 1.0}} | WRITTEN
     write(root / name, config, {"test.parquet": lambda path: frame.to_parquet(path, index=False)})
     return Run.open(root / name, name)
+
+
+def plant(patch: pytest.MonkeyPatch, place: str, folder: Path, rows: pd.DataFrame | list[dict[str, object]] | None = None) -> None:
+    """Put made-up measurements, or none, in place of those that ship: `place` names a `Stored`, as in "ndt.leak.MEASURED"."""
+    module, _, name = f"sentviz.papers.{place}".rpartition(".")
+    stored = replace(getattr(import_module(module), name), file=folder / f"{place}.csv")
+    if rows is not None:
+        stored.write(pd.DataFrame(rows), "%.17g")
+    patch.setattr(f"{module}.{name}", stored)

@@ -11,14 +11,13 @@ import pandas as pd
 import pytest
 
 from sentviz.papers.ndt import prints
-from sentviz.papers.sevenessxin import measured
 from sentviz.papers.studies.against import minus
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.verdicts import FILE, measure, verdicts
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
-from tests.studies import made_run
+from tests.studies import made_run, plant
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +93,8 @@ def test_falling_lambdas_from_the_raw_file() -> None:
 
 def test_without_runs_what_needs_them_cannot_be_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor with what was measured of runs and is stored beside a study."""
-    monkeypatch.setattr(measured, "FOLDER", tmp_path)
+    for name in ("PADDING", "NEUTRAL"):
+        plant(monkeypatch, f"sevenessxin.measured.{name}", tmp_path)
     frame = judged([])
     assert not frame["evidence"].str.startswith(BROKEN).any()
     assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"unjudged"}

@@ -15,7 +15,7 @@ from sentviz.papers.fused import claims, coverage, study
 from sentviz.papers.fused.claims import CLAIMS
 from sentviz.papers.fused.study import DATASETS, ENCODERS, INJECTED
 from sentviz.runs.store import Run
-from tests.studies import as_said, made_run, made_seeds, with_heads
+from tests.studies import as_said, made_run, made_seeds, plant, with_heads
 
 pytestmark = pytest.mark.slow
 
@@ -128,13 +128,13 @@ def test_spreads_alike_leave_stability_open(printed: Callable[..., None]) -> Non
 # ---- what is simulated or stored
 
 
-def shares(knu: float, others: float, monkeypatch: pytest.MonkeyPatch, without: str = "") -> None:
+def shares(knu: float, others: float, monkeypatch: pytest.MonkeyPatch, folder: Path, without: str = "") -> None:
     rows = [(name, "lexicon_ko_knu", knu if name == "nsmc" else others, 1_000, ". 이") for name in coverage.PAPER if name != without]
     frame = pd.DataFrame(rows, columns=["dataset", "lexicon", "neutral", "tokens", "frequent"])
-    monkeypatch.setattr(coverage, "measured", lambda: frame)
+    plant(monkeypatch, "fused.coverage.MEASURED", folder, frame)
 
 
-def moved(own: float, towards: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def moved(own: float, towards: float, monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
     monkeypatch.setattr(claims, "simulated", lambda: (np.full(3, own), np.full(3, towards)))
 
 
@@ -150,17 +150,17 @@ STORED: dict[str, tuple[Callable[..., None], tuple[float, float], list[tuple[flo
 
 
 @pytest.mark.parametrize("statement", STORED)
-def test_what_is_simulated_or_counted(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant, true, false = STORED[statement]
-    plant(*true, monkeypatch)
+def test_what_is_simulated_or_counted(statement: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store, true, false = STORED[statement]
+    store(*true, monkeypatch, tmp_path)
     assert told(statement).verdict == "holds"
     for case in false:
-        plant(*case, monkeypatch)
+        store(*case, monkeypatch, tmp_path)
         assert told(statement).verdict == "fails"
 
 
-def test_coverage_that_is_not_there_leaves_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares(0.5, 0.5, monkeypatch, without="nsmc")
+def test_coverage_that_is_not_there_leaves_it_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shares(0.5, 0.5, monkeypatch, tmp_path, without="nsmc")
     assert told(COVERED).verdict == told(EVEN).verdict == "unjudged"
 
 

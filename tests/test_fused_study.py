@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import statistics as slow
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,11 +20,12 @@ from sentviz.data.lexicon import LEXICONS, Lexicon
 from sentviz.errors import InputError
 from sentviz.figures.gains import gain_dots
 from sentviz.figures.lexicon import coverage_bars
+from sentviz.gallery import make
+from sentviz.gallery.subjects import Study
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused import tables as fused_tables
 from sentviz.papers.fused.claims import simulated, welch
-from sentviz.papers.fused.export import cls_figure, gains_figure
 from sentviz.papers.studies.claims import claims_of, judged
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
@@ -262,12 +264,12 @@ def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
     row = frames["Baseline"].query("layer == 0 and head == -1 and measure == 'from_cls'").iloc[0]
     assert (row["value"], row["low"], row["high"]) == pytest.approx((0.11, 0.1, 0.12))
     assert frames["Last head ÷ √d"].query("layer == 0 and head == -1 and measure == 'from_cls'")["low"].iloc[0] == pytest.approx(0.199)
-    figure = cls_figure([*base, first_seed], "nsmc")
+    figure = make("cls-lines", Study.of("nsmc", [*base, first_seed]))
     assert "Baseline 3, Last head ÷ √d 1" in figure.caption and "95% intervals of one run" in figure.caption
     dashes = {trace.name: trace.line.dash for trace in figure.plot.data if trace.showlegend}
     assert dashes == {"Baseline": "dash", "Last head ÷ √d": "solid"}
     with pytest.raises(InputError):
-        cls_figure([], "nsmc")
+        make("cls-lines", Study.of("nsmc", []))
 
 
 @pytest.mark.slow
@@ -334,16 +336,16 @@ def test_coverage_is_counted_token_by_token(monkeypatch: pytest.MonkeyPatch, tmp
     assert [words.count(word) for word in frequent] == sorted((words.count(word) for word in lexicon_words), reverse=True)
     with pytest.raises(InputError, match="not on 'nothing'"):
         coverage.measure("nothing")
-    path = tmp_path / "coverage.csv"
-    frame.assign(neutral=0.5).to_csv(path, index=False)
-    coverage.main(["toy"], path)
-    stored = coverage.measured(path)
+    table = replace(coverage.MEASURED, file=tmp_path / "coverage.csv")
+    table.write(frame.assign(neutral=0.5))
+    coverage.main(["toy"], table)
+    stored = table.read()
     assert len(stored) == 3 and stored["neutral"].to_list() == pytest.approx(frame["neutral"].to_list(), abs=1e-4)
 
 
 def test_shipped_coverage_is_whole() -> None:
     """The shipped table has every data set with every lexicon of its language, and the verdicts read it."""
-    frame = coverage.measured()
+    frame = coverage.MEASURED.read()
     wanted = {(name, lexicon) for name in coverage.RECIPES for lexicon in LEXICONS[datasets.info(name).language]}
     assert set(zip(frame["dataset"], frame["lexicon"], strict=True)) == wanted
     assert frame["neutral"].between(0, 1).all() and (frame["tokens"] > 1000).all()
@@ -359,14 +361,14 @@ def test_shipped_coverage_is_whole() -> None:
 
 
 def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
-    figure = gains_figure(several, "nsmc")
+    figure = make("gains", Study.of("nsmc", several))
     traces = {trace.name: trace for trace in figure.plot.data}
     assert set(traces) == {"measured", "printed, a pretrained encoder each"}
     assert list(traces["measured"].x)[-1] == pytest.approx(15.0)
     assert "one seed" not in figure.caption
     assert len(traces["printed, a pretrained encoder each"].x) == 25
     assert "n = 200" in figure.caption and "−0.75 to +1.06" in figure.caption
-    alone = gains_figure([], "nsmc")
+    alone = make("gains", Study.of("nsmc", []))
     assert "No run is installed" in alone.caption and alone.source == ""
     with pytest.raises(InputError):
         gain_dots(fused.gains([], "nsmc").assign(row=""), order=[], title="x")

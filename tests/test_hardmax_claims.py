@@ -16,7 +16,7 @@ from sentviz.papers.hardmax.study import PUBLIC, beside, points, trained
 from sentviz.papers.hardmax.study import surveyed as with_leaders
 from sentviz.papers.studies.claims import claims_of, judged
 from sentviz.runs.store import Run, runs
-from tests.studies import as_said, made_run
+from tests.studies import as_said, made_run, plant
 
 ROOT = Path(__file__).parents[1]
 HERE = [run for run in runs([ROOT / "checkpoints"]).values() if isinstance(run, Run) and run.config["model"].get("kind") == "hardmax"]
@@ -97,15 +97,15 @@ def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: st
     assert ("one seed" in one.evidence) == (len(shares) == 1)
 
 
-def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Of two seeds the worse one; of another run's rows nothing is read."""
     rows = [(0.001, 0.5, "digest-0"), (0.01, 0.97, "digest-0"), (0.05, 0.99, "digest-0"), (0.01, 0.9, "digest-1"), (0.05, 0.96, "digest-1")]
     table = pd.DataFrame([*rows, (0.001, 1.0, "another")], columns=["nearness", "q05", "digest"])
-    monkeypatch.setattr(nearness, "table", lambda: table)
+    plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table)
     here = surveyed(monkeypatch, 2)
     assert claims._at_other_distances(here[:1]) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 1.00%"
     assert claims._at_other_distances(here) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 5.00%"
-    monkeypatch.setattr(nearness, "table", lambda: table.assign(q05=0.2))
+    plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table.assign(q05=0.2))
     assert claims._at_other_distances(here).endswith("not even within 5%")
     assert claims._at_other_distances([]) == ""
 
@@ -275,7 +275,7 @@ def test_nearness_was_measured_of_runs_that_ship() -> None:
     """At the nearness of the stored measure it says what the run's own table says."""
     from sentviz.analysis.testset.leaders import FILE, NEAR, per_layer
 
-    table = nearness.table().set_index(["run", "nearness"])
+    table = nearness.MEASURED.read().set_index(["run", "nearness"])
     for d, (run, *_) in trained(HERE).items():
         layers = per_layer(run.frame(FILE))
         last = layers[(layers["measure"] == "at leaders") & (layers["layer"] == layers["layer"].max())].iloc[0]

@@ -18,9 +18,9 @@ from sentviz.figures.roc_panels import roc_panels
 from sentviz.figures.tradeoff import tradeoff
 from sentviz.figures.tsne_panels import tsne_panels
 from sentviz.papers.ndt import PAPER, panels, tables
-from sentviz.papers.ndt.export import MAKERS
 from sentviz.papers.studies import tsne
 from sentviz.papers.studies.export_paper import export_paper
+from sentviz.papers.studies.items import makers
 from sentviz.runs.store import Run
 from tests.studies import made_run, made_seeds
 
@@ -155,7 +155,7 @@ def test_parameters_against_time_shows_measured_and_printed() -> None:
 
 
 def test_every_live_item_has_a_maker() -> None:
-    assert {item["id"] for item in PAPER.items() if item["state"] == "live"} <= set(MAKERS)
+    assert {item["id"] for item in PAPER.items() if item["state"] == "live"} <= set(makers(PAPER))
 
 
 def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     seen: list[tuple[int, int]] = []
     manifest = export_paper("ndt", tmp_path / "out", several, progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (len(MAKERS) + 1, len(MAKERS) + 1)  # and the claims
+    assert seen[-1] == (len(makers(PAPER)), len(makers(PAPER)))
     stored = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
     assert stored == json.loads(json.dumps(manifest))
     named = {file for item in stored["items"] for part in item["parts"] for file in part["files"]}

@@ -1,4 +1,4 @@
-"""The registry of papers, and a made-up paper in a package of its own that joins by an entry point."""
+"""The registry of papers, and the example paper of tests/example_paper, which joins by an entry point."""
 
 from __future__ import annotations
 
@@ -6,147 +6,47 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from app.views.papers.own import drawing_of
+from app.views.papers.sections import OWN
 from sentviz.analysis.claim import Finding
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
+from sentviz.figures.figure import Figure
 from sentviz.gallery import FIGURES
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.export_paper import export_paper
+from sentviz.papers.studies.item_types import VERDICTS, Column, Table
+from sentviz.papers.studies.items import make_table, makers
 from sentviz.papers.studies.runner import collect, plan, source, training
 from sentviz.runs import registry
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import find_preset as preset_of
 from sentviz.runs.presets import preset, split
-from sentviz.runs.registry import Page, Paper, Preset, Section, find_paper, papers, printed, problems, studies
+from sentviz.runs.registry import Page, Paper, Preset, find_paper, papers, printed, problems, studies
+from sentviz.runs.sections import FigureBlock, OwnBlock, Section, TableBlock, TextBlock
 from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe, finished, recipes
 from tests.makers import use_toy_data
 
 ROOT = Path(__file__).parents[1]
-PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "claims", "generic", "items_part", "shared")]
+PAGES_OF_ALL = [f"app/views/papers/{name}.py" for name in ("board_part", "blocks", "claims", "generic", "items_part", "shared")]
+EXAMPLE = ROOT / "tests" / "example_paper"
 FILES = {
-    "made_up/__init__.py": """
-from pathlib import Path
-from sentviz.runs.registry import Page, Paper, Preset, Section, Study
-
-PAPER = Paper(
-    name="made-up",
-    short="Made-up",
-    title="A made-up paper of two tables and *one* claim",
-    citation="Nobody",
-    folder=Path(__file__).parent,
-    page=Page(
-        "Two tables and a claim.",
-        cannot="It shows no more.",
-        sections=(Section("seen", "Seen", "made_up.seen:show"), Section("bars", "Bars", figures=("made-up-bars",))),
-    ),
-    figures="made_up.bars",
-    presets={
-        "made-small": Preset({"width": 16, "heads": 2, "ffn_width": 24}),
-        "made-wide": Preset({"width": 32, "heads": 2, "ffn_width": 24}, recipe={"epochs": 1}),
-    },
-    injections={"near": {"lexicon": "add"}},
-    studies={"made-up": Study("two models", ("toy",), ("made-small", "made-wide"))},
-    claims="made_up.work:CLAIMS",
-    answers="made_up.work:answers",
-    printed="made_up.work:printed",
-)
-""",
-    "made_up/work.py": """
-import pandas as pd
-from pathlib import Path
-from sentviz.analysis.claim import Claim, Effect, Finding
-from sentviz.papers.studies.collected import configurations
-
-TABLE = pd.read_csv(Path(__file__).parent / "printed" / "accuracies.csv")
-
-def printed(dataset, preset):
-    rows = TABLE[(TABLE["data"] == dataset) & (TABLE["model"] == preset)]
-    return pd.DataFrame({"name": "accuracy", "layer": -1, "component": -1, "value": rows["accuracy"]})
-
-def answers(runs):
-    return [f"{len(configurations(runs, 'toy', ['made-small', 'made-wide']))} of its models are here."]
-
-def _trained(runs):
-    here = configurations(runs, "toy", ["made-wide"])
-    if not here:
-        return Finding("unjudged", "no run is here")
-    found = here["made-wide"][0].metrics()["test"]["accuracy"]
-    effect = Effect.from_share(found["value"], found["low"], found["high"], 0.5, "accuracy")
-    return Finding("holds", f"n = {here['made-wide'][0].metrics()['test']['n']}", effect=effect)
-
-TRAINS = "A wide model can be trained"
-CLAIMS = (Claim("trains", TRAINS, "section 1", "runs here", _trained, "It trains", on="Toy", data=("toy",), shows="seen"),)
-""",
-    "made_up/bars.py": """
-import numpy as np
-from sentviz.figures import probability_bars
-from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study
-
-@figure("made-up-bars", "Bars", Study, "verdict:probability_bars")
-def _bars(of, *, theme="light"):
-    return probability_bars([f"{len(of.runs)} runs", "rest"], np.array([0.25, 0.75]), theme=theme)
-""",
-    "made_up/seen.py": """
-import streamlit as st
-
-def show(runs):
-    st.markdown(f"A section of its own sees {len(runs)} runs.")
-""",
-    "made_up/items.toml": """
-[[item]]
-id = "accuracies"
-printed = "Table 1"
-title = "Accuracies"
-view = "page"
-runs = "every seed here"
-state = "live"
-why = "nothing differs"
-
-[[item]]
-id = "words"
-printed = "Table 2"
-title = "Words"
-view = "page"
-runs = "none"
-state = "live"
-why = "nothing differs"
-
-[[item]]
-id = "figure-1"
-printed = "Figure 1"
-title = "A drawing"
-view = ""
-runs = "none"
-state = "cannot be had"
-why = "nobody drew it"
-""",
-    "made_up/printed/accuracies.csv": "data,model,accuracy\ntoy,made-small,0.75\ntoy,made-wide,0.8\n",
-    "made_up/printed/words.csv": "word,count\nwarm,3\ndull,2\n",
-    "made_up/recipes/toy.toml": """
-dataset = "toy"
-model = "made-small"
-example = "a warm song"
-min_count = 1
-max_length = 16
-epochs = 2
-""",
-    "made_up-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: made-up\nVersion: 1.0\n",
-    "made_up-1.0.dist-info/entry_points.txt": "[sentviz.papers]\nmade-up = made_up:PAPER\n",
+    "example_paper-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: example-paper\nVersion: 1.0\n",
     "scripted/__init__.py": """
 from pathlib import Path
 from sentviz.runs.registry import Page, Paper
@@ -165,30 +65,38 @@ PAPER = Paper("scripted", "Scripted", "A page", "Nobody", HERE, Page("Its own pa
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of installed packages: a paper, and one that raises on import."""
+    """A folder of installed packages: the example paper by its own entry points, a paper with a script, and one that raises on import."""
     root = tmp_path_factory.mktemp("site")
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
+    shutil.copytree(EXAMPLE / "example_paper", root / "example_paper")
+    points = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    lines = [f"[{group}]\n" + "\n".join(f"{name} = {place}" for name, place in each.items()) for group, each in points.items()]
+    (root / "example_paper-1.0.dist-info" / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
     return root
 
 
 @pytest.fixture
-def made_up(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paper]:
-    """The made-up paper, as the registry gives it."""
+def example(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paper]:
+    """The example paper, as the registry gives it, with its figure in the gallery."""
     monkeypatch.syspath_prepend(str(site))
     registry._registered.cache_clear()
-    yield find_paper("made-up")
+    paper, before = find_paper("example"), dict(FIGURES)
+    paper.load("figures", None)
+    yield paper
     registry._registered.cache_clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("made_up", "scripted")]:
+    FIGURES.clear()
+    FIGURES.update(before)
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("example_paper", "scripted")]:
         del sys.modules[name]
 
 
 @pytest.fixture
-def trained(made_up: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def trained(example: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Its wide model, trained for an epoch by the paper's recipe on the made-up data."""
     use_toy_data(monkeypatch)
-    return train(plan("made-up", "toy", models=["made-wide"])[0], tmp_path / "runs", progress=False)
+    return train(plan("example", "sst2", models=["example-wide"])[0], tmp_path / "runs", progress=False)
 
 
 # ---- ours
@@ -200,9 +108,14 @@ def test_the_papers_of_the_house() -> None:
     for name in registry.BUILT_IN:
         paper = papers()[name]
         assert paper.folder == ROOT / "sentviz" / "papers" / name
-        assert paper.items() and claims_of(paper) and paper.load("makers", {})
-        for section in paper.page.sections:
-            assert set(section.figures) <= FIGURES.keys() and (section.figures or callable(drawing_of(paper, section)))
+        assert paper.items() and claims_of(paper)
+        tables = paper.load("tables", {})
+        for block in (block for section in paper.page.sections for block in section.walk()):
+            assert not isinstance(block, FigureBlock) or block.name in FIGURES
+            assert not isinstance(block, TableBlock) or block.name in tables
+            assert not isinstance(block, OwnBlock) or callable(resolve_name(OWN[block.draw]))
+        for item in (*paper.items(), *paper.added()):
+            assert set(item.get("tables", ())) <= tables.keys() and makers(paper).keys() >= ({item["id"]} if item.get("tables") else set())
         assert {claim.shows for claim in claims_of(paper)} <= {section.name for section in paper.page.sections}
         assert {claim.figure for claim in claims_of(paper)} - {""} <= FIGURES.keys()
     code = "import sys; from sentviz.runs.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
@@ -246,7 +159,7 @@ def test_what_no_paper_names_is_refused(name: str) -> None:
 def test_what_is_printed_has_the_columns_of_a_history() -> None:
     """Accuracy and lambdas against the paper's own tables; nothing of our control."""
     frame = printed("sst2", "ndt-unit-3")
-    table = pd.read_csv(papers()["ndt"].tables()["lambdas"])
+    table = pd.read_csv(papers()["ndt"].printed_tables()["lambdas"])
     rows = table[(table["dataset"] == "sst2") & (table["constraint"] == "[0,1]") & (table["components"] == 3)]
     assert sorted(frame[frame["name"] == "lambda"]["value"]) == sorted(rows["lambda"])
     assert frame[frame["name"] == "accuracy"]["value"].item() == pytest.approx(0.9159, abs=0.05)
@@ -270,85 +183,134 @@ def test_no_generic_module_names_a_paper() -> None:
 # ---- another's
 
 
-def test_a_foreign_paper_brings_models(made_up: Paper, trained: Run) -> None:
+def test_a_foreign_paper_brings_models(example: Paper, trained: Run) -> None:
     """Its presets build, take injections, train; a preset's own settings stand in for those of a recipe for another model."""
-    config = preset("made-wide", vocab_size=9, classes=2, max_length=9)
+    config = preset("example-wide", vocab_size=9, classes=2, max_length=9)
     assert isinstance(config, EncoderConfig) and (config.width, config.lexicon) == (32, "none")
-    assert split("vanilla-near") == ("vanilla", "near") and preset_of("made-wide-near").shape["lexicon"] == "add"
-    assert trained.name == "toy/made-wide" and trained.shape.layers == 2
-    small, wide = plan("made-up", "toy")
+    assert split("vanilla-near") == ("vanilla", "near") and preset_of("example-wide-near").shape["lexicon"] == "add"
+    assert trained.name == "sst2/example-wide" and trained.shape.layers == 2
+    small, wide = plan("example", "sst2")
     assert (small.epochs, wide.epochs) == (2, 1)
-    assert Recipe.read("toy", model="made-wide", epochs=3).epochs == 3
-    assert Recipe.read("made-up_toy").model == "made-small"
+    assert Recipe.read("example_sst2", model="example-wide", epochs=3).epochs == 3
+    assert Recipe.read("example_sst2").model == "example-small"
 
 
-def test_a_recipe_for_a_model_keeps_its_own_settings(made_up: Paper, tmp_path: Path) -> None:
+def test_a_recipe_for_a_model_keeps_its_own_settings(example: Paper, tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
-    own.write_text('dataset = "toy"\nmodel = "made-wide"\nepochs = 5\n')
+    own.write_text('dataset = "sst2"\nmodel = "example-wide"\nepochs = 5\n')
     assert Recipe.read(own).epochs == 5
-    assert Recipe.read(own, model="made-small").epochs == 5
+    assert Recipe.read(own, model="example-small").epochs == 5
 
 
-def test_a_foreign_study_knows_its_runs(made_up: Paper, trained: Run, tmp_path: Path) -> None:
-    recipes_ = plan("made-up", "toy")
+def test_a_foreign_study_knows_its_runs(example: Paper, trained: Run, tmp_path: Path) -> None:
+    recipes_ = plan("example", "sst2")
     assert [finished(recipe, tmp_path / "runs") is not None for recipe in recipes_] == [False, True]
-    assert collect(recipes_, tmp_path / "runs")["model"].tolist() == ["made-wide"]
-    assert [run.name for run in of_paper(made_up, [trained])] == ["toy/made-wide"]
-    assert of_paper(replace(made_up, studies={}), [trained]) == [trained]
-    with pytest.raises(InputError, match=r"no study 'none'; there are ndt, .*made-up.*broken"):
+    assert collect(recipes_, tmp_path / "runs")["model"].tolist() == ["example-wide"]
+    assert [run.name for run in of_paper(example, [trained])] == ["sst2/example-wide"]
+    assert of_paper(replace(example, studies={}), [trained]) == [trained]
+    with pytest.raises(InputError, match=r"no study 'none'; there are ndt, .*example.*broken"):
         plan("none", "toy")
 
 
 @pytest.mark.slow
-def test_a_foreign_claim_is_judged(made_up: Paper, trained: Run) -> None:
-    """With and without the run; among all papers' claims as well."""
-    assert judged([trained], ["made-up"])[["claim", "verdict", "evidence"]].values.tolist() == [
-        ["A wide model can be trained", "holds", "n = 60"]
-    ]
-    assert "Made-up" in set(judged([])["paper"])
-    assert judged([], ["made-up"])["verdict"].item() == "unjudged"
+def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path) -> None:
+    """With both runs, with one of them, and among the claims of all papers."""
+    small = train(plan("example", "sst2", models=["example-small"])[0], tmp_path / "runs", progress=False)
+    row = judged([trained, small], ["example"]).iloc[0]
+    low, high = (run.metrics()["test"]["accuracy"]["value"] for run in (small, trained))
+    assert row["claim"] == "A wide model is better on SST-2" and row["verdict"] == ("holds" if high > low else "fails")
+    assert row["effect"].value == pytest.approx(100 * (high - low)) and row["evidence"] == f"{low:.3f} and {high:.3f}"
+    assert "Example" in set(judged([])["paper"])
+    assert judged([trained], ["example"])["verdict"].item() == "unjudged"
 
 
-def test_a_foreign_paper_is_written(made_up: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without makers of its own: its printed tables, measured beside printed, the claims; the answer is in the manifest."""
+def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables and its figure by the names in its list of items, then the claims; the answer is in the manifest."""
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
-    manifest = export_paper("made-up", tmp_path / "out", [trained])
-    assert {item["id"]: item["state"] for item in manifest["items"]} == dict.fromkeys(
-        ("accuracies", "words", "accuracy-toy", "claims"), "written"
-    )
+    manifest = export_paper("example", tmp_path / "out", [trained])
+    items = {item["id"]: item for item in manifest["items"]}
+    assert {name: item["state"] for name, item in items.items()} == dict.fromkeys(("accuracies", "sizes", "claims"), "written")
+    assert len(items["accuracies"]["parts"]) == 2
+    assert items["accuracies"]["parts"][0]["columns"] == {"model": "model", "print": "printed", "ours": "value"}
     assert [item["id"] for item in manifest["cannot be had"]] == ["figure-1"]
-    assert manifest["answers"] == ["1 of its models are here."] and list(manifest["runs"]) == ["toy/made-wide"]
-    beside = pd.read_csv(tmp_path / "out" / "accuracy-toy.csv", encoding="utf-8-sig").set_index("model")
-    assert beside["printed"].tolist() == [0.75, 0.8]
-    assert beside.loc["made-wide", "value"] == pytest.approx(trained.metrics()["test"]["accuracy"]["value"])
-    words = pd.read_csv(tmp_path / "out" / "words.csv", encoding="utf-8-sig")
-    assert words.to_dict("list") == {"word": ["warm", "dull"], "count": [3, 2]}
+    assert manifest["answers"] == ["1 of its 2 models are here."] and list(manifest["runs"]) == ["sst2/example-wide"]
+    numbers = pd.read_csv(tmp_path / "out" / "accuracies.csv", encoding="utf-8-sig").set_index("model")
+    value = trained.metrics()["test"]["accuracy"]["value"]
+    assert numbers["printed"].tolist() == [0.75, 0.8] and numbers.loc["example-wide", "value"] == pytest.approx(value)
+    tex, page = ((tmp_path / "out" / f"accuracies.{suffix}").read_text(encoding="utf-8") for suffix in ("tex", "html"))
+    for text in (tex, page):
+        assert f"{100 * value:.1f} [" in text and "75.0" in text and "ours" in text
 
 
-def test_commands_list_a_foreign_paper(made_up: Paper) -> None:
+def test_a_paper_without_tables_has_its_printed_tables_and_accuracies(example: Paper, trained: Run) -> None:
+    """They need no code of the paper: the printed table as it is, and the accuracies measured and printed of each data set."""
+    bare = makers(replace(example, tables="", folder=example.folder / "bare"))
+    assert list(bare) == ["accuracy-sst2", "claims"]
+    table, drawn = bare["accuracy-sst2"]([trained])
+    assert isinstance(table, Table) and isinstance(drawn, Figure)
+    assert table.frame["printed"].tolist() == [0.75, 0.8]
+    assert table.frame.set_index("model").loc["example-wide", "value"] == pytest.approx(trained.metrics()["test"]["accuracy"]["value"])
+
+
+def test_what_a_paper_does_not_have_is_named(example: Paper) -> None:
+    with pytest.raises(InputError, match="Example has no table 'none'; it has accuracy, sizes"):
+        make_table(example, "none", [])
+    with pytest.raises(InputError, match="`sentviz study example --dataset sst2` trains them"):
+        make_table(example, "sizes", [])
+
+
+def test_columns_say_how_a_table_is_written() -> None:
+    """Shares in percent with their interval, words for verdicts, a minus sign; groups stand next to each other, a dash where one lacks."""
+    frame = pd.DataFrame(
+        {
+            "data": ["x", "x", "y"],
+            "model": ["a", "b", "a"],
+            "value": [0.5, 0.25, -0.125],
+            "low": [0.4, float("nan"), -0.25],
+            "high": [0.6, float("nan"), 0.0],
+            "verdict": ["better", "worse", "odd"],
+            "n": [1000, 20, 3],
+        }
+    )
+    columns = (Column("verdict", words=VERDICTS), Column("value", "points", "{:+.1f}", ("low", "high"), percent=True), Column("n"))
+    written = Table("t", "T", frame, "", columns).written()
+    assert written.columns.tolist() == ["verdict", "points", "n"]
+    assert written["verdict"].tolist() == ["▲ better", "▼ worse", "odd"] and written["n"].tolist() == ["1,000", "20", "3"]
+    assert written["points"].tolist() == ["+50.0 [+40.0, +60.0]", "+25.0", "−12.5 [−25.0, +0.0]"]
+    grouped = Table("t", "T", frame, "", columns[1:], groups="data").written()
+    assert grouped.columns.tolist() == ["model", "x, points", "x, n", "y, points", "y, n"]
+    assert grouped["y, points"].tolist() == ["−12.5 [−25.0, +0.0]", "–"] and grouped["x, n"].tolist() == ["1,000", "20"]
+
+
+def test_commands_list_a_foreign_paper(example: Paper) -> None:
     """Help shows what there is when it is asked for, and what could not be loaded."""
     said = {command: " ".join(CliRunner().invoke(main, [command, "--help"]).output.split()) for command in ("study", "export", "train")}
-    assert "made-up two models: toy" in said["study"] and "A made-up paper of two tables" in said["export"]
-    assert "made-small, made-wide" in said["train"] and "-near" in said["train"] and "toy" in said["train"]
+    assert "example a small and a wide model: sst2" in said["study"] and "Wider models are *better*" in said["export"]
+    assert "example-small, example-wide" in said["train"] and "-near" in said["train"]
     assert all("RuntimeError: it was never finished" in text for text in said.values())
 
 
 PAGES = """
-import json, sys
+import json, os, sys
+from pathlib import Path
 from streamlit.testing.v1 import AppTest
+from sentviz.runs import store
+
+store.roots = lambda folders=(): [Path(os.environ["SENTVIZ_RUNS"])]
 
 app = AppTest.from_file("app/navigation.py", default_timeout=120)
+app.query_params["paper"] = "example"
 app.run()
 assert not app.exception, app.exception
 pages = {}
-own = next(key for key, info in app._registered_pages.items() if info["url_pathname"] == "paper-made-up")
-for page, part in ((own, "claims"), (own, "items"), (own, "seen"), (own, "bars"), ("views/papers/claims.py", ""), (sys.argv[1], "")):
+own = next(key for key, info in app._registered_pages.items() if info["url_pathname"] == "paper-example")
+for page, part in ((own, "claims"), (own, "items"), (own, "width"), (own, "figure"), ("views/papers/claims.py", ""), (sys.argv[1], "")):
     if part:
         app._page_hash = page
         app.query_params["part"] = part
     else:
         app.switch_page(page)
-        app.query_params["paper"] = "made-up"
+        app.query_params["paper"] = "example"
     app.run()
     assert not app.exception, app.exception
     pages[part or page.split("/")[-1]] = {
@@ -365,7 +327,7 @@ print(json.dumps(pages, default=str))
 
 
 @pytest.mark.slow
-def test_the_app_shows_a_foreign_paper(site: Path, made_up: Paper, trained: Run, tmp_path: Path) -> None:
+def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run, tmp_path: Path) -> None:
     """In a new process, as the app starts: its page among the others, its claims by link, the broken one in a sentence."""
     path = os.pathsep.join([str(site), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": path, "SENTVIZ_RUNS": str(tmp_path / "runs")}
@@ -380,15 +342,16 @@ def test_the_app_shows_a_foreign_paper(site: Path, made_up: Paper, trained: Run,
     assert done.returncode == 0, done.stderr[-2000:]
     pages = json.loads(done.stdout.splitlines()[-1])
     own = "\n".join(pages["claims"]["words"]).replace("\\", "")
-    assert "A made-up paper of two tables and *one* claim" in own and "It shows no more." in own
-    assert pages["claims"]["boards"] == 1 and pages["claims"]["claims"] == [["✓ A wide model can be trained"]]
+    assert "Wider models are *better*" in own and "only the comparison counts" in own
+    assert pages["claims"]["boards"] == 1 and pages["claims"]["claims"] == [["– A wide model is better on SST-2"]]
     assert pages["claims"]["expanders"] == ["Its questions, answered in sentences"]
-    assert pages["items"]["expanders"] == ["Table 1: Accuracies", "Table 2: Words"] and not pages["items"]["boards"]
-    assert pages["items"]["tables"][0]["accuracy"] == [0.75, 0.8]
+    assert pages["items"]["expanders"] == ["Table 2: Sizes"] and not pages["items"]["boards"]
+    assert pages["items"]["tables"][0]["model"] == ["example-wide"] and len(pages["items"]["tables"]) == 2
     assert pages["items"]["tables"][-1]["printed"] == ["Table 1", "Table 2", "Figure 1"]
-    assert re.search(r"A section of its own sees \d+ runs", "\n".join(pages["seen"]["words"]))
-    assert pages["bars"]["boards"] == 1 and not pages["bars"]["warnings"]
-    assert pages["claims.py"]["paper"] == "made-up" and pages["claims.py"]["claims"] == pages["claims"]["claims"]
+    assert pages["width"]["tables"][0]["printed"] == [75.0, 80.0] and pages["width"]["boards"] == 1
+    assert pages["width"]["expanders"] == ["Sizes"] and re.search(r"The study reads \d+ runs", "\n".join(pages["width"]["words"]))
+    assert pages["figure"]["boards"] == 1 and not pages["figure"]["warnings"]
+    assert pages["claims.py"]["paper"] == "example" and pages["claims.py"]["claims"] == pages["claims"]["claims"]
     assert any("broken" in warning for warning in pages["claims.py"]["warnings"])
     assert "A page of its own." in pages["page.py"]["words"]
 
@@ -396,7 +359,7 @@ def test_the_app_shows_a_foreign_paper(site: Path, made_up: Paper, trained: Run,
 # ---- what goes wrong costs nobody else anything
 
 
-def test_a_paper_that_raises_on_import_is_a_sentence(made_up: Paper) -> None:
+def test_a_paper_that_raises_on_import_is_a_sentence(example: Paper) -> None:
     assert "broken" not in papers()
     assert problems() == ["The paper 'broken' of the package broken cannot be loaded: RuntimeError: it was never finished."]
     with pytest.raises(InputError, match=r"There is no paper 'broken'; there are ndt.*it was never finished"):
@@ -417,34 +380,33 @@ def test_a_paper_that_raises_on_import_is_a_sentence(made_up: Paper) -> None:
         ({"studies": {"ndt": None}}, "its study 'ndt' is NDT's already"),
         ({"page": Page("x", icon="star")}, "icon 'star' is not"),
         ({"page": Page("x", script=Path("nowhere.py"))}, "nowhere.py is not there"),
-        ({"page": Page("x", sections=(Section("claims", "Mine", "a:b"),))}, "its page has two parts 'claims'"),
-        ({"page": Page("x", sections=(Section("mine", "Mine"),))}, "its part 'mine' must name a function or figures"),
-        ({"page": Page("x", sections=(Section("mine", "Mine", "a:b", ("roc",)),))}, "its part 'mine' must name a function or figures"),
+        ({"page": Page("x", sections=(Section("claims", "Mine", (TextBlock("x"),)),))}, "its page has two parts 'claims'"),
+        ({"page": Page("x", sections=(Section("mine", "Mine"),))}, "its part 'mine' has no blocks"),
     ],
 )
-def test_what_would_take_anothers_place_is_left_out(made_up: Paper, changes: dict[str, object], said: str) -> None:
+def test_what_would_take_anothers_place_is_left_out(example: Paper, changes: dict[str, object], said: str) -> None:
     others = [find_paper(name) for name in registry.BUILT_IN]
-    assert registry._wrong(made_up, others) == ""
-    assert said in registry._wrong(replace(made_up, **changes), others)  # type: ignore[arg-type]
+    assert registry._wrong(example, others) == ""
+    assert said in registry._wrong(replace(example, **changes), others)  # type: ignore[arg-type]
     assert "is no sentviz.runs.registry.Paper" in registry._wrong(changes, others)
 
 
-def test_claims_that_cannot_be_loaded_are_said(made_up: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_that_cannot_be_loaded_are_said(example: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the place of their verdicts; the other papers' claims stand."""
-    lost = replace(made_up, claims="made_up.work:NOWHERE", makers="made_up.nowhere:MAKERS")
-    with pytest.raises(SentvizError, match="Makers of Made-up cannot be loaded"):
+    lost = replace(example, claims="example_paper.claims:NOWHERE", makers="example_paper.nowhere:MAKERS")
+    with pytest.raises(SentvizError, match="Makers of Example cannot be loaded"):
         lost.load("makers", {})
-    monkeypatch.setitem(papers(), "made-up", lost)
-    frame = judged([], ["made-up", "hardmax"])
-    assert frame["evidence"].iloc[0].startswith("Claims of Made-up cannot be loaded")
+    monkeypatch.setitem(papers(), "example", lost)
+    frame = judged([], ["example", "hardmax"])
+    assert frame["evidence"].iloc[0].startswith("Claims of Example cannot be loaded")
     assert len(frame) == 1 + len(claims_of(find_paper("hardmax")))
 
 
-def test_a_test_that_raises_cannot_be_told(made_up: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_raises_cannot_be_told(example: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(runs: object) -> Finding:
         raise KeyError("lost")
 
-    (claim,) = claims_of(made_up)
-    monkeypatch.setattr("made_up.work.CLAIMS", (replace(claim, test=fails), claim))
-    first, second = judged([], ["made-up"])["evidence"]
-    assert first == f"{BROKEN} (KeyError: 'lost')" and second == "no run is here"
+    (claim,) = claims_of(example)
+    monkeypatch.setattr("example_paper.claims.CLAIMS", (replace(claim, test=fails), claim))
+    first, second = judged([], ["example"])["evidence"]
+    assert first == f"{BROKEN} (KeyError: 'lost')" and second.startswith("one of the two models has no run")

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, get_args
 
 import numpy as np
@@ -31,9 +30,6 @@ from sentviz.gallery import FIGURES, code, draw
 from sentviz.gallery import sentence as sentences
 from sentviz.models.loading import NETWORKS
 from sentviz.models.model import Model
-from sentviz.papers.studies.claims import claims_of, judged
-from sentviz.papers.studies.export_paper import export_paper
-from sentviz.papers.studies.figures import drawn
 from sentviz.runs import configs as shapes
 from sentviz.runs import registry
 from sentviz.runs.store import Run
@@ -300,50 +296,3 @@ def test_pairs_are_refused_before_anything_is_read(bag: Path, tmp_path: Path) ->
         use_toy_data(patch, pairs=True)
         with pytest.raises(InputError, match="bag reads single texts; sst2 has pairs"):
             train(recipe(), tmp_path, progress=False)
-
-
-# ---- a paper
-
-
-@pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[registry.Paper]:
-    """The paper of the recipe, installed."""
-    *files, join = blocks("Add a paper")
-    for block in files:
-        (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / block.file).write_text(block.text, encoding="utf-8")
-    installed = tmp_path / "mine-1.0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8")
-    points = join.text.replace('[project.entry-points."sentviz.papers"]', "[sentviz.papers]").replace('"', "")
-    (installed / "entry_points.txt").write_text(points, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    registry._registered.cache_clear()
-    yield registry.find_paper("mine")
-    registry._registered.cache_clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mine"]:
-        del sys.modules[name]
-
-
-def test_a_paper_trains_judges_and_writes(mine: registry.Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its study by its own recipe, its claim on the runs, its table measured beside printed."""
-    use_toy_data(monkeypatch)
-    monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
-    small = {"min_count": 1, "max_length": 16, "epochs": 1, "batch_size": 16}
-    recipes = [Recipe.read("mine_sst2", model=name, **small) for name in mine.studies["mine"].models]
-    made = [train(recipe, tmp_path / "runs", progress=False) for recipe in recipes]
-    assert [run.name for run in made] == ["sst2/vanilla-matched", "sst2/mine-wide"] and made[1].shape.width == 64
-    assert registry.printed("sst2", "mine-wide")["value"].item() == 0.82
-    row = judged(made, ["mine"]).iloc[0]
-    assert row["claim"] == "A wide model is better on SST-2" and row["verdict"] in ("holds", "fails") and " and " in row["evidence"]
-    assert judged([], ["mine"])["verdict"].item() == "unjudged"
-    assert row["effect"].value == pytest.approx(
-        100 * (made[1].metrics()["test"]["accuracy"]["value"] - made[0].metrics()["test"]["accuracy"]["value"])
-    )
-    figure = drawn(judged(made, ["mine"]))
-    assert figure.frame["on"].tolist() == ["SST-2"] and "Wider is better" in [note.text for note in figure.plot.layout.annotations]
-    (section,) = mine.page.sections
-    assert claims_of(mine)[0].shows == section.name and callable(resolve_name(section.show))
-    manifest = export_paper("mine", tmp_path / "out", made)
-    assert {item["state"] for item in manifest["items"]} == {"written"} and list(manifest["runs"]) == [run.name for run in made]
-    assert "mine a wide model beside the usual one" in " ".join(CliRunner().invoke(main, ["study", "--help"]).output.split())

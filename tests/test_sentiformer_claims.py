@@ -13,12 +13,12 @@ from sentviz.analysis.evaluation import holm
 from sentviz.papers.sentiformer import PAPER, prints, reach
 from sentviz.papers.sentiformer.answer import asked
 from sentviz.papers.sentiformer.claims import CLAIMS
-from sentviz.papers.sentiformer.export import MAKERS
 from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, readings, worded
 from sentviz.papers.sentiformer.tables import ablation, accuracy
-from sentviz.papers.studies.made import Table
+from sentviz.papers.studies.item_types import Table
+from sentviz.papers.studies.items import makers
 from sentviz.runs.store import Run
-from tests.studies import as_said, made_run, made_seeds
+from tests.studies import as_said, made_run, made_seeds, plant
 
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
 
@@ -29,7 +29,7 @@ def found(statement: str, runs: list[Run]) -> Finding:
 
 
 def printed(name: str) -> list[dict[str, str]]:
-    with PAPER.tables()[name].open(encoding="utf-8") as file:
+    with PAPER.printed_tables()[name].open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -231,20 +231,14 @@ def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
     assert not frame["model"].str.startswith("without").any() and set(frame.groupby("data").size()) == {5}
     assert beside(runs, "sst5_trees").set_index("model").loc["without layer norm", "printed"] == pytest.approx(0.884)
     assert list(ablation(runs).frame["title"]) == ["without layer norm"]
-    made = {name: maker(runs) for name, maker in MAKERS.items()}
+    made = {name: maker(runs) for name, maker in makers(PAPER).items()}
     assert all(isinstance(parts[0], Table) and len(parts) > 1 for name, parts in made.items() if name in ("accuracy", "ablation"))
 
 
 def test_what_the_window_leaves_out_was_measured() -> None:
     """A share for each windowed run that ships, of texts longer than its own window."""
-    for row in reach.measured().to_dict("records"):
+    for row in reach.MEASURED.read().to_dict("records"):
         assert row["within"] == 33 and 0 <= row["beyond"] <= 1 and (row["beyond"] > 0) == (row["longest"] > 33)
-
-
-def stored(monkeypatch: pytest.MonkeyPatch, name: str, rows: list[dict[str, object]]) -> None:
-    """Made-up measurements in place of the ones that ship."""
-    frame = pd.DataFrame(rows)
-    monkeypatch.setattr(f"sentviz.papers.sentiformer.{name}", lambda path=None: frame)
 
 
 @pytest.mark.parametrize(("part", "verdict"), [((1.01, 1.2), "holds"), ((0.7, 0.99), "fails"), ((0.9, 1.1), "open")])
@@ -256,16 +250,16 @@ def stored(monkeypatch: pytest.MonkeyPatch, name: str, rows: list[dict[str, obje
     ],
 )
 def test_speed_is_held_against_the_printed_ratio(
-    part: tuple[float, float], verdict: str, model: str, statement: str, monkeypatch: pytest.MonkeyPatch
+    part: tuple[float, float], verdict: str, model: str, statement: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """8,000 texts a second of 1,500 and of 2,200; another model and two threads count for nothing."""
     wanted = 8000 / {"BERT-base": 1500, "DistilBERT": 2200}[model]
     low, high = (wanted * each for each in part)
     row = {"model": model, "threads": 1, "times": (low + high) / 2, "low": low, "high": high, "tokens": 128, "batch": 128}
     others = [row | {"model": "another"}, row | {"threads": 2}]
-    stored(monkeypatch, "throughput.measured", [*(one | {"low": 1, "high": 99} for one in others), row])
+    plant(monkeypatch, "sentiformer.throughput.SPEEDS", tmp_path, [*(one | {"low": 1, "high": 99} for one in others), row])
     assert found(statement, []).verdict == verdict
-    stored(monkeypatch, "throughput.measured", others)
+    plant(monkeypatch, "sentiformer.throughput.SPEEDS", tmp_path, others)
     assert found(statement, []).verdict == "unjudged"
 
 
@@ -279,7 +273,12 @@ def test_speed_is_held_against_the_printed_ratio(
     ],
     ids=["fall", "hold", "open by length", "open by noise"],
 )
-def test_training_is_held_against_three_times(spans: list[tuple[float, float]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_is_held_against_three_times(
+    spans: list[tuple[float, float]],
+    verdict: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
     """Steps of 32 texts at two lengths; what the paper pads to is not printed, so both have to agree. Two threads count for nothing."""
     rows: list[dict[str, object]] = [
         {"tokens": tokens, "batch": 32, "threads": 1, "times": (low + high) / 2, "low": low, "high": high}
@@ -287,10 +286,10 @@ def test_training_is_held_against_three_times(spans: list[tuple[float, float]], 
     ]
     two: list[dict[str, object]] = [row | {"threads": 2, "low": 0.1, "high": 9.0} for row in rows]
     statement = "Full attention takes about three times as long to train"
-    stored(monkeypatch, "throughput.measured", rows + two)
+    plant(monkeypatch, "sentiformer.throughput.STEPS", tmp_path, rows + two)
     one = found(statement, [])
     assert one.verdict == verdict and "at 64" in one.evidence and "at 512" in one.evidence
-    stored(monkeypatch, "throughput.measured", two)
+    plant(monkeypatch, "sentiformer.throughput.STEPS", tmp_path, two)
     assert found(statement, []).verdict == "unjudged"
 
 
@@ -315,7 +314,12 @@ RECURRENT = "Nor can an RNN whose state has fewer than n − 1 numbers"
     ids=["attention, long", "attention, learned", "markov, as long", "markov, shorter", "gru, short"],
 )
 def test_proposition_2_is_held_against_chance(
-    statement: str, row: dict[str, object], beside: dict[str, object], verdicts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    statement: str,
+    row: dict[str, object],
+    beside: dict[str, object],
+    verdicts: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """500, 999 and 700 of 1,000 balanced sequences. What is not learned may yet be representable, so failing proves nothing of networks;
     rows that the statement is not about (longer or shorter ones, other positions) would turn each verdict and do not.
@@ -324,9 +328,9 @@ def test_proposition_2_is_held_against_chance(
     for right, verdict in zip((500, 999, 700), verdicts, strict=True):
         planted = learned(right=right, **row)  # type: ignore[arg-type]
         misleading = planted | beside | {"right": 1000 - right, "n": 1000}
-        stored(monkeypatch, "separation.measured", [planted, misleading, learned(other, 1000 - right, length=48)])
+        plant(monkeypatch, "sentiformer.separation.MEASURED", tmp_path, [planted, misleading, learned(other, 1000 - right, length=48)])
         assert found(statement, []).verdict == verdict, right
-    stored(monkeypatch, "separation.measured", [misleading])
+    plant(monkeypatch, "sentiformer.separation.MEASURED", tmp_path, [misleading])
     assert found(statement, []).verdict == "unjudged"
 
 

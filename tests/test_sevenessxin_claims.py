@@ -15,7 +15,7 @@ from sentviz.papers.sevenessxin.answer import asked
 from sentviz.papers.sevenessxin.claims import BEST, CLAIMS
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.runs.store import Run
-from tests.studies import as_said, made_seeds
+from tests.studies import as_said, made_seeds, plant
 
 HERE = "runs here"
 OUTCOMES = ["holds", "fails", "open"]
@@ -39,7 +39,8 @@ def _made(root: Path, name: str, wrong: int, n: int) -> list[Run]:
 
 def test_every_claim_answers_without_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor with anything measured beside them."""
-    monkeypatch.setattr(measured, "FOLDER", tmp_path)
+    for name in ("PADDING", "NEUTRAL"):
+        plant(monkeypatch, f"sevenessxin.measured.{name}", tmp_path)
     for claim in CLAIMS:
         verdict = claim.test([])
         assert verdict.evidence
@@ -150,15 +151,15 @@ def test_the_lean_to_the_positive_class(matrix: list[list[int]], verdict: str, m
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0.05, 0.07, "holds"), (0.001, 0.004, "fails"), (0.005, 0.02, "open")])
-def test_padding(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_padding(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     row = ["all", 200, (low + high) / 2, low, high, -0.01, -0.02, 0.001, 0.3, "a/b", "d"]
-    monkeypatch.setattr(measured, "table", lambda name: pd.DataFrame([row], columns=measured.COLUMNS["padding"]))
+    plant(monkeypatch, "sevenessxin.measured.PADDING", tmp_path, pd.DataFrame([row], columns=list(measured.PADDING.columns)))
     assert found("Padding", []).verdict == verdict
 
 
-def test_neutral_tweets_cannot_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neutral_tweets_cannot_be_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     rows = [["neutral", 90, 0.6, 0.5, 0.7, 0.3, 0.2, 0.4, "a/b", "d"], ["polar", 60, 0.6, 0.5, 0.7, 0.8, 0.7, 0.9, "a/b", "d"]]
-    monkeypatch.setattr(measured, "table", lambda name: pd.DataFrame(rows, columns=measured.COLUMNS["neutral"]))
+    plant(monkeypatch, "sevenessxin.measured.NEUTRAL", tmp_path, pd.DataFrame(rows, columns=list(measured.NEUTRAL.columns)))
     one = found("Neutral", [])
     assert one.verdict == "unjudged" and "30.0% [20.0%, 40.0%] of 90 neutral" in one.evidence and "80.0%" in one.evidence
 

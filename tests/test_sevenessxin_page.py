@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from sentviz.errors import InputError
 from sentviz.figures.attention import token_importance
 from sentviz.figures.learning import learning_curve
-from sentviz.papers.sevenessxin import PAPER, leak, measured, prints
+from sentviz.papers.sevenessxin import PAPER, prints
 from sentviz.papers.sevenessxin.leak import costs, telling
 from sentviz.papers.sevenessxin.measured import neutral, padding
 from sentviz.papers.sevenessxin.presets import ROPE
@@ -28,6 +28,7 @@ from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, runs
 from sentviz.training import train
 from tests import makers as made_up
+from tests.studies import plant
 from tests.test_app import switched
 
 APP = Path(__file__).parents[1] / "app" / "navigation.py"
@@ -72,7 +73,8 @@ def test_the_log_differs_where_it_is_said_to() -> None:
 
 
 def test_without_runs_everything_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measured, "FOLDER", tmp_path)
+    for name in ("PADDING", "NEUTRAL"):
+        plant(monkeypatch, f"sevenessxin.measured.{name}", tmp_path)
     frame = judged([], ["sevenessxin"])
     assert not frame["evidence"].str.contains(BROKEN).any()
     assert (frame.loc[frame["against"] == "runs here", "verdict"] == "unjudged").all()
@@ -85,10 +87,8 @@ def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: 
     made = makers(find_paper("sevenessxin"))
     names = ("padding", "neutral", "leak-costs", "leak-words")
     assert [made[name]([])[0].name for name in names] == list(names)
-    for module in (measured, leak):
-        monkeypatch.setattr(module, "FOLDER", tmp_path)
-    for name in ("COSTS", "WORDS"):
-        monkeypatch.setattr(leak, name, tmp_path / f"{name}.csv")
+    for place in ("measured.PADDING", "measured.NEUTRAL", "leak.COSTS", "leak.WORDS"):
+        plant(monkeypatch, f"sevenessxin.{place}", tmp_path)
     assert [made[name]([]) for name in names] == [[]] * 4
 
 

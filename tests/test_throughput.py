@@ -11,9 +11,12 @@ import pytest
 
 from sentviz.errors import InputError
 from sentviz.figures.crossing import crossing_curves
+from sentviz.gallery import make
+from sentviz.gallery.subjects import Study
 from sentviz.papers.sentiformer import throughput
-from sentviz.papers.sentiformer.export import growth_figure
 from sentviz.papers.studies import timing
+from sentviz.papers.studies.stored import Stored
+from tests.studies import plant
 
 
 def test_interleaving_runs_every_candidate_in_every_round() -> None:
@@ -26,11 +29,12 @@ def test_interleaving_runs_every_candidate_in_every_round() -> None:
 
 
 def test_a_stored_table_keeps_what_was_not_measured_anew(tmp_path: Path) -> None:
-    """Rows with the same key are replaced, others stay; hardware and torch are stored."""
-    path = tmp_path / "measured" / "table.csv"
-    timing.keep(pd.DataFrame({"threads": [1, 2], "value": [10.0, 20.0]}), path, ("threads",))
-    timing.keep(pd.DataFrame({"threads": [2, 4], "value": [21.0, 41.0]}), path, ("threads",))
-    frame = pd.read_csv(path)
+    """Rows alike in the key go, others stay as written; hardware and torch are noted."""
+    stored = Stored(tmp_path / "measured" / "table.csv", ("threads", "value"), "It is", "nothing", timing.TEXTS)
+    assert stored.read().empty and stored.read().columns.tolist() == ["threads", "value"]
+    for threads, values in (([1, 2], [10.0, 20.0]), ([2, 4], [21.0, 41.0])):
+        stored.update(timing.with_machine(pd.DataFrame({"threads": threads, "value": values})), ("threads",))
+    frame = stored.require()
     assert dict(zip(frame["threads"], frame["value"], strict=True)) == {1: 10, 2: 21, 4: 41}
     assert frame["hardware"].str.len().min() > 3 and frame["torch"].notna().all()
 
@@ -92,15 +96,13 @@ def test_a_step_trains() -> None:
 
 
 def test_what_ships_is_whole() -> None:
-    """The tables name the machine and have each model once per number of threads (SentiFormer is 1), every length of both kinds, the
-    paper's values.
-    """
-    frame, curves = throughput.measured(), throughput.curves(1)
+    """Machine named, each model once for a number of threads, SentiFormer at 1; every length with both kinds; the print beside."""
+    frame, curves = throughput.SPEEDS.read(), throughput.curves(1)
     for _, rows in frame.groupby("threads"):
         assert {throughput.OURS, "BERT-base", "DistilBERT"} <= set(rows["model"]) and rows["model"].is_unique
         assert rows.set_index("model").loc[throughput.OURS, "times"] == 1
     assert set(curves["tokens"]) == set(throughput.LENGTHS) and len(curves) == 2 * len(throughput.LENGTHS)
-    steps = throughput.measured(throughput.STEPS)
+    steps = throughput.STEPS.read()
     assert steps.loc[steps["threads"] == 1, "tokens"].tolist() == list(throughput.TRAINED)
     for shipped in (frame, curves, steps):
         assert shipped["hardware"].map(len).gt(3).all()
@@ -109,16 +111,17 @@ def test_what_ships_is_whole() -> None:
     assert table["printed_times"].dropna().to_dict() == pytest.approx(throughput.printed_times())
 
 
-def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table without measurements has the paper's values and names the command that measures; there is no figure."""
-    monkeypatch.setattr(throughput, "measured", lambda path=throughput.SPEEDS: pd.DataFrame(columns=throughput.COLUMNS[path.name]))
+def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without measurements there is the print alone with the command that measures, and no figure."""
+    for name in ("SPEEDS", "GROWTH", "STEPS"):
+        plant(monkeypatch, f"sentiformer.throughput.{name}", tmp_path)
     table = throughput.speeds_table()
     assert table.frame["printed_per_second"].tolist() == [8000, 1500, 2200] and table.frame["times"].isna().all()
-    assert "Not measured here yet; `python -m sentviz.papers.sentiformer.throughput` does." in table.caption
-    steps = throughput.steps_table()
-    assert steps.frame.empty and "--what steps" in steps.caption
-    with pytest.raises(InputError, match="has not been measured"):
-        growth_figure()
+    assert "SentiFormer's speed is not measured: `python -m sentviz.papers.sentiformer.throughput --what speeds`" in table.caption
+    with pytest.raises(InputError, match="--what steps` measures it"):
+        throughput.steps_table()
+    with pytest.raises(InputError, match="The time against length is not measured"):
+        make("time-by-length", Study.of("all", []))
 
 
 def test_the_curves_mark_where_they_cross() -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.late import late
+from sentviz.runs.sections import Section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,54 +35,44 @@ class Preset:
 
 @dataclass(frozen=True)
 class Study:
-    """Models trained with one budget: `models` x `variants` on each data set, by the paper's own recipe of that data set."""
+    """Models that are trained with one budget: `models` x `variants` on each data set, by the paper's recipe for that data set."""
 
-    about: str
+    about: str  # description in lists of studies
     datasets: tuple[str, ...]
     models: tuple[str, ...]
     variants: tuple[str, ...] = ("",)  # keys of `sentviz.runs.presets.VARIANTS`
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of a paper's page: figures of the gallery, or what no other paper has; nothing of it is drawn before it is opened."""
-
-    name: str  # in links
-    title: str
-    show: str = ""  # of a paper in another package: "package.module:function", which draws it with Streamlit from the runs of studies
-    figures: tuple[str, ...] = ()  # names in the gallery, drawn of all data sets under the words of the items that stand here
-
-
-FIRST, LAST = "claims", "items"  # parts of every paper's page: the board of its claims, and the list of all tables and figures
+FIRST, LAST = "claims", "items"  # parts that every paper's page has: the board of its claims, and the list of all its items
 
 
 @dataclass(frozen=True)
 class Page:
-    """A paper's page in the app. A paper without a `script` is shown like all others: board, sections, items."""
+    """A paper's place in the app's navigation. Without a script, the page shows a board of claims, the sections and all items."""
 
     help: str
-    url: str = ""  # last part of the page's address; always paper-<name> for a paper of another package
+    url: str = ""  # last part of the page's address; papers of other packages always get paper-<name>
     icon: str = ":material/article:"
     script: Path | None = None  # a Streamlit page in another package
-    cannot: str = "Nothing is here that the paper's package does not bring: numbers are as it copied them from the print."
+    cannot: str = "This page shows only what the paper's package contains. Printed numbers are as its authors copied them."
     sections: tuple[Section, ...] = ()
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of the page's parts in links."""
+        """Names of the page's parts, as in links."""
         return (FIRST, *(section.name for section in self.sections), LAST)
 
     @property
     def titles(self) -> dict[str, str]:
-        """Titles of the page's parts, by name."""
+        """Titles of the page's parts by name."""
         return {FIRST: "Claims", **{section.name: section.title for section in self.sections}, LAST: "Every item"}
 
 
 @dataclass(frozen=True, eq=False)
 class Paper:
-    """Everything of one paper; claims, makers, answers, figures and printed say where something is, as in ``"package.module:NAME"``.
+    """A paper: presets, studies, tables, claims and a page. Fields that hold ``"package.module:NAME"`` are loaded on first use.
 
-    In `folder` stand, each if there is any: ``items.toml``, every printed table and figure and where it is here; ``printed/<table>.csv``;
+    Files in `folder`, all optional: ``items.toml``, the list of all printed tables and figures; ``printed/<table>.csv``;
     ``recipes/<data set>.toml``.
     """
 
@@ -93,45 +84,61 @@ class Paper:
     page: Page
     presets: Mapping[str, Preset] = field(default_factory=dict)
     family: Callable[[str], Preset | None] = lambda name: None  # presets that are too many to list
-    injections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # behind any preset's name: how a lexicon enters its scores
-    additions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # ... what else of its model can be there: settings of a shape
+    injections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # suffix of a preset -> how a lexicon enters its scores
+    additions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # suffix of a preset -> other settings of its shape
     studies: Mapping[str, Study] = field(default_factory=dict)
     claims: str = ""  # a sequence of Claim
-    makers: str = ""  # a mapping from items, and from names of what we add, to a Maker; it makes nothing where no run is here
-    answers: str = ""  # a function from runs to the paper's question answered in sentences
+    tables: str = ""  # a mapping from names to functions of (runs, data set) that return a Table (sentviz.papers.studies.item_types)
+    makers: str = ""  # a mapping from items that are not tables or figures of a study to a Maker, which returns [] if no run fits
+    answers: str = ""  # a function from runs to sentences that answer the paper's question
     figures: str = ""  # a module that registers figures (sentviz.gallery.registry)
     printed: str = ""  # a function from data set and preset to printed values: name, layer, component, value, as in a history
 
     def preset(self, name: str) -> Preset | None:
-        """Return the preset of a name without endings; None if the paper has none."""
+        """Return the paper's preset of this name, without an injection; None if there is none."""
         return self.presets.get(name) or self.family(name)
 
     def items(self) -> list[dict[str, Any]]:
-        """Return every table and figure of the paper: id, printed, title, view, runs, state, and the reason for differences.
+        """Return every printed table and figure of the paper.
+
+        Keys: id, printed, title, view, runs, state ("live" or "cannot be had"), and why, which says how it differs from the paper or why
+        it is not available. A live item may name `figures` of the gallery and `tables` of the paper; tables are made of the data set
+        that `data` names, or of all.
 
         Raises:
             SentvizError: the list cannot be read.
         """
+        return self._listed("item")
+
+    def added(self) -> list[dict[str, Any]]:
+        """Return tables and figures that the paper does not print and that are exported with it: id, figures, tables, data.
+
+        Raises:
+            SentvizError: the list cannot be read.
+        """
+        return self._listed("added")
+
+    def _listed(self, key: str) -> list[dict[str, Any]]:
         path = self.folder / "items.toml"
         try:
-            entries: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["item"] if path.is_file() else []
-        except (OSError, ValueError, KeyError) as error:
-            raise SentvizError(f"The list of items of {self.short} cannot be read ({error}).") from error
+            entries: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8")).get(key, []) if path.is_file() else []
+        except (OSError, ValueError) as error:
+            raise SentvizError(f"The list of items of {self.short} cannot be read: {error}.") from error
         return entries
 
     def recipes(self) -> dict[str, Path]:
         """Return the paper's recipes by data set."""
         return {path.stem: path for path in sorted((self.folder / "recipes").glob("*.toml"))}
 
-    def tables(self) -> dict[str, Path]:
-        """Return the paper's reported tables by name."""
+    def printed_tables(self) -> dict[str, Path]:
+        """Return the files of the paper's printed tables by name."""
         return {path.stem: path for path in sorted((self.folder / "printed").glob("*.csv"))}
 
     def load(self, what: str, otherwise: Any) -> Any:
-        """Return the object that the field `what` names, or `otherwise` if the field is empty.
+        """Return the object that the field `what` points to, or `otherwise` if the field is empty.
 
         Raises:
-            SentvizError: there is no such object, or its module cannot be imported.
+            SentvizError: the object does not exist, or its module cannot be imported.
         """
         place = getattr(self, what)
         try:
@@ -235,8 +242,8 @@ def _wrong(paper: Any, registered: Iterable[Paper]) -> str:
     parts = paper.page.parts
     if again := [name for i, name in enumerate(parts) if name in parts[:i]]:
         return f"its page has two parts {again[0]!r}"
-    if odd := [section.name for section in paper.page.sections if bool(section.show) == bool(section.figures)]:
-        return f"its part {odd[0]!r} must name a function or figures, and not both"
+    if empty := [section.name for section in paper.page.sections if not section.blocks]:
+        return f"its part {empty[0]!r} has no blocks"
     for paper_b in registered:
         shared = {
             "name": [paper.name] * (paper.name == paper_b.name),

@@ -6,19 +6,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.blocks.figure import show_drawn
 from app.text import halves, intro, md
 from app.views.papers import board_part, items_part
-from app.views.papers.own import drawing_of
-from app.views.papers.shared import digests, picked, studied
+from app.views.papers.sections import show_section
+from app.views.papers.shared import digests, pick, studied
 from sentviz.errors import SentvizError
-from sentviz.gallery import code, make
-from sentviz.gallery.registry import find_figure
-from sentviz.gallery.subjects import Study
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
-from sentviz.runs.registry import FIRST, LAST, Paper, Section, paper_at, papers
+from sentviz.runs.registry import FIRST, LAST, Paper, paper_at, papers
+from sentviz.runs.sections import FigureBlock, Section
 from sentviz.runs.store import Run
 
 
@@ -33,53 +30,29 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
         f"What “{md(paper.title)}” ({md(paper.citation)}) claims and prints, beside what the runs here measure.",
         md(paper.page.cannot),
     )
-    part = picked("Part", "part", paper.page.titles)
+    part = pick("Part", "part", paper.page.titles)
     if paper.studies and not of_paper(paper, runs):
         name, study = next(iter(paper.studies.items()))
-        st.info(f"No run of it is here. `sentviz study {name} --dataset {study.datasets[0]}` trains them.", icon=":material/inventory_2:")
+        command = f"sentviz study {name} --dataset {study.datasets[0]}"
+        st.info(f"No run of this paper is here. `{command}` trains them.", icon=":material/inventory_2:")
     if part == FIRST:
         _claims(paper, runs)
     elif part == LAST:
         items_part.show(paper, runs)
     else:
-        section = next(one for one in paper.page.sections if one.name == part)
-        if drawing := drawing_of(paper, section):
-            drawing(runs)
-        else:
-            _figures(paper, section, runs)
+        _section(paper, next(section for section in paper.page.sections if section.name == part), runs)
 
 
-def _figures(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
-    """The figures of a section below each other, under the items of the print that stand there and what differs from it."""
+def _section(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
+    """Draw a section. If it is only figures, the printed items that they show are its headings, and what differs is said below."""
     items = [item for item in paper.items() if item.get("view") == f"page/{section.name}"]
+    if not all(isinstance(block, FigureBlock) for block in section.blocks):
+        items = []
     for item in items:
         st.markdown(f"##### {md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
-    for name in section.figures:
-        spec = find_figure(name)
-        for of in spec.names:
-            study, key = Study.of(of, runs), f"{paper.name}-{name}-{of}"
-            if not _asked_for(spec.waits(study), key):
-                continue
-            with st.spinner(spec.title):
-                show_drawn(
-                    lambda theme, name=name, study=study: make(name, study, theme=theme),  # type: ignore[misc]
-                    key,
-                    code=code(of, name),
-                    of=digests(runs),
-                )
+    show_section(paper, section, runs)
     for why in filter(None, (item.get("why", "") for item in items)):
         st.caption(md(f"Against the print: {why}."))
-
-
-def _asked_for(why: str, key: str) -> bool:
-    """Whether a figure is to be drawn now: one that takes long, as the sentence says, when its button is pressed."""
-    if not why or st.session_state.get(f"{key}-asked"):
-        return True
-    st.caption(md(why))
-    if st.button("Compute", icon=":material/scatter_plot:", key=f"{key}-compute"):
-        st.session_state[f"{key}-asked"] = True
-        st.rerun()
-    return False
 
 
 def _claims(paper: Paper, runs: Sequence[Run]) -> None:

@@ -8,17 +8,18 @@ import streamlit as st
 
 from app.blocks.figure import show_drawn
 from app.text import md, page_theme
-from app.views.papers.shared import digests, plain
+from app.views.papers.blocks import show_table
+from app.views.papers.shared import digests
 from sentviz.figures import Figure, Theme
 from sentviz.papers.studies.collected import of_paper
+from sentviz.papers.studies.item_types import PaperItem, Table
 from sentviz.papers.studies.items import listed, makers, measured_items
-from sentviz.papers.studies.made import Made, Table
 from sentviz.runs.registry import Paper, find_paper
 from sentviz.runs.store import Run
 
 
 @st.cache_data(max_entries=32, show_spinner="Reading the runs")
-def _made(paper: str, item: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> list[Made]:
+def _made(paper: str, item: str, theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> list[PaperItem]:
     return makers(find_paper(paper), theme)[item](_runs)
 
 
@@ -58,8 +59,7 @@ def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
     for i, one in enumerate(found):
         key = f"{paper.name}-{name}-{i}"
         if isinstance(one, Table):
-            plain(one.frame, key=key)
-            st.caption(md(one.caption))
+            show_table(one, key)
         else:
             show_drawn(lambda theme, i=i: _drawn(paper, name, i, theme, runs), key)  # type: ignore[misc]
     if why:

@@ -1,44 +1,212 @@
-"""Which function draws a section of a paper of the house that is not figures of the gallery alone."""
+"""Parts of the papers' pages that choose a run, and the failure modes of SentiFormer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pkgutil import resolve_name
+from collections.abc import Sequence
 
-from sentviz.runs.registry import Paper, Section
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import cache, visit
+from app.blocks.figure import show_drawn, show_figure
+from app.text import halves, md
+from app.views.hardmax import parts as hardmax_parts
+from app.views.testset import gates_part
+from sentviz.analysis.testset.leaders import FILE, leading
+from sentviz.analysis.testset.phenomena import accuracy_by_phenomenon
+from sentviz.data.demo import FAILURES
+from sentviz.errors import SentvizError
+from sentviz.figures.phenomena import MOST, phenomena
+from sentviz.gallery import code, sourced
+from sentviz.gallery.subjects import Answers, Runs, Sentence
+from sentviz.papers.hardmax.study import surveyed
+from sentviz.papers.sentiformer.gates import gated
+from sentviz.papers.sevenessxin import prints
+from sentviz.papers.sevenessxin.claims import BEST
+from sentviz.papers.sevenessxin.study import configurations, rates
 from sentviz.runs.store import Run
 
-OWN = {  # paper, section -> function, imported when the section is opened
-    ("fused", "results"): "app.views.papers.fused.gains:show",
-    ("fused", "statistics"): "app.views.papers.fused.parts:statistics",
-    ("fused", "cls"): "app.views.papers.fused.parts:cls",
-    ("fused", "tasks"): "app.views.papers.fused.gains:out_of_domain",
-    ("fused", "coverage"): "app.views.papers.fused.parts:covered",
-    ("hardmax", "pictures"): "app.views.papers.hardmax.pictures:show",
-    ("ndt", "results"): "app.views.papers.ndt.results:show",
-    ("ndt", "compare"): "app.views.papers.ndt.compare:show",
-    ("ndt", "lambda"): "app.views.papers.ndt.lambdas:show",
-    ("ndt", "cost"): "app.views.papers.ndt.cost:show",
-    ("sentiformer", "results"): "app.views.papers.sentiformer.results:show",
-    ("sentiformer", "parts"): "app.views.papers.sentiformer.parts:show",
-    ("sentiformer", "gates"): "app.views.papers.sentiformer.gates:show",
-    ("sentiformer", "speed"): "app.views.papers.sentiformer.speed:show",
-    ("sentiformer", "theory"): "app.views.papers.sentiformer.theory:show",
-    ("sentiformer", "failures"): "app.views.papers.sentiformer.failures:show",
-    ("sevenessxin", "results"): "app.views.papers.sevenessxin.results:show",
-    ("sevenessxin", "phases"): "app.views.papers.sevenessxin.results:phases",
-    ("sevenessxin", "curve"): "app.views.papers.sevenessxin.results:curve",
-    ("sevenessxin", "matrix"): "app.views.papers.sevenessxin.rows:matrix",
-    ("sevenessxin", "importance"): "app.views.papers.sevenessxin.sentences:show",
-    ("sevenessxin", "clouds"): "app.views.papers.sevenessxin.rows:clouds",
-    ("sevenessxin", "padding"): "app.views.papers.sevenessxin.padding:show",
-    ("sevenessxin", "log"): "app.views.papers.sevenessxin.results:log",
-    ("sevenessxin", "leak"): "app.views.papers.sevenessxin.leak:show",
+SHOWN_FAILURES = (*FAILURES, "plain")  # plain sentences have none of the three properties, to compare with
+SENTENCES = {
+    "contrast": "I hate waiting for the bus, but this song makes me smile.",
+    "retraction": "Cooking makes me happy, only joking.",
 }
 
+# ---- hardmax transformer
 
-def drawing_of(paper: Paper, section: Section) -> Callable[[Sequence[Run]], None] | None:
-    """Return the function that draws a section from the runs that studies read; None if it shows figures of the gallery."""
-    place = section.show or OWN.get((paper.name, section.name), "")
-    drawing: Callable[[Sequence[Run]], None] | None = resolve_name(place) if place else None
-    return drawing
+
+def hardmax_page(runs: Sequence[Run], _: str) -> None:
+    """Link to the page that shows a review of the visitor's."""
+    st.page_link("views/hardmax/hardmax.py", label="Watch it on a review of your own", icon=":material/bubble_chart:")
+
+
+def hardmax_depth(runs: Sequence[Run], _: str) -> None:
+    """Draw how many words are at a leader after each layer, of the first run whose leaders are counted."""
+    for run in surveyed(runs)[:1]:
+        show_figure("leaders-depth", Runs.of(run), "hardmax-depth", measure="at leaders")
+
+
+def hardmax_leaders(runs: Sequence[Run], _: str) -> None:
+    """Draw the most frequent leaders of both classes."""
+    for run in surveyed(runs)[:1]:
+        for column, label in zip(halves("hardmax-led"), run.labels, strict=False):
+            with column:
+                show_figure("leaders", Runs.of(run), f"paper-led-{label}", label=label)
+        model = hardmax_parts.model(run)
+        words = leading(run.frame(FILE), model.vocabulary)
+        reach = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max())
+        st.caption(
+            f"Leaders at least {reach / 3:.2f} from the line, a third of the largest distance of a leader here. Other thresholds can be"
+            " set on the page Hardmax."
+        )
+
+
+# ---- SentiFormer
+
+
+def gates(runs: Sequence[Run], dataset: str) -> None:
+    """Show the gates of the first seed by word class, part of speech and word."""
+    for run in gated(runs, dataset)[:1]:
+        st.caption(f"Below: {md(run.name)}.")
+        gates_part.show(run)
+
+
+def failures(runs: Sequence[Run], _: str) -> None:
+    """Show the accuracy of some runs on implicit, sarcastic and code-mixed sentences, with the sentences and each run's predictions."""
+    names = [name for name, run in cache.models().items() if cache.fits_demo(run)]
+    if not names:
+        st.info("No run with weights that reads English sentences is here.", icon=":material/inventory_2:")
+        return
+    default = [name for name in names if name.split("/")[-1].startswith("sentiformer")] or names
+    chosen = st.multiselect("Runs", names, default[:3], key="failure-runs", max_selections=MOST, label_visibility="collapsed")
+    if not chosen:
+        st.caption("Choose at least one run.")
+        return
+    try:
+        rows = {name: cache.demo_rows(cache.run(name), SHOWN_FAILURES) for name in chosen}
+        frame = accuracy_by_phenomenon(rows, sided=True)
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
+        return
+    part, sources = frame[frame["phenomenon"].isin(SHOWN_FAILURES)], [cache.run(name) for name in chosen]
+    show_drawn(
+        lambda theme: sourced(phenomena(part, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
+        "failures",
+        code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN_FAILURES, sided=True),
+    )
+    with st.expander("The sentences, and what each run predicts"):
+        kind = st.segmented_control(
+            "Group", FAILURES, default=FAILURES[0], required=True, key="failure-group", label_visibility="collapsed"
+        )
+        by_run = {name: each.frame[each.frame["tag"] == kind].reset_index(drop=True) for name, each in rows.items()}
+        first = rows[chosen[0]]
+        table = pd.DataFrame({"text": by_run[chosen[0]]["text"], "gold": [first.classes[label] for label in by_run[chosen[0]]["label"]]})
+        for name, each in rows.items():
+            table[name] = [each.classes[label] for label in by_run[name]["predicted"]]
+        st.dataframe(table, hide_index=True, height=320, column_config={"text": st.column_config.TextColumn(width="large")})
+
+
+# ---- 7ess-Xin
+
+
+def choose_version(runs: Sequence[Run], key: str, *, weights: bool = False) -> Run | None:
+    """Let a visitor choose a version of the study, and return its first seed; the paper's best version comes first.
+
+    Args:
+        weights: whether the run must have weights. If no run fits, a note says so and None is returned.
+    """
+    able = {name: seeds[0] for name, seeds in configurations(runs).items() if seeds[0].has_weights or not weights}
+    by_title = {prints.title(name): run for name, run in able.items()}
+    if not by_title:
+        st.info(
+            f"No version of 7ess-Xin{' with weights' if weights else ''} is here. `{prints.train()}` trains them.",
+            icon=":material/inventory_2:",
+        )
+        return None
+    names, best = list(by_title), prints.title(BEST)
+    return by_title[st.selectbox("Version", names, names.index(best) if best in by_title else 0, key=key, width=260)]
+
+
+def matrix(runs: Sequence[Run], _: str) -> None:
+    """Show figure 5: the confusion matrix, each class's recall next to the printed one, and what the printed recalls imply."""
+    run = choose_version(runs, "sevenessxin-matrix-of")
+    low, high = prints.FIGURE_5["negative"], prints.FIGURE_5["positive"]
+    left, right = halves("sevenessxin-matrix")
+    with left:
+        if run is not None:
+            show_figure("confusion", Answers(run), "sevenessxin-confusion")
+    with right:
+        st.markdown(f"**Printed (figure 5):** {high:.1%} of positive and {low:.1%} of negative tweets are classified correctly.")
+        if run is not None:
+            recalls = [f"{value:.1%} [{a:.1%}, {b:.1%}] of {label}" for label, (value, a, b) in rates([run]).items()]
+            st.markdown(f"**{md(run.name)}:** {' and '.join(recalls[::-1])} tweets.")
+        st.caption(
+            f"On a balanced test set the printed recalls give an accuracy of {(low + high) / 2:.1%} and a precision"
+            f" of {high / (high + 1 - low):.3f}; table II says 83.13% and 0.823. The text next to the figure says about 33% false negatives"
+            " and 20% false positives, which is neither: the three statements do not fit one model."
+        )
+
+
+def clouds(runs: Sequence[Run], _: str) -> None:
+    """Show figure 8: the words of right and wrong predictions, by frequency or by what sets a cell of the matrix apart."""
+    run = choose_version(runs, "sevenessxin-clouds-of")
+    if run is None:
+        return
+    visit.choose(
+        st.segmented_control,
+        "Large are",
+        "words",
+        ["count", "keyness"],
+        format_func={"count": "frequent words, as printed", "keyness": "words that set a cell apart"}.__getitem__,
+        required=True,
+    )
+    show_figure("word-cloud", Answers(run), "sevenessxin-clouds", by=visit.focus().words)
+    st.caption("The paper draws frequent words without stop-words. A word that is frequent everywhere says nothing about a cell.")
+
+
+def importance(runs: Sequence[Run], _: str) -> None:
+    """Show figures 6 and 7: what the first layer looks at in two sentences, next to each other."""
+    run = choose_version(runs, "sevenessxin-importance-of", weights=True)
+    if run is None:
+        return
+    for column, (kind, example) in zip(halves("sevenessxin-importance"), SENTENCES.items(), strict=True):
+        with column:
+            text = st.text_input(kind.capitalize(), example, key=f"sevenessxin-{kind}")
+            try:
+                trace = cache.model(run).trace(text)
+            except SentvizError as error:
+                st.warning(md(str(error)), icon=":material/edit:")
+                continue
+            st.markdown(f"{md(trace.label)}, {trace.confidence:.0%}")
+            show_figure("token-importance", Sentence.of(run, trace), f"sevenessxin-importance-{kind}")
+    st.caption(
+        "As the paper computes it: attention of the first layer, averaged over its heads, then over the tokens that look. It says where a"
+        " layer looks, not why the model predicts a class. Word removal on the page Explore answers that question."
+    )
+
+
+def padding(runs: Sequence[Run], _: str) -> None:
+    """Compare one sentence with padding that is masked and padding that is read."""
+    run = choose_version(runs, "sevenessxin-padding-of", weights=True)
+    if run is None:
+        return
+    text = st.text_input("Sentence", SENTENCES["contrast"], key="sevenessxin-padding-text")
+    try:
+        masked, read = (cache.model(run).trace(text, change=change) for change in ("", "term:mask=0"))
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/edit:")
+        return
+    assert masked.pooled is not None and read.pooled is not None
+    words = len(read.tokens) - read.padding
+    on_padding = float(read.map(0).mean(axis=0)[words:].sum())
+    shift = float(np.linalg.norm(read.pooled - masked.pooled) / np.linalg.norm(masked.pooled))
+    table = {
+        "padding": ["masked", "read"],
+        "answer": [f"{trace.label}, {trace.confidence:.0%}" for trace in (masked, read)],
+        "tokens": [len(masked.tokens), len(read.tokens)],
+        "attention of layer 1 on padding": ["none", f"{on_padding:.0%}"],
+        "pooled vector moved by": ["", f"{shift:.0%} of its length"],
+    }
+    st.dataframe(table, hide_index=True, key="sevenessxin-padding-now")
+    st.caption("The same switch is on Explore, among the things that you can change: Mask.")

@@ -1,12 +1,11 @@
-"""What the papers' pages share: what a cached result depends on, and plain tables."""
+"""Helpers of all pages of papers: their place in the navigation, the runs that they read, and keys of cached results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app import cache, visit
@@ -14,68 +13,35 @@ from app.text import md
 from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run
 
-MINUS = str.maketrans("-", "−")
-NAMED = 3  # runs that a note names
-WORDS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? cannot be told"}
+MOST_NAMED = 3  # runs that a note names
 
 
 def page_of(paper: Paper) -> Any:
-    """The page of a paper as the navigation has it: its own script, or the one that shows any paper."""
+    """Return a paper's page for the navigation: its own script, or the script that shows any paper."""
     script = paper.page.script or Path(__file__).with_name("generic.py")
     return st.Page(script, title=paper.short, url_path=paper.page.url, icon=paper.page.icon, help=paper.page.help)
 
 
 def digests(runs: Sequence[Run], dataset: str = "") -> tuple[str, ...]:
-    """What a cached result of these runs depends on."""
+    """Return what a cached result of these runs depends on: their names and digests, of one data set or of all."""
     return tuple(run.name + run.digest for run in runs if dataset in ("", run.config["data"]["name"]))
 
 
 def studied() -> list[Run]:
-    """The runs that studies read; a note of those here that they do not."""
-    found = cache.study_runs()
-    for why in dict.fromkeys(found.left_out.values()):
-        names = [name for name, reason in found.left_out.items() if reason == why]
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        said = f"Left out of the papers' tables and claims, {why}: {', '.join(names[:NAMED])}{more}. All other pages show what is here."
-        st.info(md(said), icon=":material/rule:")
-    return found.runs
+    """Return the runs that studies read, and show a note that names the installed runs that they do not read, with the reason."""
+    catalog = cache.study_runs()
+    for why in dict.fromkeys(catalog.left_out.values()):
+        names = [name for name, reason in catalog.left_out.items() if reason == why]
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        note = f"Left out of the papers' tables and claims, {why}: {', '.join(names[:MOST_NAMED])}{more}. All other pages show these runs."
+        st.info(md(note), icon=":material/rule:")
+    return catalog.runs
 
 
-def picked(label: str, field: str, titles: Mapping[str, str]) -> str:
-    """What a visitor looks at of a few things by their titles; the first where the link names none of them."""
+def pick(label: str, field: str, titles: Mapping[str, str]) -> str:
+    """Let a visitor pick one of a few things by its title, and return its name; the first if the link names none of them."""
     visit.choose(
         st.segmented_control, label, field, list(titles), format_func=titles.__getitem__, required=True, label_visibility="collapsed"
     )
     chosen = str(getattr(visit.focus(), field))
     return chosen if chosen in titles else next(iter(titles))
-
-
-def plain(frame: pd.DataFrame, *, key: str, digits: int = 3, **formats: str) -> None:
-    """Numbers with the same digits, sortable."""
-    wanted: dict[Any, Any] = {name: signed(formats.get(str(name), f"{{:.{digits}f}}")) for name in frame.select_dtypes("number")}
-    config = {"model": st.column_config.Column(pinned=True, width=140)}
-    style = frame.style.format(wanted, na_rep="–")
-    st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
-
-
-def signed(form: str) -> Callable[[float], str]:
-    """A number as written, with a minus sign."""
-    return lambda value: form.format(value).translate(MINUS)
-
-
-def with_interval(value: pd.Series[float], low: pd.Series[float], high: pd.Series[float], form: str = "{:.2f}") -> Callable[[float], str]:
-    """Writes a number with its interval; the column itself stays a number, so that it sorts."""
-    write = signed(form)
-    known = {v: f"{write(v)} [{write(a)}, {write(b)}]" for v, a, b in zip(value, low, high, strict=True)}
-    return lambda one: "–" if pd.isna(one) else known[one]
-
-
-def wide(frame: pd.DataFrame, by: str, printed: str = "{:.1f}") -> tuple[pd.DataFrame, dict[Any, Any]]:
-    """Models down, for each value of a column the print and ours in percent; how each column is written, with the digits of the print."""
-    columns: dict[str, pd.Series[float]] = {}
-    forms: dict[Any, Any] = {}
-    for name, rows in frame.groupby(by, sort=False):
-        one = 100 * rows.set_index("model")[["printed", "value", "low", "high"]]
-        columns |= {f"{name}, print": one["printed"], f"{name}, ours": one["value"]}
-        forms |= {f"{name}, print": printed, f"{name}, ours": with_interval(one["value"], one["low"], one["high"], printed)}
-    return pd.DataFrame(columns).reindex(list(dict.fromkeys(frame["model"]))), forms

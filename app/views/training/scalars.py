@@ -9,8 +9,9 @@ from app.blocks.figure import show_figure
 from app.blocks.run_choice import several
 from app.focus import choices
 from app.text import intro
-from app.views.papers.ndt import lambdas
+from app.views.papers.blocks import missing_note, show_study_figure
 from sentviz.gallery.subjects import Runs
+from sentviz.papers.ndt import PAPER
 from sentviz.papers.ndt.study import DATASETS
 
 intro(
@@ -26,4 +27,4 @@ dataset = cache.run(visit.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### λ of all NDT configurations on {DATASETS[dataset]}")
     st.caption("The data set of the run in focus. A band is the range of the seeds; what barely moves was put there by the initialisation.")
-    lambdas.grid(cache.study_runs().runs, dataset)
+    missing_note([show_study_figure(PAPER, "lambda-grid", dataset, cache.study_runs().runs, change=visit.focus().scale == "change")])

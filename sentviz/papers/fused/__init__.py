@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.fused.presets import INJECTIONS, MODELS, PRESETS
-from sentviz.runs.registry import Page, Paper, Section, Study
+from sentviz.runs.registry import Page, Paper, Study
+from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
 __all__ = ["PAPER"]
 
@@ -19,11 +20,67 @@ PAPER = Paper(
         "Jang, Kim and Shin: a sentiment lexicon in the attention scores.",
         url="fused",
         sections=(
-            Section("results", "Gains, table 1"),
-            Section("statistics", "Table 2"),
-            Section("cls", "[CLS], figure 5"),
-            Section("tasks", "Out of domain, table 3"),
-            Section("coverage", "Coverage, figure 4"),
+            Section(
+                "results",
+                "Gains, table 1",
+                (
+                    TextBlock("##### Does a sentiment lexicon in the scores help?"),
+                    OwnBlock("fused-answers"),
+                    FigureBlock("gains", per_row=2),
+                    Drawer("Every comparison, with p-values", (TableBlock("comparisons"),), "fused-numbers"),
+                    TextBlock("##### Table 1: accuracy, %"),
+                    TableBlock("accuracy"),
+                ),
+            ),
+            Section(
+                "statistics",
+                "Table 2",
+                (TextBlock("##### Table 2: mean and spread of the printed gains, points"), TableBlock("statistics")),
+            ),
+            Section(
+                "cls",
+                "[CLS], figure 5",
+                (
+                    TextBlock("##### Figure 5: what σ can and cannot do to [CLS]"),
+                    TextBlock(
+                        "[CLS] is in no lexicon, so it is neutral: σ = 1/3 towards every token, and softmax cancels what is the same for"
+                        " all keys. **With the same Q and K, the row of [CLS] cannot change. What changes is where other tokens look,"
+                        " [CLS] included.** The paper reads its figure 5 the other way round: [CLS] has no polarity, so attention"
+                        " *towards* [CLS] hardly changes, while attention *from* [CLS] does. If the rows of [CLS] of two trained models"
+                        " differ, the cause is training or changed states in lower layers, not σ in that row."
+                    ),
+                    FigureBlock("cls-lines"),
+                    OwnBlock("fused-sentence"),
+                ),
+            ),
+            Section(
+                "tasks",
+                "Out of domain, table 3",
+                (
+                    TextBlock("##### Table 3: out of domain"),
+                    SideBySide(((FigureBlock("gains-out-of-domain"),), (TableBlock("tasks"),))),
+                ),
+            ),
+            Section(
+                "coverage",
+                "Coverage, figure 4",
+                (
+                    TextBlock("##### Figure 4: how much of the text the lexicon reaches"),
+                    SideBySide(
+                        (
+                            (FigureBlock("coverage"),),
+                            (
+                                TextBlock(
+                                    "**A token that is not neutral need not carry sentiment.** The most frequent tokens that a lexicon"
+                                    " entry contains are punctuation marks and particles:"
+                                ),
+                                TableBlock("coverage"),
+                                OwnBlock("fused-measure-coverage"),
+                            ),
+                        )
+                    ),
+                ),
+            ),
         ),
         cannot="The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch: gains can be set"
         " side by side, accuracies cannot.",
@@ -31,7 +88,7 @@ PAPER = Paper(
     presets=PRESETS,
     injections=INJECTIONS,
     studies={
-        "fused": Study("a [CLS] encoder as it is and with each injection of a lexicon", ("nsmc", "sst2"), MODELS),
+        "fused": Study("a [CLS] encoder without and with each injection of a lexicon", ("nsmc", "sst2"), MODELS),
         "fused-ood": Study(
             "the same as it is and with the paper's best injection, out of its domain",
             ("korean_hate_speech", "question_pair", "klue_nli"),  # without PAWS, whose Korean training pairs cannot be had
@@ -39,7 +96,8 @@ PAPER = Paper(
         ),
     },
     claims="sentviz.papers.fused.claims:CLAIMS",
-    makers="sentviz.papers.fused.export:MAKERS",
+    tables="sentviz.papers.fused.tables:TABLES",
+    makers="sentviz.papers.fused.figures:MAKERS",
     figures="sentviz.papers.fused.figures",
-    answers="sentviz.papers.fused.export:answers",
+    answers="sentviz.papers.fused.study:answers",
 )

@@ -203,7 +203,7 @@ def judge_untouched_column(*_: object) -> Finding:
 
 def judge_neutral_share(*_: object) -> Finding:
     """Test whether about half of NSMC's tokens are neutral in KNU, the lexicon of the runs."""
-    frame = coverage.measured()
+    frame = coverage.MEASURED.read()
     rows = {row["lexicon"]: row for row in frame[frame["dataset"] == "nsmc"].to_dict("records")}
     if (knu := rows.get("lexicon_ko_knu")) is None:
         return not_testable("coverage was not measured")
@@ -216,7 +216,7 @@ def judge_neutral_share(*_: object) -> Finding:
 
 def judge_neutral_share_of_tasks(*_: object) -> Finding:
     """Test whether about half of the tokens of each task are neutral in KNU."""
-    frame = coverage.measured()
+    frame = coverage.MEASURED.read()
     rows = frame[(frame["lexicon"] == "lexicon_ko_knu") & frame["dataset"].isin(coverage.PAPER)]
     if len(rows) < len(coverage.PAPER):
         return not_testable("coverage was not measured on all five tasks")

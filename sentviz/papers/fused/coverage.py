@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.data.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
-from sentviz.io.files import replacing
+from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.data.tokenizers import Tokenizer
 
-FILE = Path(__file__).parent / "measured" / "coverage.csv"
 RECIPES = {  # data set -> the recipe whose tokenizer reads it
     "nsmc": "fused_nsmc",
     "kornli_xnli": "fused_klue_nli",
@@ -47,6 +46,13 @@ LEXICON_TITLES = {
     "lexicon_en_sentiwordnet": "SentiWordNet",
 }
 COLUMNS = ("dataset", "lexicon", "neutral", "tokens", "texts", "tokenizer", "vocabulary", "known", "frequent", "recipe")
+MEASURED = Stored(
+    Path(__file__).parent / "measured" / "coverage.csv",
+    COLUMNS,
+    "The coverage is",
+    "python -m sentviz.papers.fused.coverage",
+    ("dataset", "lexicon", "tokenizer", "frequent", "recipe"),
+)
 PAPER = ("nsmc", "kornli_xnli", "pawsx_ko", "korean_hate_speech", "question_pair")  # the five tasks of its figure
 NAMED = 8  # most frequent tokens that are not neutral
 
@@ -95,23 +101,13 @@ def _written(tokenizer: Tokenizer, token: int) -> str:
     return str(ByteLevel().decode([spelt]) if tokenizer.kind == "bpe" else spelt).strip()
 
 
-def measured(path: Path = FILE) -> pd.DataFrame:
-    """What was measured and stored: a row per data set and lexicon, as `measure` returns them; empty where nothing was."""
+def main(names: Sequence[str], stored: Stored = MEASURED) -> None:
+    """Measure data sets, and store them in place of their old rows, in the order of `RECIPES`."""
     import pandas as pd
 
-    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COLUMNS))
-
-
-def main(names: Sequence[str], path: Path = FILE) -> None:
-    """Measure data sets and store them in place of their old rows, in the order of `RECIPES`."""
-    import pandas as pd
-
-    new = pd.concat([measure(name) for name in names])
-    old = measured(path)
-    frame = pd.concat([part for part in (old[~old["dataset"].isin(names)], new) if len(part)])
-    order = {name: i for i, name in enumerate(RECIPES)}
-    with replacing(path) as part:
-        frame.sort_values("dataset", key=lambda column: column.map(order), kind="stable").to_csv(part, index=False, float_format="%.5g")
+    frame = stored.update(pd.concat([measure(name) for name in names]), ("dataset",), "%.5g")
+    order = {name: place for place, name in enumerate(RECIPES)}
+    stored.write(frame.sort_values("dataset", key=lambda column: column.map(order), kind="stable"), "%.5g")
 
 
 if __name__ == "__main__":

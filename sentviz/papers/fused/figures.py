@@ -1,16 +1,21 @@
-"""Figures of the Sentiment-Fused study, from every run at hand."""
+"""Figures of the Sentiment-Fused study, from all runs that studies read, and of a sentence through an injected lexicon."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sentviz import gallery
+from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study
+from sentviz.gallery.subjects import Sentence, Study, sourced
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
+    from sentviz.papers.studies.item_types import Maker, PaperItem
+    from sentviz.runs.store import Run
 
 
 def _sets() -> Sequence[str]:
@@ -19,29 +24,112 @@ def _sets() -> Sequence[str]:
     return list(DATASETS)
 
 
+def _of_settings(runs: Sequence[Run], datasets: Sequence[str], models: Sequence[str]) -> list[Run]:
+    """Return the runs of these data sets and settings, in this order."""
+    from sentviz.papers.fused.study import configurations
+
+    by_dataset = [configurations(runs, dataset) for dataset in datasets]
+    return [run for by_model in by_dataset for model in models for run in by_model.get(model, [])]
+
+
 @figure("gains", "Gain of every setting over the baseline", Study, "gains:gain_dots", sets=_sets)
 def _gains(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.fused.export import gains_figure
+    """Draw the gains of every setting on a data set; the paper prints those of one data set only.
 
-    return gains_figure(of.runs, of.name, theme)
+    Raises:
+        InputError: nothing is measured, and nothing is printed of this data set.
+    """
+    from sentviz.figures.gains import gain_dots
+    from sentviz.papers.fused.study import DATASETS, PRINTED, SETTINGS
+    from sentviz.papers.fused.tables import gain_rows
+
+    runs = _of_settings(of.runs, [of.name], list(SETTINGS))
+    if of.name != PRINTED and not runs:
+        raise InputError(f"There is no run on {DATASETS[of.name]}: `sentviz study fused --dataset {of.name}` trains them.")
+    measured, printed = gain_rows(of.runs, of.name)
+    title = f"Gain over the baseline on {DATASETS[of.name]}"
+    order = [*SETTINGS.values()][1:]
+    return sourced(gain_dots(measured, printed if of.name == PRINTED else None, order=order, title=title, theme=theme), *runs)
 
 
 @figure("gains-out-of-domain", "Gain on the out-of-domain tasks", Study, "gains:gain_dots")
 def _tasks(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.fused.export import tasks_figure
+    """Draw the gains of the paper's best setting on the out-of-domain tasks."""
+    from sentviz.figures.gains import gain_dots
+    from sentviz.papers.fused.study import BASE, CHOSEN, SETTINGS, TASKS
+    from sentviz.papers.fused.tables import task_rows
 
-    return tasks_figure(of.runs, theme)
+    measured, printed = task_rows(of.runs)
+    titles = [task.title for task in TASKS]
+    drawn = gain_dots(measured, printed, order=titles, title=f"Gain of “{SETTINGS[CHOSEN]}” out of domain", theme=theme)
+    datasets = list(dict.fromkeys(task.dataset for task in TASKS))
+    return sourced(drawn, *_of_settings(of.runs, datasets, (BASE, CHOSEN)))
 
 
 @figure("cls-lines", "Attention from and to [CLS] by layer", Study, "heads:layer_lines", sets=_sets)
 def _cls(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.fused.export import cls_figure
+    """Draw figure 5: deviations of the attention from and to [CLS] by layer, the baseline dashed, seeds as bands.
 
-    return cls_figure(of.runs, of.name, theme)
+    Raises:
+        InputError: the heads of no run are measured.
+    """
+    from sentviz.analysis.maps.heads import CLS_MEASURES
+    from sentviz.figures.heads import layer_lines
+    from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, heads_by_setting
+
+    frames, runs = heads_by_setting(of.runs, of.name)
+    if not frames:
+        raise InputError(
+            f"The heads of no run on {DATASETS[of.name]} are measured."
+            f" `sentviz heads {of.name}/{BASE}` and `sentviz heads {of.name}/{CHOSEN}` measure them."
+        )
+    drawn = layer_lines(frames, CLS_MEASURES, dashed=[SETTINGS[BASE]], theme=theme)
+    seeds = {model: sum(run.configuration == model for run in runs) for model in (BASE, CHOSEN)}
+    bands = "bands: least and largest over seeds" if min(seeds.values()) > 1 else "bands: 95% intervals of one run's mean over texts"
+    words = f"{DATASETS[of.name]}, mean over heads and {drawn.frame['n'].max():,.0f} test texts; dashed: baseline; {bands}"
+    counts = ", ".join(f"{SETTINGS[model]} {count}" for model, count in seeds.items())
+    return sourced(replace(drawn, name=f"cls-{of.name}", caption=f"{words}. Seeds: {counts}."), *runs)
 
 
 @figure("coverage", "The share of tokens that stay neutral", Study, "lexicon:coverage_bars")
 def _coverage(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.fused.export import covered_figure
+    """Draw figure 4: the share of tokens that no lexicon entry contains."""
+    from sentviz.figures.lexicon import coverage_bars
+    from sentviz.papers.fused.tables import covered
 
-    return covered_figure(theme)
+    return coverage_bars(covered().frame, theme=theme)
+
+
+# ---- the paper's figures 1 to 3, drawn of a run's example
+
+
+def _of_example(draw: Callable[[Run], list[Figure]]) -> Maker:
+    """Return a maker of figures of a run with the paper's best setting; it makes nothing if no such run has weights."""
+
+    def make_figures(runs: Sequence[Run]) -> list[PaperItem]:
+        from sentviz.papers.fused.study import readable
+
+        run = readable(runs)
+        return [] if run is None else [*draw(run)]
+
+    return make_figures
+
+
+def _figure_1(run: Run) -> list[Figure]:
+    of = Sentence(run)
+    return [gallery.make("lexicon-scores", of), gallery.make("lexicon-attention", of)]
+
+
+def _figure_2(run: Run) -> list[Figure]:
+    of = Sentence(run)
+    return [gallery.make("polarity", of), gallery.make("polarity-of-token", of)]
+
+
+def _figure_3(run: Run) -> list[Figure]:
+    last, injected = run.capabilities.heads - 1, Sentence(run)
+    sentences = {"without": Sentence(run, change="term:lexicon=0"), "with": injected}
+    maps = [replace(gallery.make("attention", of, head=last), name=f"attention-{word}") for word, of in sentences.items()]
+    return [gallery.make("sigma", injected), *maps, gallery.make("lexicon-difference", injected, head=last)]
+
+
+MAKERS = {"figure-1": _of_example(_figure_1), "figure-2": _of_example(_figure_2), "figure-3": _of_example(_figure_3)}

@@ -255,6 +255,18 @@ def answer(runs: Iterable[Run], dataset: str) -> Answer:
     return Answer(dataset, mean, frame.loc[[model for model in INJECTED if model in frame.index]].reset_index())
 
 
+def answers(runs: Sequence[Run]) -> list[str]:
+    """Return whether the injection helps, one sentence per data set that has a baseline."""
+    by_dataset = [answer(runs, dataset) for dataset in DATASETS]
+    return [each.sentence for each in by_dataset if each.baseline is not None]
+
+
+def readable(runs: Sequence[Run]) -> Run | None:
+    """Return a run of the paper's best setting that has weights, English first; None if there is none."""
+    able = [run for dataset in ("sst2", "nsmc") for run in configurations(runs, dataset).get(CHOSEN, []) if run.has_weights]
+    return able[0] if able else None
+
+
 def spread(seeds: Sequence[Run]) -> float:
     """Standard deviation of test accuracy over seeds (divisor S - 1)."""
     return float(np.std([run.metrics()["test"]["accuracy"]["value"] for run in seeds], ddof=1))

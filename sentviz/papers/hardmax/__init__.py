@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.hardmax.presets import PRESETS, family
-from sentviz.runs.registry import Page, Paper, Section
+from sentviz.runs.registry import Page, Paper
+from sentviz.runs.sections import FigureBlock, OwnBlock, Section, SideBySide, TextBlock
 
 __all__ = ["PAPER"]
 
@@ -18,13 +19,29 @@ PAPER = Paper(
     page=Page(
         "arXiv 2407.01602: clusters, leaders, and what they carry.",
         url="hardmax-paper",
-        sections=(Section("pictures", "Leaders and accuracies"),),
+        sections=(
+            Section(
+                "pictures",
+                "Leaders and accuracies",
+                (
+                    TextBlock(
+                        "**Embedding** (each word a point in d dimensions) → **8 hardmax layers** (each point moves towards those furthest"
+                        " in its own direction) → **mean** → **decoder** (which side of a line)."
+                    ),
+                    OwnBlock("hardmax-page"),
+                    SideBySide(
+                        ((FigureBlock("hardmax-accuracy"), FigureBlock("hardmax-nearness")), (OwnBlock("hardmax-depth"),)),
+                    ),
+                    OwnBlock("hardmax-leaders"),
+                ),
+            ),
+        ),
         cannot="The poster prints no accuracies: those of the authors' public code stand in, best test accuracies of theirs against one run"
         " of ours.",
     ),
     presets=PRESETS,
     family=family,
     claims="sentviz.papers.hardmax.claims:CLAIMS",
-    makers="sentviz.papers.hardmax.export:MAKERS",
+    makers="sentviz.papers.hardmax.figures:MAKERS",
     figures="sentviz.papers.hardmax.figures",
 )

@@ -1,26 +1,97 @@
-"""Figures of the hardmax paper, from every run at hand."""
+"""Figures of the hardmax paper, from all runs that studies read, and of the first run that fits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from sentviz import gallery
+from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study
+from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
+    from sentviz.papers.studies.item_types import Maker, PaperItem
+    from sentviz.runs.store import Run
 
 
 @figure("hardmax-accuracy", "Test accuracy by dimension", Study, "beside:measured_beside_printed")
 def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.hardmax.export import accuracy_figure
+    """Draw accuracies by dimension, single seeds too, next to those of the authors' public code.
 
-    return accuracy_figure(of.runs, theme)
+    Raises:
+        InputError: there is no run.
+    """
+    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.papers.hardmax.study import beside, points, trained
+
+    if not trained(of.runs):
+        raise InputError("There is no hardmax run: `sentviz train imdb --model hardmax-d2` trains one.")
+    title, reference = "Test accuracy by dimension", "the public code's best"
+    drawn = measured_beside_printed(beside(of.runs), points(of.runs), title=title, percent=True, reference=reference, theme=theme)
+    return sourced(drawn, *(run for seeds in trained(of.runs).values() for run in seeds))
 
 
 @figure("hardmax-nearness", "Words at a leader, by what counts as near", Study, "nearness:nearness_curve")
 def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figure:
-    from sentviz.papers.hardmax.export import nearness_figure
+    """Draw the share of words at a leader by the distance that counts as near, for the first measured seed of a dimension.
 
-    return nearness_figure(of.runs, d, theme)
+    Raises:
+        InputError: no run of this dimension is measured.
+    """
+    from sentviz.analysis.testset.leaders import NEAR
+    from sentviz.figures.nearness import nearness_curve
+    from sentviz.papers.hardmax import nearness
+    from sentviz.papers.hardmax.study import trained
+
+    table = nearness.MEASURED.read()
+    run = next((run for run in trained(of.runs).get(d, []) if run.digest in set(table["digest"])), None)
+    if run is None:
+        raise InputError(f"The nearness of no run of d = {d} is measured: `{nearness.MEASURED.command}` measures it.")
+    rows = table[table["digest"] == run.digest].drop(columns=["d", "run", "digest"])
+    drawn = nearness_curve(rows, near=NEAR, wanted=nearness.WANTED, layers=run.capabilities.layers, theme=theme)
+    return sourced(drawn, run)
+
+
+# ---- items of the poster that show one run
+
+
+def _of_first(choose: Callable[[Sequence[Run]], list[Run]], draw: Callable[[Run], list[Figure]]) -> Maker:
+    """Return a maker of figures of the first run that `choose` returns; it makes nothing if there is none."""
+
+    def make_figures(runs: Sequence[Run]) -> list[PaperItem]:
+        return [item for run in choose(runs)[:1] for item in draw(run)]
+
+    return make_figures
+
+
+def _with_weights(runs: Sequence[Run]) -> list[Run]:
+    from sentviz.papers.hardmax.study import trained
+
+    return [run for run in trained(runs).get(2, []) if run.has_weights]
+
+
+def _with_leaders(runs: Sequence[Run]) -> list[Run]:
+    from sentviz.papers.hardmax.study import surveyed
+
+    return surveyed(runs)
+
+
+def _layers(run: Run) -> list[Figure]:
+    """Draw the example before the first layer and after the last layer."""
+    return [gallery.make("particles", Sentence(run), layer=layer) for layer in (0, run.capabilities.layers)]
+
+
+def _leaders(run: Run) -> list[Figure]:
+    """Draw the most frequent leaders of each class."""
+    return [gallery.make("leaders", Runs.of(run), label=label) for label in run.labels]
+
+
+MAKERS = {
+    "example": _of_first(_with_weights, lambda run: [gallery.make("token-step", Sentence(run))]),
+    "pipeline": _of_first(_with_weights, _layers),
+    "leaders": _of_first(_with_leaders, _leaders),
+    "depth": _of_first(_with_leaders, lambda run: [gallery.make("leaders-depth", Runs.of(run), measure="at leaders")]),
+}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.papers.hardmax.study import DATASET, trained
+from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,18 +19,15 @@ if TYPE_CHECKING:
     from sentviz.models.hardmax import HardmaxModel
     from sentviz.models.model import Progress
 
-FILE = Path(__file__).parent / "measured" / "nearness.csv"
-COMMAND = "python -m sentviz.papers.hardmax.nearness"
+MEASURED = Stored(
+    Path(__file__).parent / "measured" / "nearness.csv",
+    ("nearness", "mean", "q05", "q50", "n", "d", "run", "digest"),
+    "How near words are to leaders is",
+    "python -m sentviz.papers.hardmax.nearness",
+    ("run", "digest"),
+)
 THRESHOLDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of a review's largest norm
 WANTED = 0.95  # the share of a review's words that has to stand at a leader
-COLUMNS = ["nearness", "mean", "q05", "q50", "n", "d", "run", "digest"]
-
-
-def table() -> pd.DataFrame:
-    """What was measured and stored; without rows where nothing was."""
-    import pandas as pd
-
-    return pd.read_csv(FILE) if FILE.is_file() else pd.DataFrame(columns=COLUMNS)
 
 
 def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | None = None) -> pd.DataFrame:
@@ -48,16 +46,13 @@ def _main() -> None:
     import pandas as pd
 
     from sentviz.data import datasets
-    from sentviz.io.files import replacing
     from sentviz.models.hardmax import HardmaxModel
     from sentviz.runs.catalog import study_runs
 
     texts = datasets.load_split(DATASET, "test").frame["text"].tolist()
     able = [(d, run) for d, seeds in trained(study_runs().runs).items() for run in seeds if run.has_weights]
-    made = [by_threshold(HardmaxModel.of(run), texts).assign(d=d, run=run.name, digest=run.digest) for d, run in able]
-    FILE.parent.mkdir(exist_ok=True)
-    with replacing(FILE) as part:
-        pd.concat(made)[COLUMNS].to_csv(part, index=False, float_format="%.6g")
+    parts = [by_threshold(HardmaxModel.of(run), texts).assign(d=d, run=run.name, digest=run.digest) for d, run in able]
+    MEASURED.write(pd.concat(parts)[list(MEASURED.columns)])
 
 
 if __name__ == "__main__":

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.ndt.presets import PRESETS
-from sentviz.runs.registry import Page, Paper, Section, Study
+from sentviz.runs.registry import Page, Paper, Study
+from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
 __all__ = ["PAPER"]
+
+DATASETS = "sentviz.papers.ndt.study:DATASETS"  # with titles
 
 PAPER = Paper(
     name="ndt",
@@ -19,13 +22,46 @@ PAPER = Paper(
         "arXiv 2603.20704: every printed number beside ours.",
         url="ndt",
         sections=(
-            Section("results", "Results"),
-            Section("compare", "Compare"),
-            Section("confusion", "Confusion", figures=("confusion-panels",)),
-            Section("roc", "ROC", figures=("roc-panels",)),
-            Section("tsne", "t-SNE", figures=("tsne-panels",)),
-            Section("lambda", "Lambda"),
-            Section("cost", "Cost"),
+            Section(
+                "results",
+                "Results",
+                (
+                    OwnBlock("ndt-results"),
+                    Drawer("What the re-split leaks: test phrases inside training phrases", (TableBlock("leak"),), "ndt-leak", ("sst2",)),
+                    Drawer("Table IX: silhouettes of all data sets", (TableBlock("silhouettes"),), "ndt-silhouettes"),
+                ),
+                datasets=DATASETS,
+            ),
+            Section("compare", "Compare", (OwnBlock("ndt-compare"),), datasets=DATASETS),
+            Section("confusion", "Confusion", (FigureBlock("confusion-panels"),)),
+            Section("roc", "ROC", (FigureBlock("roc-panels"),)),
+            Section("tsne", "t-SNE", (FigureBlock("tsne-panels"),)),
+            Section(
+                "lambda",
+                "Lambda",
+                (
+                    OwnBlock("ndt-lambda-grid"),
+                    OwnBlock("ndt-controls"),
+                    TextBlock("##### Final λ, measured and printed"),
+                    TableBlock("lambdas"),
+                ),
+                datasets=DATASETS,
+            ),
+            Section(
+                "cost",
+                "Cost",
+                (
+                    SideBySide(
+                        (
+                            (FigureBlock("cost"),),
+                            (TextBlock("##### Table X: parameters, millions"), TableBlock("parameters")),
+                        )
+                    ),
+                    TextBlock("##### Table XI: milliseconds per test batch"),
+                    TableBlock("milliseconds"),
+                ),
+                datasets=DATASETS,
+            ),
         ),
         cannot="The paper gives neither seeds nor intervals nor settings; ours are one set for all models of a data set, said in each run.",
     ),
@@ -44,8 +80,9 @@ PAPER = Paper(
         ),
     },
     claims="sentviz.papers.ndt.claims:CLAIMS",
-    makers="sentviz.papers.ndt.export:MAKERS",
+    tables="sentviz.papers.ndt.tables:TABLES",
+    makers="sentviz.papers.ndt.tables:MAKERS",
     figures="sentviz.papers.ndt.figures",
-    answers="sentviz.papers.ndt.export:answers",
+    answers="sentviz.papers.ndt.answer:answers",
     printed="sentviz.papers.ndt.prints:values",
 )

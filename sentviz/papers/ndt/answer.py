@@ -103,3 +103,9 @@ def answers_by_rows(runs: Iterable[Run], dataset: str) -> list[Answer]:
         return ("no", "cannot be told", "yes").index(one.word), len(beaten)
 
     return sorted((one for one in found if one), key=strict)
+
+
+def answers(runs: Iterable[Run]) -> list[str]:
+    """Return whether NDT beats DT and the matched vanilla, one sentence per data set and kind of test rows."""
+    every = list(runs)
+    return [answer.sentence for dataset in DATASETS for answer in answers_by_rows(every, dataset)]

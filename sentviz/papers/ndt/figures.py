@@ -27,11 +27,11 @@ def _runs(of: Study) -> list[Run]:
     Raises:
         InputError: there is none here.
     """
-    from sentviz.papers.ndt.study import configurations
+    from sentviz.papers.ndt.study import DATASETS, configurations
 
     found = [run for seeds in configurations(of.runs, of.name).values() for run in seeds]
     if not found:
-        raise InputError(f"There is no run of {of.name} here: `sentviz study ndt --dataset {of.name}` trains them.")
+        raise InputError(f"There is no run on {DATASETS[of.name]}: `sentviz study ndt --dataset {of.name}` trains them.")
     return found
 
 

@@ -16,12 +16,19 @@ from sentviz.papers.ndt import prints
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import CONTROL, printed_name
 from sentviz.papers.studies import timing
+from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = Path(__file__).parent / "measured" / "latency.csv"
-NUMBERS = [f"to_{base}{end}" for base in ("vanilla", "matched") for end in ("", "_low", "_high")]
+RATIOS = [f"to_{base}{end}" for base in ("vanilla", "matched") for end in ("", "_low", "_high")]
+MEASURED = Stored(
+    Path(__file__).parent / "measured" / "latency.csv",
+    ("dataset", "model", "parameters", "milliseconds", *RATIOS, "batch", "batches", "tokens", "rounds", "note", "hardware", "torch"),
+    "The time per batch is",
+    "python -m sentviz.papers.ndt.latency",
+    timing.TEXTS,
+)
 MODELS = ("vanilla", CONTROL, "diff", "ndt-unit-2", "ndt-unit-3", "ndt-unit-4")  # a constraint costs no time
 BATCHES = {"imdb": 391, "sst2": 160, "yelp_full": 411}  # the paper's number of test batches, from its milliseconds and whole seconds
 
@@ -74,13 +81,6 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     return pd.DataFrame(out)
 
 
-def measured(path: Path = FILE) -> pd.DataFrame:
-    """What was measured and stored: a row per data set and model, as `measure` returns them."""
-    import pandas as pd
-
-    return pd.read_csv(path, keep_default_na=False, na_values={column: [""] for column in NUMBERS})
-
-
 def printed_ratios(dataset: str) -> pd.DataFrame:
     """The printed milliseconds as ratios to the printed vanilla: model, value, low, high.
 
@@ -111,7 +111,7 @@ def printed_ratios(dataset: str) -> pd.DataFrame:
 def main(names: Sequence[str], note: str = "") -> None:
     """Measure data sets and store them in place of their old rows."""
     for name in names:
-        timing.keep(measure(name, note=note), FILE, ("dataset",))
+        MEASURED.update(timing.with_machine(measure(name, note=note)), ("dataset",))
 
 
 if __name__ == "__main__":
@@ -120,5 +120,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Measure milliseconds per test batch.")
     parser.add_argument("dataset", nargs="+")
     parser.add_argument("--note", default="", help="What else ran on the machine.")
-    given = parser.parse_args()
-    main(given.dataset, given.note)
+    options = parser.parse_args()
+    main(options.dataset, options.note)

@@ -15,24 +15,22 @@ import numpy.typing as npt
 from sentviz.papers.ndt.study import CONTROL, ROWS, best_ndt, configurations
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.stats import right
+from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = Path(__file__).parent / "measured" / "leak.csv"
-COMMAND = "python -m sentviz.papers.ndt.leak"
 DATASET = "sst2"
 LONG = 5  # words of a phrase that few others hold by chance
 FEW = 30  # phrases; of fewer no accuracy is said
-COLUMNS = ["rows", "length", "stands", "share", "n", "model", "value", "low", "high", "seeds"]
-
-
-def table() -> pd.DataFrame:
-    """What was measured and stored; without rows where nothing was."""
-    import pandas as pd
-
-    return pd.read_csv(FILE) if FILE.is_file() else pd.DataFrame(columns=COLUMNS)
+MEASURED = Stored(
+    Path(__file__).parent / "measured" / "leak.csv",
+    ("rows", "length", "stands", "share", "n", "model", "value", "low", "high", "seeds"),
+    "The leak of the re-split is",
+    "python -m sentviz.papers.ndt.leak",
+    ("rows", "length", "stands", "model"),
+)
 
 
 def inside(texts: Iterable[str], among: Iterable[str]) -> npt.NDArray[np.bool_]:
@@ -70,7 +68,7 @@ def measured(runs: Sequence[Run], frames: Mapping[str, pd.DataFrame], train: Ite
                     one = combined([_share(int(right(run, split)[part].sum()), n) for run in seeds])
                     numbers = np.clip([one["value"], one["low"], one["high"]], 0, 1)
                     found.append((ROWS[DATASET][split], length, stands, share, n, model, *numbers, len(seeds)))
-    return pd.DataFrame(found, columns=COLUMNS)
+    return pd.DataFrame(found, columns=list(MEASURED.columns))
 
 
 def _share(count: int, n: int) -> dict[str, float]:
@@ -82,13 +80,10 @@ def _share(count: int, n: int) -> dict[str, float]:
 
 def _main() -> None:
     from sentviz.data import datasets
-    from sentviz.io.files import replacing
     from sentviz.runs.catalog import study_runs
 
     frames = {split: datasets.load_split(DATASET, split).frame for split in ROWS[DATASET]}
-    made = measured(study_runs().runs, frames, datasets.load_split(DATASET, "train").frame["text"])
-    with replacing(FILE) as part:
-        made.to_csv(part, index=False, float_format="%.6f")
+    MEASURED.write(measured(study_runs().runs, frames, datasets.load_split(DATASET, "train").frame["text"]), "%.6f")
 
 
 if __name__ == "__main__":

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sentviz.errors import InputError
 from sentviz.papers.ndt import latency, leak, prints
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import fits, said
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
-from sentviz.papers.studies.made import Table
+from sentviz.papers.studies.item_types import VERDICTS, Column, Maker, PaperItem, Table, TableMaker, of_all
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
 
@@ -19,7 +20,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLES = {"yelp_full": 489_999}  # printed training texts of data sets whose sample is another here
-COLUMNS = ("accuracy", "precision_weighted", "f1_weighted", "auc", "silhouette")  # what tables I, III, V, VII and IX print
+COLUMNS = {  # metrics that tables I, III, V, VII and IX print -> title, and the difference from the print that has the full colour
+    "accuracy": ("Accuracy", 3.0),
+    "precision_weighted": ("Precision", 0.03),
+    "f1_weighted": ("F1", 0.03),
+    "auc": ("AUC", 0.03),
+    "silhouette": ("Silhouette", 0.15),
+}
+
+
+def _require_runs(runs: Sequence[Run], *datasets: str) -> None:
+    """Raise InputError, with the command that trains them, if no run of the study is on one of these data sets."""
+    if not any(configurations(runs, dataset) for dataset in datasets):
+        titles = " or ".join(DATASETS[dataset] for dataset in datasets)
+        raise InputError(f"No run on {titles} is here: `sentviz study ndt --dataset {datasets[0]}` trains them.")
 
 
 def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd.DataFrame | None = None) -> Table:
@@ -45,7 +59,25 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
         said(fits(found, dataset)) if split == "test" else "",
         "vanilla-matched is ours: NDT's block with one map.",
     ]
-    return Table(f"results-{dataset}", f"Results on {DATASETS[dataset]}", frame, " ".join(filter(None, words)))
+    printed = bool(frame[[f"{metric}_printed" for metric in COLUMNS]].notna().any(axis=None))
+    if printed:
+        words.append(
+            "★ is the best of a column. Δ is ours minus the print: green above the print, purple below, with the full colour at 3 points"
+            " (silhouette: 0.15)."
+        )
+    columns = [Column("model", width=140), Column("seeds", form="{:.0f}")]
+    for metric, (title, full) in COLUMNS.items():
+        percent = metric == "accuracy"
+        digits = 2 if percent else 3
+        interval = (f"{metric}_low", f"{metric}_high")
+        label = f"{title}, %" if percent else title
+        columns.append(Column(metric, label, f"{{:.{digits}f}}", interval, percent=percent, best=True, width=185))
+        if printed:
+            columns += [
+                Column(f"{metric}_printed", f"{title}, print", f"{{:.{digits}f}}", percent=percent, best=True, width=110),
+                Column(f"{metric}_difference", f"{title}, Δ", f"{{:+.{digits}f}}", percent=percent, full_shade=full, width=110),
+            ]
+    return Table(f"results-{dataset}", f"Results on {DATASETS[dataset]}", frame, " ".join(filter(None, words)), columns)
 
 
 def other_sample(runs: Sequence[Run], dataset: str) -> str:
@@ -57,17 +89,19 @@ def other_sample(runs: Sequence[Run], dataset: str) -> str:
     return f"Another sample than the paper's, which cannot be had: {ours:,} training texts, not {SAMPLES[dataset]:,}."
 
 
-def lambdas(runs: Sequence[Run], dataset: str, frames: tuple[pd.DataFrame, pd.DataFrame] | None = None) -> Table:
+def lambdas(runs: Sequence[Run], dataset: str) -> Table:
     """Tables II, IV, VI, VIII: model, layer, component, start, value, low, high, change, printed, difference, seeds.
 
     Layers and components count from 1, as in print; low and high are the least and largest of the seeds.
 
-    Args:
-        frames: as `lambda_frames` returns them of these runs, where they are at hand.
+    Raises:
+        InputError: no run on the data set has lambdas.
     """
     from sentviz.papers.ndt.panels import lambda_frames
 
-    curves, marks = frames or lambda_frames(runs, dataset)
+    curves, marks = lambda_frames(runs, dataset)
+    if curves.empty:
+        raise InputError(f"No run on {DATASETS[dataset]} has lambdas: `sentviz study ndt --dataset {dataset}` trains them.")
     keys = ["model", "constraint", "components", "layer", "component"]
     ends = curves.sort_values("step").groupby(keys, as_index=False, sort=False).last()
     starts = (
@@ -85,7 +119,8 @@ def lambdas(runs: Sequence[Run], dataset: str, frames: tuple[pd.DataFrame, pd.Da
         " best validation step, which may be earlier); the start is put in by the initialisation and change is what training made of it."
         " Of DT, −λ."
     )
-    return Table(f"lambdas-{dataset}", f"Learned λ on {DATASETS[dataset]}", frame[columns], words)
+    shown = [Column(name, form="{:.4f}" if name not in ("layer", "component", "seeds") else "{:.0f}") for name in columns]
+    return Table(f"lambdas-{dataset}", f"Learned λ on {DATASETS[dataset]}", frame[columns], words, shown)
 
 
 def silhouettes(runs: Sequence[Run]) -> Table:
@@ -100,26 +135,39 @@ def silhouettes(runs: Sequence[Run]) -> Table:
         part = one.set_index("model")[list(names)].rename(columns=names)
         frame = part if frame is None else frame.join(part)
     assert isinstance(frame, pd.DataFrame)
+    columns = [Column("model")]
+    for dataset, title in DATASETS.items():
+        if frame[[dataset, f"{dataset}_printed"]].notna().any(axis=None):
+            columns += [
+                Column(dataset, title, interval=(f"{dataset}_low", f"{dataset}_high")),
+                Column(f"{dataset}_printed", f"{title}, print"),
+            ]
     words = (
         "Silhouette (euclidean) of the pooled vectors of up to 2,000 test rows, sample seed 0, with 95% intervals over rows and, with"
         " several seeds, over seeds. The paper states neither rows nor distance."
     )
-    return Table("silhouettes", "Silhouette scores", frame.reset_index(), words)
+    return Table("silhouettes", "Silhouette scores", frame.reset_index(), words, columns)
 
 
-def totals(runs: Sequence[Run]) -> Table:
-    """Table X: data, model, components, printed, value (millions), vocabulary."""
+def totals(runs: Sequence[Run], dataset: str = "all") -> Table:
+    """Return table X: data, model, components, printed, value (millions), vocabulary; of one data set or of all.
+
+    Raises:
+        InputError: there is no run.
+    """
     import pandas as pd
 
-    frames = [parameters(runs, dataset) for dataset in DATASETS]
-    together = [frame.assign(data=DATASETS[dataset]) for dataset, frame in zip(DATASETS, frames, strict=True) if not frame.empty]
-    columns = ["data", "model", "components", "printed", "value", "vocabulary"]
-    frame = pd.concat(together, ignore_index=True)[columns] if together else pd.DataFrame(columns=columns)
+    names = list(DATASETS) if dataset == "all" else [dataset]
+    _require_runs(runs, *names)
+    frames = {name: parameters(runs, name) for name in names}
+    together = [frame.assign(data=DATASETS[name]) for name, frame in frames.items() if not frame.empty]
+    frame = pd.concat(together, ignore_index=True)[["data", "model", "components", "printed", "value", "vocabulary"]]
     words = (
-        f"Parameters in millions. {about_vocabularies(frame)} vanilla-matched has as many as NDT with two maps: the printed gap to vanilla"
+        f"Parameters in millions. {about_vocabularies(frame)} NDT with two maps has as many as vanilla-matched: the printed gap to vanilla"
         " is the wider block."
     )
-    return Table("parameters", "Parameters", frame, words)
+    columns = [Column("model"), Column("components"), *(Column(name, form="{:.2f}") for name in ("printed", "value")), Column("vocabulary")]
+    return Table("parameters", "Parameters", frame, words, [Column("data"), *columns] if dataset == "all" else columns)
 
 
 def about_vocabularies(frame: pd.DataFrame) -> str:
@@ -132,19 +180,28 @@ def about_vocabularies(frame: pd.DataFrame) -> str:
     )
 
 
-def milliseconds() -> Table:
-    """Table XI: data, model, ours in milliseconds and as ratios with intervals, the print in milliseconds and as a ratio."""
+def milliseconds(runs: Sequence[Run], dataset: str = "all") -> Table:
+    """Return table XI: dataset, model, milliseconds, ratios to vanilla and to the control with intervals, the printed ratio.
+
+    Raises:
+        InputError: nothing is measured on the data set.
+    """
     import pandas as pd
 
-    frame = latency.measured()
+    frame = latency.MEASURED.require()
+    if dataset != "all":
+        frame = frame[frame["dataset"] == dataset]
+        if frame.empty:
+            command = f"{latency.MEASURED.command} {dataset}"
+            raise InputError(f"The time per batch on {DATASETS[dataset]} is not measured: `{command}` measures it.")
     parts = []
-    for dataset, rows in frame.groupby("dataset", sort=False):
-        ratios = latency.printed_ratios(str(dataset)).rename(columns={name: f"printed_{name}" for name in ("value", "low", "high")})
+    for name, rows in frame.groupby("dataset", sort=False):
+        ratios = latency.printed_ratios(str(name)).rename(columns={name: f"printed_{name}" for name in ("value", "low", "high")})
         parts.append(rows.merge(ratios, on="model", how="left"))
     together = pd.concat(parts, ignore_index=True)
     together["dataset"] = together["dataset"].map(DATASETS)
-    kept = ["dataset", "model", "milliseconds", "to_vanilla", "to_vanilla_low", "to_vanilla_high", "to_matched", "to_matched_low"]
-    kept += ["to_matched_high", "printed_value", "printed_low", "printed_high", "batches", "tokens", "rounds"]
+    names = ["dataset", "model", "milliseconds", "to_vanilla", "to_vanilla_low", "to_vanilla_high", "to_matched", "to_matched_low"]
+    names += ["to_matched_high", "printed_value", "printed_low", "printed_high", "batches", "tokens", "rounds"]
     batch, hardware, torch, note = (
         "; ".join(filter(None, dict.fromkeys(frame[name].astype(str)))) for name in ("batch", "hardware", "torch", "note")
     )
@@ -153,14 +210,23 @@ def milliseconds() -> Table:
         f" with 95% intervals, on {hardware}, torch {torch}{'; ' + note if note else ''}. The print looks like whole seconds over the"
         " number of batches: taken as rounded, its interval is what half a second either way allows; of Twitter it prints 0."
     )
-    return Table("milliseconds", "Milliseconds per test batch", together[kept], words)
+    columns = [
+        Column("model"),
+        Column("milliseconds", form="{:.1f}"),
+        Column("to_vanilla", "× vanilla", "{:.2f}", ("to_vanilla_low", "to_vanilla_high")),
+        Column("to_matched", "× matched", "{:.2f}", ("to_matched_low", "to_matched_high")),
+        Column("printed_value", "× vanilla, print", "{:.2f}", ("printed_low", "printed_high")),
+        *(Column(name, form="{:.0f}") for name in ("batches", "tokens", "rounds")),
+    ]
+    shown = [Column("dataset", "data"), *columns] if dataset == "all" else columns
+    return Table("milliseconds", "Milliseconds per test batch", together[names], words, shown)
 
 
 def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Parameters (millions) and time as a multiple of vanilla's, measured and printed: model, parameters, value, low, high."""
     import pandas as pd
 
-    frame = latency.measured()
+    frame = latency.MEASURED.read()
     here = frame[frame["dataset"] == dataset]
     names = {"to_vanilla": "value", "to_vanilla_low": "low", "to_vanilla_high": "high"}
     ours = here[["model", "parameters", *names]].rename(columns=names).assign(parameters=here["parameters"] / 1e6)
@@ -189,7 +255,18 @@ def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test
         f"Every configuration on {DATASETS[dataset]}, {split}, against {BASES[base]}: difference of mean accuracy on the same rows with a"
         f" 95% interval, and p after Holm's correction over the {len(frame)} comparisons. {SEEDS_IN_WORDS}"
     )
-    return Table(f"against-{base}-{dataset}", f"Against {BASES[base]} on {DATASETS[dataset]}", frame, words)
+    columns = (
+        Column("model", width=140),
+        Column("verdict", words=VERDICTS),
+        Column("difference", "difference, points", "{:+.2f}", ("low", "high"), percent=True),
+        Column("adjusted", "p after Holm", "{:.2g}"),
+        Column("p", form="{:.2g}"),
+        Column("accuracy", "accuracy, %", "{:.2f}", percent=True),
+        Column("seeds"),
+        Column("base_seeds", "against seeds"),
+        Column("n"),
+    )
+    return Table(f"against-{base}-{dataset}", f"Against {BASES[base]} on {DATASETS[dataset]}", frame, words, columns)
 
 
 def _stored(here: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFrame:
@@ -208,16 +285,53 @@ def _stored(here: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFr
 
 
 def leaked() -> Table:
-    """Accuracies on SST-2's test phrases inside and outside training phrases, as `leak.measured` stored them."""
-    frame = leak.table()
-    words = "The re-split deals phrases of one sentence to training and test: a test phrase is inside where it stands, word by word, in a"
-    words += " training phrase. Official test sentences are of other reviews. Means over seeds, 95% intervals for other rows and seeds."
-    told = [
-        f"of those of {length}, {rows['share'].iloc[0]:.0%} ({int(rows['n'].iloc[0]):,}) are inside"
-        if length != "any"
-        else f"Of the re-split's test phrases {rows['share'].iloc[0]:.0%} ({int(rows['n'].iloc[0]):,}) are inside"
-        for length, rows in frame[(frame["rows"] == "the re-split") & (frame["stands"] == "inside")].groupby("length", sort=True)
-    ]
-    return Table(
-        "leak-sst2", "What the re-split of SST-2 leaks", frame, " ".join([words, "; ".join(told[::-1]) + "." if told else ""]).strip()
+    """Return accuracies on SST-2's test phrases inside and outside training phrases, as `leak.measured` returned them.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    frame = leak.MEASURED.require()
+    shares = []
+    for length, rows in frame[(frame["rows"] == "the re-split") & (frame["stands"] == "inside")].groupby("length", sort=True):
+        inside = f"{rows['share'].iloc[0]:.0%} ({int(rows['n'].iloc[0]):,})"
+        what = "Of the re-split's test phrases" if length == "any" else f"of the phrases of {length},"
+        shares.append(f"{what} {inside} are inside")
+    words = (
+        "The re-split shuffles phrases of one sentence between training and test. A test phrase is inside if it occurs, word by word, in a"
+        " training phrase. Official test sentences are from other reviews. Accuracies in percent are means over seeds, with 95% intervals"
+        f" for other rows and seeds. {'; '.join(shares[::-1])}."
     )
+    columns = (
+        Column("share", "share, %", "{:.0f}", percent=True),
+        Column("n", form="{:,.0f}"),
+        Column("value", form="{:.2f}", interval=("low", "high"), percent=True),
+    )
+    keys = ("rows", "length", "stands", "share", "n")
+    return Table("leak-sst2", "What the re-split of SST-2 leaks", frame, words, columns, groups="model", keys=keys)
+
+
+def _measured_results(runs: Sequence[Run], dataset: str) -> Table:
+    _require_runs(runs, dataset)
+    return results(runs, dataset)
+
+
+def _measured_silhouettes(runs: Sequence[Run]) -> Table:
+    _require_runs(runs, *DATASETS)
+    return silhouettes(runs)
+
+
+def _comparisons(runs: Sequence[Run]) -> list[PaperItem]:
+    """Return the comparisons with every baseline on every data set, as far as there are runs."""
+    pairs = [(dataset, base) for dataset in DATASETS for base in BASES if base in configurations(runs, dataset)]
+    return [table for dataset, base in pairs if len((table := comparisons(runs, dataset, base)).frame)]
+
+
+TABLES: dict[str, TableMaker] = {
+    "results": _measured_results,
+    "lambdas": lambdas,
+    "silhouettes": of_all(_measured_silhouettes),
+    "parameters": totals,
+    "milliseconds": milliseconds,
+    "leak": lambda runs, dataset: leaked(),
+}
+MAKERS: dict[str, Maker] = {"comparisons": _comparisons}

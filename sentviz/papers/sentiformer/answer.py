@@ -110,7 +110,7 @@ def _gates(runs: Sequence[Run]) -> Answer:
 
 def _speed() -> Answer:
     question = "Is it 5.3 times as fast as BERT-base and 3.6 times as fast as DistilBERT?"
-    frame = throughput.measured()
+    frame = throughput.SPEEDS.read()
     rows = [row for row in frame[frame["threads"] == 1].to_dict("records") if row["model"] in ("BERT-base", "DistilBERT")]
     printed = throughput.printed_times()
     slower = any(row["high"] < printed[row["model"]] for row in rows)
@@ -126,7 +126,7 @@ def _speed() -> Answer:
 
 def _theory() -> Answer:
     question = "Can attention tell what no Markov model, and no RNN, can?"
-    frame = separation.measured()
+    frame = separation.MEASURED.read()
     rows = {
         "transformer": frame[(frame["order"] == 0) & (frame["model"] != "GRU") & (frame["positions"] == "aware")],
         "GRU": frame[frame["model"] == "GRU"],

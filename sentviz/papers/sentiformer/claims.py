@@ -148,7 +148,7 @@ def judge_proposition(
     """
     from sentviz.analysis.evaluation import wilson
 
-    frame = separation.measured()
+    frame = separation.MEASURED.read()
     rows = frame[frame["model"].str.startswith(model)]
     rows = rows[lengths(rows)]
     right, n = int(rows["right"].sum()), int(rows["n"].sum())
@@ -162,7 +162,7 @@ def judge_proposition(
 
 def judge_speed(_dataset: str, _runs: Sequence[Run], *, model: str) -> Finding:
     """Test whether SentiFormer is at least as many times faster than another model as the paper reports."""
-    frame = throughput.measured()
+    frame = throughput.SPEEDS.read()
     rows = frame[(frame["model"] == model) & (frame["threads"] == 1)]
     if rows.empty:
         return _missing("a measurement of speed")
@@ -176,7 +176,7 @@ def judge_speed(_dataset: str, _runs: Sequence[Run], *, model: str) -> Finding:
 
 def judge_training_time(*_: object) -> Finding:
     """Test whether a training step with full attention takes roughly three times as long, that is at least twice as long."""
-    frame = throughput.measured(throughput.STEPS)
+    frame = throughput.STEPS.read()
     rows = frame[frame["threads"] == 1].sort_values("tokens")
     if rows.empty:
         return _missing("a measurement of training")
@@ -236,7 +236,7 @@ def judge_part(dataset: str, runs: Sequence[Run], *, variant: str) -> Finding:
 def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether full attention gains less than half a point over the window."""
     frame = ablations(runs, dataset).set_index("model")
-    share = reach.measured().set_index("dataset")["beyond"].get(dataset)
+    share = reach.MEASURED.read().set_index("dataset")["beyond"].get(dataset)
     remark = "" if share is None else f"the window leaves something out of only {share:.1%} of the test sentences"
     if "sentiformer-full" not in frame.index:
         return not_testable("; ".join(filter(None, ("a pair of runs is not here", remark))))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study
+from sentviz.gallery.subjects import Study, sourced
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -28,16 +29,52 @@ def _readings() -> Sequence[str]:
 
 @figure("sentiformer-accuracy", "SentiFormer and its baselines beside the print", Study, "beside:measured_beside_printed", sets=_sets)
 def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.sentiformer.export import accuracy_figure
+    """Draw table I on a data set: dots next to the printed diamonds.
 
-    return accuracy_figure(of.runs, of.name, theme)
+    Raises:
+        InputError: nothing is measured.
+    """
+    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.papers.sentiformer import prints, tables
+    from sentviz.papers.sentiformer.study import DATASETS, MODELS, beside, configurations
+    from sentviz.papers.studies.collected import points
+
+    by_model = {name: seeds for name, seeds in configurations(of.runs, of.name).items() if MODELS[name] not in prints.TITLES.values()}
+    if not by_model:
+        raise InputError(f"There is no run on {DATASETS[of.name]}: `sentviz study sentiformer --dataset {of.name}` trains them.")
+    single = points(by_model, "accuracy")
+    single["model"] = single["model"].map(MODELS)
+    title = f"Accuracy on {DATASETS[of.name]}"
+    drawn = measured_beside_printed(tables.main(beside(of.runs, of.name)), single, title=title, percent=True, theme=theme)
+    return sourced(drawn, *(run for seeds in by_model.values() for run in seeds))
 
 
 @figure("sentiformer-parts", "SentiFormer without each of its parts", Study, "gains:gain_dots", sets=_readings)
 def _parts(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.sentiformer.export import ablation_figure
+    """Draw table II: differences from the complete model.
 
-    return ablation_figure(of.runs, of.name, theme)
+    Raises:
+        InputError: there is no ablation of a complete model.
+    """
+    from sentviz.figures.gains import gain_dots
+    from sentviz.papers.sentiformer.study import DATASETS, ablations, configurations
+
+    frame = ablations(of.runs, of.name)
+    if frame.empty:
+        command = f"sentviz study sentiformer-ablations --dataset {of.name}"
+        raise InputError(f"There is no ablation on {DATASETS[of.name]}: `{command}` trains them.")
+    frame = frame.assign(row=frame["title"], kind=frame["test"].map({"over seeds": "over seeds", "McNemar": "one seed"}))
+    drawn = gain_dots(
+        frame,
+        frame.rename(columns={"printed": "value"})[["row", "value"]].dropna().assign(encoder="SentiFormer"),
+        order=list(frame["row"]),
+        title=f"Accuracy without each part on {DATASETS[of.name]}",
+        base="the whole",
+        each="",
+        theme=theme,
+    )
+    by_model = configurations(of.runs, of.name)
+    return sourced(drawn, *(run for name in ["sentiformer", *frame["model"]] for run in by_model[name]))
 
 
 @figure("separation", "Proposition 2: who still sees the first word", Study, "separation:accuracy_by_length")
@@ -59,6 +96,16 @@ def learned_by(figure: Figure, setting: Any) -> Figure:
 
 @figure("time-by-length", "Time of one text by its length, full and sparse", Study, "crossing:crossing_curves")
 def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> Figure:
-    from sentviz.papers.sentiformer.export import growth_figure
+    """Draw the stored time of one text by its length, with full and with sparse attention.
 
-    return growth_figure(threads, theme)
+    Raises:
+        InputError: nothing is measured, or not with this number of threads.
+    """
+    from sentviz.figures.crossing import crossing_curves
+    from sentviz.papers.sentiformer import throughput
+
+    about, frame = throughput.growth_table().caption, throughput.curves(threads)
+    crossings = {
+        str(part): throughput.crossing(rows["tokens"].to_numpy(), rows["times"].to_numpy()) for part, rows in frame.groupby("of", sort=True)
+    }
+    return crossing_curves(frame, crossings, about=about, theme=theme)

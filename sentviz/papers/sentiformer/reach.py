@@ -7,20 +7,22 @@ A text of at most window // 2 + 1 tokens is seen whole by each of its tokens: th
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sentviz.io.files import replacing
+from sentviz.papers.studies.stored import Stored
 from sentviz.runs.store import Run
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-FILE = Path(__file__).parent / "measured" / "reach.csv"
-COLUMNS = ["dataset", "split", "n", "median", "longest", "within", "beyond", "run"]
+MEASURED = Stored(
+    Path(__file__).parent / "measured" / "reach.csv",
+    ("dataset", "split", "n", "median", "longest", "within", "beyond", "run"),
+    "The reach of the window is",
+    "python -m sentviz.papers.sentiformer.reach",
+    ("dataset", "split", "run"),
+)
 
 
 def measure(run: Run, split: str = "test") -> dict[str, object]:
-    """Of a run with a window, over its test texts: tokens (median, longest), those seen whole (`within`), the share of longer texts.
+    """Return the lengths of a run's test texts in tokens: median, longest, the longest that each token sees completely (`within`), and
+    the share of longer texts (`beyond`). The run must have a window.
 
     Raises:
         DataMissingError: the data set is not on this machine.
@@ -44,27 +46,17 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
     return {"dataset": dataset, "split": split, "n": len(lengths), **shares, "run": run.name}
 
 
-def measured() -> pd.DataFrame:
-    """What ships: dataset, split, n, median, longest, within, beyond (a share), run; empty where nothing was measured."""
-    import pandas as pd
-
-    return pd.read_csv(FILE) if FILE.is_file() else pd.DataFrame(columns=COLUMNS)
-
-
 def main() -> None:
-    """Write the table for every data set with a windowed run here."""
+    """Measure every data set of the study that has a run with a window and weights, and store the table."""
     import pandas as pd
 
     from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
     from sentviz.runs.catalog import study_runs
 
-    runs = study_runs().runs
-    by_dataset = ([run for run in configurations(runs, dataset).get(WHOLE, []) if run.has_weights] for dataset in DATASETS)
-    able = [seeds[0] for seeds in by_dataset if seeds]
-    frame = pd.DataFrame([measure(run) for run in able], columns=COLUMNS)
-    FILE.parent.mkdir(exist_ok=True)
-    with replacing(FILE) as fresh:
-        frame.round(4).to_csv(fresh, index=False)
+    runs, able = study_runs().runs, []
+    for dataset in DATASETS:
+        able += [run for run in configurations(runs, dataset).get(WHOLE, []) if run.has_weights][:1]
+    MEASURED.write(pd.DataFrame([measure(run) for run in able], columns=list(MEASURED.columns)).round(4))
 
 
 if __name__ == "__main__":

@@ -13,16 +13,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.texts import check_text
 from sentviz.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentviz.papers.studies.stored import Stored
+from sentviz.papers.studies.timing import TEXTS
 
 FIRST, LAST = "not", "good"
 WORDS = (FIRST, LAST, "bad", "the", "film", "was", "very", "long")
@@ -30,8 +28,13 @@ LABELS = ("neutral", "positive")
 LONGEST = 128  # words that can be asked about
 EXAMPLE = "not the film was bad very long good"
 
-FILE = Path(__file__).parent / "measured" / "separation.csv"
-COLUMNS = ["positions", "longest", "seed", "model", "order", "length", "right", "n"]
+MEASURED = Stored(
+    Path(__file__).parent / "measured" / "separation.csv",
+    ("positions", "longest", "seed", "model", "order", "length", "right", "n"),
+    "Proposition 2 is",
+    "python -m sentviz.papers.sentiformer.solvers",
+    ("positions", *TEXTS),
+)
 
 Places = npt.NDArray[np.int64]
 """(n,) words of a sequence as places in `WORDS`."""
@@ -98,14 +101,3 @@ class Suffixes:
             suffix = self._last(sequence, k)
             share = (self.positive[suffix] + self.weight * share) / (self.rows[suffix] + self.weight)
         return share
-
-
-def measured() -> pd.DataFrame:
-    """What `python -m sentviz.papers.sentiformer.solvers` stored: `COLUMNS`; may be empty."""
-    import pandas as pd
-
-    return (
-        pd.read_csv(FILE)
-        if FILE.is_file()
-        else pd.DataFrame(columns=["positions", "longest", "seed", "model", "order", "length", "right", "n"])
-    )

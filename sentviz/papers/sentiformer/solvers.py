@@ -230,16 +230,16 @@ def counted(
 
 
 def main(positions: Sequence[str], seeds: int) -> None:
-    """Learn and store, in place of the rows of the same positions."""
+    """Train, and store in place of the rows with the same positions."""
     import pandas as pd
 
-    from sentviz.papers.sentiformer.separation import COLUMNS, FILE
-    from sentviz.papers.studies.timing import keep
+    from sentviz.papers.sentiformer.separation import MEASURED
+    from sentviz.papers.studies.timing import with_machine
 
     for name in positions:
         frames = [separate(Setting(name, seed=seed)).accuracy.assign(seed=seed) for seed in range(seeds)]  # type: ignore[arg-type]
         frame = pd.concat(frames).assign(positions=name, longest=Setting().longest)
-        keep(frame[COLUMNS], FILE, ("positions",))
+        MEASURED.update(with_machine(frame[list(MEASURED.columns)]), ("positions",))
 
 
 if __name__ == "__main__":
@@ -248,5 +248,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Learn Proposition 2 with several seeds.")
     parser.add_argument("--positions", nargs="+", choices=POSITIONS, default=["learned", "aware"])
     parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args()
-    main(given.positions, given.seeds)
+    options = parser.parse_args()
+    main(options.positions, options.seeds)

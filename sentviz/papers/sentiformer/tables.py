@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sentviz.papers.sentiformer import prints
+from sentviz.errors import InputError
+from sentviz.papers.sentiformer import prints, throughput
+from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.study import DATASETS, READINGS, ablations, beside, configurations
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
-from sentviz.papers.studies.made import Table
+from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -22,14 +24,19 @@ def accuracy(runs: Sequence[Run]) -> Table:
     frame = pd.concat([main(beside(runs, dataset)).assign(data=title) for dataset, title in DATASETS.items()], ignore_index=True)
     words = (
         "Test accuracy beside the print: measured with 95% intervals over test rows and, with several seeds, over seeds. The printed SST-5"
-        " column stands beside both readings of its labels. Pretrained weights of DistilBERT and BERT-base cannot be downloaded here; Yelp"
-        " polarity is a sample (1 and 2 against 4 and 5 stars). Our training is shorter than the printed one. Rows without a rate have the"
-        " printed one, 1e-4, which is SentiFormer's own; comparisons take of each model the rate with the least loss on validation, and"
-        " where only the winner was trained at a second rate they cannot be told."
+        " column is compared with both readings of its labels. Pretrained weights of DistilBERT and BERT-base cannot be downloaded here;"
+        " Yelp polarity is a sample (1 and 2 against 4 and 5 stars). Our training is shorter than the printed one. Rows without a rate"
+        " have the printed one, 1e-4, which is SentiFormer's own; comparisons take each model's rate with the smallest"
+        " validation loss. If only the winner was trained at a second rate, the comparison cannot be told."
     )
     if named := untaught(runs, frame):
         words += f" No better than always giving the commonest class: {'; '.join(named)}. These have learned nothing in this budget."
-    return Table("accuracy", "Accuracy on four data sets", frame[["data", "model", "printed", "value", "low", "high", "n", "seeds"]], words)
+    columns = (
+        Column("printed", "print", "{:.1f}", percent=True),
+        Column("value", "ours", "{:.1f}", ("low", "high"), percent=True, width=124),
+    )
+    numbers = frame[["data", "model", "printed", "value", "low", "high", "n", "seeds"]]
+    return Table("accuracy", "Accuracy on four data sets", numbers, words, columns, groups="data")
 
 
 def untaught(runs: Sequence[Run], frame: pd.DataFrame) -> list[str]:
@@ -53,25 +60,59 @@ def ablation(runs: Sequence[Run]) -> Table:
     import pandas as pd
 
     frames = [ablations(runs, dataset).assign(data=DATASETS[dataset]) for dataset in READINGS]
-    columns = [
-        "data",
-        "title",
-        "verdict",
-        "difference",
-        "low",
-        "high",
-        "printed",
-        "accuracy",
-        "p",
-        "adjusted",
-        "seeds",
-        "base_seeds",
-        "n",
-        "test",
-    ]
-    frame = pd.concat([one for one in frames if len(one)] or frames[:1], ignore_index=True)[columns]
+    names = ["data", "title", "verdict", "difference", "low", "high", "printed", "accuracy", "p", "adjusted", "seeds", "base_seeds", "n"]
+    frame = pd.concat([part for part in frames if len(part)] or frames[:1], ignore_index=True)[[*names, "test"]]
+    if frame.empty:
+        raise InputError(f"There is no ablation here: `sentviz study sentiformer-ablations --dataset {next(iter(READINGS))}` trains them.")
     words = (
         "Accuracy without a part minus accuracy of the whole on the same test rows, beside the printed difference. "
         f"All are at the printed rate, 1e-4. {SEEDS_IN_WORDS} p after Holm is over the parts."
     )
-    return Table("ablation", "Accuracy without each part", frame, words)
+    columns = (
+        Column("data"),
+        Column("title", "model"),
+        Column("verdict", words=VERDICTS),
+        Column("difference", "difference, points", "{:+.2f}", ("low", "high"), percent=True),
+        Column("printed", form="{:+.1f}", percent=True),
+        Column("adjusted", "p after Holm", "{:.2g}"),
+        Column("accuracy", "accuracy, %", "{:.2f}", percent=True),
+        Column("seeds"),
+        Column("n"),
+    )
+    return Table("ablation", "Accuracy without each part", frame, words, columns)
+
+
+def gates(runs: Sequence[Run], dataset: str) -> Table:
+    """Return the mean gates by class of words: name, against, value, low, high, seeds, n.
+
+    Raises:
+        InputError: the gates of no run on this data set are measured.
+    """
+    measured_runs = gated(runs, dataset)
+    if not measured_runs:
+        raise InputError(
+            f"The gates of no SentiFormer on {DATASETS[dataset]} are measured. `sentviz gates {dataset}/sentiformer` measures them."
+        )
+    frame = over_seeds(measured_runs)
+    means = frame[(frame["layer"] < 0) & frame["kind"].isin(["class", "difference"])]
+    seeds = int(means["seeds"].max())
+    over = f"other texts and other seeds, {seeds} here" if seeds > 1 else "other texts; there is one seed, so another training may differ"
+    words = f"Mean over layers, with 95% intervals for {over}. n: texts that have such a token."
+    columns = (
+        Column("name", "group"),
+        Column("against", "minus"),
+        Column("value", "mean gate", "{:.2f}", ("low", "high")),
+        Column("seeds"),
+        Column("n"),
+    )
+    return Table(f"gates-{dataset}", f"Mean gates on {DATASETS[dataset]}", means.drop(columns=["kind", "layer"]), words, columns)
+
+
+TABLES: dict[str, TableMaker] = {
+    "accuracy": of_all(accuracy),
+    "ablation": of_all(ablation),
+    "gates": gates,
+    "speeds": lambda runs, dataset: throughput.speeds_table(),
+    "growth": lambda runs, dataset: throughput.growth_table(),
+    "steps": lambda runs, dataset: throughput.steps_table(),
+}

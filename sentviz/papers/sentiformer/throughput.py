@@ -18,7 +18,8 @@ import numpy as np
 
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.studies import timing
-from sentviz.papers.studies.made import Table
+from sentviz.papers.studies.item_types import Column, Table
+from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,14 +27,22 @@ if TYPE_CHECKING:
     from sentviz.analysis.evaluation import Floats
 
 FOLDER = Path(__file__).parent / "measured"
-SPEEDS, GROWTH, STEPS = (FOLDER / f"{name}.csv" for name in ("throughput", "growth", "steps"))
-SAID = ["threads", "rounds", "note", "hardware", "torch"]
+COMMAND = "python -m sentviz.papers.sentiformer.throughput"
+CONDITIONS = ["threads", "rounds", "note", "hardware", "torch"]
 RATIO = ["full", "sparse", "times", "low", "high"]
-COLUMNS = {
-    SPEEDS.name: ["model", "parameters", "texts_per_second", "times", "low", "high", "batch", "tokens", *SAID],
-    GROWTH.name: ["of", "tokens", *RATIO, *SAID],
-    STEPS.name: ["tokens", "batch", *RATIO, *SAID],
-}
+SPEEDS, GROWTH, STEPS = (
+    Stored(FOLDER / f"{name}.csv", [*columns, *CONDITIONS], f"{what} is", f"{COMMAND} --what {option}", timing.TEXTS)
+    for name, option, what, columns in (
+        (
+            "throughput",
+            "speeds",
+            "SentiFormer's speed",
+            ["model", "parameters", "texts_per_second", "times", "low", "high", "batch", "tokens"],
+        ),
+        ("growth", "growth", "The time against length", ["of", "tokens", *RATIO]),
+        ("steps", "steps", "The time of a training step", ["tokens", "batch", *RATIO]),
+    )
+)
 OURS, BASES = "SentiFormer", ("BERT-base", "DistilBERT", "DistilBERT INT8")  # as printed; INT8 is ours to add
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TRAINED = (64, 128, 256, 512)  # from what SST-5's texts are read at here to the most that the paper's model reads
@@ -228,15 +237,6 @@ def _clock(threads: int) -> Callable[[], float]:
 # ---- what was measured
 
 
-def measured(path: Path = SPEEDS) -> pd.DataFrame:
-    """What was measured and stored: rows of `speeds` (`SPEEDS`), `growth` (`GROWTH`) or `steps` (`STEPS`), with hardware and torch; may be
-    empty.
-    """
-    import pandas as pd
-
-    return pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame(columns=COLUMNS[path.name])
-
-
 def printed_times() -> dict[str, float]:
     """How many times as many texts a second the paper prints for SentiFormer: 5.3 of BERT-base, 3.6 of DistilBERT."""
     rates = prints.table("throughput").set_index("model")["sentences_per_second"]
@@ -266,63 +266,83 @@ def crossing(tokens: Floats, times: Floats) -> float | None:
 
 
 def curves(threads: int = 1) -> pd.DataFrame:
-    """The stored rows of `growth` with so many threads."""
-    frame = measured(GROWTH)
+    """Return the stored rows of `growth` that were measured with this number of threads; without rows if there are none."""
+    frame = GROWTH.read()
     return frame[frame["threads"] == threads].sort_values(["of", "tokens"]).reset_index(drop=True)
 
 
 def speeds_table() -> Table:
-    """Texts a second and how many times as many SentiFormer reads: measured with intervals, a row for each number of threads; printed."""
-    frame = measured().merge(prints.table("throughput")[["model", "sentences_per_second"]], on="model", how="outer")
+    """Return texts per second and how many times as many SentiFormer reads, measured with intervals and printed."""
+    stored = SPEEDS.read()
+    frame = stored.merge(prints.table("throughput")[["model", "sentences_per_second"]], on="model", how="outer")
     frame = frame.rename(columns={"sentences_per_second": "printed_per_second"})
     frame["printed_times"] = frame["model"].map(printed_times())
     order = {name: place for place, name in enumerate((OURS, *BASES))}
     frame = frame.sort_values(["threads", "model"], key=lambda column: column.map(order) if column.name == "model" else column)
-    kept = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
-    ours = measured()
+    names = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
     words = (
-        f"Texts of {ours['tokens'].iloc[0]} tokens, {ours['batch'].iloc[0]} at a time, random weights, a second; times is how many times as"
-        f" many SentiFormer reads, median over rounds within one process with a 95% interval, {_machine(ours)}. Tokenizing and tagging are"
-        " not in it."
-        if len(ours)
-        else "Not measured here yet; `python -m sentviz.papers.sentiformer.throughput` does."
+        f"Texts of {stored['tokens'].iloc[0]} tokens, {stored['batch'].iloc[0]} at a time, random weights, per second; times is how many"
+        f" times as many SentiFormer reads, median over rounds within one process with a 95% interval, {_machine(stored)}. Tokenizing and"
+        " tagging are not included."
+        if len(stored)
+        else SPEEDS.missing
     )
-    return Table("throughput", "Texts a second", frame[kept].reset_index(drop=True), f"{words} The print is of a V100.")
+    columns = (
+        Column("model"),
+        Column("threads", form="{:.0f}"),
+        Column("texts_per_second", "texts per second", "{:,.1f}"),
+        Column("times", form="{:.2f}", interval=("low", "high")),
+        Column("printed_times", "times, printed", "{:.1f}"),
+        Column("printed_per_second", "per second, printed", "{:,.0f}"),
+    )
+    return Table("throughput", "Texts a second", frame[names].reset_index(drop=True), f"{words} The print is of a V100.", columns)
 
 
 def growth_table() -> Table:
-    """Time of one text with full and sparse attention by its length, and the paper's n / (k + s) beside."""
-    frame = measured(GROWTH)
+    """Return the time of one text with full and with sparse attention by its length, with the paper's n / (k + s).
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    frame = GROWTH.require()
     frame["formula"] = [promised(tokens) for tokens in frame["tokens"]]
     frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
-    here = frame[(frame["tokens"] == LONG) & (frame["threads"] == 1)].set_index("of")
-    said = [f"{value:.1f} × for {'one layer' if of == 'attention' else 'the whole model'}" for of, value in here["times"].items()]
+    at_long = frame[(frame["tokens"] == LONG) & (frame["threads"] == 1)].set_index("of")
+    ratios = [f"{value:.1f} × for {'one layer' if of == 'attention' else 'the complete model'}" for of, value in at_long["times"].items()]
     words = (
         f"Milliseconds of one text, and full over sparse, median over rounds within one process with a 95% interval, {_machine(frame)}."
         + (
-            f" At {LONG:,} tokens: {' and '.join(said)}; n / (k + s) gives {promised():.0f} ×, and"
+            f" At {LONG:,} tokens: {' and '.join(ratios)}; n / (k + s) gives {promised():.0f} ×, and"
             f" {promised(LONG, 128, 2):.0f} × for k = 128 and s = 2, where the paper says above 100 ×."
-            if said
+            if ratios
             else ""
         )
     )
-    kept = ["of", "tokens", "threads", "full", "sparse", "times", "low", "high", "formula"]
-    return Table("growth", "Time against length", frame[kept], words)
+    return Table("growth", "Time against length", frame[["of", "tokens", "threads", *RATIO, "formula"]], words)
 
 
 def steps_table() -> Table:
-    """Time of a training step with full and with sparse attention by the length of its texts."""
-    frame = measured(STEPS).sort_values(["threads", "tokens"], ignore_index=True)
+    """Return the time of a training step with full and with sparse attention by the length of its texts.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    frame = STEPS.require().sort_values(["threads", "tokens"], ignore_index=True)
     frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
     words = (
-        f"Milliseconds of a training step (forward, backward, AdamW) of {frame['batch'].iloc[0]} texts of so many tokens; times is full"
+        f"Milliseconds of a training step (forward, backward, AdamW) of {frame['batch'].iloc[0]} texts of this length; times is full"
         f" over sparse, median over rounds within one process with a 95% interval, {_machine(frame)}. SST-5's texts are read at"
         f" {TRAINED[0]} tokens at most here; the paper's model reads {TRAINED[-1]} and does not say how far it pads. It prints “roughly"
         " triples” for training on a V100."
-        if len(frame)
-        else "Not measured here yet; `python -m sentviz.papers.sentiformer.throughput --what steps` does."
     )
-    return Table("steps", "A step of training", frame[["tokens", "batch", "threads", *RATIO]], words)
+    columns = (
+        Column("tokens", "tokens per text"),
+        Column("threads"),
+        Column("full", "full, ms", "{:,.0f}"),
+        Column("sparse", "sparse, ms", "{:,.0f}"),
+        Column("times", "full over sparse", "{:.2f}", ("low", "high")),
+    )
+    return Table("steps", "A step of training", frame[["tokens", "batch", "threads", *RATIO]], words, columns)
 
 
 def _machine(frame: pd.DataFrame) -> str:
@@ -331,14 +351,14 @@ def _machine(frame: pd.DataFrame) -> str:
 
 
 def main(threads: Sequence[int], what: Sequence[str], rounds: int, note: str) -> None:
-    """Measure and store in place of the rows of as many threads."""
+    """Measure, and store in place of the rows with the same number of threads."""
     for number in threads:
         for name in what:
-            measure, path = MEASURES[name]
-            timing.keep(measure(threads=number, rounds=rounds, note=note), path, ("threads",))
+            measure, stored = MEASURES[name]
+            stored.update(timing.with_machine(measure(threads=number, rounds=rounds, note=note)), ("threads",))
 
 
-MEASURES: Mapping[str, tuple[Callable[..., pd.DataFrame], Path]] = {
+MEASURES: Mapping[str, tuple[Callable[..., pd.DataFrame], Stored]] = {
     "speeds": (speeds, SPEEDS),
     "growth": (growth, GROWTH),
     "steps": (steps, STEPS),
@@ -352,5 +372,5 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--note", default="", help="What else ran on the machine.")
-    given = parser.parse_args()
-    main(given.threads, given.what, given.rounds, given.note)
+    options = parser.parse_args()
+    main(options.threads, options.what, options.rounds, options.note)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
 from sentviz.papers.sevenessxin import measured, prints
-from sentviz.papers.sevenessxin.export import train
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import configurations, curve, gains, rates, sized, versions
 from sentviz.papers.studies.against import in_points, mixed, seeded
@@ -24,7 +23,7 @@ CHANGED = 0.01  # share of predictions; padding matters if it changes more
 
 def _missing(study: str = "sevenessxin") -> Finding:
     """Return the finding of a test whose runs are missing; it names the command that trains them."""
-    return not_testable(f"the runs are not here: {train(study)}")
+    return not_testable(f"the runs are not here: {prints.train(study)}")
 
 
 def _percent(value: float, low: float, high: float) -> str:
@@ -192,9 +191,9 @@ def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
 
 def judge_neutral_tweets(*_: object) -> Finding:
     """Return the share of neutral tweets with a confident prediction. The claim itself cannot be tested: their number is unknown."""
-    frame = measured.table("neutral")
+    frame = measured.NEUTRAL.read()
     if frame.empty:
-        return not_testable(f"not measured: {measured.COMMANDS['neutral']}")
+        return not_testable(measured.NEUTRAL.missing)
     rows = {row["of"]: row for row in frame.to_dict("records")}
     neutral, polar = (_percent(row["sure"], row["sure_low"], row["sure_high"]) for row in (rows["neutral"], rows["polar"]))
     answered = f"get an answer with {measured.SURE:.0%} or more"
@@ -204,9 +203,9 @@ def judge_neutral_tweets(*_: object) -> Finding:
 
 def judge_padding(*_: object) -> Finding:
     """Test whether unmasked padding changes more than one in a hundred predictions."""
-    frame = measured.table("padding")
+    frame = measured.PADDING.read()
     if frame.empty:
-        return not_testable(f"not measured: {measured.COMMANDS['padding']}")
+        return not_testable(measured.PADDING.missing)
     row = frame[frame["of"] == "all"].iloc[0]
     share = row["changed"], row["changed_low"], row["changed_high"]
     evidence = f"read instead of masked, padding changes {_percent(*share)} of the answers of {row['run']},"

@@ -1,13 +1,14 @@
-"""Figures of 7ess-Xin: of its study, from every run at hand; the importance of tokens in its first layer."""
+"""Figures of 7ess-Xin: of its study, from all runs that studies read, and the importance of tokens in a layer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
 from sentviz.gallery.sentence import MAPS
-from sentviz.gallery.subjects import Sentence, Study
+from sentviz.gallery.subjects import Sentence, Study, sourced
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -22,28 +23,75 @@ def _sets() -> Sequence[str]:
 
 @figure("versions-beside-print", "The ten versions of 7ess-Xin beside the print", Study, "beside:measured_beside_printed", sets=_sets)
 def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") -> Figure:
-    from sentviz.papers.sevenessxin.export import beside_figure
+    """Draw a metric of every version and phase: dots next to the printed diamonds.
 
-    return beside_figure(of.runs, metric, theme)
+    Raises:
+        InputError: the paper does not print this metric, or there is no run.
+    """
+    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.papers.sevenessxin import prints
+    from sentviz.papers.sevenessxin.study import beside, configurations
+    from sentviz.papers.studies.collected import points
+
+    titles = prints.METRICS | {"validation_f1": "validation F1"}
+    if metric not in titles:
+        raise InputError(f"7ess-Xin prints {', '.join(titles)}, not {metric!r}.")
+    by_version = configurations(of.runs)
+    if not by_version:
+        raise InputError(f"There is no version of 7ess-Xin here: `{prints.train()}` trains them.")
+    single = points(by_version, metric)
+    single["model"] = single["model"].map(prints.title)
+    title = f"{titles[metric][0].upper()}{titles[metric][1:]} on Sentiment140"
+    drawn = measured_beside_printed(beside(of.runs, metric), single, title=title, percent=True, theme=theme)
+    return sourced(drawn, *(run for seeds in by_version.values() for run in seeds))
 
 
 @figure("rope-gains", "RoPE and QK-norm against sinusoids, version by version", Study, "gains:gain_dots", sets=_sets)
 def _gains(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.sevenessxin.export import gains_figure
+    """Draw the gains of the second phase, version by version.
 
-    return gains_figure(of.runs, theme)
+    Raises:
+        InputError: no version is trained in both phases.
+    """
+    from sentviz.figures.gains import gain_dots
+    from sentviz.papers.sevenessxin import prints
+    from sentviz.papers.sevenessxin.presets import both
+    from sentviz.papers.sevenessxin.study import configurations, gains
+
+    frame = gains(of.runs)
+    if frame.empty:
+        raise InputError(f"No version is here in both phases: `{prints.train()}` trains them.")
+    printed = frame[["row", "printed"]].rename(columns={"printed": "value"}).dropna().assign(encoder="7ess-Xin")
+    title, order = "Accuracy with RoPE and QK-norm", list(frame["row"])
+    drawn = gain_dots(frame, printed, order=order, title=title, base="sinusoids", each="", theme=theme)
+    by_version = configurations(of.runs)
+    return sourced(drawn, *(run for version in frame["version"] for name in both([version]) for run in by_version[name]))
 
 
 @figure("learning-curve", "Accuracy over the number of tweets learned from", Study, "learning:learning_curve", sets=_sets)
 def _curve(of: Study, *, theme: Theme = "light") -> Figure:
-    from sentviz.papers.sevenessxin.export import curve_figure
+    """Draw the accuracy of V1 by the number of tweets.
 
-    return curve_figure(of.runs, theme)
+    Raises:
+        InputError: nothing is measured.
+    """
+    from sentviz.figures.learning import learning_curve
+    from sentviz.papers.sevenessxin import prints
+    from sentviz.papers.sevenessxin.presets import VERSIONS, both
+    from sentviz.papers.sevenessxin.study import curve, sized
+
+    frame = curve(of.runs)
+    if frame["value"].isna().all():
+        raise InputError(f"No run of the learning curve is here: `{prints.train('sevenessxin-curve')}` trains them.")
+    titles = {name: prints.title(name) for name in both(VERSIONS[:1])}
+    note = "Every point has the same number of updates; printed are V5 (80,000 tweets learned from) and V1 (1,280,000), with more updates."
+    drawn = learning_curve(frame, titles, title="Accuracy by tweets learned from", unit="tweets", note=note, theme=theme)
+    return sourced(drawn, *(run for preset in titles for seeds in sized(of.runs, preset).values() for run in seeds))
 
 
 @figure("token-importance", "How much each token is looked at in a layer", Sentence, "attention:token_importance", MAPS)
 def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figure:
-    """7ess-Xin, section IV-D3: attention averaged over the heads, then over the queries; a map's row sums to 1, and so do these."""
+    """Draw attention averaged over the heads, then over the queries (7ess-Xin, section IV-D3); the importances sum to 1."""
     from sentviz.figures.attention import token_importance
 
     trace = of.trace

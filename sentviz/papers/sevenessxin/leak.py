@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.papers.sevenessxin.prints import DATASET
+from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = Path(__file__).parent / "measured"
-COSTS, WORDS = FOLDER / "leak_costs.csv", FOLDER / "leak_words.csv"
+COMMAND = "python -m sentviz.papers.sevenessxin.leak"
+COSTS = Stored(
+    FOLDER / "leak_costs.csv", ("trained", "tested", "n", "value", "low", "high"), "The cost of the leak is", COMMAND, ("trained", "tested")
+)
+WORDS = Stored(FOLDER / "leak_words.csv", ("word", "side", "weeks", "whole", "z", "rows"), "The leak is", COMMAND, ("word", "side"))
 WEEKS = f"{DATASET}_weeks"
 MOST, LEAST = 15, 100  # words of each side; rows that a word stands in, of both sets together
-
-
-def table(path: Path) -> pd.DataFrame:
-    """What was measured and stored; without rows where nothing was."""
-    import pandas as pd
-
-    return pd.read_csv(path) if path.is_file() else pd.DataFrame()
 
 
 def telling(weeks: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +59,7 @@ def telling(weeks: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     )
     frame = frame[frame["rows"] >= LEAST].sort_values("z", kind="stable")
     sides = [frame.head(MOST).assign(side="negative"), frame.tail(MOST).iloc[::-1].assign(side="positive")]
-    return pd.concat(sides, ignore_index=True)[["word", "side", "weeks", "whole", "z", "rows"]]
+    return pd.concat(sides, ignore_index=True)[list(WORDS.columns)]
 
 
 def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], seed: int = 0) -> pd.DataFrame:
@@ -87,7 +85,7 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
             right = int((probe.predict(words.transform(asked["text"])) == asked["label"]).sum())
             low, high = wilson(right, len(asked))
             found.append((name, tested, len(asked), right / len(asked), float(low), float(high)))
-    return pd.DataFrame(found, columns=["trained", "tested", "n", "value", "low", "high"])
+    return pd.DataFrame(found, columns=list(COSTS.columns))
 
 
 def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
@@ -95,7 +93,6 @@ def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
 
     from sentviz.data import datasets
     from sentviz.data.cleaning import cleaned
-    from sentviz.io.files import replacing
 
     def read(name: str, split: str) -> pd.DataFrame:
         frame = datasets.load_split(name, split).frame
@@ -104,10 +101,8 @@ def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
     train, test = ({name: read(name, split) for name in names} for split in ("train", "test"))
     asked = set(pd.concat(test.values())["text"])  # some tweets are in both sets
     train = {name: frame[~frame["text"].isin(asked)] for name, frame in train.items()}
-    FOLDER.mkdir(exist_ok=True)
-    for path, made in ((WORDS, telling(train[WEEKS], train[DATASET])), (COSTS, costs(train, test))):
-        with replacing(path) as part:
-            made.to_csv(part, index=False, float_format="%.5f")
+    WORDS.write(telling(train[WEEKS], train[DATASET]), "%.5f")
+    COSTS.write(costs(train, test), "%.5f")
 
 
 if __name__ == "__main__":

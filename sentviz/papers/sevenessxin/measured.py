@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.papers.sevenessxin.prints import DATASET
+from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,21 +20,23 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
 
 FOLDER = Path(__file__).parent / "measured"
-COMMANDS = {name: f"python -m sentviz.papers.sevenessxin.measured {name} {DATASET}/7ess-v6-rope" for name in ("padding", "neutral")}
-COLUMNS = {
-    "padding": ["of", "n", "changed", "changed_low", "changed_high", "difference", "low", "high", "moved", "run", "digest"],
-    "neutral": ["of", "n", "positive", "positive_low", "positive_high", "sure", "sure_low", "sure_high", "run", "digest"],
-}
+COMMAND = "python -m sentviz.papers.sevenessxin.measured"
+PADDING = Stored(
+    FOLDER / "padding.csv",
+    ("of", "n", "changed", "changed_low", "changed_high", "difference", "low", "high", "moved", "run", "digest"),
+    "The effect of padding is",
+    f"{COMMAND} padding {DATASET}/7ess-v6-rope",
+    ("of", "run", "digest"),
+)
+NEUTRAL = Stored(
+    FOLDER / "neutral.csv",
+    ("of", "n", "positive", "positive_low", "positive_high", "sure", "sure_low", "sure_high", "run", "digest"),
+    "The predictions for neutral tweets are",
+    f"{COMMAND} neutral {DATASET}/7ess-v6-rope",
+    ("of", "run", "digest"),
+)
 SURE = 0.9
 LENGTHS = ((1, 8), (9, 16), (17, 24), (25, 10_000))  # tokens of a text
-
-
-def table(name: str) -> pd.DataFrame:
-    """What was measured and stored; without rows where nothing was."""
-    import pandas as pd
-
-    path = FOLDER / f"{name}.csv"
-    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=COLUMNS[name])
 
 
 def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +71,7 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
         at_least, at_most = wilson(changed, n)
         numbers = (changed / n, float(at_least), float(at_most), float(gained[part].mean()), low, high, float(np.median(moved[part])))
         found.append((name, n, *numbers))
-    return pd.DataFrame(found, columns=COLUMNS["padding"][:9])
+    return pd.DataFrame(found, columns=list(PADDING.columns[:9]))
 
 
 def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
@@ -92,28 +95,23 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
             low, high = wilson(int(which.sum()), n)
             numbers += [float(which.mean()), float(low), float(high)]
         found.append((name, n, *numbers))
-    return pd.DataFrame(found, columns=COLUMNS["neutral"][:8])
+    return pd.DataFrame(found, columns=list(NEUTRAL.columns[:8]))
 
 
 def _main() -> None:
     from sentviz.data import datasets
-    from sentviz.io.files import replacing
     from sentviz.models.loading import load
     from sentviz.runs.store import find
 
+    measures = {"padding": (padding, DATASET, PADDING), "neutral": (neutral, "tweeteval_sentiment", NEUTRAL)}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=COLUMNS)
+    parser.add_argument("what", choices=measures)
     parser.add_argument("run")
-    given = parser.parse_args()
-    run = find(given.run)
-    model = load(run)
-    if given.what == "padding":
-        made = padding(model, datasets.load_split(DATASET, "test").frame)
-    else:
-        made = neutral(model, datasets.load_split("tweeteval_sentiment", "test").frame)
-    FOLDER.mkdir(exist_ok=True)
-    with replacing(FOLDER / f"{given.what}.csv") as part:
-        made.assign(run=run.name, digest=run.digest).to_csv(part, index=False, float_format="%.6f")
+    options = parser.parse_args()
+    run = find(options.run)
+    measure, dataset, stored = measures[options.what]
+    frame = measure(load(run), datasets.load_split(dataset, "test").frame)
+    stored.write(frame.assign(run=run.name, digest=run.digest), "%.6f")
 
 
 if __name__ == "__main__":

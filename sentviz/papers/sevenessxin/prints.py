@@ -18,6 +18,11 @@ TESTED = {"7ess-v5": 10_000}  # tweets that a version was tested on: a tenth of 
 FIGURE_5 = {"negative": 0.738, "positive": 0.853}  # share of each class that is answered right
 
 
+def train(study: str = "sevenessxin") -> str:
+    """Return the command that trains the runs of a study."""
+    return f"sentviz study {study} --dataset {DATASET}"
+
+
 def table(name: str) -> pd.DataFrame:
     """A table: results (table II), versions (table I), or log (the trainings' export in the public repository GuenfoudiIhabe/7ess-Xin)."""
     return _read(name).copy()

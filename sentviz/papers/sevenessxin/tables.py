@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sentviz.errors import InputError
 from sentviz.papers.sevenessxin import leak, measured, prints
 from sentviz.papers.sevenessxin.study import beside, gains, longer
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
-from sentviz.papers.studies.made import Table
+from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe
@@ -25,6 +26,8 @@ def budget() -> str:
 
 def settings(runs: Sequence[Run]) -> Table:
     """Table I: what is printed of each version, and the hidden width that its flag comes to in the published code."""
+    import pandas as pd
+
     frame = prints.table("versions")
     frame["ffn_width"] = [find_preset(model).shape["ffn_width"] for model in frame["model"]]
     words = (
@@ -32,7 +35,9 @@ def settings(runs: Sequence[Run]) -> Table:
         " means 2. Tweets have at most about fifty tokens, so maximum lengths of 128, 148 and 256 read the same: at equal updates V6 is V2,"
         f" answer for answer, and V10 differs in its batch alone. {budget()}"
     )
-    return Table("versions", "Settings of the ten versions", frame.assign(model=frame["model"].map(prints.title)), words)
+    frame = frame.assign(model=frame["model"].map(prints.title))
+    columns = [Column(str(name), form="{:,g}" if pd.api.types.is_float_dtype(frame[name]) else "") for name in frame]
+    return Table("versions", "Settings of the ten versions", frame, words, columns)
 
 
 def results(runs: Sequence[Run]) -> Table:
@@ -46,9 +51,12 @@ def results(runs: Sequence[Run]) -> Table:
         " seeds. Validation F1 is that of the state chosen by it, so a little high; most printed ones are of the last epoch instead."
         f" {budget()}"
     )
-    return Table(
-        "results", "Ten versions in two phases", frame[["metric", "model", "printed", "value", "low", "high", "n", "seeds"]], words
+    columns = (
+        Column("printed", "print", "{:.2f}", percent=True),
+        Column("value", "ours", "{:.2f}", ("low", "high"), percent=True),
     )
+    numbers = frame[["metric", "model", "printed", "value", "low", "high", "n", "seeds"]]
+    return Table("results", "Ten versions in two phases", numbers, words, columns, groups="metric")
 
 
 def phases(runs: Sequence[Run]) -> Table:
@@ -56,7 +64,18 @@ def phases(runs: Sequence[Run]) -> Table:
     frame = gains(runs)[["row", "verdict", "difference", "low", "high", "printed", "logged", "p", "adjusted", "seeds", "n"]]
     words = "Accuracy with RoPE and QK-norm minus accuracy with sinusoids on the same test rows."
     words += f" {SEEDS_IN_WORDS} p after Holm is over versions."
-    return Table("phases", "What the second phase is worth", frame, words)
+    if frame.empty:
+        raise InputError(f"No version is here in both phases: `{prints.train()}` trains them.")
+    columns = (
+        Column("row", "version"),
+        Column("verdict", words=VERDICTS),
+        Column("difference", "difference, points", "{:+.2f}", ("low", "high"), percent=True),
+        Column("printed", form="{:+.2f}", percent=True),
+        Column("logged", "in its log", "{:+.2f}", percent=True),
+        Column("adjusted", "p after Holm", "{:.2g}"),
+        Column("seeds"),
+    )
+    return Table("phases", "What the second phase is worth", frame, words, columns)
 
 
 def more_updates(runs: Sequence[Run]) -> Table:
@@ -65,39 +84,100 @@ def more_updates(runs: Sequence[Run]) -> Table:
         "Accuracy on the test half with 95% intervals. All other runs of this page have the smaller number of updates, so that versions are"
         " compared alike; epochs are passes over the tweets here. The paper's V1 has 10 epochs of 1,280,000 tweets, 200,000 updates."
     )
-    return Table("updates", "More updates", longer(runs), words)
-
-
-def added() -> dict[str, Table]:
-    """What is measured beside the study and stored, where it was: padding that is read, neutral tweets, a leak and its words."""
-    found = (
-        Table(
-            "padding",
-            "Padding read instead of masked",
-            measured.table("padding"),
-            "Test rows of a run asked with its padding read: the share of answers that change, accuracy read minus masked (95% intervals),"
-            " and how far the pooled vector moves, as a part of its length (median).",
-        ),
-        Table(
-            "neutral",
-            "Neutral and polar tweets of TweetEval",
-            measured.table("neutral"),
-            f"What a run of two classes says of them: the share called positive, and the share answered with {measured.SURE:.0%} or more.",
-        ),
-        Table(
-            "leak-costs",
-            "A leak and what it costs",
-            leak.table(leak.COSTS),
-            "Accuracy of a linear probe trained on tweets whose classes come from other weeks, and on tweets of all weeks, tested on both.",
-        ),
-        Table(
-            "leak-words",
-            "The words of a leak",
-            leak.table(leak.WORDS),
-            "Log-odds ratios of standing in a positive rather than a negative tweet, in the set of other weeks and in that of all.",
-        ),
+    frame = longer(runs)
+    if frame.empty:
+        raise InputError(f"No run with more updates is here: `{prints.train('sevenessxin-updates')}` trains them.")
+    columns = (
+        Column("model"),
+        Column("updates"),
+        Column("epochs", form="{:.2f}"),
+        Column("value", "accuracy, %", "{:.2f}", ("low", "high"), percent=True),
+        Column("printed", "print, %", "{:.2f}", percent=True),
+        Column("n", form="{:,.0f}"),
+        Column("seeds", form="{:.0f}"),
     )
-    return {one.name: one for one in found if len(one.frame)}
+    return Table("updates", "More updates", frame, words, columns)
+
+
+def padding() -> Table:
+    """Return what changes if padding is read instead of masked, as `measured.padding` returns it.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    frame = measured.PADDING.require()
+    words = (
+        f"{frame['run'].iloc[0]} on its test split: the share of predictions that change, accuracy with padding read minus masked (shares,"
+        " 95% intervals over rows), and how far the pooled vector moves, as a share of its length (median)."
+    )
+    columns = (
+        Column("of"),
+        Column("n"),
+        Column("changed", interval=("changed_low", "changed_high")),
+        Column("difference", form="{:+.3f}", interval=("low", "high")),
+        Column("moved"),
+    )
+    return Table("padding", "Padding read instead of masked", frame, words, columns)
+
+
+def neutral() -> Table:
+    """Return what a model of two classes predicts for neutral and for polar tweets, as `measured.neutral` returns it.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    frame = measured.NEUTRAL.require()
+    words = (
+        "Predictions of a run with two classes for these tweets: the share called positive, and the share with a probability of"
+        f" {measured.SURE:.0%} or more. 95% intervals over rows."
+    )
+    columns = (
+        Column("of"),
+        Column("n"),
+        Column("positive", interval=("positive_low", "positive_high")),
+        Column("sure", interval=("sure_low", "sure_high")),
+    )
+    return Table("neutral", "Neutral and polar tweets of TweetEval", frame, words, columns)
+
+
+def leak_costs() -> Table:
+    """Return the accuracy of linear probes on tweets of other weeks and of all weeks, as `leak.costs` returns it.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    titles = {leak.WEEKS: "classes of other weeks", prints.DATASET: "all weeks"}
+    words = (
+        "Accuracy (shares, 95% Wilson intervals over rows) of a linear probe: TF-IDF of words and pairs, logistic regression, on equally"
+        " many rows each. The leak is how much better a probe is on its own weeks than on all weeks. Its cost is what the probe loses on"
+        " all weeks against the other probe."
+    )
+    columns = (
+        Column("trained", words=titles),
+        Column("tested", words=titles),
+        Column("n"),
+        Column("value", interval=("low", "high")),
+    )
+    return Table("leak-costs", "A leak and what it costs", leak.COSTS.require(), words, columns)
+
+
+def leak_words() -> Table:
+    """Return the words that give the label away, as `leak.telling` returns them.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    words = (
+        "Words that are more frequent with a class in that sample than in tweets of all weeks: log-odds ratios of positive to negative rows"
+        " in each set, and how many standard errors they lie apart (z)."
+    )
+    columns = (
+        Column("word"),
+        Column("side"),
+        *(Column(name, form="{:.2f}") for name in ("weeks", "whole", "z")),
+        Column("rows"),
+    )
+    return Table("leak-words", "The words of a leak", leak.WORDS.require(), words, columns)
 
 
 def log(runs: Sequence[Run]) -> Table:
@@ -119,4 +199,19 @@ def log(runs: Sequence[Run]) -> Table:
         " validation F1 is mostly that of the last epoch. The log also says vocabularies of 20,000 (V5) and 35,000 (V6 to V10), where the"
         " paper says 30,000. It has no finished V10 of the second phase."
     )
-    return Table("log", "The paper's log against its table", frame[["model", "metric", "printed", "logged", "difference"]], words)
+    names = ["model", "metric", "printed", "logged", "difference"]
+    columns = [Column(name, form="{:.4f}") for name in names]
+    return Table("log", "The paper's log against its table", frame[names], words, columns)
+
+
+TABLES: dict[str, TableMaker] = {
+    "versions": of_all(settings),
+    "results": of_all(results),
+    "phases": of_all(phases),
+    "updates": of_all(more_updates),
+    "log": of_all(log),
+    "padding": lambda runs, dataset: padding(),
+    "neutral": lambda runs, dataset: neutral(),
+    "leak-costs": lambda runs, dataset: leak_costs(),
+    "leak-words": lambda runs, dataset: leak_words(),
+}

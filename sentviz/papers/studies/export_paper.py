@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from sentviz.figures.figure import Figure, sentence
 from sentviz.io.files import replacing
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
+from sentviz.papers.studies.item_types import PaperItem, Table
 from sentviz.papers.studies.items import makers
-from sentviz.papers.studies.made import Made, Table
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, version
 
@@ -67,24 +68,26 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
     return manifest
 
 
-def _write(made: Made, folder: Path) -> dict[str, Any]:
-    """The files of one table or figure."""
-    if isinstance(made, Table):
+def _write(item: PaperItem, folder: Path) -> dict[str, Any]:
+    """Write the files of one table or figure, and return its entry in the manifest."""
+    entry: dict[str, Any] = {"caption": sentence([item.caption, getattr(item, "source", "")])}
+    if isinstance(item, Table):
         import plotly.graph_objects as go
 
-        figure = Figure(made.name, go.Figure(), made.frame, made.caption)
-        data = {"csv": render(figure, "csv"), "tex": render(figure, "tex"), "html": _page(made)}
+        numbers = Figure(item.name, go.Figure(), item.frame, item.caption)
+        data = {"csv": render(numbers, "csv"), "tex": render(replace(numbers, printed=item.written()), "tex"), "html": _page(item)}
+        entry["columns"] = {column.label: column.name for column in item.columns}
     else:
-        data = {format: render(made, format) for format in (("svg", "pdf", "png", "csv") if find_browser() else ("csv",))}
+        data = {format: render(item, format) for format in (("svg", "pdf", "png", "csv") if find_browser() else ("csv",))}
     for format, content in data.items():
-        with replacing(folder / f"{made.name}.{format}") as part:
+        with replacing(folder / f"{item.name}.{format}") as part:
             part.write_bytes(content)
-    return {"caption": sentence([made.caption, getattr(made, "source", "")]), "files": [f"{made.name}.{format}" for format in data]}
+    return entry | {"files": [f"{item.name}.{format}" for format in data]}
 
 
 def _page(table: Table) -> bytes:
-    """A table as a page of its own that makes no request."""
-    body = table.frame.to_html(index=False, na_rep="–", float_format=lambda value: f"{value:.4g}", border=0, escape=True)
+    """Return a table as an HTML page that loads nothing."""
+    body = table.written().to_html(index=False, border=0, escape=True)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>

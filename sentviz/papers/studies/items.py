@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import file_safe
 from sentviz.gallery import sourced
 from sentviz.papers.studies.claims import claims_of, judged, ledger
 from sentviz.papers.studies.collected import configurations, points, summary
-from sentviz.papers.studies.made import Made, Maker, Table
+from sentviz.papers.studies.item_types import Maker, PaperItem, Table, TableMaker, figure_maker
 from sentviz.runs.registry import Paper, printed
 from sentviz.runs.store import Run
 
@@ -19,26 +21,54 @@ if TYPE_CHECKING:
 
 
 def makers(paper: Paper, theme: Theme = "light") -> dict[str, Maker]:
-    """A maker for each item of a paper that can be made, then for what we add, the verdicts on its claims last.
+    """Return a maker for each item of a paper that can be made, then for what is added to it, the verdicts on its claims last.
 
-    A paper that brings no makers has its printed tables as they are, and on each data set of its studies the accuracies measured beside
-    the printed ones, in a theme; a paper's own makers draw for print.
+    A paper that names neither tables nor makers gets its printed tables and, for each data set of its studies, the accuracies measured
+    and printed.
 
     Raises:
-        SentvizError: its makers or claims cannot be loaded.
+        SentvizError: the paper's list of items, its makers or its claims cannot be loaded.
     """
-    found: dict[str, Maker] = {**paper.load("makers", {})}
-    if not paper.makers:
-        found |= {name: _printed_table(paper, name) for name in paper.tables()}
-        found |= {name: _beside(paper, dataset, theme) for name, dataset in measured_items(paper).items()}
+    listed_items = [item for item in (*paper.items(), *paper.added()) if item.get("tables") or item.get("figures")]
+    own: Mapping[str, Maker] = paper.load("makers", {})
+    by_item: dict[str, Maker] = {**own, **{item["id"]: _item_maker(paper, item, own.get(item["id"]), theme) for item in listed_items}}
+    if not (paper.makers or paper.tables):
+        by_item |= {name: _printed_table(paper, name) for name in paper.printed_tables()}
+        by_item |= {name: _beside(paper, dataset, theme) for name, dataset in measured_items(paper).items()}
     if claims_of(paper):
-        found["claims"] = _claims(paper)
-    return found
+        by_item["claims"] = _claims(paper)
+    return by_item
+
+
+def make_table(paper: Paper, name: str, runs: Sequence[Run], dataset: str = "all") -> Table:
+    """Return a table of a paper, made of runs and a data set.
+
+    Raises:
+        InputError: there is no table of this name, or runs or measurements are missing; the message names the command that helps.
+        SentvizError: the paper's tables cannot be loaded.
+    """
+    able: Mapping[str, TableMaker] = paper.load("tables", {})
+    if name not in able:
+        raise InputError(f"{paper.short} has no table {name!r}; it has {', '.join(able) or 'none'}.")
+    return able[name](runs, dataset)
+
+
+def _item_maker(paper: Paper, item: Mapping[str, Any], own: Maker | None, theme: Theme) -> Maker:
+    """Return a maker of what `own` makes and of the tables and figures that an item names, without those that lack runs or measurements."""
+
+    def make_item(runs: Sequence[Run]) -> list[PaperItem]:
+        dataset, tables = item.get("data", "all"), []
+        for name in item.get("tables", ()):
+            with suppress(InputError):
+                tables.append(make_table(paper, name, runs, dataset if isinstance(dataset, str) else "all"))
+        return [*(own(runs) if own else []), *tables, *figure_maker(*item.get("figures", ()), theme=theme)(runs)]
+
+    return make_item
 
 
 def measured_items(paper: Paper) -> dict[str, str]:
-    """Items of a paper without makers that compare runs with the print, each with its data set."""
-    return {} if paper.makers else {f"accuracy-{dataset}": dataset for dataset in _models(paper)}
+    """Return the items that compare runs with the paper, with their data sets; empty if the paper names tables or makers."""
+    return {} if paper.makers or paper.tables else {f"accuracy-{dataset}": dataset for dataset in _models(paper)}
 
 
 def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFrame:
@@ -85,18 +115,18 @@ def _models(paper: Paper) -> dict[str, list[str]]:
 
 
 def _printed_table(paper: Paper, name: str) -> Maker:
-    def make(runs: Sequence[Run]) -> list[Made]:
+    def make(runs: Sequence[Run]) -> list[PaperItem]:
         import pandas as pd
 
         item = next((item for item in paper.items() if item["id"] == name), {})
-        frame = pd.read_csv(paper.tables()[name])
+        frame = pd.read_csv(paper.printed_tables()[name])
         return [Table(file_safe(name), item.get("title", name), frame, f"As {paper.short} prints it ({paper.citation}).")]
 
     return make
 
 
 def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
-    def make(runs: Sequence[Run]) -> list[Made]:
+    def make(runs: Sequence[Run]) -> list[PaperItem]:
         from sentviz.figures.beside import measured_beside_printed
 
         here = configurations(runs, dataset, _models(paper)[dataset])
@@ -113,7 +143,7 @@ def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
 
 
 def _claims(paper: Paper) -> Maker:
-    def make(runs: Sequence[Run]) -> list[Made]:
+    def make(runs: Sequence[Run]) -> list[PaperItem]:
         words = "Every claim in our words, held against the paper's own tables, data sets, simulated runs or the runs here."
         return [Table("claims", "Claims", ledger(judged(runs, [paper.name])), words)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.evaluation import Floats, bounds
-from sentviz.io.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,17 +68,11 @@ def hardware() -> str:
     return f"{name or platform.machine()}, {os.cpu_count()} cores"
 
 
-def keep(new: pd.DataFrame, path: Path, by: Sequence[str]) -> None:
-    """Put rows into a stored table in place of those that are alike in the columns `by`; the machine and torch are noted in each."""
-    import pandas as pd
+TEXTS = ("dataset", "model", "of", "note", "hardware", "torch")  # columns of timing tables that hold texts
+
+
+def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return measured rows with the machine and the version of torch."""
     import torch
 
-    new = new.assign(hardware=hardware(), torch=torch.__version__)
-    parts = [new]
-    if path.is_file():
-        old = pd.read_csv(path, keep_default_na=False)
-        taken = set(new[list(by)].astype(str).itertuples(index=False, name=None))
-        parts = [old[[row not in taken for row in old[list(by)].astype(str).itertuples(index=False, name=None)]], new]
-    path.parent.mkdir(exist_ok=True)
-    with replacing(path) as part:
-        pd.concat(parts).to_csv(part, index=False, float_format="%.4g")
+    return frame.assign(hardware=hardware(), torch=torch.__version__)

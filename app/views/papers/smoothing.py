@@ -24,7 +24,7 @@ FORMULA = (
 )
 
 
-def show() -> None:
+def show(runs: Sequence[Run], _: str) -> None:
     """A token of a sentence, a layer and a head: the kernel value of every other token, and the average that it makes."""
     st.markdown("##### Definition 1: attention is a kernel smoother", help=tip("kernel-smoother"))
     st.latex(FORMULA)

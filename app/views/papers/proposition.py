@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -20,6 +21,7 @@ from sentviz.gallery import code
 from sentviz.io.glossary import tip
 from sentviz.papers.sentiformer.figures import learned_by
 from sentviz.papers.sentiformer.separation import EXAMPLE, FIRST, WORDS, places_of
+from sentviz.runs.store import Run
 from sentviz.serving.jobs import Jobs
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def _jobs() -> Jobs:
     return Jobs(max_finished=8, at_once=1, is_waiting=is_present)
 
 
-def show() -> None:
+def show(runs: Sequence[Run], _: str) -> None:
     """What is claimed, the training, who still sees the first word, and answers to a typed sequence."""
     st.markdown("##### Proposition 2: what sees only the last words cannot tell, attention can", help=tip("markov-model"))
     st.markdown(

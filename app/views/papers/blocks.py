@@ -1,0 +1,108 @@
+"""Figures and tables of a paper on its page, and the note about those that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.blocks.figure import show_drawn
+from app.blocks.files import csv_button
+from app.text import md, page_theme
+from app.views.papers.shared import digests
+from sentviz.errors import InputError
+from sentviz.figures import Figure, Theme, palette
+from sentviz.figures.colours import blend, ink_on
+from sentviz.gallery import code, make
+from sentviz.gallery.registry import FigureSpec, find_figure
+from sentviz.gallery.subjects import Study
+from sentviz.papers.studies.item_types import Table
+from sentviz.runs.registry import Paper
+from sentviz.runs.store import Run
+
+# ---- figures
+
+
+@st.cache_resource(max_entries=96, show_spinner="Drawing")
+def _figure(name: str, of: str, options: tuple[tuple[str, Any], ...], theme: Theme, key: tuple[str, ...], _runs: Sequence[Run]) -> Figure:
+    return make(name, Study.of(of, _runs), **dict(options), theme=theme)
+
+
+def show_study_figure(paper: Paper, name: str, of: str, runs: Sequence[Run], **options: Any) -> str:
+    """Draw a figure of a study for one data set, or "all"; return why it cannot be drawn, "" if it can."""
+    spec, key = find_figure(name), f"{paper.name}-{name}-{of}"
+    if not _is_requested(spec, Study.of(of, runs), key):
+        return ""
+    arguments = name, of, tuple(options.items())
+    try:
+        _figure(*arguments, page_theme(), digests(runs), runs)
+    except InputError as error:
+        return str(error)
+    show_drawn(lambda theme: _figure(*arguments, theme, digests(runs), runs), key, code=code(of, name, **options))
+    return ""
+
+
+def _is_requested(spec: FigureSpec, study: Study, key: str) -> bool:
+    """Return whether a figure is drawn now. If it takes long, a visitor first presses a button under the sentence that says so."""
+    why = spec.waits(study)
+    if not why or st.session_state.get(f"{key}-asked"):
+        return True
+    st.caption(md(why))
+    if st.button("Compute", icon=":material/scatter_plot:", key=f"{key}-compute"):
+        st.session_state[f"{key}-asked"] = True
+        st.rerun()
+    return False
+
+
+def with_commands(sentence: str) -> str:
+    """Return a sentence as Markdown in which only commands between backticks are formatted."""
+    parts = sentence.split("`")
+    return "".join(f"`{part}`" if place % 2 else md(part) for place, part in enumerate(parts))
+
+
+def missing_note(reasons: Sequence[str]) -> None:
+    """Show why figures or tables are missing, each reason once."""
+    if lines := [with_commands(reason) for reason in dict.fromkeys(reasons) if reason]:
+        st.info("\n".join(lines) if len(lines) == 1 else "\n".join(f"- {line}" for line in lines), icon=":material/inventory_2:")
+
+
+# ---- tables
+
+
+def show_table(table: Table, key: str) -> None:
+    """Draw a table whose columns sort by their numbers, with its caption and its numbers as a CSV file."""
+    frame, columns = table.laid_out()
+    shown = pd.DataFrame({column.name: column.numbers(frame) for column in columns})
+    style = shown.style
+    for column in columns:
+        texts = column.texts(frame)
+        if column.best:
+            largest = shown[column.name].max()
+            texts = [f"★ {text}" if value == largest else text for value, text in zip(shown[column.name], texts, strict=True)]
+        by_value = dict(zip(shown[column.name], texts, strict=True))
+        style.format(partial(_cell_text, by_value), subset=[column.name])
+        for place, (value, text) in enumerate(zip(shown[column.name], texts, strict=True)):
+            if pd.notna(value) and by_value[value] != text:  # two rows with the same number and different intervals
+                style.format(partial(_cell_text, {value: text}), subset=([place], [column.name]))
+        if column.full_shade:
+            style.apply(_shades, subset=[column.name], full=column.full_shade, stops=palette(page_theme()).signed)
+    config = {column.name: st.column_config.Column(column.label, help=column.help or None, width=column.width) for column in columns}
+    if columns and not pd.api.types.is_numeric_dtype(shown.iloc[:, 0]):
+        config[columns[0].name] = st.column_config.Column(columns[0].label, pinned=True, width=columns[0].width)
+    st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
+    with st.container(horizontal=True, gap="small", wrap=False):
+        st.caption(with_commands(table.caption), width="stretch")
+        csv_button(table.frame, table.name, f"{key}-csv")
+
+
+def _cell_text(texts: Mapping[Any, str], value: Any) -> str:
+    return "–" if pd.isna(value) else texts[value]
+
+
+def _shades(cells: pd.Series[Any], full: float, stops: Sequence[str]) -> list[str]:
+    """Return the style of signed numbers: the colour is full at `full`, and neutral at 0."""
+    colours = [None if pd.isna(cell) else blend(stops, [0.5 + 0.5 * max(-1.0, min(1.0, cell / full))])[0] for cell in cells]
+    return ["" if colour is None else f"background-color: {colour}; color: {ink_on(colour)}" for colour in colours]

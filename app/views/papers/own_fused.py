@@ -1,0 +1,109 @@
+"""Parts of the page of Sentiment-Fused Attention that are no figures or tables of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from app import cache, visit
+from app.blocks.figure import show_drawn
+from app.text import halves, md
+from app.views.papers.shared import digests
+from sentviz.analysis.maps.compare import difference
+from sentviz.errors import SentvizError
+from sentviz.figures.attention import difference_map
+from sentviz.gallery import sourced
+from sentviz.papers.fused import coverage
+from sentviz.papers.fused.study import DATASETS, Answer, answer, readable
+from sentviz.papers.studies.against import SEEDS_IN_WORDS
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
+
+ICONS = {"yes": ":material/check_circle:", "no": ":material/cancel:", "cannot be told": ":material/help:"}
+ROUNDING = 1e-7  # largest rounding error of a weight in single precision
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing the settings")
+def _answer(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Answer:
+    return answer(_runs, dataset)
+
+
+def answers(runs: Sequence[Run], _: str) -> None:
+    """Show whether the injection helps, one sentence per data set with its numbers."""
+    for dataset in DATASETS:
+        of = _answer(dataset, digests(runs, dataset), runs)
+        known = of.baseline is not None and len(of.rows) > 0
+        with st.container(gap=None):
+            st.markdown(f"{ICONS[of.word] if known else ':material/inventory_2:'} **{md(of.short)}**")
+            st.caption(md(of.numbers) if known else of.numbers)
+    st.caption(f"“Cannot be told” means that p is above 0.05 after Holm's correction over the settings. {SEEDS_IN_WORDS}")
+
+
+def sentence(runs: Sequence[Run], _: str) -> None:
+    """Offer the change of attention by the lexicon on a run's example."""
+    run = readable(runs)
+    if run is None:
+        st.caption("A run with weights would show it on a sentence here.")
+        return
+    with st.expander("See it on a sentence", on_change="rerun", key="fused-sentence") as drawer:
+        if drawer.open:
+            _show_sentence(run)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Running the model with and without its lexicon")
+def _change(name: str, digest: str) -> Trace:
+    """Return attention with the lexicon minus attention without it, on the run's example."""
+    run = cache.runs()[name]
+    model, text = cache.model(run), run.example().text
+    return difference(model.trace(text, change="term:lexicon=0"), model.trace(text))
+
+
+def _show_sentence(run: Run) -> None:
+    try:
+        change = _change(run.name, run.digest)
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
+        return
+    assert change.attention is not None
+    head = len(change.head_ids) - 1
+    moved = np.abs(change.attention[0, head])
+    own = float(moved[0].max())
+    left, right = halves("fused-sentence", 1.3, 1.0)
+    with left:
+        show_drawn(
+            lambda theme: sourced(difference_map(change, "itself without its lexicon", 0, head, theme=theme), run), "fused-sentence-map"
+        )
+    with right:
+        rows = f"row of [CLS] **{own if own > ROUNDING else 0:.2g}**, column of [CLS] **{moved[1:, 0].max():.2g}**"
+        st.markdown(
+            f"Layer 1, head {head + 1}: the same weights, the same Q and K, with σ and without. Largest change of a weight: {rows},"
+            f" elsewhere **{moved[1:, 1:].max():.2g}**. Rows of neutral tokens do not change."
+        )
+
+        def follow() -> None:
+            visit.go(run=run.name, look="lexicon", text="")
+
+        if st.button("Follow a token from the lexicon to attention", icon=":material/menu_book:", on_click=follow, key="fused-follow"):
+            st.switch_page("views/sentence/attention.py")
+
+
+def measure_coverage(runs: Sequence[Run], _: str) -> None:
+    """Offer to measure the coverage again, from the data sets on this machine."""
+    with st.popover("Measure again here", icon=":material/refresh:"):
+        dataset = st.selectbox("Data set", list(coverage.RECIPES), format_func=coverage.TITLES.__getitem__, key="fused-again-data")
+        if not st.button("Measure", key="fused-again"):
+            st.caption("Trains the tokenizer again and reads the complete test split. This takes seconds, for IMDB about a minute.")
+            return
+        try:
+            with st.spinner(f"Reading {coverage.TITLES[dataset]}"):
+                measured = coverage.measure(dataset)
+        except SentvizError as error:
+            st.warning(md(str(error)), icon=":material/database_off:")
+            return
+        stored = coverage.MEASURED.read().set_index(["dataset", "lexicon"])["neutral"]
+        for row in measured.to_dict("records"):
+            before = stored.get((dataset, row["lexicon"]))
+            shipped = "" if before is None else f", shipped {before:.2%}"
+            st.markdown(f"{coverage.LEXICON_TITLES[row['lexicon']]}: **{row['neutral']:.2%}** of {row['tokens']:,} tokens{shipped}")

@@ -1,0 +1,170 @@
+"""Parts of NDT's page with choices of their own: metric and rows, a baseline, two configurations, the scale of lambdas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from app import visit
+from app.focus import choices
+from app.text import halves, md
+from app.views.papers.blocks import missing_note, show_study_figure, show_table
+from app.views.papers.shared import digests
+from sentviz.papers.ndt import PAPER
+from sentviz.papers.ndt.answer import BASES
+from sentviz.papers.ndt.controls import controls as controlled_lambdas
+from sentviz.papers.ndt.controls import said as controls_in_words
+from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, summary
+from sentviz.papers.ndt.tables import comparisons
+from sentviz.papers.ndt.tables import results as results_table
+from sentviz.papers.studies.against import mixed
+from sentviz.papers.studies.item_types import VERDICTS, Column, Table
+from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.store import Run
+
+TITLES = {
+    "accuracy": "Accuracy",
+    "precision_weighted": "Precision, weighted",
+    "f1_weighted": "F1, weighted",
+    "auc": "AUC",
+    "silhouette": "Silhouette",
+    "precision_macro": "Precision, macro",
+    "f1_macro": "F1, macro",
+}
+SPLITS = {"test": "Test split of the paper", "official_test": "Official test sentences"}
+SCALES = {"value": "Value", "change": "Change from the start"}
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the runs")
+def _summary(dataset: str, split: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
+    return summary(_runs, dataset, split)
+
+
+def results(runs: Sequence[Run], dataset: str) -> None:
+    """Show a metric measured and printed, the accuracy by constraint, and the table of all metrics."""
+    tested = [run for seeds in configurations(runs, dataset).values() for run in seeds]
+    split = "test"
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        metric = visit.setting(
+            st.selectbox, "Metric", "metric", list(METRICS), format_func=lambda name: TITLES[name], label_visibility="collapsed", width=220
+        )
+        if any("official_test" in run.metrics() for run in tested):
+            split = visit.focus().over if visit.focus().over in SPLITS else "test"
+            visit.choose(
+                st.segmented_control,
+                "Rows",
+                "over",
+                list(SPLITS),
+                required=True,
+                format_func=lambda name: SPLITS[name],
+                label_visibility="collapsed",
+            )
+    measured = _summary(dataset, split, digests(tested), runs)
+    left, right = halves("ndt-results")
+    with left:
+        missing = show_study_figure(PAPER, "accuracy-beside-print", dataset, runs, metric=metric, split=split)
+    with right:
+        show_study_figure(PAPER, "accuracy-grid", dataset, runs, split=split)
+    missing_note([missing])
+    rows = ", official test" if split != "test" else ", measured and printed"
+    st.markdown(f"##### Every printed column on {DATASETS[dataset]}{rows}")
+    show_table(results_table(runs, dataset, split, measured), "ndt-results-table")
+    with st.expander("Every average, numbers only", on_change="rerun", key="ndt-averages") as drawer:
+        if drawer.open:
+            wide = measured.pivot(index="model", columns="metric", values="value").reindex(list(configurations(runs, dataset)))
+            words = "Precision, recall and F1 as macro and weighted means and, for two classes, of the positive class; loss in nats."
+            frame = wide.rename_axis(columns=None).reset_index()
+            show_table(Table(f"averages-{dataset}", "Every average", frame, words), "ndt-averages-table")
+
+
+# ---- comparisons
+
+
+@st.cache_data(max_entries=16, show_spinner="Comparing the configurations")
+def _comparisons(dataset: str, base: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Table:
+    return comparisons(_runs, dataset, base)
+
+
+def compare(runs: Sequence[Run], dataset: str) -> None:
+    """Compare every configuration with one of the baselines, and any two with each other."""
+    by_model = configurations(runs, dataset)
+    bases = {base: title for base, title in BASES.items() if base in by_model}
+    if not bases:
+        missing_note([f"No baseline on {DATASETS[dataset]} is here: `sentviz study ndt --dataset {dataset}` trains them."])
+        return
+    base = visit.setting(
+        st.segmented_control,
+        "Against",
+        "base",
+        list(bases),
+        required=True,
+        format_func=lambda name: f"against {bases[name]}",
+        label_visibility="collapsed",
+    )
+    table = _comparisons(dataset, base, digests(runs, dataset), runs)
+    if table.frame.empty:
+        st.info("There is no other configuration here to compare with it.", icon=":material/inventory_2:")
+        return
+    counts = table.frame["verdict"].value_counts()
+    is_ndt = table.frame["model"].str.startswith("ndt-")
+    better = int((table.frame["verdict"] == "better")[is_ndt].sum())
+    st.markdown(
+        f"**{better} of {int(is_ndt.sum())} NDT configurations beat {bases[base]}** after Holm's correction; of all {len(table.frame)}:"
+        f" {' · '.join(f'{counts.get(word, 0)} {text}' for word, text in VERDICTS.items())}"
+    )
+    show_table(replace(table, frame=table.frame.sort_values("difference", ascending=False)), "ndt-against")
+    if len(by_model) > 1:
+        _compare_two(by_model, dataset)
+
+
+def _compare_two(by_model: dict[str, list[Run]], dataset: str) -> None:
+    """Let a visitor choose two configurations, and say whether the first is better."""
+    names = list(by_model)
+    with st.container(border=True, horizontal=True, gap="small", vertical_alignment="bottom"):
+        a = st.selectbox("Is this configuration", names, len(names) - 1, key=f"ndt-a-{dataset}", width=260)
+        b = st.selectbox("better than this one?", names, 0, key=f"ndt-b-{dataset}", width=260)
+        if a != b:
+            comparison = mixed(by_model[a], by_model[b], noise=seed_noise(by_model.values()))
+            answer = {"better": "Yes.", "worse": "No, worse.", "cannot be told": "Cannot be told with this data."}[comparison.word()]
+            how = f"p = {comparison.p:.2g}"
+            if comparison.test != "over seeds":
+                how = f"McNemar {how} compares the two runs, not the two models"
+            st.markdown(f"**{answer}** {md(comparison.numbers)}; {md(how)}.")
+
+
+# ---- lambdas
+
+
+def lambda_grid(runs: Sequence[Run], dataset: str) -> None:
+    """Draw the lambdas of all configurations over training, on the chosen scale."""
+    visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=SCALES.get, label_visibility="collapsed")
+    missing_note([show_study_figure(PAPER, "lambda-grid", dataset, runs, change=visit.focus().scale == "change")])
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the lambdas")
+def _controls(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> pd.DataFrame:
+    return controlled_lambdas(_runs, dataset)
+
+
+def controls(runs: Sequence[Run], dataset: str) -> None:
+    """Show how much of a lambda is put in by its start and how much training changes, if there are controlled runs."""
+    frame = _controls(dataset, digests(runs, dataset), runs)
+    if frame.empty:
+        return
+    st.markdown("##### Learned, or put in by the start?")
+    st.markdown("\n".join(f"- {md(line)}" for line in controls_in_words(frame)))
+    with st.expander("Every lambda of these runs", on_change="rerun", key="ndt-controls") as drawer:
+        if drawer.open:
+            counted = frame.assign(
+                layer=frame["layer"] + 1, component=frame["component"] + 1, variant=frame["variant"].replace("", "as it is")
+            )
+            numbers = ("model", "variant", "seed", "layer", "component", "start", "end", "change")
+            table = Table(f"controls-{dataset}", "Lambdas from controlled starts", counted, "", [Column(name) for name in numbers])
+            show_table(table, "ndt-controls-table")
+    st.caption(
+        f"`sentviz study ndt-controls --dataset {dataset}` trains them. Runs of the same seed are next to each other. Accuracies have 95%"
+        " intervals over test rows, without chance in training."
+    )

@@ -1,0 +1,32 @@
+"""The paper's figure: accuracies, measured and printed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sentviz.errors import InputError
+from sentviz.gallery.registry import figure
+from sentviz.gallery.subjects import Study, sourced
+
+if TYPE_CHECKING:
+    from sentviz.figures.colours import Theme
+    from sentviz.figures.figure import Figure
+
+
+@figure("example-accuracy", "Accuracies of the example", Study, "beside:measured_beside_printed")
+def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
+    """Draw the accuracies of both models, measured and printed.
+
+    Raises:
+        InputError: there is no run.
+    """
+    from example_paper.tables import DATASET, MODELS, TRAIN, accuracies
+    from sentviz.figures.beside import measured_beside_printed
+    from sentviz.papers.studies.collected import configurations, points
+
+    by_model = configurations(of.runs, DATASET, MODELS)
+    if not by_model:
+        raise InputError(f"There is no run of Example: {TRAIN}")
+    single = points(by_model, "accuracy")
+    drawn = measured_beside_printed(accuracies(of.runs), single, title="Accuracy of the example", percent=True, theme=theme)
+    return sourced(drawn, *(run for seeds in by_model.values() for run in seeds))
