@@ -17,7 +17,7 @@ class TextBlock:
 
     markdown: str
     small: bool = False  # True shows it as a caption
-    term: str = ""  # of the glossary, whose explanation is the tooltip
+    term: str = ""  # entry of the glossary that is the tooltip
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Drawer:
 
     title: str
     blocks: Sequence[Block]
-    key: str = ""  # of the widget; by default made of the section's name and the block's position
+    key: str = ""  # key of the widget; default: the section's name and the block's position
     only: tuple[str, ...] = ()  # data sets for which the drawer is shown; all by default
 
 

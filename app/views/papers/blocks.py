@@ -75,22 +75,22 @@ def missing_note(reasons: Sequence[str]) -> None:
 def show_table(table: Table, key: str) -> None:
     """Draw a table whose columns sort by their numbers, with its caption and its numbers as a CSV file."""
     frame, columns = table.laid_out()
-    shown = pd.DataFrame({column.name: column.numbers(frame) for column in columns})
-    style = shown.style
+    numbers = pd.DataFrame({column.name: column.numbers(frame) for column in columns})
+    style = numbers.style
     for column in columns:
         texts = column.texts(frame)
         if column.best:
-            largest = shown[column.name].max()
-            texts = [f"★ {text}" if value == largest else text for value, text in zip(shown[column.name], texts, strict=True)]
-        by_value = dict(zip(shown[column.name], texts, strict=True))
+            largest = numbers[column.name].max()
+            texts = [f"★ {text}" if value == largest else text for value, text in zip(numbers[column.name], texts, strict=True)]
+        by_value = dict(zip(numbers[column.name], texts, strict=True))
         style.format(partial(_cell_text, by_value), subset=[column.name])
-        for place, (value, text) in enumerate(zip(shown[column.name], texts, strict=True)):
+        for place, (value, text) in enumerate(zip(numbers[column.name], texts, strict=True)):
             if pd.notna(value) and by_value[value] != text:  # two rows with the same number and different intervals
                 style.format(partial(_cell_text, {value: text}), subset=([place], [column.name]))
         if column.full_shade:
             style.apply(_shades, subset=[column.name], full=column.full_shade, stops=palette(page_theme()).signed)
     config = {column.name: st.column_config.Column(column.label, help=column.help or None, width=column.width) for column in columns}
-    if columns and not pd.api.types.is_numeric_dtype(shown.iloc[:, 0]):
+    if columns and not pd.api.types.is_numeric_dtype(numbers.iloc[:, 0]):
         config[columns[0].name] = st.column_config.Column(columns[0].label, pinned=True, width=columns[0].width)
     st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
     with st.container(horizontal=True, gap="small", wrap=False):

@@ -1,4 +1,4 @@
-"""Every printed table and figure of a paper with where it is here; those that no section shows are drawn, each when it is opened."""
+"""List of all printed tables and figures of a paper, with the place of each. Items that no section shows are drawn when they are opened."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _made(paper: str, item: str, theme: Theme, key: tuple[str, ...], _runs: Sequ
 
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:
-    """The items that are drawn here, then the list of all."""
+    """Show the items that are drawn on this part, then the list of all items."""
     items = {item["id"]: item for item in paper.items()}
     measured, able = measured_items(paper), makers(paper)
     own = bool(of_paper(paper, runs))
@@ -53,13 +53,13 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
 
 
 def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
-    found = _made(paper.name, name, page_theme(), digests(runs), runs)
-    if not found:
+    parts = _made(paper.name, name, page_theme(), digests(runs), runs)
+    if not parts:
         st.caption("No run here can show it.")
-    for i, one in enumerate(found):
+    for i, part in enumerate(parts):
         key = f"{paper.name}-{name}-{i}"
-        if isinstance(one, Table):
-            show_table(one, key)
+        if isinstance(part, Table):
+            show_table(part, key)
         else:
             show_drawn(lambda theme, i=i: _drawn(paper, name, i, theme, runs), key)  # type: ignore[misc]
     if why:
@@ -67,6 +67,6 @@ def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
 
 
 def _drawn(paper: Paper, name: str, place: int, theme: Theme, runs: Sequence[Run]) -> Figure:
-    one = _made(paper.name, name, theme, digests(runs), runs)[place]
-    assert isinstance(one, Figure)
-    return one
+    figure = _made(paper.name, name, theme, digests(runs), runs)[place]
+    assert isinstance(figure, Figure)
+    return figure

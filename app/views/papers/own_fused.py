@@ -1,4 +1,4 @@
-"""Parts of the page of Sentiment-Fused Attention that are no figures or tables of runs."""
+"""Parts of the page of Sentiment-Fused Attention: its question answered, a sentence, and coverage measured again."""
 
 from __future__ import annotations
 

@@ -53,18 +53,18 @@ def show(runs: Sequence[Run], _: str) -> None:
     if job is None or job.state != "done":
         wait(_jobs(), key, "Proposition 2", lambda job: _separate(setting, job.tick))
         return
-    made: Separation = job.result
+    separation: Separation = job.result
     lines = code("all", "separation", positions=setting.positions, longest=setting.longest, seed=setting.seed)
     left, right = halves("separation", 1.6, 1.0)
     with left:
         show_drawn(
-            lambda theme: learned_by(accuracy_by_length(made.accuracy, trained=setting.longest, theme=theme), setting),
+            lambda theme: learned_by(accuracy_by_length(separation.accuracy, trained=setting.longest, theme=theme), setting),
             "separation",
             code=lines,
         )
     with right:
-        st.markdown("\n".join(f"- {line}" for line in _said(made)))
-    _ask(made)
+        st.markdown("\n".join(f"- {line}" for line in _said(separation)))
+    _ask(separation)
 
 
 def _separate(setting: Any, tick: Any) -> Any:

@@ -91,7 +91,7 @@ PAPER = Paper(
         "fused": Study("a [CLS] encoder without and with each injection of a lexicon", ("nsmc", "sst2"), MODELS),
         "fused-ood": Study(
             "the same as it is and with the paper's best injection, out of its domain",
-            ("korean_hate_speech", "question_pair", "klue_nli"),  # without PAWS, whose Korean training pairs cannot be had
+            ("korean_hate_speech", "question_pair", "klue_nli"),  # without PAWS, whose Korean training pairs are not available
             ("cls", "cls-last-scaled"),
         ),
     },

@@ -1,4 +1,4 @@
-"""How many tokens of a data set no lexicon entry reaches, so that they stay neutral (Sentiment-Fused Attention, figure 4).
+"""Share of the tokens of a data set that no lexicon entry contains, so that they stay neutral (Sentiment-Fused Attention, figure 4).
 
 `python -m sentviz.papers.fused.coverage nsmc sst2` measures anew; the numbers that ship are in `measured/coverage.csv`. Tokens are those
 of the recipe's own tokenizer, trained on the recipe's training split, in the test split cut at the recipe's length.
@@ -81,7 +81,7 @@ def measure(dataset: str) -> pd.DataFrame:
     pairs = test["text_pair"].tolist() if "text_pair" in test else None
     rows = tokenizer.ids_batch(test["text"].tolist(), pairs, max_length=recipe.max_length, cls=recipe.cls)
     counts = np.bincount(np.concatenate(rows), minlength=tokenizer.vocab_size)
-    found = []
+    rows_of_lexicons = []
     for name in LEXICONS[datasets.info(dataset).language]:
         polarity = Lexicon.load(name).polarity(tokenizer)
         share, total = coverage(rows, polarity)
@@ -89,8 +89,8 @@ def measure(dataset: str) -> pd.DataFrame:
         first = np.argsort(-counts * known, kind="stable")[: min(NAMED, int(known.sum()))]
         frequent = " ".join(_written(tokenizer, int(token)) for token in first)
         shares = share, total, len(rows), recipe.tokenizer, tokenizer.vocab_size, float(known[SPECIALS:].mean())
-        found.append((dataset, name, *shares, frequent, RECIPES[dataset]))
-    return pd.DataFrame(found, columns=list(COLUMNS))
+        rows_of_lexicons.append((dataset, name, *shares, frequent, RECIPES[dataset]))
+    return pd.DataFrame(rows_of_lexicons, columns=list(COLUMNS))
 
 
 def _written(tokenizer: Tokenizer, token: int) -> str:

@@ -1,7 +1,7 @@
 """The study of Sentiment-Fused Attention: its runs, their gains over the baseline, and what the paper prints beside them.
 
-The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch, so its numbers stand beside the print,
-never in its place. Accuracies and gains are shares (0..1).
+The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch, so its numbers
+are compared with the printed ones and never replace them. Accuracies and gains are shares (0..1).
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _PRINTED = {
 
 @dataclass(frozen=True)
 class Task:
-    """One of the paper's out-of-domain tasks, and what stands for it here."""
+    """One of the paper's out-of-domain tasks, with the data set of our runs."""
 
     title: str
-    printed: str  # its name in the printed table; "" where the paper has no such test
-    dataset: str  # of our runs; "" where it cannot be trained here
+    printed: str  # name in the printed table; "" if the paper has no such test
+    dataset: str  # data set of our runs; "" if the task cannot be trained here
     split: str = "test"
 
 
@@ -79,8 +79,8 @@ def printed_gains() -> pd.DataFrame:
     """The five settings of table 1 against its baseline: model, encoder, value."""
     long = printed_accuracies()
     base = long[long["model"] == BASE].set_index("encoder")["value"]
-    others = long[long["model"] != BASE].reset_index(drop=True)
-    return others.assign(value=(others["value"] - others["encoder"].map(base)).round(6))
+    injected = long[long["model"] != BASE].reset_index(drop=True)
+    return injected.assign(value=(injected["value"] - injected["encoder"].map(base)).round(6))
 
 
 def printed_tasks() -> pd.DataFrame:
@@ -101,8 +101,8 @@ def statistics() -> pd.DataFrame:
     for model, part in printed_gains().groupby("model"):
         if model in table.index:
             points = 100 * part["value"].to_numpy(float)
-            said = table.loc[model, ["mean_gain_points", "printed_sigma", "printed_sigma_squared"]]
-            rows.append((model, points.mean(), points.std(ddof=1), points.var(ddof=1), *map(float, said), len(points)))
+            reported = table.loc[model, ["mean_gain_points", "printed_sigma", "printed_sigma_squared"]]
+            rows.append((model, points.mean(), points.std(ddof=1), points.var(ddof=1), *map(float, reported), len(points)))
     columns = ["model", "mean", "deviation", "variance", "printed_mean", "printed_sigma", "printed_sigma_squared", "n"]
     return pd.DataFrame(rows, columns=columns).set_index("model").loc[list(INJECTED)].reset_index()
 
@@ -130,9 +130,9 @@ def gains(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     kind: "over seeds", or "one seed" where no setting has two and chance in training is unknown. spread: the standard deviation of the
     setting's accuracy over seeds, NaN for one.
     """
-    here = configurations(runs, dataset)
-    frame = compared(here, BASE)
-    spreads = [spread(here[model]) if len(here[model]) > 1 else np.nan for model in frame["model"]]
+    by_setting = configurations(runs, dataset)
+    frame = compared(by_setting, BASE)
+    spreads = [spread(by_setting[model]) if len(by_setting[model]) > 1 else np.nan for model in frame["model"]]
     return frame.assign(kind=frame["test"].map(KINDS), spread=np.array(spreads, dtype=float))
 
 
@@ -144,25 +144,44 @@ def out_of_domain(runs: Iterable[Run]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found, here = {}, list(runs)
+    comparisons, every = {}, list(runs)
     for task in TASKS:
-        all_ = configurations(here, task.dataset)
+        all_ = configurations(every, task.dataset)
         base, chosen = ([run for run in all_.get(model, []) if task.split in run.metrics()] for model in (BASE, CHOSEN))
         if base and chosen:
-            found[task] = mixed(chosen, base, task.split)
-    adjusted = holm({task.title: one.p for task, one in found.items()})
+            comparisons[task] = mixed(chosen, base, task.split)
+    adjusted = holm({task.title: comparison.p for task, comparison in comparisons.items()})
     rows = []
-    for task, one in found.items():
-        numbers = one.accuracies[1], one.accuracies[0], one.difference, one.low, one.high, one.p, adjusted[task.title]
-        rows.append((task.title, task.dataset, task.split, *numbers, one.word(adjusted[task.title]), *one.seeds, one.n, one.test))
+    for task, comparison in comparisons.items():
+        numbers = (
+            comparison.accuracies[1],
+            comparison.accuracies[0],
+            comparison.difference,
+            comparison.low,
+            comparison.high,
+            comparison.p,
+            adjusted[task.title],
+        )
+        rows.append(
+            (
+                task.title,
+                task.dataset,
+                task.split,
+                *numbers,
+                comparison.word(adjusted[task.title]),
+                *comparison.seeds,
+                comparison.n,
+                comparison.test,
+            )
+        )
     columns = ["task", "dataset", "split", "baseline", "injected", "difference", "low", "high", "p", "adjusted", "verdict", "seeds"]
     return pd.DataFrame(rows, columns=[*columns, "base_seeds", "n", "test"])
 
 
 def heads_by_setting(runs: Iterable[Run], dataset: str) -> tuple[dict[str, pd.DataFrame], list[Run]]:
-    """What the heads of the baseline and of the paper's best setting attend to, as `sentviz.figures.heads.layer_lines` takes it; the runs.
+    """Return head measures of the baseline and of the paper's best setting for `sentviz.figures.heads.layer_lines`, and the runs.
 
-    Of several seeds: their mean, and as low and high the least and largest of them.
+    Several seeds are averaged; low and high are then their least and largest value.
     """
     import pandas as pd
 
@@ -200,7 +219,7 @@ class Answer:
 
     @property
     def short(self) -> str:
-        """In words, without numbers behind the comma."""
+        """Answer in words, without accuracies."""
         title = DATASETS[self.dataset]
         if self.baseline is None:
             return f"{title}: no baseline here"
@@ -217,15 +236,15 @@ class Answer:
 
     @property
     def numbers(self) -> str:
-        """What the short answer rests on."""
+        """Numbers behind the short answer."""
         if self.baseline is None or self.rows.empty:
             return f"`sentviz study fused --dataset {self.dataset}` trains what is missing."
-        said = []
+        gains = []
         for row in self.rows.to_dict("records"):
             several = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each"
-            said.append(f"{SETTINGS[row['model']]} {in_points(row)}, {several}")
-        gains = f"Baseline {self.baseline:.2%}; gains in points: {'; '.join(said)}. n = {int(self.rows['n'].max()):,}."
-        return " ".join(filter(None, (gains, self.beside_print)))
+            gains.append(f"{SETTINGS[row['model']]} {in_points(row)}, {several}")
+        sentence = f"Baseline {self.baseline:.2%}; gains in points: {'; '.join(gains)}. n = {int(self.rows['n'].max()):,}."
+        return " ".join(filter(None, (sentence, self.beside_print)))
 
     @property
     def beside_print(self) -> str:
@@ -248,10 +267,10 @@ class Answer:
 
 def answer(runs: Iterable[Run], dataset: str) -> Answer:
     """The study's question on a data set."""
-    here = list(runs)
-    base = configurations(here, dataset).get(BASE)
+    every = list(runs)
+    base = configurations(every, dataset).get(BASE)
     mean = None if base is None else float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in base]))
-    frame = gains(here, dataset).set_index("model")
+    frame = gains(every, dataset).set_index("model")
     return Answer(dataset, mean, frame.loc[[model for model in INJECTED if model in frame.index]].reset_index())
 
 

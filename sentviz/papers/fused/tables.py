@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def accuracies(runs: Sequence[Run]) -> Table:
-    """Table 1: setting, the print by encoder, and of each data set here ours with interval, n and seeds."""
+    """Return table 1: setting, the printed accuracy by encoder, and for each data set ours with interval, n and seeds."""
     frame = fused.printed_accuracies().pivot(index="model", columns="encoder", values="value").loc[list(SETTINGS), list(ENCODERS)]
     frame = frame.rename_axis(columns=None)
     for dataset in DATASETS:
-        found = collected.summary(configurations(runs, dataset))
-        part = found[found["metric"] == "accuracy"].set_index("model").reindex(frame.index)
+        measured = collected.summary(configurations(runs, dataset))
+        part = measured[measured["metric"] == "accuracy"].set_index("model").reindex(frame.index)
         names = {"value": dataset, **{name: f"{dataset}_{name}" for name in ("low", "high", "n", "seeds")}}
         frame = frame.join(part[list(names)].rename(columns=names).astype(float))
     words = (
@@ -41,7 +41,9 @@ def accuracies(runs: Sequence[Run]) -> Table:
 
 
 def comparisons(runs: Sequence[Run]) -> Table:
-    """Every setting against the baseline: data, setting, kind, accuracy, difference, low, high, p, adjusted, verdict, spread, seeds, n."""
+    """Return every setting against the baseline: data, setting, kind, accuracy, difference, low, high, p, adjusted, verdict, spread,
+    seeds, n.
+    """
     import pandas as pd
 
     parts = [fused.gains(runs, dataset).assign(data=title) for dataset, title in DATASETS.items()]
@@ -53,7 +55,7 @@ def comparisons(runs: Sequence[Run]) -> Table:
         f"Difference of accuracy to the baseline on the same test rows. {SEEDS_IN_WORDS} p after Holm is over the settings of a data set;"
         " spread is the standard deviation of the setting's accuracy over its seeds."
     )
-    shown = (
+    written = (
         Column("data"),
         Column("setting"),
         Column("kind"),
@@ -68,11 +70,11 @@ def comparisons(runs: Sequence[Run]) -> Table:
         Column("seeds"),
         Column("n"),
     )
-    return Table("gains", "Every setting against the baseline", _titled(frame), words, shown)
+    return Table("gains", "Every setting against the baseline", _titled(frame), words, written)
 
 
 def statistics() -> Table:
-    """Table 2: setting, mean, deviation and variance recomputed from table 1, and what is printed."""
+    """Return table 2: setting, mean, deviation and variance recomputed from table 1, and what is printed."""
     words = (
         "Gains in points over five encoders, recomputed from table 1, beside table 2. The printed σ is the variance and the printed σ² the"
         " sample standard deviation (divisor n − 1): the two columns are swapped."
@@ -90,7 +92,7 @@ def statistics() -> Table:
 
 
 def tasks(runs: Sequence[Run]) -> Table:
-    """Table 3: task, the printed gain by encoder, and ours with baseline, interval, p, seeds and n."""
+    """Return table 3: task, the printed gain by encoder, and ours with baseline, interval, p, seeds and n."""
     import pandas as pd
 
     printed = fused.printed_tasks().pivot(index="task", columns="encoder", values="value")[list(ENCODERS)]
@@ -117,7 +119,7 @@ def tasks(runs: Sequence[Run]) -> Table:
 
 
 def covered() -> Table:
-    """Figure 4 in numbers: data set, lexicon, neutral, tokens, texts, tokenizer, vocabulary, known, frequent."""
+    """Return figure 4 in numbers: data set, lexicon, neutral, tokens, texts, tokenizer, vocabulary, known, frequent."""
     frame = coverage.MEASURED.require()
     frame = frame.assign(dataset=frame["dataset"].map(coverage.TITLES), lexicon=frame["lexicon"].map(coverage.LEXICON_TITLES))
     words = (
@@ -145,13 +147,13 @@ TABLES: dict[str, TableMaker] = {
 
 
 def gain_rows(runs: Sequence[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Measured and printed gains as `sentviz.figures.gains.gain_dots` takes them."""
+    """Return measured and printed gains as `sentviz.figures.gains.gain_dots` takes them."""
     printed = fused.printed_gains()
     return fused.gains(runs, dataset).assign(row=_names), printed.assign(row=printed["model"].map(SETTINGS))
 
 
 def task_rows(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The same of the out-of-domain tasks."""
+    """Return measured and printed gains on the out-of-domain tasks, as `gain_rows` does."""
     measured, printed = fused.out_of_domain(runs), fused.printed_tasks()
     names = {task.printed: task.title for task in TASKS}
     return measured.assign(row=measured["task"], kind=measured["test"].map(fused.KINDS)), printed.assign(row=printed["task"].map(names))
@@ -162,5 +164,5 @@ def _names(frame: pd.DataFrame) -> pd.Series[str]:
 
 
 def _titled(frame: pd.DataFrame) -> pd.DataFrame:
-    """With settings by their titles."""
+    """Return a frame with titles of settings in place of presets."""
     return frame.assign(setting=_names)[["setting" if name == "model" else name for name in frame.columns]]

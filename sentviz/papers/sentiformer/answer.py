@@ -1,4 +1,4 @@
-"""The paper's questions, each answered from the runs here in a line."""
+"""The paper's questions, each answered in a line from the installed runs."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from sentviz.papers.studies.against import in_points, seeded
 from sentviz.runs.store import Run
 
 _SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
-SOLVED = 0.99  # a share of balanced sequences
-NEAR = 0.1  # what "close to zero" is taken to mean of a gate
+SOLVED = 0.99  # accuracy on balanced sequences from which the task counts as solved
+NEAR = 0.1  # largest mean gate that counts as close to zero
 _ANSWER = {"holds": "yes", "fails": "no", "open": "cannot be told", "unjudged": "cannot be judged here"}
 
 
 def asked(runs: Sequence[Run]) -> list[Answer]:
-    """What a reader of the paper wants to know first, in that order."""
+    """Return the answers to the questions of a reader of the paper, the most important first."""
     return [_baselines(runs), _reading(runs), _parts(runs), _gates(runs), _speed(), _theory()]
 
 
 def answers(runs: Sequence[Run]) -> list[str]:
-    """The same in sentences."""
-    return [one.sentence for one in asked(runs)]
+    """Return the answers as sentences."""
+    return [answer.sentence for answer in asked(runs)]
 
 
 def _baselines(runs: Sequence[Run]) -> Answer:
     question = "Does it beat a BiLSTM and a CNN?"
-    found = {dataset: one for dataset in DATASETS if (one := against_baselines(runs, dataset))}
-    if not found:
+    by_dataset = {dataset: pairs for dataset in DATASETS if (pairs := against_baselines(runs, dataset))}
+    if not by_dataset:
         return Answer(
             question,
             "unjudged",
@@ -39,14 +39,15 @@ def _baselines(runs: Sequence[Run]) -> Answer:
             "results",
         )
     words = {
-        dataset: seeded(worded([one.word for one in pairs]), [one.comparison.test for one in pairs]) for dataset, pairs in found.items()
+        dataset: seeded(worded([pair.word for pair in pairs]), [pair.comparison.test for pair in pairs])
+        for dataset, pairs in by_dataset.items()
     }
     short = ", ".join(f"{DATASETS[dataset]}: {_ANSWER[word]}" for dataset, word in words.items())
     numbers = "; ".join(
-        f"{DATASETS[dataset]}: {MODELS[pairs[0].own]} {', '.join(f'{_SAID[one.word]} {one.numbers}' for one in pairs)}"
-        for dataset, pairs in found.items()
+        f"{DATASETS[dataset]}: {MODELS[pairs[0].own]} {', '.join(f'{_SAID[pair.word]} {pair.numbers}' for pair in pairs)}"
+        for dataset, pairs in by_dataset.items()
     )
-    missing = [title for dataset, title in DATASETS.items() if dataset not in found]
+    missing = [title for dataset, title in DATASETS.items() if dataset not in by_dataset]
     numbers += f". No pair of runs of {', '.join(missing)} is here." if missing else "."
     verdicts = set(words.values())
     return Answer(question, verdicts.pop() if len(verdicts) == 1 else "open", short, numbers, "results")
@@ -54,13 +55,13 @@ def _baselines(runs: Sequence[Run]) -> Answer:
 
 def _reading(runs: Sequence[Run]) -> Answer:
     question = "Is the printed 92.3 on SST-5 an accuracy of five classes?"
-    found = readings(runs)
-    if not found:
+    results = readings(runs)
+    if not results:
         return Answer(question, "unjudged", "No model is here on both readings", "", "results")
-    nearer = {one.nearer for one in found}
+    nearer = {result.nearer for result in results}
     verdict: Verdict = "open" if len(nearer) > 1 else "holds" if nearer == {"five"} else "fails"
     short = {"holds": "It fits five", "fails": "No, two classes fit better", "open": "Models differ"}[verdict]
-    return Answer(question, verdict, short, "; ".join(one.numbers for one in found) + ".", "results")
+    return Answer(question, verdict, short, "; ".join(result.numbers for result in results) + ".", "results")
 
 
 def _parts(runs: Sequence[Run]) -> Answer:
@@ -89,12 +90,12 @@ def _parts(runs: Sequence[Run]) -> Answer:
 
 def _gates(runs: Sequence[Run]) -> Answer:
     question = "Do the gates shut function words?"
-    found = {dataset: over_seeds(here) for dataset in DATASETS if (here := gated(runs, dataset))}
-    if not found:
+    by_dataset = {dataset: over_seeds(measured_runs) for dataset in DATASETS if (measured_runs := gated(runs, dataset))}
+    if not by_dataset:
         get = "sentviz gates sst5_trees/sentiformer measures them."
         return Answer(question, "unjudged", "No gates are measured here", get, "gates")
     short, numbers, verdicts = [], [], set[Verdict]()
-    for dataset, frame in found.items():
+    for dataset, frame in by_dataset.items():
         means = {(row["kind"], row["name"], row["against"]): row for row in frame[frame["layer"] < 0].to_dict("records")}
         own, against = means["class", "function words", ""], means["difference", "function words", "polar words"]
         shut: Verdict = "holds" if own["high"] < NEAR else "fails" if own["low"] > NEAR else "open"
@@ -118,10 +119,10 @@ def _speed() -> Answer:
     verdict: Verdict = "fails" if slower else "holds" if faster else "open"
     short = ", ".join(f"{row['times']:.1f} × {row['model']}" for row in rows)
     spans = ", ".join(f"[{row['low']:.1f}, {row['high']:.1f}] (printed {printed[row['model']]:.1f})" for row in rows)
-    here = throughput.curves()
-    long = here[(here["tokens"] == throughput.LONG) & (here["of"] == "model")].to_dict("records")
-    said = [f"at {row['tokens']:,} tokens the window makes it {row['times']:.1f} × as fast, “above 100 ×” in theory" for row in long]
-    return Answer(question, verdict, f"{short}, on one thread of a CPU", "; ".join([spans, *said]) + ".", "speed")
+    curves = throughput.curves()
+    long = curves[(curves["tokens"] == throughput.LONG) & (curves["of"] == "model")].to_dict("records")
+    in_theory = [f"at {row['tokens']:,} tokens the window makes it {row['times']:.1f} × as fast, “above 100 ×” in theory" for row in long]
+    return Answer(question, verdict, f"{short}, on one thread of a CPU", "; ".join([spans, *in_theory]) + ".", "speed")
 
 
 def _theory() -> Answer:
@@ -135,9 +136,13 @@ def _theory() -> Answer:
     inside = {name: each[each["length"] <= each["longest"]] for name, each in rows.items()}
     shares = {name: each["right"].sum() / each["n"].sum() for name, each in inside.items()}
     verdict: Verdict = "fails" if shares["GRU"] > SOLVED else "open"
-    said = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    accuracies = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     n, seeds = int(inside["GRU"]["n"].sum()), int(frame["seed"].nunique())
     short = "What Markov models cannot, yes; a GRU can too" if verdict == "fails" else "It cannot be told"
     return Answer(
-        question, verdict, short, f"Right in sequences as long as in training: {said}; {seeds} seeds, n = {n:,} for the GRU.", "theory"
+        question,
+        verdict,
+        short,
+        f"Right in sequences as long as in training: {accuracies}; {seeds} seeds, n = {n:,} for the GRU.",
+        "theory",
     )

@@ -1,4 +1,4 @@
-"""Figures of the SentiFormer paper: of its study, from every run at hand; of what is measured or learned without one."""
+"""Figures of the SentiFormer paper: of its study, from all runs that studies read, and of measurements that need no run."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def _separation(
     from sentviz.figures.separation import accuracy_by_length
     from sentviz.papers.sentiformer.solvers import Setting, separate
 
-    made = separate(Setting(positions, longest, seed, rows, epochs))  # type: ignore[arg-type]
-    return learned_by(accuracy_by_length(made.accuracy, trained=longest, theme=theme), made.setting)
+    separation = separate(Setting(positions, longest, seed, rows, epochs))  # type: ignore[arg-type]
+    return learned_by(accuracy_by_length(separation.accuracy, trained=longest, theme=theme), separation.setting)
 
 
 def learned_by(figure: Figure, setting: Any) -> Figure:
-    """The figure with what was learned for it, a `solvers.Setting`."""
-    said = f"learned when asked: {setting.rows:,} sequences, {setting.epochs} epochs, {setting.positions} positions, seed {setting.seed}"
-    return replace(figure, source=said)
+    """Return the figure with the setting of the models that were trained for it, a `solvers.Setting`."""
+    source = f"learned when asked: {setting.rows:,} sequences, {setting.epochs} epochs, {setting.positions} positions, seed {setting.seed}"
+    return replace(figure, source=source)
 
 
 @figure("time-by-length", "Time of one text by its length, full and sparse", Study, "crossing:crossing_curves")

@@ -1,4 +1,4 @@
-"""What the SentiFormer paper prints, tables I and II and its throughputs, in our words for models."""
+"""Printed numbers of the SentiFormer paper: tables I and II and its throughputs, with our names for models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COLUMNS = {  # data set -> column of table I; whether its SST-5 has five classes
 
 
 def table(name: str) -> pd.DataFrame:
-    """A printed table with a column `preset`, "" for what is none of ours (BERT-base, DistilBERT)."""
+    """Return a printed table with a column `preset`, "" for models that are not ours (BERT-base, DistilBERT)."""
     return _read(name).copy()
 
 
@@ -45,34 +45,34 @@ def _read(name: str) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.read_csv(FOLDER / f"{name}.csv")
-    frame["preset"] = [MODELS.get(said, "") for said in frame["variant" if name == "ablation" else "model"]]
+    frame["preset"] = [MODELS.get(name, "") for name in frame["variant" if name == "ablation" else "model"]]
     return frame
 
 
 def accuracies(dataset: str) -> pd.DataFrame:
-    """Every printed accuracy that a data set of ours may stand for: model (a title), printed (0..1), in the order of the print.
+    """Return every printed accuracy that can be compared with a data set of ours: model (title), printed (0..1), in the paper's order.
 
-    On SST-5 the ablations of table II follow; models of table I that cannot be had here are among them.
+    On SST-5 the ablations of table II follow. Models of table I that are not available here are included.
     """
     import pandas as pd
 
     main = table("accuracy")
     column = COLUMNS[dataset]
-    found = pd.DataFrame({"model": main["model"], "printed": main[column] / 100})
+    frame = pd.DataFrame({"model": main["model"], "printed": main[column] / 100})
     if column == "sst5":
         parts = table("ablation").query("preset != 'sentiformer'")
-        found = pd.concat([found, pd.DataFrame({"model": parts["preset"].map(TITLES), "printed": parts["sst5_accuracy_pct"] / 100})])
-    return found.reset_index(drop=True)
+        frame = pd.concat([frame, pd.DataFrame({"model": parts["preset"].map(TITLES), "printed": parts["sst5_accuracy_pct"] / 100})])
+    return frame.reset_index(drop=True)
 
 
 def values(dataset: str, preset: str) -> pd.DataFrame:
-    """The printed accuracy (0..1) of a preset on a data set, as in a history: name, layer, component, value."""
+    """Return the printed accuracy (0..1) of a preset on a data set, as in a history: name, layer, component, value."""
     import pandas as pd
 
     if dataset not in COLUMNS:
         return pd.DataFrame({"name": [], "layer": [], "component": [], "value": []})
     main, ablation = table("accuracy"), table("ablation")
-    found = main.loc[main["preset"] == preset, COLUMNS[dataset]]
-    if found.empty and COLUMNS[dataset] == "sst5":
-        found = ablation.loc[ablation["preset"] == preset, "sst5_accuracy_pct"]
-    return pd.DataFrame({"name": "accuracy", "layer": -1, "component": -1, "value": found.to_numpy() / 100})
+    accuracy = main.loc[main["preset"] == preset, COLUMNS[dataset]]
+    if accuracy.empty and COLUMNS[dataset] == "sst5":
+        accuracy = ablation.loc[ablation["preset"] == preset, "sst5_accuracy_pct"]
+    return pd.DataFrame({"name": "accuracy", "layer": -1, "component": -1, "value": accuracy.to_numpy() / 100})

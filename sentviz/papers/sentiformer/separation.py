@@ -41,7 +41,7 @@ Places = npt.NDArray[np.int64]
 
 
 def f_star(sequence: Places) -> bool:
-    """Whether a sequence is positive."""
+    """Return whether a sequence is positive."""
     return bool(sequence[0] == WORDS.index(FIRST) and sequence[-1] == WORDS.index(LAST))
 
 
@@ -50,18 +50,18 @@ def drawn(rng: np.random.Generator, lengths: npt.NDArray[np.int64], last: float 
 
     Both words stand in the middle too, so that only the place tells. Among the sequences that end in "good", both classes are alike often.
     """
-    found = []
+    sequences = []
     for n in lengths.tolist():
         sequence = rng.integers(len(WORDS), size=n)
         for at, word, share in ((0, FIRST, 0.5), (-1, LAST, last)):
             place = WORDS.index(word)
             sequence[at] = place if rng.random() < share else (place + rng.integers(1, len(WORDS))) % len(WORDS)
-        found.append(sequence)
-    return found
+        sequences.append(sequence)
+    return sequences
 
 
 def places_of(text: str) -> Places:
-    """A typed sequence.
+    """Return a typed sequence as places.
 
     Raises:
         InputError: a word outside the vocabulary, or too few or too many words.
@@ -90,9 +90,9 @@ class Suffixes:
 
     @staticmethod
     def _last(sequence: Places, k: int) -> tuple[int, ...]:
-        """The last k words; -1 stands before the first."""
-        kept = tuple(sequence[len(sequence) - min(k, len(sequence)) :].tolist())
-        return (-1,) * (k - len(kept)) + kept
+        """Return the last k words; -1 stands before the first word."""
+        suffix = tuple(sequence[len(sequence) - min(k, len(sequence)) :].tolist())
+        return (-1,) * (k - len(suffix)) + suffix
 
     def probability(self, sequence: Places, order: int) -> float:
         """The chance that a sequence is positive, from its last `order` words: p_k = (positive + weight p_{k-1}) / (rows + weight)."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TRANSFORMER, GRU = "transformer, 1 layer, 2 heads", "GRU"
 POSITIONS = ("aware", "learned", "sinusoid", "rotary")
-LENGTHS = (2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64)  # that are tested
+LENGTHS = (2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64)  # tested lengths, in words
 MARKOV = 6  # the highest order
 BATCH = 64
 MOST_READ = 200_000  # sequences read in training, rows times epochs
@@ -89,18 +89,18 @@ class Solvers:
     suffixes: Suffixes
 
     def probabilities(self, sequences: Sequence[Places]) -> dict[tuple[str, int], Floats]:
-        """(N,) the chance of "positive" from each model, by its name and Markov order; 0 = no Markov model."""
+        """Return the probability of "positive", (N,), from each model, by its name and Markov order; order 0 is not a Markov model."""
         readings, network = _read(self.transformer, sequences), self.transformer.network
-        found = {
+        by_model = {
             (TRANSFORMER, 0): _positive(lambda inputs: network(inputs).logits, readings),
             (GRU, 0): _positive(self.gru, readings),
         }
         for k in range(1, self.suffixes.most + 1):
-            found[f"last {k} word{'s' * (k > 1)}", k] = np.array([self.suffixes.probability(each, k) for each in sequences])
-        return found
+            by_model[f"last {k} word{'s' * (k > 1)}", k] = np.array([self.suffixes.probability(each, k) for each in sequences])
+        return by_model
 
     def answers(self, text: str) -> pd.DataFrame:
-        """Of a typed sequence, a row for each model: model, order, answer, positive (its probability), right.
+        """Return each model's prediction for a typed sequence: model, order, answer, positive (its probability), right.
 
         Raises:
             InputError: as `places_of`.
@@ -115,12 +115,12 @@ class Solvers:
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """What was learned under a setting, and how far it reaches."""
+    """Models trained under a setting, with their accuracies by length."""
 
     setting: Setting
     solvers: Solvers
     accuracy: pd.DataFrame  # model, order, length, n, right, accuracy, low, high
-    seconds: dict[str, float]  # of training, by model
+    seconds: dict[str, float]  # training time by model
 
 
 def separate(setting: Setting, tick: Tick = lambda share, doing: None) -> Separation:
@@ -202,12 +202,12 @@ def _train(
 
 
 def _positive(answer: Callable[[Inputs], Tensor], readings: Sequence[TokenizedText]) -> Floats:
-    """(N,) the chance of "positive"."""
-    found = np.empty(len(readings))
+    """Return the probability of "positive", (N,)."""
+    probabilities = np.empty(len(readings))
     for batch in by_length([len(each) for each in readings]):
         with torch.inference_mode():
-            found[batch] = answer(collate([readings[i] for i in batch])).softmax(dim=-1)[:, 1].numpy()
-    return found
+            probabilities[batch] = answer(collate([readings[i] for i in batch])).softmax(dim=-1)[:, 1].numpy()
+    return probabilities
 
 
 def counted(

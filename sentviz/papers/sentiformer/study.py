@@ -33,103 +33,108 @@ READINGS = {"sst5_trees": "five", "sst5_trees_binary": "two"}  # classes that th
 
 
 def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
-    """The study's runs of a data set by preset, in the order of `MODELS`, seeds in order."""
+    """Return the study's runs of a data set by preset, in the order of `MODELS`, seeds in order."""
     return collected.configurations(runs, dataset, list(MODELS))
 
 
 def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
-    """Table I on a data set, then what the print lacks, on SST-5 table II behind it: model (title), printed, value, low, high, n, seeds.
+    """Return table I on a data set with our accuracies, on SST-5 followed by table II: model (title), printed, value, low, high, n, seeds.
 
-    Accuracies are shares (0..1); NaN is unknown.
+    Models that the paper does not print come last. Accuracies are shares (0..1); NaN is unknown.
     """
     import pandas as pd
 
-    said = prints.accuracies(dataset)
-    found = collected.summary(configurations(runs, dataset))
-    here = found[found["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
-    order = [*said["model"], *(title for title in RATES.values() if title in set(here["model"]))]
-    frame = pd.DataFrame({"model": order}).merge(said, on="model", how="left").merge(here, on="model", how="left")
+    reported = prints.accuracies(dataset)
+    measured = collected.summary(configurations(runs, dataset))
+    accuracy = measured[measured["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
+    order = [*reported["model"], *(title for title in RATES.values() if title in set(accuracy["model"]))]
+    frame = pd.DataFrame({"model": order}).merge(reported, on="model", how="left").merge(accuracy, on="model", how="left")
     return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
 
 
-def rates(here: Mapping[str, Sequence[Run]], model: str) -> dict[str, str]:
-    """The rates that a model was trained at, "" for the printed one, with their presets."""
-    return {rate: name for rate in ("", "-fast") if (name := f"{model}{rate}") in here}
+def rates(by_preset: Mapping[str, Sequence[Run]], model: str) -> dict[str, str]:
+    """Return the presets of a model by learning rate; "" is the printed rate."""
+    return {rate: name for rate in ("", "-fast") if (name := f"{model}{rate}") in by_preset}
 
 
-def chosen(here: Mapping[str, Sequence[Run]], model: str) -> str:
-    """Of a model's rates that are here the one of the least loss on validation, as a preset; "" where none is."""
+def chosen(by_preset: Mapping[str, Sequence[Run]], model: str) -> str:
+    """Return the preset of a model whose learning rate has the smallest validation loss; "" if the model has no run."""
     return min(
-        rates(here, model).values(), key=lambda name: sum(run.config["best"]["loss"] for run in here[name]) / len(here[name]), default=""
+        rates(by_preset, model).values(),
+        key=lambda name: sum(run.config["best"]["loss"] for run in by_preset[name]) / len(by_preset[name]),
+        default="",
     )
 
 
 @dataclass(frozen=True)
-class Against:
-    """SentiFormer and a baseline, each at the rate that validation chose of those it was trained at."""
+class BaselineComparison:
+    """SentiFormer and a baseline, each at the learning rate with its smallest validation loss."""
 
-    own: str  # presets
-    other: str
-    comparison: Comparison  # of SentiFormer minus the baseline
+    own: str  # preset of SentiFormer
+    other: str  # preset of the baseline
+    comparison: Comparison  # SentiFormer minus the baseline
     adjusted: float  # p after Holm, over the baselines
-    more: frozenset[str]  # the models with a rate that the other one was not trained at
+    more: frozenset[str]  # models that were trained at a rate at which the other model was not
 
     @property
     def word(self) -> Word:
-        """Of SentiFormer; a winner that had a rate more to choose from tells nothing."""
-        found = self.comparison.word(self.adjusted)
-        winner = {"better": WHOLE, "worse": self.other.removesuffix("-fast"), "cannot be told": ""}[found]
-        return "cannot be told" if winner in self.more else found
+        """Verdict on SentiFormer. It stays open if the winner had one more learning rate to choose from."""
+        result = self.comparison.word(self.adjusted)
+        winner = {"better": WHOLE, "worse": self.other.removesuffix("-fast"), "cannot be told": ""}[result]
+        return "cannot be told" if winner in self.more else result
 
     @property
     def numbers(self) -> str:
-        """In words, with what makes it unfair."""
+        """Difference in words, with the reason if the comparison is unfair."""
         named = " and ".join(sorted(MODELS[name] for name in self.more))
         unfair = f"; {named} had a rate to choose that the other had not" if named else ""
         return f"{MODELS[self.other]} {self.comparison.explained(self.adjusted)}{unfair}"
 
 
-def against_baselines(runs: Iterable[Run], dataset: str) -> list[Against]:
-    """SentiFormer against each baseline here."""
-    here = configurations(runs, dataset)
-    noise = seed_noise(here.values())
-    own, others = chosen(here, WHOLE), {model: name for model in BASELINES if (name := chosen(here, model))}
-    found = {model: mixed(here[own], here[name], noise=noise) for model, name in others.items()} if own else {}
-    adjusted = holm({model: one.p for model, one in found.items()})
-    return [Against(own, others[model], one, adjusted[model], _more(here, WHOLE, model)) for model, one in found.items()]
+def against_baselines(runs: Iterable[Run], dataset: str) -> list[BaselineComparison]:
+    """Compare SentiFormer with each baseline that has runs."""
+    by_preset = configurations(runs, dataset)
+    noise = seed_noise(by_preset.values())
+    own, baselines = chosen(by_preset, WHOLE), {model: name for model in BASELINES if (name := chosen(by_preset, model))}
+    comparisons = {model: mixed(by_preset[own], by_preset[name], noise=noise) for model, name in baselines.items()} if own else {}
+    adjusted = holm({model: comparison.p for model, comparison in comparisons.items()})
+    return [
+        BaselineComparison(own, baselines[model], comparison, adjusted[model], _more(by_preset, WHOLE, model))
+        for model, comparison in comparisons.items()
+    ]
 
 
-def _more(here: Mapping[str, Sequence[Run]], *models: str) -> frozenset[str]:
-    """Which of two models were trained at a rate that the other was not."""
-    tried = {model: set(rates(here, model)) for model in models}
-    return frozenset(one for one in models for other in models if tried[one] - tried[other])
+def _more(by_preset: Mapping[str, Sequence[Run]], *models: str) -> frozenset[str]:
+    """Return which of two models were trained at a rate at which the other was not."""
+    tried = {model: set(rates(by_preset, model)) for model in models}
+    return frozenset(model for model in models for rival in models if tried[model] - tried[rival])
 
 
 def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
-    """Each ablation against the whole, as `compared` gives it (a part that matters makes it worse), with the printed difference.
+    """Compare each ablation with the complete model, as `compared` does. Removing a part that matters makes the model worse.
 
-    Columns besides: title, printed (a share; NaN where the paper prints none).
+    Two more columns: title, and printed, the paper's difference (a share; NaN if the paper has none).
     """
     every = configurations(runs, dataset)
-    here = {name: seeds for name, seeds in every.items() if name == WHOLE or name in ABLATIONS}
-    frame = compared(here, WHOLE, noise=seed_noise(every.values()))
-    said = prints.accuracies(dataset).set_index("model")["printed"]
-    gains = {name: said[MODELS[name]] - said[MODELS[WHOLE]] for name in ABLATIONS if MODELS[name] in said.index}
+    compared_presets = {name: seeds for name, seeds in every.items() if name == WHOLE or name in ABLATIONS}
+    frame = compared(compared_presets, WHOLE, noise=seed_noise(every.values()))
+    reported = prints.accuracies(dataset).set_index("model")["printed"]
+    gains = {name: reported[MODELS[name]] - reported[MODELS[WHOLE]] for name in ABLATIONS if MODELS[name] in reported.index}
     return frame.assign(title=frame["model"].map(MODELS), printed=frame["model"].map(gains).astype(float))
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a model reaches on SST-5 read as five and as two classes, and the number that the paper prints."""
+class SST5Result:
+    """Accuracy of a model on SST-5 with five and with two classes, and the accuracy that the paper prints."""
 
-    model: str  # its title
-    printed: float  # shares, as all below
+    model: str  # title of the model
+    printed: float  # share, as all numbers below
     five: tuple[float, float, float]  # value, low, high
     two: tuple[float, float, float]
 
     @property
     def nearer(self) -> Literal["five", "two"]:
-        """The reading whose interval lies nearer to the print."""
+        """Number of classes whose interval is nearer to the printed accuracy."""
         return "five" if self._off(self.five) < self._off(self.two) else "two"
 
     def _off(self, measured: tuple[float, float, float]) -> float:
@@ -138,24 +143,26 @@ class Reading:
 
     @property
     def numbers(self) -> str:
-        """In words."""
+        """Printed and measured accuracies in words."""
         spans = {"five": self.five, "two": self.two}
-        said = [f"{value:.1%} [{low:.1%}, {high:.1%}] of {name} classes" for name, (value, low, high) in spans.items()]
-        return f"{self.model}: printed {self.printed:.1%}, measured {' and '.join(said)}"
+        parts = [f"{value:.1%} [{low:.1%}, {high:.1%}] of {name} classes" for name, (value, low, high) in spans.items()]
+        return f"{self.model}: printed {self.printed:.1%}, measured {' and '.join(parts)}"
 
 
-def readings(runs: Iterable[Run]) -> list[Reading]:
-    """Of each model whose number the paper prints and that was trained here on both readings, at the rates that validation chose."""
-    here = list(runs)
+def readings(runs: Iterable[Run]) -> list[SST5Result]:
+    """Return the result of each printed model that was trained with five and with two classes, at the learning rates that validation
+    chose.
+    """
+    every = list(runs)
     spans: list[dict[str, tuple[float, float, float]]] = []
     printed: dict[str, float] = {}
     for dataset in READINGS:
-        rows, found = {str(row["model"]): row for _, row in beside(here, dataset).iterrows()}, configurations(here, dataset)
+        rows, by_preset = {str(row["model"]): row for _, row in beside(every, dataset).iterrows()}, configurations(every, dataset)
         printed |= {title: float(row["printed"]) for title, row in rows.items() if row["printed"] == row["printed"]}
-        own = {MODELS[name]: MODELS[best] for name in (*COMPARED, *ABLATIONS) if (best := chosen(found, name))}
+        own = {MODELS[name]: MODELS[best] for name in (*COMPARED, *ABLATIONS) if (best := chosen(by_preset, name))}
         spans.append({title: _span(rows[best]) for title, best in own.items() if title in printed})
     five, two = spans
-    return [Reading(model, printed[model], five[model], two[model]) for model in five if model in two]
+    return [SST5Result(model, printed[model], five[model], two[model]) for model in five if model in two]
 
 
 def worded(words: Sequence[Word]) -> Verdict:

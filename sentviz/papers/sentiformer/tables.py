@@ -1,4 +1,4 @@
-"""Tables I and II with our numbers in them."""
+"""Tables I and II, gates and speed, with our numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def accuracy(runs: Sequence[Run]) -> Table:
-    """Table I: data, model, printed, value, low, high (shares), n, seeds."""
+    """Return table I: data, model, printed, value, low, high (shares), n, seeds."""
     import pandas as pd
 
     frame = pd.concat([main(beside(runs, dataset)).assign(data=title) for dataset, title in DATASETS.items()], ignore_index=True)
@@ -40,7 +40,7 @@ def accuracy(runs: Sequence[Run]) -> Table:
 
 
 def untaught(runs: Sequence[Run], frame: pd.DataFrame) -> list[str]:
-    """The rows of table I whose interval reaches down to the share of the commonest class, as "model on data"."""
+    """Return the rows of table I whose interval includes the share of the most frequent class, as "model on data"."""
     commonest = {
         DATASETS[dataset]: max(map(sum, seeds[0].metrics()["test"]["confusion"])) / seeds[0].metrics()["test"]["n"]
         for dataset in DATASETS
@@ -51,12 +51,12 @@ def untaught(runs: Sequence[Run], frame: pd.DataFrame) -> list[str]:
 
 
 def main(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of `beside` the rows of table I."""
+    """Return the rows of table I of the frame that `beside` returns."""
     return frame[~frame["model"].isin(prints.TITLES.values())].reset_index(drop=True)
 
 
 def ablation(runs: Sequence[Run]) -> Table:
-    """Table II: data, title, verdict, difference, low, high, printed (shares), accuracy, p, adjusted, seeds, base_seeds, n."""
+    """Return table II: data, title, verdict, difference, low, high, printed (shares), accuracy, p, adjusted, seeds, base_seeds, n."""
     import pandas as pd
 
     frames = [ablations(runs, dataset).assign(data=DATASETS[dataset]) for dataset in READINGS]

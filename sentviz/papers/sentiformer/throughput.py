@@ -43,7 +43,7 @@ SPEEDS, GROWTH, STEPS = (
         ("steps", "steps", "The time of a training step", ["tokens", "batch", *RATIO]),
     )
 )
-OURS, BASES = "SentiFormer", ("BERT-base", "DistilBERT", "DistilBERT INT8")  # as printed; INT8 is ours to add
+OURS, BASES = "SentiFormer", ("BERT-base", "DistilBERT", "DistilBERT INT8")  # the paper has no INT8
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TRAINED = (64, 128, 256, 512)  # from what SST-5's texts are read at here to the most that the paper's model reads
 LONG = 2048  # tokens at which the paper says "above 100 x"
@@ -54,7 +54,7 @@ VOCABULARY, CLASSES = 30_522, 5  # BERT's words, for all of them
 
 
 def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int = 1, note: str = "", seed: int = 0) -> pd.DataFrame:
-    """Texts a second of the whole model and of BERT-base and DistilBERT of their own shapes, one forward pass in turn.
+    """Measure texts per second of the complete model and of BERT-base and DistilBERT in their own shapes, one forward pass in turn.
 
     Columns: model, parameters, texts_per_second (median), times (how many times as many texts SentiFormer reads, median of the ratios
     within a round) with a 95 % bootstrap interval low and high; batch, tokens, threads, rounds, note.
@@ -88,15 +88,15 @@ def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int
     with timing.threads(threads), torch.inference_mode():
         seconds = timing.interleaved(runs, rounds, seed=seed, clock=_clock(threads))
     rows = []
-    for name, taken in seconds.items():
-        times, low, high = timing.median(taken / seconds[OURS], seed)
-        rows.append((name, sizes[name], batch / float(np.median(taken)), times, low, high))
+    for name, measured_seconds in seconds.items():
+        times, low, high = timing.median(measured_seconds / seconds[OURS], seed)
+        rows.append((name, sizes[name], batch / float(np.median(measured_seconds)), times, low, high))
     frame = pd.DataFrame(rows, columns=["model", "parameters", "texts_per_second", "times", "low", "high"])
     return frame.assign(batch=batch, tokens=tokens, threads=threads, rounds=rounds, note=note)
 
 
 def _quantised(network: Any, ids: Any, threads: int) -> Callable[[], object] | None:
-    """A pass through the model with 8-bit weights in onnxruntime; None where that cannot be had."""
+    """Return a function that runs the model with 8-bit weights in onnxruntime; None if that package is not installed."""
     import tempfile
 
     import torch
@@ -122,12 +122,12 @@ def _quantised(network: Any, ids: Any, threads: int) -> Callable[[], object] | N
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         session = onnxruntime.InferenceSession(small, options, providers=["CPUExecutionProvider"])
-    given = {"ids": ids.numpy()}
-    return partial(session.run, None, given)
+    inputs = {"ids": ids.numpy()}
+    return partial(session.run, None, inputs)
 
 
 def growth(lengths: Sequence[int] = LENGTHS, *, rounds: int = 5, threads: int = 1, note: str = "", seed: int = 0) -> pd.DataFrame:
-    """Time of one text of so many tokens with full and with sparse attention, of one layer's attention alone and of the whole model.
+    """Measure the time of one text by its length with full and sparse attention, for one layer's attention and for the complete model.
 
     Columns: of ("attention" | "model"), tokens, full and sparse (seconds, medians), times (full over sparse, median of the ratios within a
     round) with a 95 % bootstrap interval low and high; rounds (more for short texts), threads, note. Both have the gates; full is the
@@ -148,9 +148,9 @@ def growth(lengths: Sequence[int] = LENGTHS, *, rounds: int = 5, threads: int = 
 def steps(
     lengths: Sequence[int] = TRAINED, *, batch: int = 32, rounds: int = 5, threads: int = 1, note: str = "", seed: int = 0
 ) -> pd.DataFrame:
-    """Time of a training step of the whole model with full and with sparse attention: forward, loss, backward, optimizer.
+    """Measure the time of a training step of the complete model with full and with sparse attention: forward, loss, backward, optimizer.
 
-    The batch, AdamW, dropout and label smoothing are the paper's (section V-B); every text of a batch has so many tokens.
+    The batch, AdamW, dropout and label smoothing are the paper's (section V-B); every text of a batch has the same number of tokens.
     Columns: tokens, batch, and as `growth` full and sparse (seconds, medians), times with low and high; rounds, threads, note.
     """
     import pandas as pd
@@ -238,13 +238,13 @@ def _clock(threads: int) -> Callable[[], float]:
 
 
 def printed_times() -> dict[str, float]:
-    """How many times as many texts a second the paper prints for SentiFormer: 5.3 of BERT-base, 3.6 of DistilBERT."""
+    """Return the printed ratios of SentiFormer's texts per second to those of other models: 5.3 for BERT-base, 3.6 for DistilBERT."""
     rates = prints.table("throughput").set_index("model")["sentences_per_second"]
     return {str(name): float(rates[OURS] / rate) for name, rate in rates.items()}
 
 
 def promised(tokens: int = LONG, window: int = 0, others: int = 0) -> float:
-    """n / (k + s), how many times fewer weights a pattern has (section III-D); of the paper's model's own k and s unless told."""
+    """Return n / (k + s), the ratio of full to sparse attention weights (section III-D); by default with k and s of the paper's model."""
     shape = _shape()
     seen = (window or shape["window"]) + (others or len(shape["global_tokens"]) + shape["global_drawn"])
     return tokens / float(seen)
@@ -253,7 +253,7 @@ def promised(tokens: int = LONG, window: int = 0, others: int = 0) -> float:
 def crossing(tokens: Floats, times: Floats) -> float | None:
     """The length from which full attention takes longer than sparse for good, between measured lengths on log scales.
 
-    None where it never does, 0 where it does at every length measured.
+    None if full attention never takes longer, 0 if it does at every measured length.
     """
     cheaper = np.flatnonzero(np.asarray(times) <= 1)
     if not len(cheaper):

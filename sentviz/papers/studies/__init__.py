@@ -1,1 +1,1 @@
-"""What every study needs: runs by configuration, means over seeds, comparisons, claims, files."""
+"""Tools for all studies: runs by configuration, means over seeds, comparisons, claims, items, files."""

@@ -1,4 +1,4 @@
-"""Every printed table and figure of a paper from the runs here, as files with a manifest."""
+"""Export every table and figure of a paper as files with a manifest, from the installed runs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from sentviz.runs.store import Run, version
 
 
 def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """Write the live items of a paper and what we add to them; returns the manifest, which is there as `manifest.json` as well.
+    """Write the live items of a paper and what is added to them. Return the manifest, which is also written as `manifest.json`.
 
-    Tables as CSV, TEX and HTML, figures as SVG, PDF and PNG, where there is a browser, and CSV. What cannot be drawn from the runs
-    here is in the manifest with its reason.
+    Tables are written as CSV, TEX and HTML, figures as CSV and, if there is a browser, as SVG, PDF and PNG. The manifest names what cannot
+    be drawn from the runs, with the reason.
 
     Args:
         progress: called with (done, all) after each item.
     Raises:
-        InputError: no such paper.
+        InputError: there is no such paper.
         SentvizError: the folder cannot be written.
     """
-    asked, here = find_paper(paper), list(runs)
-    listed, able = {item["id"]: item for item in asked.items()}, makers(asked)
+    exported, every = find_paper(paper), list(runs)
+    listed, able = {item["id"]: item for item in exported.items()}, makers(exported)
     wanted = {name: item for name, item in listed.items() if item["state"] == "live"}
     wanted |= {name: {} for name in able if name not in listed}
     entries: list[dict[str, Any]] = []
@@ -44,8 +44,8 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
         for i, (name, item) in enumerate(wanted.items()):
             entry: dict[str, Any] = {"id": name} | {key: item[key] for key in ("printed", "title", "why") if key in item}
             try:
-                made = able[name](here) if name in able else []
-                entry |= {"state": "written" if made else "no run here", "parts": [_write(one, folder) for one in made]}
+                parts = able[name](every) if name in able else []
+                entry |= {"state": "written" if parts else "no run here", "parts": [_write(part, folder) for part in parts]}
             except SentvizError as error:
                 entry |= {"state": "not written", "reason": str(error), "parts": []}
             entries.append(entry)
@@ -55,8 +55,8 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
         manifest = {
             "paper": paper,
             "sentviz": version(),
-            "runs": {run.name: run.digest for run in of_paper(asked, here)},
-            "answers": answers_of(asked, here),
+            "runs": {run.name: run.digest for run in of_paper(exported, every)},
+            "answers": answers_of(exported, every),
             "pictures": find_browser() is not None,
             "items": entries,
             "cannot be had": lost,

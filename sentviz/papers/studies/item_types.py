@@ -1,4 +1,4 @@
-"""What the items of a paper are made as: tables, whose columns say how they are written, and figures."""
+"""Types of a paper's items: tables, whose columns say how they are written, and figures; and makers of both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERDICTS = {"better": "▲ better", "worse": "▼ worse", "cannot be told": "? c
 
 @dataclass(frozen=True)
 class Column:
-    """How one column of a table is written on a page, in LaTeX and in HTML; CSV files keep the frame's numbers."""
+    """Format of one column of a table on a page, in LaTeX and in HTML. CSV files keep the frame's numbers."""
 
     name: str  # in the frame
     title: str = ""  # default: the name
@@ -76,7 +76,7 @@ class Table:
     title: str
     frame: pd.DataFrame
     caption: str
-    columns: Sequence[Column] = ()  # by default all columns of the frame
+    columns: Sequence[Column] = ()  # written columns; default: all columns of the frame
     groups: str = ""  # column of the frame, each of whose values has the columns once, next to each other
     keys: Sequence[str] = ("model",)  # columns that name a row of a table with groups
 

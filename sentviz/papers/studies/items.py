@@ -1,4 +1,4 @@
-"""What the items of any paper are made of: its own makers, or what can be said of every paper."""
+"""Makers of the items of any paper: from its list of items, from its own makers, or from its printed tables and accuracies."""
 
 from __future__ import annotations
 
@@ -72,20 +72,24 @@ def measured_items(paper: Paper) -> dict[str, str]:
 
 
 def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFrame:
-    """Test accuracies of a paper's study: model, printed, value, low, high, n, seeds; NaN where there is none."""
+    """Return test accuracies of a paper's studies: model, printed, value, low, high, n, seeds; NaN if unknown."""
     import pandas as pd
 
     models = _models(paper)[dataset]
-    said = [frame[(frame["paper"] == paper.short) & (frame["name"] == "accuracy")] for frame in (printed(dataset, one) for one in models)]
-    rows = pd.DataFrame({"model": models, "printed": [float(frame["value"].iloc[0]) if len(frame) else None for frame in said]})
+    reported = [
+        frame[(frame["paper"] == paper.short) & (frame["name"] == "accuracy")] for frame in (printed(dataset, model) for model in models)
+    ]
+    rows = pd.DataFrame({"model": models, "printed": [float(frame["value"].iloc[0]) if len(frame) else None for frame in reported]})
     measured = summary(configurations(runs, dataset, models))
-    here = measured[measured["metric"] == "accuracy"].drop(columns="metric")
+    accuracy = measured[measured["metric"] == "accuracy"].drop(columns="metric")
     numbers = ["printed", "value", "low", "high", "n", "seeds"]
-    return rows.merge(here, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
+    return rows.merge(accuracy, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
 
 
 def listed(paper: Paper, runs: Sequence[Run]) -> pd.DataFrame:
-    """Every item of a paper: printed, title, state, shown on, why, and, where items name data sets, how much of their studies is here."""
+    """Return every item of a paper: printed, title, state, shown on, why. If items name data sets, `here` counts the runs of their
+    studies.
+    """
     import pandas as pd
 
     frame = pd.DataFrame(paper.items())
@@ -96,22 +100,25 @@ def listed(paper: Paper, runs: Sequence[Run]) -> pd.DataFrame:
     columns = ["printed", "title", "state", "shown on", "runs", "why"]
     if "data" in frame:
         models = _models(paper)
-        here = {name: configurations(runs, name, models[name]) for name in models}
-        said = {name: f"{name} {len(here[name])} of {len(models[name])} ({sum(map(len, here[name].values()))} runs)" for name in models}
+        by_dataset = {name: configurations(runs, name, models[name]) for name in models}
+        counts = {
+            name: f"{name} {len(by_dataset[name])} of {len(models[name])} ({sum(map(len, by_dataset[name].values()))} runs)"
+            for name in models
+        }
         wanted = [list(models) if data == "all" else [data] if isinstance(data, str) else data for data in frame["data"]]
         live = [names if state == "live" else [] for names, state in zip(wanted, frame["state"], strict=True)]
-        frame["here"] = [", ".join(said[name] for name in names if name in said) or "–" for names in live]
+        frame["here"] = [", ".join(counts[name] for name in names if name in counts) or "–" for names in live]
         columns.insert(4, "here")
     return frame[[name for name in columns if name in frame]]
 
 
 def _models(paper: Paper) -> dict[str, list[str]]:
-    """The models of all studies of a paper by data set."""
-    found: dict[str, list[str]] = {}
+    """Return the models of all studies of a paper by data set."""
+    by_dataset: dict[str, list[str]] = {}
     for study in paper.studies.values():
         for dataset in study.datasets:
-            found[dataset] = list(dict.fromkeys([*found.get(dataset, []), *study.models]))
-    return found
+            by_dataset[dataset] = list(dict.fromkeys([*by_dataset.get(dataset, []), *study.models]))
+    return by_dataset
 
 
 def _printed_table(paper: Paper, name: str) -> Maker:
@@ -129,14 +136,14 @@ def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
     def make(runs: Sequence[Run]) -> list[PaperItem]:
         from sentviz.figures.beside import measured_beside_printed
 
-        here = configurations(runs, dataset, _models(paper)[dataset])
+        by_model = configurations(runs, dataset, _models(paper)[dataset])
         frame = beside_print(paper, runs, dataset)
         if frame[["printed", "value"]].isna().all(axis=None):
             return []
         title = f"Accuracy on {dataset}"
         words = "Test accuracy, measured with 95% intervals over test rows and, with several seeds, over seeds, beside the print."
-        figure = measured_beside_printed(frame, points(here, "accuracy"), title=title, percent=True, theme=theme)
-        sources = [run for seeds in here.values() for run in seeds]
+        figure = measured_beside_printed(frame, points(by_model, "accuracy"), title=title, percent=True, theme=theme)
+        sources = [run for seeds in by_model.values() for run in seeds]
         return [Table(file_safe("accuracy", dataset), title, frame, words), sourced(figure, *sources)]
 
     return make

@@ -59,8 +59,8 @@ class Stored:
         """Store rows in place of the old rows with the same values in the columns `keys`, and return the new table."""
         import pandas as pd
 
-        old, taken = self.read(), set(rows[list(keys)].astype(str).itertuples(index=False, name=None))
-        others = old[[key not in taken for key in old[list(keys)].astype(str).itertuples(index=False, name=None)]]
-        frame = pd.concat([part for part in (others, rows) if len(part)])
+        old, new_keys = self.read(), set(rows[list(keys)].astype(str).itertuples(index=False, name=None))
+        unchanged = old[[key not in new_keys for key in old[list(keys)].astype(str).itertuples(index=False, name=None)]]
+        frame = pd.concat([part for part in (unchanged, rows) if len(part)])
         self.write(frame, float_format)
         return frame

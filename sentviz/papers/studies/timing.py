@@ -1,4 +1,4 @@
-"""What studies time: candidates in turn within one process, ratios with intervals, and the table that ships with a paper."""
+"""Timing for studies: candidates in turn within one process, ratios with intervals, and the machine that was measured."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def interleaved(
     candidates: Mapping[str, Callable[[], object]], rounds: int, *, seed: int = 0, clock: Callable[[], float] = time.thread_time
 ) -> dict[str, Floats]:
-    """Seconds (rounds,) of each candidate; a round runs them all, in an order of its own, after one warm-up each.
+    """Return the seconds of each candidate, (rounds,). A round runs all candidates in random order, after one warm-up each.
 
     Args:
-        clock: the processor time of this thread unless told, which other processes disturb less than the clock on the wall.
+        clock: returns seconds; by default the processor time of this thread, which other processes disturb less than wall time.
     """
     rng, names = np.random.default_rng(seed), list(candidates)
     for run in candidates.values():
@@ -39,7 +39,7 @@ def interleaved(
 
 
 def median(values: Floats, seed: int = 0) -> tuple[float, float, float]:
-    """The median of rounds (rounds,) with a 95 % bootstrap interval over them."""
+    """Return the median of the rounds, (rounds,), with a 95 % bootstrap interval over them."""
     rng = np.random.default_rng(seed)
     draws = np.median(values[rng.integers(0, len(values), size=(2_000, len(values)))], axis=1)
     return float(np.median(values)), *bounds(draws)
@@ -47,7 +47,7 @@ def median(values: Floats, seed: int = 0) -> tuple[float, float, float]:
 
 @contextmanager
 def threads(number: int) -> Iterator[None]:
-    """So many threads for torch while the block runs."""
+    """Set the number of torch's threads while the block runs."""
     import torch
 
     before = torch.get_num_threads()
@@ -59,7 +59,7 @@ def threads(number: int) -> Iterator[None]:
 
 
 def hardware() -> str:
-    """The processor's name as the system gives it, and how many cores there are."""
+    """Return the processor's name as the system gives it, and its number of cores."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
