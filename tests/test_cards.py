@@ -16,7 +16,7 @@ from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import RunError
 from sentviz.papers.cards import card, filename
-from sentviz.papers.studies.standing import standing
+from sentviz.papers.studies.standing import stored_accuracies
 from sentviz.runs.store import Run, find
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 from tests.studies import made_run
@@ -63,7 +63,7 @@ def test_a_length_that_is_not_stored_is_that_of_the_shape(tiny_run: Path, tmp_pa
 def test_limits_are_what_was_measured_of_its_digest() -> None:
     """Phenomena and other domains are those stored for the run's digest; a run with other bytes has none."""
     run = find("english/ndt-unit-2", [ROOT])
-    table = standing()
+    table = stored_accuracies()
     rows = table[(table["who"] == run.name) & (table["digest"] == run.digest)].set_index(["set", "tag"])
     limits = card(run).partition("## Limits")[2].partition("## Files")[0]
     kinds = rows.loc["demo"].drop("all")

@@ -11,7 +11,18 @@ import pytest
 from sentviz.data.datasets import Split
 from sentviz.errors import RunError
 from sentviz.papers.studies import standing as module
-from sentviz.papers.studies.standing import BASELINES, COLUMNS, EVERY, SETS, Texts, asked, current, measure, stand, standing
+from sentviz.papers.studies.standing import (
+    BASELINES,
+    COLUMNS,
+    EVERY,
+    SETS,
+    Texts,
+    current,
+    evaluate_on_sets,
+    measure,
+    stored_accuracies,
+    why_not_evaluated,
+)
 from sentviz.runs.store import Run, runs
 from tests.test_app import opened
 
@@ -28,7 +39,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_answers_are_judged_as_by_hand(planted: None) -> None:
     """Of six rows a is right, b wrong, c right, d unread, e near the middle and f far from it; g has a label that is left out."""
     shares = dict(zip("abcdef", [0.1, 0.9, 0.6, np.nan, 0.7, 0.8], strict=True))
-    table = stand(
+    table = evaluate_on_sets(
         "me", "0", lambda frame: np.array([shares[name] for name in frame["id"]]), [Texts("p", "", "toy", "test", {0: 0, 2: 1, 1: -1})]
     )
     (row,) = table.to_dict("records")
@@ -39,13 +50,13 @@ def test_answers_are_judged_as_by_hand(planted: None) -> None:
 
 def test_the_demo_set_is_judged_by_phenomenon() -> None:
     """A model that always predicts positive is right on half of each phenomenon."""
-    table = stand("me", "0", lambda frame: np.ones(len(frame)), SETS[:1])
+    table = evaluate_on_sets("me", "0", lambda frame: np.ones(len(frame)), SETS[:1])
     assert set(table["accuracy"]) == {0.5} and table["n"].sum() == 2 * 270 and list(table) == COLUMNS
 
 
 def test_who_is_asked() -> None:
     available = {name: run for name, run in runs().items() if isinstance(run, Run)}
-    sets_of_runs = {name: asked(run) for name, run in available.items() if run.has_weights}
+    sets_of_runs = {name: why_not_evaluated(run) for name, run in available.items() if run.has_weights}
     assert (
         not sets_of_runs["sst2/ndt-unit-2"] and not sets_of_runs["yelp_full/vanilla-matched"] and not sets_of_runs["twitter_financial/diff"]
     )
@@ -60,21 +71,21 @@ def test_nobody_is_asked_twice(planted: None, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(module, "BASELINES", {"one": ("1", lambda: answer("one"))})
     monkeypatch.setattr(module, "runs", lambda folders: {})
-    monkeypatch.setattr(module.stand, "__defaults__", ([PLANTED],))
+    monkeypatch.setattr(module.evaluate_on_sets, "__defaults__", ([PLANTED],))
     file = tmp_path / "standing.csv"
     measure(file=file, say=lambda who: None)
-    assert measure(file=file, say=lambda who: None).equals(standing(file)) and calls == ["one"]
+    assert measure(file=file, say=lambda who: None).equals(stored_accuracies(file)) and calls == ["one"]
     measure(file=file, say=lambda who: None, again=True)
     assert calls == ["one", "one"]
     file.write_text("who,set\n")
     with pytest.raises(RunError, match="missing or damaged"):
-        standing(file)
+        stored_accuracies(file)
 
 
 def test_what_ships_is_of_the_runs_that_ship() -> None:
     """The shipped table has every run with weights by its digest, and the baselines."""
-    expected = {name: run for name, run in runs().items() if isinstance(run, Run) and not asked(run)}
-    table = current(standing(), expected)
+    expected = {name: run for name, run in runs().items() if isinstance(run, Run) and not why_not_evaluated(run)}
+    table = current(stored_accuracies(), expected)
     assert set(table["who"]) == {*expected, *BASELINES}
     assert (table.groupby("who").size() == table.groupby("who").size().iloc[0]).all()
     assert table.loc[(table["who"] == "imdb/diff") & table["home"], "set"].tolist() == ["imdb"]

@@ -14,7 +14,7 @@ from sentviz.analysis.testset.operating import calibrated, reliability
 from sentviz.data import datasets, demo
 from sentviz.data.dataset_info import DatasetInfo
 from sentviz.errors import InputError
-from sentviz.papers.studies.standing import EVERY, SETS, asked, current, standing
+from sentviz.papers.studies.standing import EVERY, SETS, current, stored_accuracies, why_not_evaluated
 from sentviz.runs.bases import bases
 from sentviz.runs.registry import papers, printed
 from sentviz.runs.store import Run
@@ -205,10 +205,10 @@ def _limits(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:
     spoken = {"en": "English", "ko": "Korean"}
     languages = " and ".join(sorted({spoken.get(item.language, item.language) for item in known})) or "one language"
     yield f"It learned {languages}; its answers to other languages mean nothing. {length}"
-    table = current(standing(), {run.name: run})
+    table = current(stored_accuracies(), {run.name: run})
     table = table[table["who"] == run.name]
     if table.empty:
-        yield f"It was not asked about sentences of other kinds: {asked(run) or 'nobody did yet'}."
+        yield f"It was not asked about sentences of other kinds: {why_not_evaluated(run) or 'nobody did yet'}."
         return
     rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     kinds = {row["tag"]: row for row in rows if row["set"] == "demo" and row["tag"] != EVERY}

@@ -13,7 +13,7 @@ from app.blocks.files import csv_button
 from app.text import md
 from sentviz.data import demo
 from sentviz.errors import RunError
-from sentviz.papers.studies.standing import BASELINES, EVERY, SETS, current, standing
+from sentviz.papers.studies.standing import BASELINES, EVERY, SETS, current, stored_accuracies
 from sentviz.runs.store import Run
 
 SHADE = "background-color: rgba(86, 180, 233, 0.18);"
@@ -23,7 +23,7 @@ VIEWS = {"sets": "Sets", "phenomena": "Demo set by phenomenon", "errors": "Calib
 def part(runs: Mapping[str, Run]) -> None:
     """Draw the table; the run that is best on the demo set comes first."""
     try:
-        table = current(standing(), runs)
+        table = current(stored_accuracies(), runs)
     except RunError as error:
         st.warning(md(str(error)), icon=":material/folder_off:")
         return

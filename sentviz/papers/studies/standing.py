@@ -1,9 +1,9 @@
-"""The accuracy of every run with weights on sentences from elsewhere than its own data: the demo set, official tests, other domains.
+"""Accuracy of every run with weights on other data than its own: the demo set, official tests, other domains.
 
-`python -m sentviz.papers.studies.standing` asks the runs that were not asked yet; the answers that ship are in `measured/standing.csv`. An
-answer counts as negative or positive, whichever side of the classes has more probability, so that runs with three or five classes can be
-compared with those with two. Two baselines ignore the order of words: VADER (Hutto & Gilbert 2014), and TF-IDF with logistic regression,
-trained on the same rows as the models of the house.
+`python -m sentviz.papers.studies.standing` evaluates the runs that are not in the table yet; the shipped table is `measured/standing.csv`.
+A prediction counts as negative or positive by the more probable side of the classes, so that runs with three or five classes can be
+compared with runs with two. Two baselines ignore the order of words: VADER (Hutto & Gilbert 2014), and TF-IDF with logistic regression,
+trained on the same rows as the project's own models.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = npt.NDArray[np.float64]
-Answer = Callable[["pd.DataFrame"], Floats]  # id and text -> (n,) share of the positive side, NaN where a text cannot be read
+Answer = Callable[["pd.DataFrame"], Floats]  # id and text -> (n,) probability of the positive side, NaN where a text cannot be read
 
 FILE = Path(__file__).parent / "measured" / "standing.csv"
 COLUMNS = ["who", "digest", "set", "tag", "n", "right", "accuracy", "low", "high", "calibration"]
 EVERY = "all"
 SEED, MOST = 0, 1_000
-NEAR = 0.25  # of a neutral text: a share of the positive side this far from one half is near the middle
+NEUTRAL_MARGIN = 0.25  # a neutral text is right if its positive probability is at most this far from 0.5
 NEUTRAL = -1
 OWN = {name: i for i, name in enumerate(demo.LABELS)} | {"neutral": NEUTRAL}
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Rows that everyone is asked. `labels`: 0 or 1 for each label of the data set, `NEUTRAL` for neutral, absent = left out."""
+    """Rows that every model is evaluated on. `labels`: 0, 1 or `NEUTRAL` for each label of the data set; other rows are left out."""
 
     name: str
     title: str
-    dataset: str = ""  # "" = sentences of our own by this name
+    dataset: str = ""  # "" = the project's own sentences called `name`
     split: str = "test"
     labels: Mapping[int, int] | None = None
-    most: int = MOST  # drawn by seed
+    most: int = MOST  # rows of a random sample
 
 
 SETS = (
@@ -62,7 +62,7 @@ SETS = (
     Texts("financial", "Financial news, without neutral", "twitter_financial", "test", {0: 0, 1: 1}),
     Texts("neutral", "TweetEval, neutral: near the middle", "tweeteval_sentiment", "test", {1: NEUTRAL}),
 )
-LEARNED = {  # what the training data of a run, by its data set, make it at home in
+LEARNED = {  # data set of a run -> sets of the same domain as its training data
     "english": {"sst2", "imdb", "yelp", "tweets", "sentiment140", "neutral"},
     "sst2": {"sst2"},
     "sst5_trees": {"sst2"},
@@ -78,10 +78,10 @@ LEARNED = {  # what the training data of a run, by its data set, make it at home
 
 @cache
 def rows(texts: Texts) -> pd.DataFrame:
-    """id, text, label (0, 1 or `NEUTRAL`), tag (of the demo set: the phenomenon); not to be changed.
+    """id, text, label (0, 1 or `NEUTRAL`), tag (of the demo set: the phenomenon); a shared frame that must not be changed.
 
     Raises:
-        DataMissingError: the data set is not here.
+        DataMissingError: the data set is not installed.
     """
     if not texts.dataset:
         frame = demo.load() if texts.name == "demo" else demo.development()
@@ -91,8 +91,8 @@ def rows(texts: Texts) -> pd.DataFrame:
     return frame.sample(min(texts.most, len(frame)), random_state=SEED).sort_index().reset_index(drop=True)
 
 
-def asked(run: Run) -> str:
-    """Why a run is not asked, in a half sentence; empty where it is: it has weights, reads single English texts and has both sides."""
+def why_not_evaluated(run: Run) -> str:
+    """Return the reason why a run is not evaluated; empty if it has weights, reads single English texts, and has both sides."""
     if not run.has_weights:
         return "its weights are not here"
     try:
@@ -104,19 +104,19 @@ def asked(run: Run) -> str:
     return "" if {-1, 1} <= set(demo.sides(run.labels)) else "its classes are not negative and positive"
 
 
-def stand(who: str, digest: str, answer: Answer, sets: Iterable[Texts] = SETS) -> pd.DataFrame:
-    """Someone's answers judged: `COLUMNS`, a row for each set and, of the demo set, each phenomenon.
+def evaluate_on_sets(who: str, digest: str, answer: Answer, sets: Iterable[Texts] = SETS) -> pd.DataFrame:
+    """Evaluate a model or baseline: a row with `COLUMNS` for each set, and for each phenomenon of the demo set.
 
-    Right of a neutral text is a share of the positive side within `NEAR` of one half; a text that cannot be read is answered wrong.
-    Intervals are Wilson's; calibration is the expected error of the probability of the side that is said.
+    A neutral text is right if the probability of the positive side is within `NEUTRAL_MARGIN` of 0.5. A text that cannot be read counts as
+    wrong. Intervals are Wilson's; calibration is the expected error of the predicted side's probability.
     """
     import pandas as pd
 
-    found = []
+    results = []
     for texts in sets:
         frame = rows(texts)
         share, label = answer(frame), frame["label"].to_numpy(np.int64)
-        near = np.abs(share - 0.5) <= NEAR
+        near = np.abs(share - 0.5) <= NEUTRAL_MARGIN
         right = np.where(label == NEUTRAL, near, (share > 0.5) == (label == 1)) & ~np.isnan(share)
         sure = ~np.isnan(share) & (label != NEUTRAL)
         bins = reliability(label[sure], np.stack([1 - share[sure], share[sure]], axis=1)) if sure.any() else None
@@ -126,33 +126,33 @@ def stand(who: str, digest: str, answer: Answer, sets: Iterable[Texts] = SETS) -
             part = right if tag == EVERY else right[(frame["tag"] == tag).to_numpy()]
             n, hits = len(part), int(part.sum())
             low, high = map(float, wilson(hits, n))
-            whole = error if tag == EVERY else np.nan
-            found.append((who, digest, texts.name, tag, n, hits, hits / n, low, high, whole))
-    return pd.DataFrame(found, columns=COLUMNS)
+            calibration = error if tag == EVERY else np.nan
+            results.append((who, digest, texts.name, tag, n, hits, hits / n, low, high, calibration))
+    return pd.DataFrame(results, columns=COLUMNS)
 
 
-# ---- who answers
+# ---- models and baselines
 
 
 def of_run(run: Run) -> Answer:
-    """What a run says, at its temperature."""
+    """Return a run's calibrated predictions as an answer."""
     from sentviz.analysis.testset.rows import predicted
     from sentviz.models.loading import load
 
     model, side = load(run), np.array(demo.sides(run.labels))
 
     def answer(frame: pd.DataFrame) -> Floats:
-        said = predicted(model, run.digest, frame[["id", "text"]], "standing")
-        shares = calibrated(said.probabilities, run.calibration)
+        rows = predicted(model, run.digest, frame[["id", "text"]], "standing")
+        shares = calibrated(rows.probabilities, run.calibration)
         positive, negative = (shares[:, side == sign].sum(axis=1) for sign in (1, -1))
-        share = dict(zip(said.frame["id"], positive / (positive + negative), strict=True))
+        share = dict(zip(rows.frame["id"], positive / (positive + negative), strict=True))
         return np.array([share.get(str(name), np.nan) for name in frame["id"]])
 
     return answer
 
 
 def vader() -> Answer:
-    """VADER's compound score; positive from 0 on, so neutral words count as positive.
+    """Return VADER's compound score as an answer; 0 counts as positive.
 
     Raises:
         RunError: the package vaderSentiment is not installed.
@@ -164,27 +164,27 @@ def vader() -> Answer:
     analyzer = SentimentIntensityAnalyzer()
 
     def answer(frame: pd.DataFrame) -> Floats:
-        found = np.array([analyzer.polarity_scores(text)["compound"] for text in frame["text"]])
-        return np.where(found == 0, np.nextafter(0.5, 1), 0.5 + found / 2)
+        scores = np.array([analyzer.polarity_scores(text)["compound"] for text in frame["text"]])
+        return np.where(scores == 0, np.nextafter(0.5, 1), 0.5 + scores / 2)
 
     return answer
 
 
 def tfidf() -> Answer:
-    """Words and pairs of words by TF-IDF in a logistic regression, trained on the polar rows of `english`; C chosen on its validation.
+    """Train a logistic regression on TF-IDF of words and pairs of words: on the polar rows of `english`, C chosen on its validation split.
 
     Raises:
-        DataMissingError: the data sets are not here.
+        DataMissingError: the data sets are not installed.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    train, held = (datasets.load_split("english", split).frame for split in ("train", "validation"))
+    train, validation = (datasets.load_split("english", split).frame for split in ("train", "validation"))
     train = train[train["label"] >= 0]
     words = TfidfVectorizer(ngram_range=(1, 2), min_df=3, sublinear_tf=True, token_pattern=r"(?u)\b\w[\w']*\b", dtype=np.float32)
-    learned, chosen = words.fit_transform(train["text"]), words.transform(held["text"])
+    learned, chosen = words.fit_transform(train["text"]), words.transform(validation["text"])
     models = [LogisticRegression(C=c, solver="liblinear", random_state=SEED).fit(learned, train["label"]) for c in (1.0, 4.0)]
-    best = max(models, key=lambda model: float(model.score(chosen, held["label"])))
+    best = max(models, key=lambda model: float(model.score(chosen, validation["label"])))
     return lambda frame: np.asarray(best.predict_proba(words.transform(frame["text"]))[:, 1], np.float64)
 
 
@@ -197,33 +197,37 @@ BASELINES: dict[str, tuple[str, Callable[[], Answer]]] = {"VADER": ("vader", vad
 def measure(
     folders: tuple[str | Path, ...] = (), *, again: bool = False, file: Path = FILE, say: Callable[[str], object] = print
 ) -> pd.DataFrame:
-    """Ask all who were not asked yet, and store the table after each.
+    """Evaluate the runs and baselines that are not in the table yet, and store the table after each.
 
+    Args:
+        again: evaluate all of them again.
+        say: called with the name of each run or baseline that was evaluated.
     Raises:
-        DataMissingError: a data set is not here. RunError: VADER is not installed.
+        DataMissingError: a data set is not installed.
+        RunError: VADER is not installed.
     """
     import pandas as pd
 
-    known = pd.DataFrame(columns=COLUMNS) if again or not file.is_file() else standing(file)
+    known = pd.DataFrame(columns=COLUMNS) if again or not file.is_file() else stored_accuracies(file)
     makers: dict[tuple[str, str], Callable[[], Answer]] = {(who, digest): make for who, (digest, make) in BASELINES.items()}
-    here = [run for run in runs(folders).values() if isinstance(run, Run) and not asked(run)]
-    makers |= {(run.name, run.digest): (lambda run=run: of_run(run)) for run in here}  # type: ignore[misc]
+    usable = [run for run in runs(folders).values() if isinstance(run, Run) and not why_not_evaluated(run)]
+    makers |= {(run.name, run.digest): (lambda run=run: of_run(run)) for run in usable}  # type: ignore[misc]
     stored = set(zip(known["who"], known["digest"], strict=True))
     for (who, digest), make in makers.items():
         if (who, digest) not in stored:
-            found = stand(who, digest, make())
-            known = pd.concat([known[known["who"] != who], found], ignore_index=True)
+            selected = evaluate_on_sets(who, digest, make())
+            known = pd.concat([known[known["who"] != who], selected], ignore_index=True)
             with replacing(file) as part:
                 known.round(6).to_csv(part, index=False)
             say(who)
-    return standing(file)
+    return stored_accuracies(file)
 
 
-def standing(file: Path = FILE) -> pd.DataFrame:
-    """The stored table.
+def stored_accuracies(file: Path = FILE) -> pd.DataFrame:
+    """Return the stored table.
 
     Raises:
-        RunError: it is missing or damaged.
+        RunError: the file is missing or damaged.
     """
     import pandas as pd
 
@@ -233,16 +237,18 @@ def standing(file: Path = FILE) -> pd.DataFrame:
         raise RunError(f"{file.name} is missing or damaged: `python -m sentviz.papers.studies.standing` measures it anew.") from error
 
 
-def current(table: pd.DataFrame, here: Mapping[str, Run]) -> pd.DataFrame:
-    """Of a table the rows of baselines and of the runs that are here as they were asked; `home`: whether the set's domain was learned."""
-    said = {who: digest for who, (digest, _) in BASELINES.items()} | {name: run.digest for name, run in here.items()}
-    kept = table[[said.get(who) == digest for who, digest in zip(table["who"], table["digest"], strict=True)]]
-    learned = {name: LEARNED.get(run.config["data"]["name"], set()) for name, run in here.items()} | {
+def current(table: pd.DataFrame, available: Mapping[str, Run]) -> pd.DataFrame:
+    """Return the rows of baselines and of runs that are installed with the same digest.
+
+    The column `home` is true if the set is of the same domain as the training data.
+    """
+    digests = {who: digest for who, (digest, _) in BASELINES.items()} | {name: run.digest for name, run in available.items()}
+    selected = table[[digests.get(who) == digest for who, digest in zip(table["who"], table["digest"], strict=True)]]
+    learned = {name: LEARNED.get(run.config["data"]["name"], set()) for name, run in available.items()} | {
         "TF-IDF, logistic regression": LEARNED["english"]
     }
-    return kept.assign(home=[part in learned.get(who, ()) for who, part in zip(kept["who"], kept["set"], strict=True)]).reset_index(
-        drop=True
-    )
+    home = [name in learned.get(who, ()) for who, name in zip(selected["who"], selected["set"], strict=True)]
+    return selected.assign(home=home).reset_index(drop=True)
 
 
 if __name__ == "__main__":
