@@ -27,29 +27,30 @@ Edit = Callable[[pd.DataFrame], None]
 
 
 def claim(statement: str, against: str) -> Callable[[list[Run]], Finding]:
-    (found,) = (one for one in CLAIMS if one.statement == statement and one.against == against)
-    return lambda runs: as_said(found.test(runs))
+    """Return the test of a claim, followed by a check of its effect."""
+    (test,) = (each.test for each in CLAIMS if each.statement == statement and each.against == against)
+    return lambda runs: as_said(test(runs))
 
 
 def test_no_claim_is_left_out() -> None:
     """The statements that are planted below are all there are."""
-    here = {(statement, "its own tables") for statement, *_ in TABLES} | {(statement, "runs here") for statement in RUNS}
-    assert here == {(one.statement, one.against) for one in CLAIMS}
+    planted = {(statement, "its own tables") for statement, *_ in TABLES} | {(statement, "runs here") for statement in RUNS}
+    assert planted == {(each.statement, each.against) for each in CLAIMS}
 
 
 # ---- its own tables, rewritten
 
 
-def ndt(dataset: str, *values: float, column: str = "accuracy_pct", **others: float) -> Edit:
+def ndt(dataset: str, *values: float, column: str = "accuracy_pct", **families: float) -> Edit:
     """The twelve NDT rows of a data set get these values in turn, other families the ones named."""
 
     def edit(frame: pd.DataFrame) -> None:
-        here = frame["dataset"] == dataset
+        in_dataset = frame["dataset"] == dataset
         frame[column] = frame[column].astype(float)
-        rows = frame.index[here & (frame["family"] == "ndt")]
+        rows = frame.index[in_dataset & (frame["family"] == "ndt")]
         frame.loc[rows, column] = [values[i % len(values)] for i in range(len(rows))]
-        for family, value in others.items():
-            frame.loc[here & (frame["family"] == family), column] = value
+        for family, value in families.items():
+            frame.loc[in_dataset & (frame["family"] == family), column] = value
 
     return edit
 
@@ -74,8 +75,8 @@ def lambdas(value: Callable[[int, int], float], where: str = "dataset == dataset
 
 def both(*edits: Edit) -> Edit:
     def edit(frame: pd.DataFrame) -> None:
-        for one in edits:
-            one(frame)
+        for change in edits:
+            change(frame)
 
     return edit
 
@@ -105,7 +106,7 @@ def auc(imdb: float, sst2: float, yelp: float, twitter: float) -> Edit:
 
 
 def largest(model: str) -> Edit:
-    """Its lambdas are the largest of Twitter's layer 1."""
+    """Make a model's lambdas the largest of Twitter's layer 1."""
     return lambdas(lambda _layer, _component: 9.0, f"dataset == 'twitter_financial' and model == '{model}'")
 
 
@@ -135,24 +136,24 @@ def added(low: float, high: float) -> Edit:
 
 def leads_of(title: str, model: str, vanilla: float, diff: float) -> tuple[str, str, Edit, list[Edit]]:
     data = PRINTED[title]
-    other = next(name for name in NDTS if name != model)
-    wrong = [lead(data, other, vanilla, diff), lead(data, model, vanilla + 0.01, diff), lead(data, model, vanilla, diff - 0.01)]
+    rival = next(name for name in NDTS if name != model)
+    wrong = [lead(data, rival, vanilla, diff), lead(data, model, vanilla + 0.01, diff), lead(data, model, vanilla, diff - 0.01)]
     statement = f"The best NDT on {title} leads vanilla by {vanilla:.2f} and DT by {diff:.2f} points"
     return statement, "classification", lead(data, model, vanilla, diff), wrong
 
 
-def above_of(title: str, said: int) -> tuple[str, str, Edit, list[Edit]]:
+def above_of(title: str, count: int) -> tuple[str, str, Edit, list[Edit]]:
     data = PRINTED[title]
-    some = [ndt(data, *[86.0] * count, *[84.0] * (12 - count), diff=85.0) for count in (said, said - 1, said + 1)]
-    equal = ndt(data, *[86.0] * (said - 1), *[85.0] * (13 - said), diff=85.0)
-    return f"{said} of 12 NDT variants are above DT on {title}", "classification", some[0], [*some[1:], equal]
+    some = [ndt(data, *[86.0] * above, *[84.0] * (12 - above), diff=85.0) for above in (count, count - 1, count + 1)]
+    equal = ndt(data, *[86.0] * (count - 1), *[85.0] * (13 - count), diff=85.0)
+    return f"{count} of 12 NDT variants are above DT on {title}", "classification", some[0], [*some[1:], equal]
 
 
 def negatives_of(title: str, low: float, high: float) -> tuple[str, str, Edit, list[Edit]]:
     data = PRINTED[title]
     wrong = [negative(data, low - 0.001, high), negative(data, low, high + 0.001), negative(data, low, 0.1)]
-    said = minus(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}")
-    return said, "lambdas", negative(data, low, high), wrong
+    statement = minus(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}")
+    return statement, "lambdas", negative(data, low, high), wrong
 
 
 IMDB_FREE = "dataset == 'imdb' and constraint in ('[0,inf)', '(-inf,inf)')"
@@ -191,14 +192,14 @@ TABLES: list[tuple[str, str, Edit, list[Edit]]] = [
 
 @pytest.mark.parametrize(("statement", "name", "true", "false"), TABLES, ids=[row[0] for row in TABLES])
 def test_sentences_about_its_tables(statement: str, name: str, true: Edit, false: list[Edit], monkeypatch: pytest.MonkeyPatch) -> None:
-    told = claim(statement, "its own tables")
+    judge = claim(statement, "its own tables")
 
     def rewritten(edit: Edit) -> Finding:
         frame = prints._read(name).copy()
         edit(frame)
         with monkeypatch.context() as patch:
-            patch.setattr(prints, "table", lambda asked: frame.copy() if asked == name else prints._read(asked).copy())
-            return told([])
+            patch.setattr(prints, "table", lambda table: frame.copy() if table == name else prints._read(table).copy())
+            return judge([])
 
     assert rewritten(true).verdict == "holds"
     assert [rewritten(edit).verdict for edit in false] == ["fails"] * len(false)
@@ -220,7 +221,7 @@ Shelf = Callable[..., list[Run]]
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     """Runs of a data set by how many of 200 rows they get wrong, two seeds each that err on other rows; made once each."""
-    root, made = tmp_path_factory.mktemp("planted"), dict[tuple[object, ...], Run]()
+    root, created = tmp_path_factory.mktemp("planted"), dict[tuple[object, ...], Run]()
 
     def of(dataset: str, run: Run) -> Run:
         moved = Run(run.name.replace("any", dataset), run.folder)
@@ -228,12 +229,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
         return moved
 
     def runs(dataset: str, wrong: Mapping[str, int], *, seeds: int = 2, drift: float = 0.1) -> list[Run]:
-        found = []
+        planted = []
         for model, count in wrong.items():
             for seed in range(seeds):
                 key = model, seed, count, drift
-                if key not in made:
-                    made[key] = made_run(
+                if key not in created:
+                    created[key] = made_run(
                         root / "-".join(map(str, key)),
                         "any",
                         model,
@@ -243,32 +244,33 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
                         drift=drift,
                         also=("official_test",),
                     )
-                found.append(of(dataset, made[key]))
-        return found
+                planted.append(of(dataset, created[key]))
+        return planted
 
     return runs
 
 
-def every(count: int, **others: int) -> dict[str, int]:
-    return dict.fromkeys(NDTS, count) | {name.replace("_", "-"): value for name, value in others.items()}
+def every(count: int, **models: int) -> dict[str, int]:
+    """Return the number of wrong rows of every NDT, and of the models named, with "_" for "-"."""
+    return dict.fromkeys(NDTS, count) | {name.replace("_", "-"): value for name, value in models.items()}
 
 
-def on_one(told: Callable[[list[Run]], Finding]) -> Callable[[list[Run]], Finding]:
-    """What comes out on the test rows, where all kinds of rows got the same answers: the headline says so too."""
+def on_one(judge: Callable[[list[Run]], Finding]) -> Callable[[list[Run]], Finding]:
+    """Return a test that checks that all kinds of rows have the headline's verdict, and returns the finding on the test rows."""
 
-    def one(runs: list[Run]) -> Finding:
-        found = told(runs)
-        parts = [part for _, part in found.parts] or [found]
-        assert {found.verdict} == {part.verdict for part in parts}
+    def on_test_rows(runs: list[Run]) -> Finding:
+        headline = judge(runs)
+        parts = [part for _, part in headline.parts] or [headline]
+        assert {headline.verdict} == {part.verdict for part in parts}
         return parts[0]
 
-    return one
+    return on_test_rows
 
 
 BEST_ON_SST_2 = ("On SST-2 [0,1] with three maps is the best NDT",)
 BETTER = {
-    **{f"The best NDT beats {said} on {title}": (title, base)
-       for title in DATASETS for said, base in (("vanilla", "vanilla"), ("DT", "diff"))},
+    **{f"The best NDT beats {name} on {title}": (title, base)
+       for title in DATASETS for name, base in (("vanilla", "vanilla"), ("DT", "diff"))},
     **{f"Not the wider block: NDT beats vanilla-matched on {title}": (title, "vanilla-matched") for title in DATASETS},
 }  # fmt: skip
 
@@ -276,19 +278,19 @@ BETTER = {
 @pytest.mark.parametrize("statement", BETTER)
 def test_the_best_ndt_against_another(statement: str, shelf: Shelf) -> None:
     title, base = BETTER[statement]
-    told, data = on_one(claim(statement, "runs here")), DATASETS[title]
+    judge, data = on_one(claim(statement, "runs here")), DATASETS[title]
     name = base.replace("-", "_")
-    holds = told(shelf(data, every(10, **{name: 70})))
+    holds = judge(shelf(data, every(10, **{name: 70})))
     assert holds.verdict == "holds" and "12 of the 12" in holds.evidence and "+30.00" in holds.evidence
-    one = told(shelf(data, every(70, **{name: 70}) | {"ndt-free-3": 10}))
-    assert one.verdict == "holds" and one.evidence.startswith("ndt-free-3") and "1 of the 12" in one.evidence
-    falls = told(shelf(data, every(70, **{name: 10})))
+    single = judge(shelf(data, every(70, **{name: 70}) | {"ndt-free-3": 10}))
+    assert single.verdict == "holds" and single.evidence.startswith("ndt-free-3") and "1 of the 12" in single.evidence
+    falls = judge(shelf(data, every(70, **{name: 10})))
     assert falls.verdict == "fails" and "0 of the 12" in falls.evidence
-    assert told(shelf(data, every(30, **{name: 30}))).verdict == "open"
-    assert told(shelf(data, every(70, **{name: 10}) | {"ndt-unit-2": 10})).verdict == "open"
-    assert told(shelf(data, {"ndt-unit-2": 70, base: 10})).verdict == "open"  # eleven are not here
-    assert told(shelf(data, {"ndt-unit-2": 10, base: 70}, seeds=1)).verdict == "unjudged"  # other seeds unknown
-    assert told(shelf(data, {base: 10})).verdict == told(shelf(data, every(10))).verdict == "unjudged"
+    assert judge(shelf(data, every(30, **{name: 30}))).verdict == "open"
+    assert judge(shelf(data, every(70, **{name: 10}) | {"ndt-unit-2": 10})).verdict == "open"
+    assert judge(shelf(data, {"ndt-unit-2": 70, base: 10})).verdict == "open"  # eleven are not here
+    assert judge(shelf(data, {"ndt-unit-2": 10, base: 70}, seeds=1)).verdict == "unjudged"  # other seeds unknown
+    assert judge(shelf(data, {base: 10})).verdict == judge(shelf(data, every(10))).verdict == "unjudged"
 
 
 @pytest.mark.parametrize("statement", [*(name for name in BETTER if name.endswith("SST-2")), "DT beats vanilla on SST-2", *BEST_ON_SST_2])
@@ -314,22 +316,22 @@ def test_sst_2_is_judged_on_both_kinds_of_rows(
         for split, how in (("test", test), ("official_test", official))
     }
     monkeypatch.setattr(claims, "tested", lambda runs, dataset, split: shelves[split])
-    one = claim(statement, "runs here")([])
+    finding = claim(statement, "runs here")([])
     verdicts = {"good": "holds", "same": "open", "bad": "fails", "none": "unjudged"}
-    assert one.verdict == verdict
-    assert [(rows, part.verdict) for rows, part in one.parts] == [
+    assert finding.verdict == verdict
+    assert [(rows, part.verdict) for rows, part in finding.parts] == [
         ("the re-split", verdicts[test]),
         ("the official sentences", verdicts[official]),
     ]
-    assert all(f"on {rows} it {VERDICT_WORDS[part.verdict]}: {part.evidence}" in one.evidence for rows, part in one.parts)
+    assert all(f"on {rows} it {VERDICT_WORDS[part.verdict]}: {part.evidence}" in finding.evidence for rows, part in finding.parts)
 
 
 def test_dt_against_vanilla(shelf: Shelf) -> None:
-    told = claim("DT beats vanilla on SST-2", "runs here")
-    assert told(shelf("sst2", {"diff": 10, "vanilla": 70})).verdict == "holds"
-    assert told(shelf("sst2", {"diff": 70, "vanilla": 10})).verdict == "fails"
-    assert told(shelf("sst2", {"diff": 30, "vanilla": 30})).verdict == "open"
-    assert told(shelf("imdb", {"diff": 10, "vanilla": 70})).verdict == "unjudged"  # of another data set
+    judge = claim("DT beats vanilla on SST-2", "runs here")
+    assert judge(shelf("sst2", {"diff": 10, "vanilla": 70})).verdict == "holds"
+    assert judge(shelf("sst2", {"diff": 70, "vanilla": 10})).verdict == "fails"
+    assert judge(shelf("sst2", {"diff": 30, "vanilla": 30})).verdict == "open"
+    assert judge(shelf("imdb", {"diff": 10, "vanilla": 70})).verdict == "unjudged"  # the runs are trained on another data set
 
 
 BEST = {
@@ -341,13 +343,13 @@ BEST = {
 @pytest.mark.parametrize("statement", BEST)
 def test_the_best_of_the_ndts(statement: str, shelf: Shelf) -> None:
     data, model = BEST[statement]
-    told = claim(statement, "runs here")
-    assert told(shelf(data, every(70) | {model: 10})).verdict == "holds"
-    assert told(shelf(data, every(70, vanilla=10) | {model: 10})).verdict == "holds"  # vanilla is not asked
-    assert told(shelf(data, every(70) | {"ndt-nonneg-2": 10})).verdict == "fails"
-    assert told(shelf(data, every(70) | {model: 10, "ndt-nonneg-2": 10})).verdict == "open"  # a rival as good
-    assert told(shelf(data, {"ndt-nonneg-2": 70, model: 10})).verdict == "open"  # ten are not here
-    assert told(shelf(data, {model: 10})).verdict == "unjudged"
+    judge = claim(statement, "runs here")
+    assert judge(shelf(data, every(70) | {model: 10})).verdict == "holds"
+    assert judge(shelf(data, every(70, vanilla=10) | {model: 10})).verdict == "holds"  # vanilla is not asked
+    assert judge(shelf(data, every(70) | {"ndt-nonneg-2": 10})).verdict == "fails"
+    assert judge(shelf(data, every(70) | {model: 10, "ndt-nonneg-2": 10})).verdict == "open"  # a rival as good
+    assert judge(shelf(data, {"ndt-nonneg-2": 70, model: 10})).verdict == "open"  # ten are not here
+    assert judge(shelf(data, {model: 10})).verdict == "unjudged"
 
 
 def test_within_so_many_points(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,17 +360,17 @@ def test_within_so_many_points(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) ->
         return compare_over_seeds(*sides, level=level, **options)
 
     monkeypatch.setattr(claims, "compare_over_seeds", noted)
-    told = claim("On Yelp all NDT variants lie within 0.6 points", "runs here")
-    same = told(shelf("yelp_full", every(20)))
+    judge = claim("On Yelp all NDT variants lie within 0.6 points", "runs here")
+    same = judge(shelf("yelp_full", every(20)))
     assert same.verdict == "holds" and same.evidence.endswith("0 of 66 pairs are more for sure")
     assert levels == {1 - 0.05 / 66}  # one of 66 pairs falls outside by chance in 5 of 100 studies
-    far = told(shelf("yelp_full", every(10) | {"ndt-unit-2": 70}))
+    far = judge(shelf("yelp_full", every(10) | {"ndt-unit-2": 70}))
     assert far.verdict == "fails" and "30.00 points apart; 11 of 66" in far.evidence
     assert far.effect is not None and far.effect.low is not None and far.effect.high is not None and far.effect.null == 0.6
     assert far.effect.value == pytest.approx(30) == (far.effect.low + far.effect.high) / 2 and 19 < far.effect.low < 20
-    assert told(shelf("yelp_full", every(20) | {"ndt-unit-2": 24})).verdict == "open"
-    assert told(shelf("yelp_full", every(20), seeds=1)).verdict == "unjudged"
-    assert told(shelf("yelp_full", {"ndt-unit-2": 10, "ndt-unit-3": 70})).verdict == "unjudged"
+    assert judge(shelf("yelp_full", every(20) | {"ndt-unit-2": 24})).verdict == "open"
+    assert judge(shelf("yelp_full", every(20), seeds=1)).verdict == "unjudged"
+    assert judge(shelf("yelp_full", {"ndt-unit-2": 10, "ndt-unit-3": 70})).verdict == "unjudged"
 
 
 UNBOUNDED = tuple(name for name in NDTS if "nonneg" in name or "free" in name)
@@ -381,28 +383,28 @@ MOVES = {
 
 @pytest.mark.parametrize("statement", MOVES)
 def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
-    """Every lambda ends `drift` times its layer higher than it starts: six runs one way are told from chance, five are not."""
+    """Every lambda ends `drift` times its layer higher than it starts: six runs one way differ from chance, five do not."""
     data, models, way = MOVES[statement]
-    told, wrong, seeds = claim(statement, "runs here"), dict.fromkeys(models, 20), 6 // len(models)
+    judge, wrong, seeds = claim(statement, "runs here"), dict.fromkeys(models, 20), 6 // len(models)
     up, down = (shelf(data, wrong, seeds=seeds, drift=sign * way * 0.1) for sign in (1, -1))
-    assert told(up).verdict == "holds" and "6 of 6" in told(up).evidence
-    assert told(down).verdict == "fails" and "0 of 6" in told(down).evidence
-    assert told(up[:3] + down[3:]).verdict == "open"
-    assert told(up[:5]).verdict == told(down[:5]).verdict == "unjudged"
-    others = shelf(data, {name: 20 for name in NDTS if name not in models}, drift=way * 0.1)
-    assert told(others).verdict == told([]).verdict == "unjudged"
-    assert told([*down, *others]).verdict == "fails"  # other constraints are not asked
+    assert judge(up).verdict == "holds" and "6 of 6" in judge(up).evidence
+    assert judge(down).verdict == "fails" and "0 of 6" in judge(down).evidence
+    assert judge(up[:3] + down[3:]).verdict == "open"
+    assert judge(up[:5]).verdict == judge(down[:5]).verdict == "unjudged"
+    unrelated = shelf(data, {name: 20 for name in NDTS if name not in models}, drift=way * 0.1)
+    assert judge(unrelated).verdict == judge([]).verdict == "unjudged"
+    assert judge([*down, *unrelated]).verdict == "fails"  # other constraints are not asked
 
 
 @pytest.mark.parametrize(("up", "verdict"), [(65, "holds"), (35, "fails"), (55, "open"), (45, "open")])
 def test_signs_of_many_runs(up: int, verdict: str) -> None:
     """Of a hundred the exact test tells 65 from half, not 55; a run that does not move goes against it. Clopper and Pearson's interval."""
-    one = claims.judge_signs([0.1] * up + [0.0] + [-0.1] * (99 - up), "it moved", "and more")
-    assert one.verdict == verdict and f"it moved in {up} of 100 runs" in one.evidence and one.evidence.endswith("; and more")
+    finding = claims.judge_signs([0.1] * up + [0.0] + [-0.1] * (99 - up), "it moved", "and more")
+    assert finding.verdict == verdict and f"it moved in {up} of 100 runs" in finding.evidence and finding.evidence.endswith("; and more")
     low, high = beta.ppf(0.025, up, 101 - up), beta.ppf(0.975, up + 1, 100 - up)
-    assert one.effect is not None
-    assert (one.effect.value, one.effect.low, one.effect.high) == pytest.approx((up, 100 * low, 100 * high))
-    assert (one.effect.unit, one.effect.null) == ("%", 50)
+    assert finding.effect is not None
+    assert (finding.effect.value, finding.effect.low, finding.effect.high) == pytest.approx((up, 100 * low, 100 * high))
+    assert (finding.effect.unit, finding.effect.null) == ("%", 50)
     assert claims.judge_signs([0.1] * 6, "it moved", "").evidence.endswith("p = 0.031")
 
 
@@ -414,7 +416,7 @@ AGREE = {
 
 @pytest.mark.parametrize("statement", AGREE)
 def test_silhouette_beside_accuracy(statement: str, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    told, data = claim(statement, "runs here"), AGREE[statement]
+    judge, data = claim(statement, "runs here"), AGREE[statement]
     runs = shelf(data, {name: 10 + 5 * i for i, name in enumerate(NDTS[:8])}, seeds=1)
     stored = {run.name: run.metrics() for run in runs}
 
@@ -426,13 +428,13 @@ def test_silhouette_beside_accuracy(statement: str, shelf: Shelf, monkeypatch: p
 
         with monkeypatch.context() as patch:
             patch.setattr(Run, "metrics", metrics)
-            return told(runs)
+            return judge(runs)
 
-    falls = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]  # as accuracies do
+    falls = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]  # in the order of the accuracies
     assert planted(falls).verdict == "holds" and planted(falls).effect == Effect(1.0, unit="", of="rank correlation")
     assert planted(falls[::-1]).verdict == "fails"
     assert planted([0.5, 0.1, 0.8, 0.3, 0.4, 0.7, 0.2, 0.6]).verdict == "open"
-    assert told(runs[:4]).verdict == "unjudged"
+    assert judge(runs[:4]).verdict == "unjudged"
 
 
 RUNS = [*BETTER, "DT beats vanilla on SST-2", *BEST, "On Yelp all NDT variants lie within 0.6 points", *MOVES, *AGREE]
