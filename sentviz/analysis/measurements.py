@@ -1,4 +1,4 @@
-"""Measurements of a run over a split of its data set, which are stored with the run: by a command, or from a page of the app."""
+"""Measure a run over a split of its data set and store the result with the run, for commands and for pages of the app."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One kind of measurement, named as its command."""
+    """A kind of measurement, named like its command."""
 
-    title: str  # what is measured, in the plural
-    split: str  # on which it is measured by default
-    make: Callable[..., Run]  # of a run, a split and progress, with options
+    title: str  # measured things, in the plural
+    split: str  # default split
+    make: Callable[..., Run]  # (run, split, progress, options) -> the run with the result
 
 
 def measure(name: str, run: Run, split: str = "", *, progress: Progress | None = None, **options: Any) -> Run:
-    """Measure a run, store what comes out with it, and return the run that has it.
+    """Measure a run, store the result with the run, and return the run that holds it.
 
     Args:
-        name: of `MEASUREMENTS`.
-        split: of the run's data set; by default that of the measurement.
-        options: of the command of this name.
+        name: name in `MEASUREMENTS`.
+        split: split of the run's data set; by default that of the measurement.
+        options: options of the command of this name.
     Raises:
-        DataMissingError: the rows are not on this machine.
-        InputError: the run's model has nothing of this kind.
+        DataMissingError: the rows are not installed.
+        InputError: the run's model does not have what is measured.
         RunError: the run has no weights, or its folder cannot be written.
     """
     kind = MEASUREMENTS[name]
-    made: Run = kind.make(run, split or kind.split, progress or (lambda done, total: None), **options)
-    return made
+    measured: Run = kind.make(run, split or kind.split, progress or (lambda done, total: None), **options)
+    return measured
 
 
 def _table(file: str, over: Callable[..., pd.DataFrame]) -> Callable[..., Run]:
-    """A measurement that is one table."""
+    """Return the function that makes and stores a measurement that consists of one table."""
 
     def make(run: Run, split: str, progress: Progress, **options: Any) -> Run:
         from sentviz.data import datasets
@@ -74,7 +74,7 @@ def _components(model: Model, rows: Split, progress: Progress, *, sample: int = 
     from sentviz.analysis.maps.wordclasses import word_classes
 
     if "text_pair" in rows.frame:
-        raise InputError(f"{model.name} reads pairs of texts; components are measured on single ones.")
+        raise InputError(f"{model.name} reads pairs of texts, but components are measured on single texts.")
     return over_split(model, rows.frame["text"].tolist(), word_classes(), sample=sample, seed=seed, inits=inits, progress=progress)
 
 

@@ -1,4 +1,4 @@
-"""One cell of an attention map in this sentence's numbers, and the row it stands in as a kernel smoother.
+"""Derive one cell of an attention map in numbers, and describe its row as a kernel smoother.
 
     S_c = scale * (q_c . k_c) * M + sum of biases      A_c = softmax(S_c) over the keys that are seen
     effective attention = sum_c lambda_c A_c           scale = 1 / sqrt(d_k), or the learned temperature under QK-norm
@@ -34,7 +34,7 @@ _DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 @dataclass(frozen=True)
 class Component:
-    """How one component's weight of the cell comes about."""
+    """Derivation of the cell's weight in one component."""
 
     place: int  # counted from 0
     product: float  # q . k, rotated with RoPE; the cosine under QK-norm
@@ -76,11 +76,11 @@ class CellArithmetic:
     # ---- in words
 
     def steps(self) -> list[str]:
-        """The whole derivation, one line a step."""
+        """Return the complete derivation, one line per step."""
         return [*(line for part in self.parts for line in self.component_steps(part.place)), *self.sum_steps()]
 
     def component_steps(self, place: int) -> list[str]:
-        """From q . k to A of one component, counted from 0."""
+        """Return the steps from q . k to A for one component, counted from 0."""
         part = self.parts[place]
         low = _sub(place + 1) if len(self.parts) > 1 else ""
         rotated = ", rotated to their places" if self.rotary else ""
@@ -112,14 +112,14 @@ class CellArithmetic:
         ]
 
     def sum_steps(self) -> list[str]:
-        """From the components to what multiplies V."""
+        """Return the steps from the components to the effective attention."""
         if len(self.parts) == 1:
             lines = ["One component: A multiplies V as it is."]
         else:
-            first, *others = self.parts
-            sums = [_term("", first), *(f"{_sign(part.weight)} {_term('abs', part)}" for part in others)]
+            first, *rest = self.parts
+            sums = [_term("", first), *(f"{_sign(part.weight)} {_term('abs', part)}" for part in rest)]
             numbers = [f"{plain(first.weight * first.attention)}"]
-            numbers += [f"{_sign(p.weight * p.attention)} {plain(abs(p.weight * p.attention))}" for p in others]
+            numbers += [f"{_sign(p.weight * p.attention)} {plain(abs(p.weight * p.attention))}" for p in rest]
             lines = [f"{' '.join(sums)} = {' '.join(numbers)} = {plain(self.attention)}"]
         if self.head_norm is not None:
             lines.append(f"The head's sum is then brought to root mean square 1 and multiplied by {plain(self.head_norm)}.")
@@ -145,7 +145,7 @@ class CellArithmetic:
         return np.asarray(self.row @ self.values)
 
     def smoother(self) -> pd.DataFrame:
-        """The row as weights over value vectors, one key a row in text order.
+        """Return the row as weights over value vectors, with one row per key in text order.
 
         key, key_token, seen; score, kernel = exp(S - the row's largest S) and attention of each component (A1, A2 ...); weight = effective
         attention; value_norm = |V_j|; contribution = |weight V_j|, share = its part of all contributions (sums to 1); along = the part of
@@ -173,9 +173,9 @@ class CellArithmetic:
 def cell(
     model: Model, source: Trace | str, layer: int, head: int, query: int, key: int, change: Intervention | None = None
 ) -> CellArithmetic:
-    """How the weight of one cell comes about.
+    """Return the derivation of one cell's weight.
 
-    A trace that holds Q, K and the terms of the cell is read as it is; otherwise the one query row is computed anew.
+    A trace that holds Q, K and the terms of the cell is read directly; otherwise the query's row is computed again.
 
     Args:
         model: the model of the trace.
@@ -204,7 +204,7 @@ def _holds(trace: Trace, layer: int, head: int, query: int) -> bool:
 
 
 def _read(trace: Trace, layer: int, head: int, query: int, key: int) -> CellArithmetic:
-    """The row of the query from its Q, the head's K and the layer's terms, each step by itself."""
+    """Compute the query's row step by step from its Q, the head's K and the layer's terms."""
     import torch
 
     from sentviz.models.terms import terms_of
@@ -272,7 +272,7 @@ def _double(tensor: Tensor) -> Floats:
 
 
 def plain(value: float) -> str:
-    """A number as the steps write it: three decimals, two figures where that would be 0; a true minus."""
+    """Return a number as text with three decimals, or two significant digits if that would be 0, and a typographic minus."""
     if abs(value) >= 1e-3 or not value:
         text = f"{value:.3f}" if value else "0"
     elif abs(value) >= 1e-6:
@@ -299,17 +299,17 @@ def _cut(text: str, limit: int = 24) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def apart(made: CellArithmetic, trace: Trace) -> float:
-    """How far the average is from what the fused kernels give for the same row, against its length."""
+def apart(derived: CellArithmetic, trace: Trace) -> float:
+    """Return the distance of the derived head output from the output of the fused kernels, relative to its length."""
     import torch
 
     from sentviz.models.terms import terms_of
 
     assert trace.queries is not None and trace.keys is not None and trace.values is not None
-    at, head = trace.layer_ids.index(made.layer), trace.head_ids.index(made.head)
+    at, head = trace.layer_ids.index(derived.layer), trace.head_ids.index(derived.head)
     terms = terms_of(trace)[at].part(heads=(head,))
     arrays = (trace.queries[at][:, [head]], trace.keys[at][:, [head]], trace.values[at][[head]])
     with torch.inference_mode():
         q, k, v = (torch.from_numpy(array)[None] for array in arrays)
-        out = terms.attend(q, k, v)[0, 0, made.query].double().numpy()
-    return float(np.linalg.norm(out - made.output) / (np.linalg.norm(made.output) or 1.0))
+        out = terms.attend(q, k, v)[0, 0, derived.query].double().numpy()
+    return float(np.linalg.norm(out - derived.output) / (np.linalg.norm(derived.output) or 1.0))

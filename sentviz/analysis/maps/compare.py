@@ -1,4 +1,4 @@
-"""Two sentences, one under two mixings, or one read by two models: map minus map."""
+"""Subtract attention maps: of two sentences, of one sentence under two interventions, or of one sentence read by two models."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _less(first: Trace, second: Trace, i: Ints, j: Ints, component: int | str) -
 class MapDifference:
     """One map, second minus first, over the pieces of text that both models read."""
 
-    trace: Trace  # of the second, this one map, shared pieces for tokens
+    trace: Trace  # trace of the second model with only this map; its tokens are the shared pieces
     kind: Literal["tokens", "words"]
     shared: int
     left_out: tuple[str, ...]  # pieces of one model only, first then second
@@ -111,13 +111,13 @@ def map_difference(first: Trace, second: Trace, layer: int, head: int | str = "m
 
 
 def _places(trace: Trace, pieces: Units) -> dict[tuple[object, ...], int]:
-    """Where each piece stands in the text, and which piece it is; specials by name and how often it came before."""
+    """Return the number of each piece by its position in the text; special tokens by their name and occurrence."""
     seen: Counter[str] = Counter()
-    found: dict[tuple[object, ...], int] = {}
+    places: dict[tuple[object, ...], int] = {}
     for k, (start, label) in enumerate(zip(pieces.starts.tolist(), pieces.labels, strict=True)):
         if trace.specials[start]:
-            found[label, seen[label]] = k
+            places[label, seen[label]] = k
             seen[label] += 1
         else:
-            found[int(trace.segments[start]), *pieces.offsets[k].tolist()] = k
-    return found
+            places[int(trace.segments[start]), *pieces.offsets[k].tolist()] = k
+    return places

@@ -1,10 +1,10 @@
-"""Which words the gates shut over a whole split: sigmoid(x_j W_g) of every token (SentiFormer, section IV-B), by part of speech, by class
-of words and by word. Special tokens are left out. Of some tokens and a layer:
+"""Measure which words the gates close over a complete split: sigmoid(x_j W_g) of every token (SentiFormer, section IV-B), by part of
+speech, by word class and by word. Special tokens are left out. For a group of tokens and a layer:
 
     value       mean gate, 0 = shut, 1 = open. Its interval is for other texts, drawn as wholes: a ratio of sums over texts, linearised
                 (Cochran 1977, Sampling Techniques, chapter 6), with Student's t for the texts that have such a token
-    shuffled    where 95 % of such means lie when the gates of each text are dealt to its tokens at random: exact mean and variance of
-                draws without replacement, text by text
+    shuffled    95 % range of the mean if gate values are shuffled among the tokens of each text: exact mean and variance of draws without
+                replacement, text by text
     difference  of the means of two groups, its interval and p by the same linearisation: what a text adds to both counts together
 """
 
@@ -33,11 +33,11 @@ Doubles = npt.NDArray[np.float64]
 FILE = "gates.parquet"
 OTHER = "other words"
 NAMES = (*CLASSES, OTHER)
-CONTRASTS = {  # what a difference is of: classes against classes
+CONTRASTS = {  # differences between groups of classes
     ("function words", "content words"): (("function words",), ("positive words", "negative words", OTHER)),
     ("function words", "polar words"): (("function words",), ("positive words", "negative words")),
 }
-LEAST, MOST = 20, 400  # texts that a word stands in, and how many of the most frequent ones are kept
+LEAST, MOST = 20, 400  # texts in which a word must occur, and the number of most frequent words in the table
 SHUT, OPEN, ALPHA = 0.1, 0.9, 0.05
 COLUMNS = ["kind", "name", "against", "layer", "value", "low", "high", "shuffled_low", "shuffled_high", "p", "tokens", "n"]
 
@@ -79,14 +79,14 @@ def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress
     gates = _gates(model, encoded, progress)
     text = np.repeat(np.arange(len(encoded)), [len(each) for each in encoded])
     words, classed = _words(encoded, both, classes)
-    kept = ~np.concatenate([each.specials for each in encoded])
+    is_regular = ~np.concatenate([each.specials for each in encoded])
     ways = [
-        Groups("all", ["all tokens"], np.zeros(int(kept.sum()), dtype=np.int64)),
-        Groups("class", NAMES, classed[kept]),
-        Groups("tag", TAGS, tags[kept]),
-        _frequent(words[kept], text[kept]),
+        Groups("all", ["all tokens"], np.zeros(int(is_regular.sum()), dtype=np.int64)),
+        Groups("class", NAMES, classed[is_regular]),
+        Groups("tag", TAGS, tags[is_regular]),
+        _frequent(words[is_regular], text[is_regular]),
     ]
-    return table(gates[kept], text[kept], ways).assign(lexicon=classes.lexicon, tagger=tagger.version)
+    return table(gates[is_regular], text[is_regular], ways).assign(lexicon=classes.lexicon, tagger=tagger.version)
 
 
 def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) -> npt.NDArray[np.float32]:
@@ -113,7 +113,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
 
 
 def _words(encoded: Sequence[Encoded], texts: Sequence[tuple[str, ...]], classes: WordClasses) -> tuple[npt.NDArray[Any], Ints]:
-    """Of every token the lower-cased word that it is of, "" of specials and unknown ones, and its class, as a place in NAMES."""
+    """Return each token's word in lower case, "" for special and unknown tokens, and its class as a position in NAMES, -1 = no class."""
     from sentviz.data.texts import word_spans
 
     place = {word: NAMES.index(name) for name, those in classes.words.items() for word in those}
@@ -131,8 +131,10 @@ def _frequent(words: npt.NDArray[Any], text: Ints) -> Groups:
     """The most frequent words, by tokens, of those that stand in LEAST texts."""
     import pandas as pd
 
-    held = pd.DataFrame({"word": words, "text": text})
-    counts = held[held["word"] != ""].groupby("word")["text"].agg(["size", "nunique"]).sort_values("size", ascending=False, kind="stable")
+    tokens = pd.DataFrame({"word": words, "text": text})
+    counts = (
+        tokens[tokens["word"] != ""].groupby("word")["text"].agg(["size", "nunique"]).sort_values("size", ascending=False, kind="stable")
+    )
     names = counts.index[counts["nunique"] >= LEAST].tolist()[:MOST]
     return Groups("word", names, pd.Index(names, dtype=object).get_indexer(words).astype(np.int64))
 
@@ -152,7 +154,7 @@ class _Sums:
 
     @classmethod
     def of(cls, gates: Doubles, text: Ints, group: Ints) -> _Sums:
-        """Of (T, L) gates; tokens of group -1 are left out."""
+        """Build the sums of gates (T, L); tokens of group -1 are left out."""
         some, texts = group >= 0, int(text.max(initial=0)) + 1
         pairs, each = np.unique(group[some] * texts + text[some], return_inverse=True)
         sums, squares = (
@@ -205,7 +207,7 @@ def _group_rows(way: Groups, sums: _Sums, lengths: Doubles, means: Doubles, vari
         half = _half(sums.total(moved**2, size)[groups], n)
         tokens, counts, of = sums.tokens(size), sums.counts[:, None], sums.text
         chance = sums.total(counts * means[of], size) / tokens
-        left = (lengths[of] - counts) / np.maximum(lengths[of] - 1, 1)  # of a draw without replacement
+        left = (lengths[of] - counts) / np.maximum(lengths[of] - 1, 1)  # factor of the variance for draws without replacement
         spread = 1.96 * np.sqrt(sums.total(counts * left * variances[of], size)) / tokens
     bounds = {"value": value, "shuffled_low": chance - spread, "shuffled_high": chance + spread}
     found = {name: values[groups] for name, values in bounds.items()}
@@ -235,8 +237,8 @@ def _difference_rows(names: tuple[str, str], gates: Doubles, text: Ints, side: I
     half = _half(variance, n)[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         p = 2 * t.sf(np.abs(value) / np.sqrt(variance[0] * n / (n - 1)), n - 1)
-    found = {"value": value, "low": value - half, "high": value + half, "p": p}
-    return _rows("difference", names[:1], names[1], {key: part[None] for key, part in found.items()}, sums.tokens(2).sum(axis=0), n)
+    values = {"value": value, "low": value - half, "high": value + half, "p": p}
+    return _rows("difference", names[:1], names[1], {key: part[None] for key, part in values.items()}, sums.tokens(2).sum(axis=0), n)
 
 
 def _half(variance: Doubles, n: Ints) -> Doubles:
@@ -246,12 +248,12 @@ def _half(variance: Doubles, n: Ints) -> Doubles:
     return np.asarray(t.ppf(0.975, n - 1)[:, None] * np.sqrt(variance * (n / (n - 1))[:, None]))
 
 
-def _rows(kind: str, names: Sequence[str], against: str, found: dict[str, Doubles], tokens: Doubles, n: Ints) -> pd.DataFrame:
+def _rows(kind: str, names: Sequence[str], against: str, values_by_name: dict[str, Doubles], tokens: Doubles, n: Ints) -> pd.DataFrame:
     """Tidy rows of (groups, L) numbers, the last layer being the mean over layers."""
     import pandas as pd
 
-    layers = found["value"].shape[1]
-    columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.nan) | {name: values.ravel() for name, values in found.items()}
+    layers = values_by_name["value"].shape[1]
+    columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.nan) | {name: values.ravel() for name, values in values_by_name.items()}
     columns |= {"kind": kind, "name": np.repeat(np.array(names, dtype=object), layers), "against": against}
     columns |= {"layer": np.tile([*range(layers - 1), -1], len(names))}
     columns |= {"tokens": np.repeat(tokens.astype(np.int64), layers), "n": np.repeat(n, layers)}
@@ -262,7 +264,7 @@ def _rows(kind: str, names: Sequence[str], against: str, found: dict[str, Double
 
 
 def verdict(frame: pd.DataFrame) -> list[str]:
-    """What the table says of the paper's claim, in plain sentences; the first one is the answer."""
+    """Return the result of the table for the paper's claim as sentences; the first sentence is the main result."""
     from sentviz.analysis.evaluation import holm
 
     lines = []

@@ -1,4 +1,4 @@
-"""What each head attends to over a whole split, [CLS] in particular, summed up as the batches pass: no map is kept.
+"""Measure what each head attends to over a complete split, [CLS] in particular. Values are summed batch by batch; no map is stored.
 
 For every text, layer and head, on the effective map, rows by absolute size and scaled to sum 1 as in `sentviz.analysis.maps.layers`:
     entropy          of a row as a share of its maximum log n
@@ -38,9 +38,9 @@ SPECIAL_IDS = (2, 3)  # [CLS], [SEP] of every vocabulary of ours
 
 
 def patterns(maps: Tensor, lengths: Tensor, specials: Tensor, cls: bool) -> Tensor:
-    """(B, L, H, measures) of (L, B, H, n, n) effective maps of texts of some lengths; specials (B, n).
+    """Return the measures (B, L, H, measures) of effective maps (L, B, H, n, n), with lengths (B,) and special tokens (B, n).
 
-    The deviations of a text of [CLS] alone are NaN.
+    The deviations of a text with no token but [CLS] are NaN.
     """
     import torch
 
@@ -56,16 +56,16 @@ def patterns(maps: Tensor, lengths: Tensor, specials: Tensor, cls: bool) -> Tens
 
     step = place[None, :] - place[:, None]
     entropy = mean(torch.special.entr(size).sum(dim=-1)) / lengths.log().clamp_min(1e-12)[:, None, None]
-    found = [entropy, *(mean((size * (step == offset)).sum(dim=-1)) for offset in (-1, 1, 0))]
-    found += [mean((size * specials[None, :, None, None, :]).sum(dim=-1)), mean(size[..., 0])]
+    measured = [entropy, *(mean((size * (step == offset)).sum(dim=-1)) for offset in (-1, 1, 0))]
+    measured += [mean((size * specials[None, :, None, None, :]).sum(dim=-1)), mean(size[..., 0])]
     if cls:
-        others = real & (place > 0)
-        found += [_deviation(values, others).transpose(0, 1) for values in (maps[..., 0, :], maps[..., :, 0])]
-    return torch.stack(found, dim=-1)
+        other_tokens = real & (place > 0)
+        measured += [_deviation(values, other_tokens).transpose(0, 1) for values in (maps[..., 0, :], maps[..., :, 0])]
+    return torch.stack(measured, dim=-1)
 
 
 def _deviation(values: Tensor, which: Tensor) -> Tensor:
-    """(L, B, H) standard deviation of (L, B, H, n) over the chosen places (B, n) of each text; NaN where there are none."""
+    """Return the standard deviation of values (L, B, H, n) over selected tokens (B, n) of each text, (L, B, H); NaN without tokens."""
     chosen = which[None, :, None, :]
     count = chosen.sum(dim=-1)
     mean = (values * chosen).sum(dim=-1) / count
@@ -73,7 +73,7 @@ def _deviation(values: Tensor, which: Tensor) -> Tensor:
 
 
 def of_trace(trace: Trace) -> pd.DataFrame:
-    """The same measures of one sentence: layer, head (-1 = mean over heads), measure, value.
+    """Return the same measures for one sentence: layer, head (-1 = mean over heads), measure, value.
 
     Raises:
         InputError: the trace holds no map, or not every layer, head and query.
@@ -85,7 +85,7 @@ def of_trace(trace: Trace) -> pd.DataFrame:
     except KeyError as error:
         raise InputError("The trace was made without attention maps.") from error
     if not trace.whole or len(stack) != len(trace.lambdas):
-        raise InputError("What heads attend to is read off whole traces: made without a choice of layers, heads or queries.")
+        raise InputError("Head measures need a complete trace, made without a choice of layers, heads or queries.")
     n = len(trace.tokens)
     cls = bool(trace.specials[0])
     maps = torch.from_numpy(stack.astype(np.float64))[:, None]
@@ -97,29 +97,29 @@ def of_trace(trace: Trace) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What means over rows are made of; those of parts, added up, are those of the whole. Axes: layer, head (last: their mean), measure."""
+    """Counts, sums and squares of rows, which add up over parts. Axes: layer, head (the last is the mean over heads), measure."""
 
-    counts: npt.NDArray[np.int64]  # (L, H+1, measures) rows that have the number
+    counts: npt.NDArray[np.int64]  # (L, H+1, measures) rows with a value
     total: npt.NDArray[np.float64]
     squares: npt.NDArray[np.float64]
 
     @classmethod
     def of(cls, each: npt.NDArray[np.floating[Any]]) -> Sums:
-        """Of rows (B, L, H, measures); NaN = a row without the number."""
+        """Build the sums of rows (B, L, H, measures); NaN = a row without a value."""
         wide = each.astype(np.float64)
         wide = np.concatenate([wide, _mean_of_heads(wide)[:, :, None]], axis=2)
         known = np.isfinite(wide)
         wide = np.where(known, wide, 0)
         return cls(known.sum(axis=0), wide.sum(axis=0), (wide**2).sum(axis=0))
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.counts + other.counts, self.total + other.total, self.squares + other.squares)
+    def __add__(self, more: Sums) -> Sums:
+        return Sums(self.counts + more.counts, self.total + more.total, self.squares + more.squares)
 
     def table(self, cls: bool) -> pd.DataFrame:
-        """Means: layer, head (-1 = mean over heads), measure, value, low, high, sd, n.
+        """Return the means: layer, head (-1 = mean over heads), measure, value, low, high, sd, n.
 
         Args:
-            cls: whether the measures of [CLS] are among them.
+            cls: whether the measures of [CLS] are included.
         """
         n = np.maximum(self.counts, 1)
         mean = self.total / n
@@ -128,15 +128,15 @@ class Sums:
 
 
 def measures(cls: bool) -> tuple[str, ...]:
-    """Names of the last axis of what `each_row` gives."""
+    """Return the names of the last axis of `each_row`'s values."""
     return (*MEASURES, *(CLS_MEASURES if cls else ()))
 
 
 def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list[int], npt.NDArray[np.float64]]]:
-    """Places of some rows and their numbers (B, L, H, measures), batch by batch.
+    """Yield the positions of some rows and their measures (B, L, H, measures), batch by batch.
 
     Raises:
-        InputError: a model without attention.
+        InputError: the model has no attention.
     """
     import torch
 
@@ -157,10 +157,10 @@ def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list
 
 
 def over_rows(model: Model, rows: Sequence[TokenizedText], progress: Progress | None = None) -> pd.DataFrame:
-    """Means over some texts, as `Sums.table` has them.
+    """Return the means over some texts, as `Sums.table` does.
 
     Raises:
-        InputError: no text, or a model without attention.
+        InputError: there is no text, or the model has no attention.
     """
     if not rows:
         raise InputError("There is no text to look at.")
@@ -176,17 +176,17 @@ def over_rows(model: Model, rows: Sequence[TokenizedText], progress: Progress | 
 
 
 def over_split(model: Model, frame: pd.DataFrame, progress: Progress | None = None) -> pd.DataFrame:
-    """`over_rows` of the texts, or pairs of texts, of a frame."""
+    """Return `over_rows` for the texts, or pairs of texts, of a frame."""
     return over_rows(model, model.read(frame), progress)
 
 
 def _mean_of_heads(each: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """(B, L, H, measures) -> (B, L, measures)."""
+    """Return the means over heads: (B, L, H, measures) -> (B, L, measures)."""
     return np.asarray(each.mean(axis=2))
 
 
 def _batches(lengths: Sequence[int], maps: int) -> list[list[int]]:
-    """Row numbers in batches of like lengths whose maps fit the memory set aside."""
+    """Return row numbers in batches of similar lengths whose maps have at most `WEIGHTS_PER_BATCH` weights."""
     order = np.argsort(lengths, kind="stable")[::-1]
     batches: list[list[int]] = []
     for i in order:
@@ -205,7 +205,7 @@ def _table(
     counts: npt.NDArray[np.int64] | int,
     cls: bool,
 ) -> pd.DataFrame:
-    """(L, H, measures) of the heads and (L, measures) of their mean as one tidy table."""
+    """Return the values of the heads (L, H, measures) and of their mean (L, measures) as one tidy table."""
     import pandas as pd
 
     names = measures(cls)

@@ -1,4 +1,4 @@
-"""How a lexicon enters attention, step by step (Sentiment-Fused Attention, figures 1 to 3).
+"""Compute how a lexicon enters attention, step by step (Sentiment-Fused Attention, figures 1 to 3).
 
     entries that contain x -> their sums -> lambda(x), smoothed -> sigma_ij = lambda(x_i) . lambda(x_j)
     S = Q K^T / sqrt(d_k) + s t sigma                       Sentiment-Fused Attention
@@ -64,7 +64,7 @@ class Row:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One key a row: key, key_token and the numbers."""
+        """Frame with one row per key: key, key_token and the numbers."""
         import pandas as pd
 
         named = {name: getattr(self, name) for name in ("sigma", "plain", "injected", "scores", "before", "after")}
@@ -72,7 +72,7 @@ class Row:
 
 
 def entries_of(lexicon: Lexicon, tokenizer: Tokenizer, token: int, smoothing: float = SMOOTHING) -> Entries:
-    """Everything that a lexicon says of a vocabulary entry, and lambda(x) by hand; neutral where it says nothing."""
+    """Return the lexicon terms that contain a vocabulary entry, and lambda(x) computed from them; neutral if there are none."""
     frame = entries(lexicon, tokenizer, token, most=len(lexicon.terms))
     sums = frame[list(SIDES)].to_numpy(float).sum(axis=0)
     polarity = (sums + smoothing) / (sums.sum() + 3 * smoothing) if sums.sum() > 0 else np.full(3, 1 / 3)
@@ -80,14 +80,14 @@ def entries_of(lexicon: Lexicon, tokenizer: Tokenizer, token: int, smoothing: fl
 
 
 def neutral(polarity: npt.ArrayLike) -> Bools:
-    """(n,) True where lambda(x) is (1/3, 1/3, 1/3), to the precision that models are stored in."""
+    """Return whether lambda(x) is (1/3, 1/3, 1/3) to the precision of stored models, (n,) bool."""
     return np.asarray(np.isclose(np.asarray(polarity, dtype=float), 1 / 3, atol=1e-3).all(axis=1))
 
 
 def by_accident(trace: Trace) -> list[tuple[int, str]]:
-    """Tokens that are a part of a word and have a polarity all the same, each with that word.
+    """Return the tokens that are a part of a word but have a polarity, each with its word.
 
-    The polarity is of entries that contain the letters of the token, whatever word it stands in here: "he" of "The".
+    Such a polarity comes from lexicon terms that contain the letters of the token, whatever the word is: "he" in "The".
     """
     from sentviz.data.texts import word_spans
 
@@ -99,14 +99,14 @@ def by_accident(trace: Trace) -> list[tuple[int, str]]:
 
 
 def reached(shape: ModelConfig) -> tuple[int, ...]:
-    """The heads of each layer that a model's injection reaches; none without a lexicon."""
+    """Return the heads of each layer that a model's injection reaches; an empty tuple without a lexicon."""
     if not isinstance(shape, EncoderConfig | HubConfig) or shape.lexicon == "none":
         return ()
     return (shape.heads - 1,) if shape.lexicon_heads == "last" else tuple(range(shape.heads))
 
 
 def described(shape: ModelConfig) -> str:
-    """What an injection does, as in "adds σ / √32 to the scores of the last head of every layer"; "" without one."""
+    """Return a description of the injection, such as "adds σ / √32 to the scores of the last head of every layer"; "" without one."""
     if not isinstance(shape, EncoderConfig | HubConfig) or shape.lexicon == "none":
         return ""
     heads = "the last head of every layer" if shape.lexicon_heads == "last" else "all heads of every layer"
@@ -116,10 +116,11 @@ def described(shape: ModelConfig) -> str:
 
 
 def row(model: Model, trace: Trace, layer: int, head: int, token: int, component: int = 0) -> Row:
-    """One query's row, asked of the model under the interventions of the trace, and once more without its lexicon.
+    """Return one query's row, computed under the interventions of the trace, and again without the lexicon.
 
     Args:
-        model, trace: the trace is the model's, with the polarities of its tokens.
+        model: model of the trace.
+        trace: trace with the polarities of its tokens.
         layer, head, token, component: counted from 0.
     Raises:
         InputError: the model has no lexicon, or no such layer, head, token or component.
@@ -130,13 +131,13 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
 
     from sentviz.models.terms import terms_of
 
-    asked: dict[str, Any] = {"layers": (layer,), "heads": (head,), "components": (component,), "queries": (token,), "projections": True}
+    selection: dict[str, Any] = {"layers": (layer,), "heads": (head,), "components": (component,), "queries": (token,), "projections": True}
     change = trace.change.without("head", (layer, head))
-    seen = model.trace(trace.text, trace.text_pair, scores=True, **asked, change=change)
-    before = model.trace(trace.text, trace.text_pair, **asked, change=change.with_(Edit("term", name="lexicon", to=0.0)))
-    assert seen.scores is not None and seen.queries is not None and seen.keys is not None
-    assert seen.components is not None and before.components is not None
-    terms = terms_of(seen)[0]
+    captured = model.trace(trace.text, trace.text_pair, scores=True, **selection, change=change)
+    before = model.trace(trace.text, trace.text_pair, **selection, change=change.with_(Edit("term", name="lexicon", to=0.0)))
+    assert captured.scores is not None and captured.queries is not None and captured.keys is not None
+    assert captured.components is not None and before.components is not None
+    terms = terms_of(captured)[0]
     structure = terms.structure.part(queries=torch.tensor([token]))
     injected = structure.factor or next(bias for bias in structure.biases if bias.name == "lexicon")
     return Row(
@@ -149,9 +150,9 @@ def row(model: Model, trace: Trace, layer: int, head: int, token: int, component
         strength=trace.change.strength.get("lexicon", 1.0),
         multiplies=structure.factor is not None,
         sigma=sigma(trace.polarity)[token].astype(float),
-        plain=float(terms.scale) * (seen.keys[0, 0, 0].astype(float) @ seen.queries[0, 0, 0, 0].astype(float)),
+        plain=float(terms.scale) * (captured.keys[0, 0, 0].astype(float) @ captured.queries[0, 0, 0, 0].astype(float)),
         injected=injected.dense()[0, 0, 0, 0].numpy().astype(float),
-        scores=seen.scores[0, 0, 0, 0].astype(float),
+        scores=captured.scores[0, 0, 0, 0].astype(float),
         before=before.components[0, 0, 0, 0].astype(float),
-        after=seen.components[0, 0, 0, 0].astype(float),
+        after=captured.components[0, 0, 0, 0].astype(float),
     )

@@ -1,4 +1,4 @@
-"""How the verdict forms layer by layer, and what each head does on one sentence."""
+"""Predict from the states of each layer, and describe what each head attends to in a sentence."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ PATTERNS = ("entropy", "distance", "previous", "next", "same", "first", "punctua
 
 
 def verdict_by_layer(model: Model, trace: Trace) -> Floats:
-    """(L+1, K) probabilities when the model's own final norm and classifier read each layer's states (nostalgebraist's logit lens).
+    """Return the probabilities (L+1, K) if the model's final norm and classifier read each layer's states (nostalgebraist's logit lens).
 
-    Row 0 is the embedding. Layers before the last were never trained to be read so: a late jump is no defect.
+    Row 0 is the embedding. The classifier was trained to read the last layer only, so a late jump is not a defect.
 
     Raises:
         InputError: the trace holds no hidden states.
@@ -36,13 +36,13 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
     if trace.hidden is None:
         raise InputError("The trace was made without hidden states.")
     with torch.inference_mode():
-        states = torch.from_numpy(trace.hidden.copy()).to(next(model.network.parameters()).dtype)  # stored ones are in single precision
+        states = torch.from_numpy(trace.hidden.copy()).to(next(model.network.parameters()).dtype)  # Stored states have single precision.
         logits = torch.cat([model.network.classifier(model.network.pool(state[None], None)) for state in states])
     return softmax(logits.numpy())
 
 
 def head_patterns(trace: Trace, component: int | str = "effective") -> pd.DataFrame:
-    """What each head attends to: a row per layer and head (counted from 0), a column per pattern.
+    """Return what each head attends to: a row per layer and head (counted from 0), a column per pattern.
 
     Rows of the map are taken by absolute size and scaled to sum 1 first, so that mixed and signed maps can be compared with plain ones.
     entropy: of a row, as a share of its maximum log n (0 = one key, 1 = all alike). distance: mean |query - key| in tokens.

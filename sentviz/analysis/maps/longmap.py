@@ -1,4 +1,4 @@
-"""One attention map of any text, small enough for a browser: tokens put together, 8 bits a weight, blocks where it is long.
+"""Prepare an attention map of any text for a browser: tokens merged to units, 8 bits per weight, block averages for long texts.
 
 A map is read through a `Source`, a band of query rows at a time on the keys that they may see, so that the map of a text of 10,000 tokens
 never stands in memory as a whole, and what a window leaves out is never made. Tokens become words or sentences (`Units`). First the key
@@ -120,7 +120,7 @@ def _together(values: Floats, starts: Ints, how: How, axis: int, sizes: Ints | N
     """Runs of rows (axis 0) or columns (axis 1) that begin at `starts` put together.
 
     Args:
-        sizes: how many each run stands for, where those that are 0 were left out; as many as there are unless told.
+        sizes: number of entries of each run, if entries of 0 were left out; by default the entries that are present.
     """
     if len(starts) == values.shape[axis] and (how != "mean" or sizes is None):
         return values
@@ -194,18 +194,18 @@ def tiled(
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """What a window lets each unit of a text see; a unit sees what any of its tokens sees."""
+    """Units that each unit of a text can see through an attention window; a unit sees what any of its tokens sees."""
 
     window: int
     globals: Ints  # (g,) places of the tokens that all see
-    share: float  # of the pairs of tokens, those that are seen
+    share: float  # share of the pairs of tokens in which the query sees the key
     low: Ints  # (u,) first key unit in the window of each unit
     high: Ints  # (u,) last one
     everywhere: Ints  # units that hold a global token
 
 
 def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
-    """What the units of a text see in a layer; None where every token sees all, or where the trace holds no terms.
+    """Return what the units of a text see in a layer; None if every token sees all tokens, or if the trace holds no terms.
 
     Raises:
         KeyError: the trace is not of that layer.
@@ -220,17 +220,19 @@ def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
     n = units.tokens
     if pattern is None or pattern.window // 2 >= n - 1:
         return None
-    reach, held = pattern.window // 2, pattern.globals[0].numpy()
-    held, rows = held[held >= 0], np.arange(n)
+    reach, global_tokens = pattern.window // 2, pattern.globals[0].numpy()
+    global_tokens, rows = global_tokens[global_tokens >= 0], np.arange(n)
     first, last = np.maximum(rows - reach, 0), np.minimum(rows + reach, n - 1)
-    beyond = n * len(held) - sum(int(last[place] - first[place]) + 1 for place in held)  # as many see a token in their window as it sees
+    beyond = n * len(global_tokens) - sum(
+        int(last[place] - first[place]) + 1 for place in global_tokens
+    )  # A window is symmetric: a token is seen by as many tokens as it sees.
     return Sight(
         window=pattern.window,
-        globals=held,
+        globals=global_tokens,
         share=(int((last - first + 1).sum()) + beyond) / n**2,
         low=units.starts.searchsorted(first[units.starts], side="right") - 1,
         high=units.starts.searchsorted(last[units.ends - 1], side="right") - 1,
-        everywhere=np.unique(units.starts.searchsorted(held, side="right") - 1),
+        everywhere=np.unique(units.starts.searchsorted(global_tokens, side="right") - 1),
     )
 
 
@@ -243,7 +245,7 @@ def tile(
     queries: How = "mean",
     keys: How = "sum",
 ) -> Floats:
-    """The exact map of some units, all unless told: query units [start, stop) x key units [start, stop).
+    """Return the exact map of query units [start, stop) x key units [start, stop), by default of all units.
 
     Raises:
         InputError: the units are of another text.
@@ -257,9 +259,9 @@ def tile(
     if len(reached) == len(units):
         return values[:, left:right]
     inside = (reached >= left) & (reached < right)
-    made = np.zeros((bottom - top, right - left), dtype=np.float32)
-    made[:, reached[inside] - left] = values[:, inside]
-    return made
+    values_in_range = np.zeros((bottom - top, right - left), dtype=np.float32)
+    values_in_range[:, reached[inside] - left] = values[:, inside]
+    return values_in_range
 
 
 def _strip(source: Source, units: Units, top: int, bottom: int, queries: How, keys: How) -> tuple[Floats, Ints]:
@@ -273,10 +275,10 @@ def _strip(source: Source, units: Units, top: int, bottom: int, queries: How, ke
     if len(parts) == 1:
         values, reached = parts[0]
     else:
-        reached = np.unique(np.concatenate([there for _, there in parts]))
+        reached = np.unique(np.concatenate([places_of_part for _, places_of_part in parts]))
         values, at = np.zeros((last - first, len(reached)), dtype=np.float32), 0
-        for part, there in parts:
-            values[at : at + len(part), reached.searchsorted(there)] = part
+        for part, places_of_part in parts:
+            values[at : at + len(part), reached.searchsorted(places_of_part)] = part
             at += len(part)
     return _together(values, units.starts[top:bottom] - first, queries, 0), reached
 
@@ -285,17 +287,17 @@ def overview(source: Source, units: Units, *, queries: How = "mean", keys: How =
     """The whole map as averages of blocks x blocks units, at most `cells` a side, and the size of a block; 1 = exact."""
     block = -(-len(units) // cells)
     sizes = np.diff(np.arange(0, len(units), block), append=len(units))
-    made = np.zeros((len(sizes), len(sizes)), dtype=np.float32)
+    averages = np.zeros((len(sizes), len(sizes)), dtype=np.float32)
     for top, bottom in _bands(units, block, source.band):
         values, reached = _strip(source, units, top, bottom, queries, keys)
         columns, firsts = np.unique(reached // block, return_index=True)
         values = _together(values, firsts, "mean", 1, sizes[columns])
-        made[top // block : -(-bottom // block), columns] = _together(values, np.arange(0, bottom - top, block), "mean", 0)
-    return made, block
+        averages[top // block : -(-bottom // block), columns] = _together(values, np.arange(0, bottom - top, block), "mean", 0)
+    return averages, block
 
 
 def _bands(units: Units, block: int, tokens: int) -> Iterator[tuple[int, int]]:
-    """Units [start, stop) in whole blocks of about so many tokens."""
+    """Yield ranges of units [start, stop) that consist of complete blocks and have about `tokens` tokens."""
     ends, top = units.ends, 0
     while top < len(units):
         reach = int(ends.searchsorted(units.starts[top] + tokens, side="right")) - top
@@ -338,7 +340,7 @@ class Packed:
 
     @property
     def signed(self) -> bool:
-        """Whether an entry is negative: the colours diverge."""
+        """True if any entry is negative; the colours then diverge."""
         return self.codes.dtype == np.int8
 
     @property
@@ -362,7 +364,7 @@ def pack(values: Floats) -> Packed:
 
 
 def payload(head: Mapping[str, Any], layers: Iterable[tuple[Packed, int, int, int]]) -> bytes:
-    """What a browser needs of a map, as one run of bytes: the length of the head (4 bytes, little-endian), the head as JSON, the codes.
+    """Return a map for the browser as bytes: the length of the head (4 bytes, little-endian), the head as JSON, the codes.
 
     Args:
         head: labels and whatever else the view needs; plain data.

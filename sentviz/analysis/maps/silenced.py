@@ -1,9 +1,8 @@
-"""Which heads the answer to one text leans on: the model asked again without each of them, all in one batch.
+"""Measure how much each head supports the prediction for a text: predict again with the head's output set to zero, all in one batch.
 
     fall(l, h) = logit p(y | x) - logit p(y | x, head h of layer l adds nothing)
 
-as word removal does it for words. Positive: the head supports the answer. That is what the head does as things stand: heads can stand in
-for each other, so that falls need not add up.
+This corresponds to word removal. Positive: the head supports the prediction. Heads can replace each other, so the falls need not add up.
 """
 
 from __future__ import annotations
@@ -26,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
-    """(L, H) how much the log-odds of the predicted class fall when a head adds nothing, under the trace's own interventions.
+    """Return the drop in the predicted class's log-odds when each head's output is set to zero, (L, H) float32.
+
+    The trace's interventions stay in effect.
 
     Raises:
         InputError: the model has no heads to silence.
@@ -41,7 +42,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     changed, network = model.applied(model.intervention(trace.change)), model.network
     with torch.inference_mode():
         inputs = network.ready(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
-        x = network.embed(inputs)  # row 0 is as it was; a head's row is the same up to its own layer, where it joins
+        x = network.embed(inputs)  # Row 0 is the unchanged model. A head's row is added at its own layer: below it, nothing differs.
         room = max(1, TOKENS_PER_BATCH // max(1, x.shape[1]))
         for layer in range(has.layers):
             off = torch.zeros(len(x) + has.heads, has.layers, has.heads, dtype=torch.bool)
@@ -54,7 +55,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
 
 
 def _after(network: Network, layer: int, x: Tensor, inputs: Inputs, change: Change) -> Tensor:
-    """What the next layer, or the classifier, reads."""
+    """Return the output of a layer: the input of the next layer, or of the classifier."""
     if layer == network.capabilities.layers - 1:
         return network.final(x, inputs, change)
     return network.step(layer, x, inputs, None, change)[0]

@@ -1,4 +1,4 @@
-"""Do the components A_1 .. A_C specialise? Their maps measured over test sentences, against chance and against untrained ones.
+"""Measure whether the components A_1 .. A_C specialise: compare their maps over test sentences with chance and with untrained models.
 
 Of each sentence, the special tokens left out and the rows of every map summing to 1 again; means over rows and heads:
 
@@ -9,12 +9,12 @@ Of each sentence, the special tokens left out and the rows of every map summing 
 
 The likeness of component c with itself is that of its different heads: the yardstick for two components.
 
-What the components differ by, the largest minus the smallest of their means, is held against three baselines:
+The difference of the components, the largest minus the smallest of their means, is compared with three baselines:
 
-    shuffled     their labels shuffled within each sentence: what the chance of the sentences makes of components that are alike
-    untrained    the same configuration before its first step, with one seed after the other: what random weights make of them
-    dealt        the C x H maps of the layer dealt to the components at random, the same for all sentences: what differs between heads
-                 differs between any two handfuls of heads too, and is no trait of a component
+    shuffled     component labels shuffled within each sentence: the difference of equal components by chance
+    untrained    the same configuration before its first step, with several seeds: the difference by random weights
+    dealt        the C x H maps of the layer shuffled between components, the same for all sentences: the difference of any two groups of
+                 heads, which is not a property of a component
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Bools = npt.NDArray[np.bool_]
 Doubles = npt.NDArray[np.float64]
 
 FILE = "components.parquet"
-LEAST_TOKENS = 5  # of a sentence; in shorter ones there is little to choose from
+LEAST_TOKENS = 5  # tokens of a sentence; shorter ones give attention little choice
 RESAMPLES = 2_000
 ALPHA = 0.05
 COLUMNS = ["measure", "word_class", "layer", "component", "other", "value", "low", "high", "n"]
@@ -109,7 +109,7 @@ def untrained(model: Model, seed: int) -> Model:
 
 
 def verdict(frame: pd.DataFrame) -> list[str]:
-    """What the table says, in plain sentences; the first one is the answer.
+    """Return the result of the table as sentences; the first sentence is the main result.
 
     Raises:
         InputError: rows that it is read from are missing.
@@ -121,10 +121,10 @@ def verdict(frame: pd.DataFrame) -> list[str]:
     chance, dealt = cells["p_holm"] < ALPHA, cells["p_dealt"] < ALPHA
     fresh = cells["value"] > cells["untrained_high"] if inits else chance
     passed = cells[chance & fresh & dealt].assign(habit=lambda rows: rows["word_class"].where(rows["word_class"] != "", "entropy"))
-    where = [f"layer {int(str(layer)) + 1}: {', '.join(rows['habit'])}" for layer, rows in passed.groupby("layer")]
-    found = f" ({'; '.join(where)})" if where else ""
+    habits_by_layer = [f"layer {int(str(layer)) + 1}: {', '.join(rows['habit'])}" for layer, rows in passed.groupby("layer")]
+    layers_passed = f" ({'; '.join(habits_by_layer)})" if habits_by_layer else ""
     lines = [
-        f"The components differ beyond every baseline in {len(passed)} of {n} habits{found}.",
+        f"The components differ beyond every baseline in {len(passed)} of {n} habits{layers_passed}.",
         f"Labels shuffled within each sentence: they differ by more than this chance in {int(chance.sum())} of {n} (p < {ALPHA}, Holm).",
     ]
     if inits:
@@ -156,7 +156,7 @@ def _likeness_said(frame: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """What was measured of N sentences."""
+    """Measures of N sentences."""
 
     likeness: Doubles  # (N, 2, L, C, C) cosine and Jensen-Shannon divergence
     habits: Doubles  # (N, 1 + K, L, C, H) entropy and the K word classes
@@ -168,18 +168,18 @@ def _likeness(maps: Doubles) -> Doubles:
 
     layers, components, heads = maps.shape[:3]
     norms, entropies = np.linalg.norm(maps, axis=-1), entr(maps).sum(axis=-1)
-    found = np.full((2, layers, components, components), np.nan)
-    one, two = np.triu_indices(heads, 1)
+    likeness = np.full((2, layers, components, components), np.nan)
+    first, second = np.triu_indices(heads, 1)
     same = np.arange(heads)
     for c, d in combinations_with_replacement(range(components), 2):
-        i, j = (same, same) if c < d else (one, two)
+        i, j = (same, same) if c < d else (first, second)
         if not len(i):
             continue
         left, right = maps[:, c, i], maps[:, d, j]
         cosine = (left * right).sum(axis=-1) / (norms[:, c, i] * norms[:, d, j])
         both = entr((left + right) / 2).sum(axis=-1) - (entropies[:, c, i] + entropies[:, d, j]) / 2
-        found[0, :, c, d], found[1, :, c, d] = cosine.mean(axis=(1, 2)), both.mean(axis=(1, 2)) / np.log(2)
-    return found
+        likeness[0, :, c, d], likeness[1, :, c, d] = cosine.mean(axis=(1, 2)), both.mean(axis=(1, 2)) / np.log(2)
+    return likeness
 
 
 def _habits(maps: Doubles, members: Bools) -> Doubles:
@@ -199,11 +199,11 @@ def _measure(model: Model, texts: Sequence[tuple[str, Bools]], tick: Callable[[i
     for done, (text, members) in enumerate(texts, start=1):
         trace = model.trace(text)
         assert trace.components is not None
-        kept = np.flatnonzero(~trace.specials)
-        maps = trace.components[..., kept[:, None], kept].astype(np.float64)
+        words = np.flatnonzero(~trace.specials)
+        maps = trace.components[..., words[:, None], words].astype(np.float64)
         maps /= maps.sum(axis=-1, keepdims=True)
         likeness.append(_likeness(maps))
-        habits.append(_habits(maps, members[:, kept]))
+        habits.append(_habits(maps, members[:, words]))
         tick(done)
     return _Measured(np.stack(likeness), np.stack(habits))
 

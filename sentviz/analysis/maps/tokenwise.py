@@ -1,4 +1,4 @@
-"""What a model makes of each token beside its maps: how far its gate is open, and what its position is the sum of."""
+"""Return quantities per token that are not in the maps: the gates, and the signals whose sum is the position."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GATE = "gate"
 
 
 def gates(trace: Trace) -> Floats:
-    """(L, m) the gate of each token in each layer, 1 open and 0 shut, as the layers used it: strength and forced gates are in it.
+    """Return the gate of each token in each layer, (L, m), 1 = open and 0 = closed, after the interventions of the trace.
 
     SentiFormer, eq. 4: sigmoid(x_j W_g), a factor on the weight of key j before the softmax divides by the sum of all. Read off the layers'
     terms, whose mean over heads and components is taken where each has its own.
@@ -39,47 +39,47 @@ def gates(trace: Trace) -> Floats:
 
 
 def gates_of(terms: AttentionTerms) -> Floats:
-    """(B, m) the gates of a layer, 0 to 1; their mean over heads and components where each has its own.
+    """Return the gates of a layer, (B, m), 0 to 1; the mean over heads and components if each has its own gate.
 
     Raises:
-        InputError: the layer has none.
+        InputError: the layer has no gates.
     """
-    found = [bias.values for bias in terms.structure.biases if bias.name == GATE and hasattr(bias, "values")]
-    if not found:
+    values = [bias.values for bias in terms.structure.biases if bias.name == GATE and hasattr(bias, "values")]
+    if not values:
         raise InputError("This layer has no gates.")
-    gates: Floats = found[0].float().exp().mean(dim=(1, 2)).numpy()
+    gates: Floats = values[0].float().exp().mean(dim=(1, 2)).numpy()
     return gates
 
 
 def forced(trace: Trace) -> list[str]:
-    """(m) "open" or "shut" of tokens whose gate was made so by hand, "" of the others."""
+    """Return "open" or "shut" for tokens whose gate was set manually, "" for the others; one entry per token."""
     states = dict.fromkeys(trace.change.gates_open, "open") | dict.fromkeys(trace.change.gates_shut, "shut")
     return [states.get(place, "") for place in range(len(trace.tokens))]
 
 
 @dataclass(frozen=True)
 class Signals:
-    """What the positions of a text are the sum of, as lengths (Euclidean norms) of the vectors of each token."""
+    """Position signals of a text, as lengths (Euclidean norms) of the vectors of each token."""
 
-    parts: dict[str, Floats]  # (m,) of each signal by name, weighed as learned
-    total: Floats  # (m,) of their sum
-    word: Floats  # (m,) of what the embedding adds beside the position: the token itself
+    parts: dict[str, Floats]  # (m,) length of each signal by name, with its learned weight
+    total: Floats  # (m,) length of their sum
+    word: Floats  # (m,) length of the rest of the embedding, which is the token
     weights: dict[str, float]  # learned scalars of the whole model by name
 
 
 def signals(model: Model, trace: Trace) -> Signals:
-    """The position signal of each token, taken apart.
+    """Return the position signals of each token.
 
     Source: SentiFormer, section IV-A, p_i = alpha sin(i) + beta recency(i, n) + gamma E_pos[tag of i].
 
     Raises:
-        InputError: the positions of the model are of one piece.
+        InputError: the positions of the model are not a sum of signals.
     """
     import torch
 
     with torch.inference_mode():
-        made = model.network.signals(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
-        parts = {name: part.expand(1, len(trace.tokens), -1)[0].numpy() for name, part in made.items()}
+        signal_tensors = model.network.signals(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
+        parts = {name: part.expand(1, len(trace.tokens), -1)[0].numpy() for name, part in signal_tensors.items()}
         weights = {scalar.name: scalar.value for scalar in model.network.scalars() if scalar.layer < 0}
     if not parts:
         raise InputError(f"{trace.run} has no positions made of several signals.")

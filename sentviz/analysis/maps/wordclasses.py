@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Bools = npt.NDArray[np.bool_]
 CLASSES = ("positive words", "negative words", "negators", "intensifiers", "function words")
-LEXICONS = ("lexicon_en_vader", "lexicon_en_opinion")  # the first at hand is used
+LEXICONS = ("lexicon_en_vader", "lexicon_en_opinion")  # the first installed one is used
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class WordClasses:
     lexicon: str
 
     def members(self, text: str, encoded: Encoded) -> Bools:
-        """(K, m) which tokens spell a word of each class; unknown and special ones belong to none."""
+        """Return which tokens spell a word of each class, (K, m) bool; unknown and special tokens belong to no class."""
         from sentviz.data.texts import word_spans
 
-        found = np.zeros((len(self.words), len(encoded)), dtype=np.bool_)
+        member = np.zeros((len(self.words), len(encoded)), dtype=np.bool_)
         for word in word_spans(text, encoded):
-            found[:, list(word.indices)] = np.array([word.text.casefold() in those for those in self.words.values()])[:, None]
-        return found & ~encoded.unknown & ~encoded.specials
+            member[:, list(word.indices)] = np.array([word.text.casefold() in class_words for class_words in self.words.values()])[:, None]
+        return member & ~encoded.unknown & ~encoded.specials
 
 
 def own_lists() -> dict[str, frozenset[str]]:
-    """Negators, intensifiers and function words, lower-cased; a word of several lists counts for the first."""
+    """Return negators, intensifiers and function words in lower case; a word of several lists belongs to the first."""
     lists: dict[str, frozenset[str]] = {}
     for name, words in tomllib.loads(Path(__file__).with_name("wordclasses.toml").read_text(encoding="utf-8")).items():
         lists[name] = frozenset(words.split()).difference(*lists.values())
@@ -50,10 +50,10 @@ def own_lists() -> dict[str, frozenset[str]]:
 
 
 def word_classes() -> WordClasses:
-    """The word classes with the first polarity lexicon at hand.
+    """Return the word classes with the first installed polarity lexicon.
 
     Raises:
-        DataMissingError: there is none.
+        DataMissingError: no polarity lexicon is installed.
     """
     from sentviz.data import datasets
 
@@ -64,8 +64,8 @@ def word_classes() -> WordClasses:
             " SENTVIZ_DATA names the folder that holds it as <name>/lexicon.parquet."
         )
     frame = datasets.load_file(name, "lexicon")
-    found, terms = own_lists(), frame["term"].astype(str).str.casefold()
-    taken = frozenset[str]().union(*found.values())
+    words, terms = own_lists(), frame["term"].astype(str).str.casefold()
+    grammatical = frozenset[str]().union(*words.values())
     for side, of_side in (("positive words", frame["polarity"] > 0), ("negative words", frame["polarity"] < 0)):
-        found[side] = frozenset(terms[of_side]) - taken
-    return WordClasses({side: found[side] for side in CLASSES}, name)
+        words[side] = frozenset(terms[of_side]) - grammatical
+    return WordClasses({side: words[side] for side in CLASSES}, name)
