@@ -107,7 +107,7 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
     shares = {"first": np.stack([1 - positive, positive], axis=1), "second": np.stack([positive, 1 - positive], axis=1)}
     lines = {name: operating.curves(labels, p, ["a", "b"]) for name, p in shares.items()}
     areas = {name: operating.areas(labels, p, ["a", "b"], draws=5) for name, p in shares.items()}
-    curves_of_runs = {name: operating.said(labels, p.argmax(axis=1), ["a", "b"]) for name, p in shares.items()}
+    curves_of_runs = {name: operating.operating_points(labels, p.argmax(axis=1), ["a", "b"]) for name, p in shares.items()}
     for kind, metric in (("roc", "AUC"), ("pr", "AP")):
         figure = one_vs_rest(lines, areas, curves_of_runs, kind=kind, classes=["b"])  # type: ignore[arg-type]
         value = areas["second"].query("`class` == 'b' and metric == @metric")["value"].iloc[0]
@@ -122,7 +122,7 @@ def test_curves_are_overlaid_with_their_areas_and_thinned() -> None:
 
 def test_a_class_without_a_curve_says_so() -> None:
     labels, shares = np.zeros(3, np.int64), np.array([[0.7, 0.3]] * 3)
-    curves = operating.said(labels, labels, ["a", "b"])
+    curves = operating.operating_points(labels, labels, ["a", "b"])
     areas = operating.areas(labels, shares, ["a", "b"], draws=5)
     figure = one_vs_rest({"x": operating.curves(labels, shares, ["a", "b"])}, {"x": areas}, {"x": curves}, classes=["b"])
     assert any("no curve" in text for text in texts(figure.plot))

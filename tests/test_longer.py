@@ -124,7 +124,7 @@ def test_a_long_document_makes_nothing_of_n_by_n() -> None:
     with Largest() as largest:
         model.predict([text])
         trace = model.trace(text, maps=False, projections=True)
-        source = longmap.held(trace, 1, "mean", band_bytes=1 << 20)
+        source = longmap.map_of_trace(trace, 1, "mean", band_bytes=1 << 20)
         longmap.overview(source, longmap.units(trace))
     assert len(trace.tokens) == n and trace.dropped == 0
     assert largest.bytes < n * n * 4 / 10

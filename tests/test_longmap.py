@@ -44,7 +44,7 @@ def by_hand(values: np.ndarray, unit: Units, queries: str, keys: str) -> np.ndar
 def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
     """Words and sentences of a signed map equal loops, for every pair of ways to combine."""
     trace = fake_trace(tokens=["a", "bright", ",", "warm", "song", ".", "it", "rains", "!", "yes"], signed=True)
-    source = longmap.held(trace, 1, 2)
+    source = longmap.map_of_trace(trace, 1, 2)
     for kind in KINDS:
         tile = longmap.tile(source, units(trace, kind), queries=queries, keys=keys)
         np.testing.assert_allclose(tile, by_hand(trace.map(1, 2), units(trace, kind), queries, keys), atol=1e-6)
@@ -58,7 +58,7 @@ def test_keys_out_of_reach_count_as_nothing(queries: Any, keys: Any, band_bytes:
     model = small_model(max_length=40, cls=True, **FORMS["gate and window"])
     trace = model.trace(REVIEW, maps=False, projections=True)
     whole, tokens = trace.map(1, 0), units(trace)
-    source = longmap.held(trace, 1, 0, band_bytes=band_bytes)
+    source = longmap.map_of_trace(trace, 1, 0, band_bytes=band_bytes)
     assert len(source.read(5, 6)[1]) <= 4 + 1 + 3 < len(tokens)
     for kind in KINDS:
         unit = units(trace, kind)
@@ -75,7 +75,7 @@ def test_mass_is_kept(kind: Any) -> None:
     model = small_model(components=3, mixing="free", cls=True, max_length=40)
     trace = model.trace(REVIEW)
     unit = units(trace, kind)
-    tile = longmap.tile(longmap.held(trace, 0, "mean"), unit)
+    tile = longmap.tile(longmap.map_of_trace(trace, 0, "mean"), unit)
     sums = trace.map(0, "mean").sum(axis=1)
     expected = [sums[a:b].mean() for a, b in zip(unit.starts, unit.ends, strict=True)]
     np.testing.assert_allclose(tile.sum(axis=1), expected, rtol=1e-5)
@@ -176,7 +176,7 @@ def test_tiles_are_the_whole_map(name: str) -> None:
         for component in ("effective", *trace.component_ids):
             source = longmap.tiled(model, REVIEW, layer=1, head=head, component=component, band_bytes=3000)
             assert source.band < 10
-            whole = longmap.held(trace, 1, head, component)
+            whole = longmap.map_of_trace(trace, 1, head, component)
             np.testing.assert_allclose(longmap.tile(source, unit), longmap.tile(whole, unit), atol=1e-6)
             exact = longmap.tile(source, units(trace), (3, 8), (2, 5))
             np.testing.assert_allclose(exact, trace.rows(1, 3, 8, head, component)[:, 2:5], atol=1e-6)
@@ -230,7 +230,7 @@ def test_a_map_of_words_is_a_figure_too() -> None:
         words = longmap.merged(trace, units(trace, "sentences"), 1, 1, component)
         frame = heatmap(words, 1, 1, component).frame
         np.testing.assert_allclose(
-            frame["attention"], longmap.tile(longmap.held(trace, 1, 1, component), units(trace, "sentences")).ravel(), rtol=1e-6
+            frame["attention"], longmap.tile(longmap.map_of_trace(trace, 1, 1, component), units(trace, "sentences")).ravel(), rtol=1e-6
         )
         assert frame["key_token"].iloc[0] == "the garden was bright."
 
@@ -240,9 +240,9 @@ def half(trace: Trace) -> Trace:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
-    "some queries": (lambda: longmap.held(half(fake_trace()), 0), "every query"),
-    "another text": (lambda: longmap.tile(longmap.held(fake_trace(5), 0), units(fake_trace(6))), "6 tokens do not fit a map of 5"),
-    "beyond": (lambda: longmap.tile(longmap.held(fake_trace(5), 0), units(fake_trace(5)), (3, 9)), "no part of them"),
+    "some queries": (lambda: longmap.map_of_trace(half(fake_trace()), 0), "every query"),
+    "another text": (lambda: longmap.tile(longmap.map_of_trace(fake_trace(5), 0), units(fake_trace(6))), "6 tokens do not fit a map of 5"),
+    "beyond": (lambda: longmap.tile(longmap.map_of_trace(fake_trace(5), 0), units(fake_trace(5)), (3, 9)), "no part of them"),
     "no layer": (lambda: longmap.tiled(small_model(), "a song", layer=7), "no layer 7"),
     "no head": (lambda: longmap.tiled(small_model(), "a song", layer=0, head=9), "head 9"),
     "blank": (lambda: longmap.tiled(small_model(), " ", layer=0), "empty"),

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.attention_map import Picked, content, picked
-from sentviz.analysis.maps.longmap import held, pack, tile, units
+from sentviz.analysis.maps.longmap import map_of_trace, pack, tile, units
 from tests.fakes import fake_trace
 from tests.test_app import page_text
 
@@ -94,7 +94,7 @@ def test_any_text(page: Any, text: str) -> None:
 def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message with a cell of these units is accepted; another text, a cell outside the map, and nonsense are not."""
     unit = units(fake_trace(6))
-    packed = pack(tile(held(fake_trace(6), 0), unit))
+    packed = pack(tile(map_of_trace(fake_trace(6), 0), unit))
     raw = content(unit, [(packed, 0, 0, 1)], "a map")
     name = raw.split(b'"id":"')[1].split(b'"')[0].decode()
     state: dict[str, Any] = {}

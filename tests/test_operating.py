@@ -87,7 +87,7 @@ def test_where_it_stands_lies_on_its_curve() -> None:
     """With two classes the prediction from one half on is a point of both curves."""
     labels, shares = drawn(k=2)
     predicted = (shares[:, 1] >= 0.5).astype(int)
-    point = operating.said(labels, predicted, NAMES[:2]).iloc[1]
+    point = operating.operating_points(labels, predicted, NAMES[:2]).iloc[1]
     line = operating.curves(labels, shares, NAMES[:2]).query("`class` == 'fair' and threshold >= 0.5").iloc[-1]
     for name in ("fpr", "recall", "precision"):
         assert point[name] == pytest.approx(line[name])
@@ -193,7 +193,7 @@ def test_one_class_only_has_no_curve() -> None:
     assert operating.macro(operating.curves(labels, shares, NAMES), "pr").empty
     frame = operating.areas(labels, shares, NAMES, draws=5)
     assert frame[["value", "low", "high"]].isna().all(axis=None)
-    assert math.isnan(operating.said(labels, labels, NAMES).loc[0, "fpr"])
+    assert math.isnan(operating.operating_points(labels, labels, NAMES).loc[0, "fpr"])
 
 
 # ---- calibration

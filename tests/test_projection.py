@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
-from sentviz.analysis.embeddings.neighbourhood import kept, measures, silhouettes
+from sentviz.analysis.embeddings.neighbourhood import measures, neighbour_preservation, silhouettes
 from sentviz.analysis.embeddings.projection import METHODS, align, inside, nearest, project, simplified
 from sentviz.errors import InputError, RunError, SentvizError, Stopped
 from sentviz.export.files import render
@@ -240,10 +240,10 @@ def test_what_is_kept_is_scikit_learns(k: int) -> None:
 
     x, _ = clouds(50)
     y = np.random.default_rng(3).normal(size=(50, 2)) + x[:, :2]
-    trust, continuity = kept(x, y, k)
+    trust, continuity = neighbour_preservation(x, y, k)
     assert trust.mean() == pytest.approx(trustworthiness(x, y, n_neighbors=k), abs=1e-12)
     assert continuity.mean() == pytest.approx(trustworthiness(y, x, n_neighbors=k), abs=1e-12)
-    assert kept(x, x, k)[0].min() == 1
+    assert neighbour_preservation(x, x, k)[0].min() == 1
 
 
 def test_measures_have_intervals_around_their_means() -> None:

@@ -44,7 +44,7 @@ def test_the_browser_gets_what_was_measured(film: Film) -> None:
     """Predictions, counts and kinds equal the measurements; maps equal the traces to half a step of their 8 bits."""
     data, seen = through_data(film), film.seen
     assert data["epochs"] == [2, 3, 4] and data["n"] == 60
-    np.testing.assert_array_equal(unpacked(data, "said", "u1").reshape(3, 60), seen.said)
+    np.testing.assert_array_equal(unpacked(data, "said", "u1").reshape(3, 60), seen.predicted)
     np.testing.assert_array_equal(unpacked(data, "labels", "u1"), seen.first.labels)
     assert data["counts"] == seen.counts.tolist()
     assert [row["kind"] for row in data["rows"]] == list(events(seen.right).kinds)

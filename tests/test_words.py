@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sentviz.analysis.testset import word_counts as lib
 from sentviz.analysis.testset.rows import Rows, stored
-from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, stop_words, store, words_of
+from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, split_words, stop_words, store
 from sentviz.errors import InputError, RunError
 from sentviz.figures import cloud_layout
 from sentviz.figures.cloud_layout import layout, unwritable
@@ -82,14 +82,14 @@ def by_hand(text: str) -> Iterator[str]:
     ],
 )
 def test_words_of_a_text(text: str, words: list[str] | None) -> None:
-    assert words_of(text) == (list(by_hand(text)) if words is None else words)
+    assert split_words(text) == (list(by_hand(text)) if words is None else words)
 
 
 @settings(max_examples=80, deadline=None)
 @given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="<&\0") | st.sampled_from("’éçаж영화ㅋ́🙂ا"), max_size=40))
 def test_words_are_those_of_a_loop_over_characters(text: str) -> None:
     if "://" not in text and "www." not in text.lower():
-        assert words_of(text) == list(by_hand(text))
+        assert split_words(text) == list(by_hand(text))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -223,7 +223,7 @@ def test_what_has_no_keyness_says_so() -> None:
 def test_stop_words_leave_what_decides() -> None:
     """Every stop word is one word as texts are split; words of negation, contrast and degree are not stop words."""
     every = stop_words()
-    assert all(words_of(word) == [word.strip("'")] for word in every)
+    assert all(split_words(word) == [word.strip("'")] for word in every)
     assert {"the", "it's", "그리고"} <= every
     assert every.isdisjoint({"not", "no", "never", "n't", "but", "very", "too", "isn't", "안", "못", "너무"})
 

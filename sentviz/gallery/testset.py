@@ -70,7 +70,7 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
     classes = of.first.classes
     lines = {rows.run: of.statistic(operating.curves, rows, classes) for rows in of.rows}
     areas = {rows.run: of.statistic(operating.areas, rows, classes) for rows in of.rows}
-    points = {rows.run: operating.said(rows.labels, rows.predicted, classes) for rows in of.rows}
+    points = {rows.run: operating.operating_points(rows.labels, rows.predicted, classes) for rows in of.rows}
     panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
     if len(classes) > 2:
         lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}

@@ -114,7 +114,7 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
 
 
 def _source(trace: Trace, view: _View) -> Source:
-    return longmap.held(trace, view.layer, view.head, view.component)
+    return longmap.map_of_trace(trace, view.layer, view.head, view.component)
 
 
 def _layers(

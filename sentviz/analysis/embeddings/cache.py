@@ -1,7 +1,7 @@
-"""What pictures of embeddings are made from, kept in the user's cache: pooled vectors of every layer, and coordinates.
+"""Cache of data for pictures of embeddings, in the user's cache folder: pooled vectors of every layer, and coordinates.
 
-Files are named after a digest of the run, the rows and the parameters, and are written whole or not at all. The oldest go when
-the folder grows beyond `DISK`. A disk that is full or may not be written is no reason to stop: results then live in memory only.
+Files are named after a digest of the run, the rows and the parameters, and are written completely or not at all. The oldest files are
+deleted if the folder grows beyond `DISK`. If the disk is full or not writable, results are stored in memory only.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ MEMORY = 1 << 28
 
 
 def digest(*parts: object) -> str:
-    """Sixteen hex digits of the parts' text."""
-    seen = hashlib.sha256()
+    """Return a digest of the parts' texts, sixteen hex digits."""
+    hasher = hashlib.sha256()
     for part in parts:
-        seen.update(str(part).encode("utf-8", "replace") + b"\0")
-    return seen.hexdigest()[:16]
+        hasher.update(str(part).encode("utf-8", "replace") + b"\0")
+    return hasher.hexdigest()[:16]
 
 
 class Cache:
-    """Named sets of arrays, on disk and, the last used ones, in memory. Safe to share between threads."""
+    """Named sets of arrays on disk; the last used sets are also in memory. Thread-safe."""
 
     def __init__(self, folder: Path | None = None, disk: int = DISK, memory: int = MEMORY) -> None:
         self.folder, self.problem = folder or home() / "pictures", ""  # problem: why nothing is written, in one sentence
@@ -53,11 +53,11 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, key: str) -> Arrays | None:
-        """What is kept under a key; a file that cannot be read counts as none."""
+        """Return the arrays stored under a key; None if there are none or the file cannot be read."""
         with self._lock:
-            if (held := self._held.pop(key, None)) is not None:
-                self._held[key] = held
-                return held
+            if (in_memory := self._held.pop(key, None)) is not None:
+                self._held[key] = in_memory
+                return in_memory
         path = self._path(key)
         if not path.is_file():
             return None
@@ -65,12 +65,12 @@ class Cache:
         from safetensors.numpy import load_file
 
         try:
-            found = load_file(path)
+            arrays = load_file(path)
             os.utime(path)
         except (OSError, SafetensorError, ValueError):
             return None
-        self._hold(key, found)
-        return found
+        self._hold(key, arrays)
+        return arrays
 
     def put(self, key: str, arrays: Arrays, *, disk: bool = True) -> None:
         """Keep arrays; in memory only where `disk` is off or cannot be written."""
@@ -96,22 +96,22 @@ class Cache:
         with self._lock:
             self._held.pop(key, None)
             self._held[key] = arrays
-            while len(self._held) > 1 and sum(a.nbytes for held in self._held.values() for a in held.values()) > self._memory:
+            while len(self._held) > 1 and sum(a.nbytes for stored in self._held.values() for a in stored.values()) > self._memory:
                 self._held.pop(next(iter(self._held)))
 
     def _prune(self, newest: str) -> None:
-        found = {}
+        files = {}
         with suppress(OSError):
             for path in self.folder.glob("*.safetensors"):
                 with suppress(OSError):  # another process was first
-                    found[path] = path.stat()
-        whole = sum(stat.st_size for stat in found.values())
-        for path, stat in sorted(found.items(), key=lambda item: item[1].st_mtime):
-            if whole <= self._disk or path == self._path(newest):
+                    files[path] = path.stat()
+        total = sum(stat.st_size for stat in files.values())
+        for path, stat in sorted(files.items(), key=lambda item: item[1].st_mtime):
+            if total <= self._disk or path == self._path(newest):
                 break
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-            whole -= stat.st_size
+            total -= stat.st_size
 
 
 # ---- vectors
@@ -188,36 +188,36 @@ def pictures(
     disk: bool = True,
     tick: Tick | None = None,
 ) -> dict[int, Projection]:
-    """Pictures by layer, from the last one, which stays as it is, down to `layer`: each turned onto that of the layer above.
+    """Return projections by layer, from the last layer down to `layer`; each is rotated onto the projection of the layer above.
 
-    Those that are missing are computed and kept. They end early above a layer without vectors and, without `compute`, above one that
-    is not at hand.
+    Missing projections are computed and stored. The result ends above the first layer without vectors, and without `compute` above the
+    first layer whose projection is not stored.
 
     Args:
         key: digest of the run and its rows.
-        vectors: (n, d) of each of the L+1 layers, None where they are not at hand.
-        layer: 0 = the embedding.
+        vectors: (n, d) vectors of each of the L+1 layers; None for a layer without stored vectors.
+        layer: lowest layer; 0 = the embedding.
     Raises:
         InputError: as for `project`.
     """
     last = len(vectors) - 1
-    made: dict[int, Projection] = {}
-    for step, here in enumerate(range(last, layer - 1, -1)):
-        x = vectors[here]
+    projections: dict[int, Projection] = {}
+    for step, current in enumerate(range(last, layer - 1, -1)):
+        x = vectors[current]
         if x is None:
             break
 
-        def part(share: float, doing: str, step: int = step, here: int = here) -> None:
+        def part(share: float, doing: str, step: int = step, current: int = current) -> None:
             if tick is not None:
-                tick((step + share) / (last - layer + 1), f"layer {here} of {last}: {doing}")
+                tick((step + share) / (last - layer + 1), f"layer {current} of {last}: {doing}")
 
-        name = digest(key, method, dims, seed, here)
-        found = cache.get(name) if method != "pca" else None
-        if found is not None and found["points"].shape != (len(x), dims):
-            found = None
-        if found is not None:
-            extras = {str(k): float(v) for k, v in zip(_names(found["names"]), found["values"], strict=True)}
-            picture = Projection(method, seed, x, found["points"].astype(np.float64), extras)
+        name = digest(key, method, dims, seed, current)
+        stored = cache.get(name) if method != "pca" else None
+        if stored is not None and stored["points"].shape != (len(x), dims):
+            stored = None
+        if stored is not None:
+            extras = {str(k): float(v) for k, v in zip(_names(stored["names"]), stored["values"], strict=True)}
+            picture = Projection(method, seed, x, stored["points"].astype(np.float64), extras)
         elif compute or method == "pca":
             picture = project(x, method, dims, seed, tick=part)
             if method != "pca":
@@ -232,8 +232,8 @@ def pictures(
                 )
         else:
             break
-        made[here] = picture if here == last else picture.onto(made[here + 1].points)
-    return made
+        projections[current] = picture if current == last else picture.onto(projections[current + 1].points)
+    return projections
 
 
 def _names(stored: npt.NDArray[Any]) -> list[str]:

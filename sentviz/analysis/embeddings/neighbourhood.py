@@ -1,4 +1,4 @@
-"""What a picture of vectors keeps: how separate the classes are in both, and how many neighbours survive."""
+"""Measure what a projection preserves: the separation of the classes, and the neighbours of each row."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-NEIGHBOURS = 10  # of trustworthiness and continuity
-MOST = 3_000  # rows measured; of more, a seeded sample
+NEIGHBOURS = 10  # neighbours for trustworthiness and continuity
+MOST = 3_000  # rows that are measured; larger sets are sampled with a seed
 RESAMPLES = 1_000
 
 
 def silhouettes(x: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
-    """(n,) (b - a) / max(a, b): a the mean euclidean distance to the own class, b to the nearest other (Rousseeuw 1987).
+    """Return the silhouette of each row, (n,): (b - a) / max(a, b) (Rousseeuw 1987).
 
-    0 for the only row of a class, NaN where there is one class.
+    a is the mean euclidean distance to the own class, b to the nearest other class. 0 for the only row of a class, NaN for one class.
     """
     x, codes = np.asarray(x, dtype=np.float64), np.unique(np.asarray(labels), return_inverse=True)[1]
     counts = np.bincount(codes)
@@ -36,19 +36,19 @@ def silhouettes(x: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
     away[rows, rows] = 0
     sums = away @ member
     own = sums[rows, codes] / np.maximum(counts[codes] - 1, 1)
-    others = sums / counts
-    others[rows, codes] = np.inf
-    other, largest = others.min(axis=1), np.maximum(own, others.min(axis=1))
-    values = np.divide(other - own, largest, out=np.zeros(len(x)), where=largest > 0)
+    other_means = sums / counts
+    other_means[rows, codes] = np.inf
+    nearest_class, largest = other_means.min(axis=1), np.maximum(own, other_means.min(axis=1))
+    values = np.divide(nearest_class - own, largest, out=np.zeros(len(x)), where=largest > 0)
     return np.asarray(np.where(counts[codes] > 1, values, 0.0))
 
 
-def kept(x: npt.ArrayLike, y: npt.ArrayLike, k: int = NEIGHBOURS) -> tuple[Floats, Floats]:
-    """Trustworthiness and continuity of each row (n,); their means are the measures of Venna and Kaski (2001).
+def neighbour_preservation(x: npt.ArrayLike, y: npt.ArrayLike, k: int = NEIGHBOURS) -> tuple[Floats, Floats]:
+    """Return trustworthiness and continuity of each row, (n,) each; their means are the measures of Venna and Kaski (2001).
 
-    Trustworthiness asks whether the k neighbours in the picture y are near in x as well: 1 - 2 / (k (2n - 3k - 1)) times the sum, over
-    those that are not among the k nearest of x, of how far beyond they rank. Continuity asks the same with x and y exchanged.
-    k must be below n / 2.
+    Trustworthiness measures whether the k neighbours in the projection y are also near in x: 1 - 2 / (k (2n - 3k - 1)) times the sum of the
+    ranks beyond k in x, over neighbours in y that are not among the k nearest in x. Continuity is the same with x and y exchanged. k must
+    be below n / 2.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     return _intruders(a, b, k), _intruders(b, a, k)
@@ -93,8 +93,8 @@ def measures(
     rows: list[dict[str, Any]] = []
 
     def add(measure: str, space: str, name: str, values: Floats, k: int = 0) -> None:
-        found = interval(float(values.mean()), mean_draws(values, rng, RESAMPLES))
-        rows.append({"measure": measure, "space": space, "class": name, **found, "n": len(values), "k": k})
+        estimate = interval(float(values.mean()), mean_draws(values, rng, RESAMPLES))
+        rows.append({"measure": measure, "space": space, "class": name, **estimate, "n": len(values), "k": k})
 
     known = c >= 0
     for space, places in (("vectors", x), ("picture", y)):
@@ -105,6 +105,6 @@ def measures(
                 add("silhouette", space, classes[code], values[c[known] == code])
     k = min(k, (len(x) - 1) // 2)
     if k > 0 and (x != x[:1]).any():
-        for measure, values in zip(("trustworthiness", "continuity"), kept(x, y, k), strict=True):
+        for measure, values in zip(("trustworthiness", "continuity"), neighbour_preservation(x, y, k), strict=True):
             add(measure, "both", "", values, k)
     return pd.DataFrame(rows, columns=["measure", "space", "class", "value", "low", "high", "n", "k"])

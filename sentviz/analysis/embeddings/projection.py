@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 Tick = Callable[[float, str], object]  # share done (0..1), what is being done; may raise to stop
 
 METHODS = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
-_UMAP_ALONE = threading.Lock()  # its compiled parts may end the process where two threads enter them at once
+_UMAP_ALONE = threading.Lock()  # UMAP's compiled code can crash the process if two threads run it at once.
 LEAST = {"pca": 1, "tsne": 5, "umap": 5}  # rows
 PERPLEXITY, NEIGHBOURS, MIN_DIST = 30.0, 15, 0.1
 EARLY, LATE = 250, 500  # iterations of t-SNE, with and without exaggeration
@@ -45,26 +45,26 @@ class Turn:
 class Projection:
     """Vectors with their places in a picture, and what is needed to place more of them."""
 
-    method: str  # of `METHODS`
+    method: str  # key of `METHODS`
     seed: int
     vectors: npt.NDArray[np.floating[Any]]  # (n, d)
     raw: Floats  # (n, dims) as the method gave them
     parameters: dict[str, float] = field(default_factory=dict)
-    shares: tuple[float, ...] = ()  # of the variance, for PCA
+    shares: tuple[float, ...] = ()  # shares of the variance, for PCA only
     turn: Turn = Turn()
-    fitted: Any = None  # what `place` needs; made anew where it is missing
+    fitted: Any = None  # fitted object for `place`; None = it is computed again
 
     @property
     def points(self) -> Floats:
         """(n, dims) turned."""
         return self.turn(self.raw)
 
-    def onto(self, other: npt.ArrayLike) -> Projection:
+    def onto(self, points: npt.ArrayLike) -> Projection:
         """The same picture turned onto the points (n, dims) of another one of the same rows."""
-        return replace(self, turn=align(self.raw, other))
+        return replace(self, turn=align(self.raw, points))
 
     def place(self, vectors: npt.ArrayLike) -> Floats:
-        """(m, d) -> (m, dims): where new vectors come to lie; the points that are there stay.
+        """Return the positions of new vectors, (m, d) -> (m, dims); the existing points do not move.
 
         PCA multiplies; t-SNE optimises each new point against the fixed ones (Policar et al. 2019); UMAP likewise.
 
@@ -98,10 +98,10 @@ def project(
     min_dist: float = MIN_DIST,
     tick: Tick | None = None,
 ) -> Projection:
-    """A picture of vectors.
+    """Return a projection of vectors to two or three dimensions.
 
-    t-SNE (openTSNE) and UMAP start from the first principal components and need no random start; perplexity and neighbours shrink where
-    there are few rows, and the parameters of the result say to what. Equal vectors all lie on one point.
+    t-SNE (openTSNE) and UMAP start from the first principal components and need no random start. Perplexity and neighbours are reduced if
+    there are few rows; the parameters of the result hold the values used. Equal vectors are projected to one point.
 
     Args:
         vectors: (n, d).
@@ -109,24 +109,24 @@ def project(
         perplexity: of t-SNE. neighbours, min_dist: of UMAP.
         tick: gets the share done and what is being done; an exception from it stops the work.
     Raises:
-        InputError: an unknown method, too few rows for it, or vectors without numbers.
+        InputError: the method is unknown, it needs more rows, or the vectors are not finite.
     """
     if method not in METHODS or dims not in (2, 3):
         raise InputError(f"Pictures are made by {', '.join(METHODS.values())} in 2 or 3 dimensions, not by {method!r} in {dims}.")
     x, tell = _checked(vectors), tick or _quiet
-    given = np.asarray(vectors)
+    original = np.asarray(vectors)
     if len(x) < LEAST[method]:
         raise InputError(f"{METHODS[method]} needs at least {LEAST[method]} rows, and there are {len(x)}; PCA draws any number.")
     mean, axes, shares = _axes(x, dims)
     if method == "pca" or not _differ(x):
-        return Projection(method, seed, given, (x - mean) @ axes, shares=shares if method == "pca" else ())
+        return Projection(method, seed, original, (x - mean) @ axes, shares=shares if method == "pca" else ())
     if method == "tsne":
         parameters = {"perplexity": min(float(perplexity), (len(x) - 1) / 3), "iterations": float(EARLY + LATE)}
         raw, fitted, kl = _tsne(x, (x - mean) @ axes, seed, parameters["perplexity"], tell)
-        return Projection(method, seed, given, raw, parameters | {"KL divergence": kl}, fitted=fitted)
+        return Projection(method, seed, original, raw, parameters | {"KL divergence": kl}, fitted=fitted)
     parameters = {"neighbours": float(min(neighbours, len(x) - 1)), "min_dist": float(min_dist)}
     raw, fitted = _umap(x, dims, seed, parameters, tell)
-    return Projection(method, seed, given, raw, parameters, fitted=fitted)
+    return Projection(method, seed, original, raw, parameters, fitted=fitted)
 
 
 def align(points: npt.ArrayLike, onto: npt.ArrayLike) -> Turn:
@@ -149,15 +149,15 @@ def align(points: npt.ArrayLike, onto: npt.ArrayLike) -> Turn:
 def nearest(x: Floats, k: int) -> tuple[Ints, Floats]:
     """The k nearest other rows of each row (n, d), nearest first, and their euclidean distances, both (n, k); exact."""
     n = len(x)
-    found, far = np.empty((n, k), dtype=np.int64), np.empty((n, k))
+    neighbours, far = np.empty((n, k), dtype=np.int64), np.empty((n, k))
     for start in range(0, n, step := max(1, BLOCK // n)):
         away = _distances(x[start : start + step], x)
         away[np.arange(len(away)), np.arange(start, start + len(away))] = np.inf
-        some = np.argpartition(away, min(k, n - 1) - 1, axis=1)[:, :k]
-        order = np.argsort(np.take_along_axis(away, some, axis=1), axis=1, kind="stable")
-        some = np.take_along_axis(some, order, axis=1)
-        found[start : start + step], far[start : start + step] = some, np.take_along_axis(away, some, axis=1)
-    return found, far
+        candidates = np.argpartition(away, min(k, n - 1) - 1, axis=1)[:, :k]
+        order = np.argsort(np.take_along_axis(away, candidates, axis=1), axis=1, kind="stable")
+        candidates = np.take_along_axis(candidates, order, axis=1)
+        neighbours[start : start + step], far[start : start + step] = candidates, np.take_along_axis(away, candidates, axis=1)
+    return neighbours, far
 
 
 def inside(points: npt.ArrayLike, outline: npt.ArrayLike) -> Bools:
@@ -177,16 +177,16 @@ def simplified(outline: npt.ArrayLike, corners: int = 24) -> Floats:
 
     Corners on a straight line, of triangles below a 100,000th of the outline's box, go in any case.
     """
-    given = np.asarray(outline, dtype=np.float64).reshape(-1, 2)
-    kept, least = list(given), 1e-5 * float(np.prod(np.ptp(given, axis=0))) if len(given) else 0.0
-    while len(kept) > 3:
-        c = np.array(kept)
+    points = np.asarray(outline, dtype=np.float64).reshape(-1, 2)
+    remaining, least = list(points), 1e-5 * float(np.prod(np.ptp(points, axis=0))) if len(points) else 0.0
+    while len(remaining) > 3:
+        c = np.array(remaining)
         before, after = np.roll(c, 1, axis=0) - c, np.roll(c, -1, axis=0) - c
         areas = np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]) / 2
-        if len(kept) <= max(corners, 3) and areas.min() > least:
+        if len(remaining) <= max(corners, 3) and areas.min() > least:
             break
-        kept.pop(int(areas.argmin()))
-    return np.array(kept).reshape(-1, 2)
+        remaining.pop(int(areas.argmin()))
+    return np.array(remaining).reshape(-1, 2)
 
 
 # ---- the methods
@@ -214,7 +214,9 @@ def _axes(x: Floats, dims: int) -> tuple[Floats, Floats, tuple[float, ...]]:
     mean = x.mean(axis=0)
     values, vectors = np.linalg.eigh((x - mean).T @ (x - mean))
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1][:, :dims]
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])  # so that a picture never comes out mirrored
+    signs = np.sign(
+        vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    )  # Fix the signs, so that equal data never give a mirrored picture.
     axes = np.zeros((x.shape[1], dims))
     axes[:, : vectors.shape[1]] = vectors * signs
     total = values.sum()

@@ -1,1 +1,1 @@
-"""How a model came to answer as it does: a fixed sample of rows and an example sentence, asked after every kept epoch."""
+"""Follow a model through training: predictions for a fixed sample of rows and an example sentence after every stored epoch."""

@@ -1,6 +1,6 @@
-"""What is measured after an epoch: answers to a fixed sample of rows, pooled vectors, heads, and the trace of the run's example.
+"""Measure a model after an epoch: predictions for a fixed sample of rows, pooled vectors, heads, and the trace of the run's example.
 
-The sample is drawn once by seed and is the same after every epoch; ids and labels are stored, texts never. Two files an epoch:
+The sample is drawn once with a seed and is the same after every epoch. Ids and labels are stored, texts never. Each epoch has two files:
 epochs/<number>.measured.safetensors and epochs/<number>.example.safetensors (`sentviz.runs.trace.Trace.save`).
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sentviz.runs.trace import Trace
 
 ROWS = 400
-ROOM = 600_000  # bytes that the pooled vectors of all epochs may take together
+ROOM = 600_000  # maximum size of the pooled vectors of all epochs together, in bytes
 HEADS = ("value", "low", "high")
 COLUMNS = ["layer", "head", "measure", *HEADS, "n"]
 
@@ -40,7 +40,7 @@ class Measured:
 
     epoch: int  # counted from 1
     split: str
-    seed: int  # of the sample
+    seed: int  # seed of the sample
     classes: tuple[str, ...]
     ids: tuple[str, ...]  # (N,) in the order drawn
     labels: npt.NDArray[np.int64]  # (N,)
@@ -62,7 +62,7 @@ class Measured:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What is measured of heads."""
+        """Names of the head measures."""
         return tuple(dict.fromkeys(self.heads["measure"]))
 
     @classmethod
@@ -70,7 +70,7 @@ class Measured:
         """Read what `save` wrote.
 
         Raises:
-            RunError: it is something else.
+            RunError: the file holds something else.
         """
         import pandas as pd
         from safetensors import SafetensorError, safe_open
@@ -83,46 +83,59 @@ class Measured:
             names = meta.pop("measures")
             heads["measure"] = [names[k] for k in heads["measure"]]
             fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()} | arrays
-            found = cls(**fields, heads=heads)
+            measured = cls(**fields, heads=heads)
         except (OSError, SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise RunError(f"{path.name} does not hold what was measured after an epoch ({error}).") from error
-        shapes = found.probabilities.shape == (len(found.ids), len(found.classes)) and found.labels.shape == (len(found.ids),)
-        if not shapes or found.pooled.ndim != 2 or len(found.pooled) > len(found.ids):
+        shapes = measured.probabilities.shape == (len(measured.ids), len(measured.classes)) and measured.labels.shape == (
+            len(measured.ids),
+        )
+        if not shapes or measured.pooled.ndim != 2 or len(measured.pooled) > len(measured.ids):
             raise RunError(f"{path.name} does not hold an answer for each of its rows.")
-        return found
+        return measured
 
 
 def sample(split: Split, rows: int, seed: int) -> Split:
-    """That many rows of a split, drawn by seed, in the order drawn; all of a smaller split."""
+    """Return `rows` random rows of a split in random order; all rows of a smaller split."""
     drawn = np.random.default_rng(seed).permutation(len(split))[:rows]
     return replace(split, frame=split.frame.iloc[drawn].reset_index(drop=True))
 
 
 def measure(model: Model, split: Split, *, epoch: int, seed: int = 0, room: int = ROOM) -> Measured:
-    """Ask a model about the rows of a sample.
+    """Measure a model on the rows of a sample.
 
     Args:
-        split: the sample, as `sample` draws it. epoch, seed: to be stored with it.
-        room: bytes for pooled vectors in half precision; those of the first rows are kept.
+        split: result of `sample`.
+        epoch, seed: numbers to store with the measurement.
+        room: maximum size of the pooled vectors in half precision, in bytes; the vectors of the first rows are stored.
     """
     import pandas as pd
 
-    said = evaluate(model, split)
+    evaluation = evaluate(model, split)
     heads = over_split(model, split.frame)[COLUMNS] if model.capabilities.maps else pd.DataFrame(columns=COLUMNS)
-    pooled = said.pooled[: room // (2 * said.pooled.shape[1])].astype(np.float16)
-    return Measured(epoch, split.split, seed, said.classes, said.ids, said.labels, said.probabilities.astype(np.float32), pooled, heads)
+    pooled = evaluation.pooled[: room // (2 * evaluation.pooled.shape[1])].astype(np.float16)
+    return Measured(
+        epoch,
+        split.split,
+        seed,
+        evaluation.classes,
+        evaluation.ids,
+        evaluation.labels,
+        evaluation.probabilities.astype(np.float32),
+        pooled,
+        heads,
+    )
 
 
-def asked(model: Model, text: str, pair: str | None = None) -> Trace:
-    """The trace of a sentence with its maps and without states, which take the most room."""
+def trace_of_text(model: Model, text: str, pair: str | None = None) -> Trace:
+    """Return the trace of a sentence with its maps and without hidden states, which use the most memory."""
     return model.trace(text, pair).replace(hidden=None, pooled=None)
 
 
 def names(run: Run) -> list[str]:
-    """The files that `files` gives of a run.
+    """Return the names of the files that `files` returns for a run.
 
     Raises:
-        RunError: it keeps no weights of single epochs.
+        RunError: the run has no weights of single epochs.
     """
     if not run.epochs:
         raise RunError(f"{run.name} keeps no weights of single epochs; `{run.keeping}` trains one that does.")
@@ -132,20 +145,22 @@ def names(run: Run) -> list[str]:
 def files(
     run: Run, split: Split, example: tuple[str, str | None], *, rows: int = ROWS, seed: int = 0, progress: Progress | None = None
 ) -> Mapping[str, Callable[[Path], object]]:
-    """Measure a run after every epoch whose weights it keeps: names of files, each with what writes it.
+    """Measure a run after every epoch with stored weights. Return the names of files, each with the function that writes it.
 
     Args:
-        split: from which the sample is drawn; the validation split, so that the test split stays for the end.
-        example: the sentence that is traced, of pairs with its second.
+        split: split from which the sample is drawn; use the validation split, so that the test split is not used during training.
+        example: sentence to trace, and its second sentence for pairs.
+        rows: rows of the sample.
+        seed: seed of the sample.
     Raises:
-        RunError: no weights are kept, or those of an epoch are missing or damaged.
+        RunError: no weights are stored, or those of an epoch are missing or damaged.
     """
     drawn = sample(split, rows, seed)
-    made: list[Callable[[Path], object]] = []
+    writers: list[Callable[[Path], object]] = []
     for done, epoch in enumerate(run.epochs):
         model = load(run, epoch=epoch)
-        made.append(measure(model, drawn, epoch=epoch, seed=seed, room=ROOM // len(run.epochs)).save)
-        made.append(asked(model, *example).save)
+        writers.append(measure(model, drawn, epoch=epoch, seed=seed, room=ROOM // len(run.epochs)).save)
+        writers.append(trace_of_text(model, *example).save)
         if progress is not None:
             progress(done + 1, len(run.epochs))
-    return dict(zip(names(run), made, strict=True))
+    return dict(zip(names(run), writers, strict=True))

@@ -116,7 +116,7 @@ def _words(encoded: Sequence[Encoded], texts: Sequence[tuple[str, ...]], classes
     """Return each token's word in lower case, "" for special and unknown tokens, and its class as a position in NAMES, -1 = no class."""
     from sentviz.data.texts import word_spans
 
-    place = {word: NAMES.index(name) for name, those in classes.words.items() for word in those}
+    place = {word: NAMES.index(name) for name, class_words in classes.words.items() for word in class_words}
     words, classed = [], []
     for each, several in zip(encoded, texts, strict=True):
         for word in word_spans(several[0], each, *several[1:]):
@@ -210,9 +210,9 @@ def _group_rows(way: Groups, sums: _Sums, lengths: Doubles, means: Doubles, vari
         left = (lengths[of] - counts) / np.maximum(lengths[of] - 1, 1)  # factor of the variance for draws without replacement
         spread = 1.96 * np.sqrt(sums.total(counts * left * variances[of], size)) / tokens
     bounds = {"value": value, "shuffled_low": chance - spread, "shuffled_high": chance + spread}
-    found = {name: values[groups] for name, values in bounds.items()}
-    found |= {"low": np.clip(found["value"] - half, 0, 1), "high": np.clip(found["value"] + half, 0, 1)}
-    return _rows(way.kind, [way.names[g] for g in groups], "", found, tokens[groups, 0], n)
+    values = {name: values[groups] for name, values in bounds.items()}
+    values |= {"low": np.clip(values["value"] - half, 0, 1), "high": np.clip(values["value"] + half, 0, 1)}
+    return _rows(way.kind, [way.names[g] for g in groups], "", values, tokens[groups, 0], n)
 
 
 def _sides(way: Groups, sides: tuple[Sequence[str], Sequence[str]]) -> Ints:

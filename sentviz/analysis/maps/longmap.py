@@ -108,9 +108,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 def _sentence_starts(trace: Trace) -> Ints:
     number = np.zeros(len(trace.tokens), dtype=np.int64)
     for segment, text in enumerate((trace.text, trace.text_pair or "")):
-        here = trace.segments == segment
+        in_segment = trace.segments == segment
         ends = np.array([end for _, end in sentence_spans(text)], dtype=np.int64)
-        number[here] = ends.searchsorted(trace.offsets[here, 0], side="right")
+        number[in_segment] = ends.searchsorted(trace.offsets[in_segment, 0], side="right")
     alone = trace.specials
     new = (trace.segments[1:] != trace.segments[:-1]) | (number[1:] != number[:-1]) | alone[1:] | alone[:-1]
     return np.append(0, np.flatnonzero(new) + 1)
@@ -146,7 +146,9 @@ class Source:
     band: int  # rows to read at a time
 
 
-def held(trace: Trace, layer: int, head: int | str = "mean", component: int | str = "effective", *, band_bytes: int = BAND_BYTES) -> Source:
+def map_of_trace(
+    trace: Trace, layer: int, head: int | str = "mean", component: int | str = "effective", *, band_bytes: int = BAND_BYTES
+) -> Source:
     """A map that a trace is of, see `Trace.map`; one that it does not hold is made a band of rows at a time.
 
     Args:
@@ -189,7 +191,7 @@ def tiled(
     if not (0 <= layer < has.layers and all(0 <= h < has.heads for h in heads)):
         raise InputError(f"There is no layer {layer} with head {head} in {model.name}; both are counted from 0.")
     trace = model.trace(text, text_pair, layers=(layer,), heads=heads, maps=False, projections=True, change=change)
-    return held(trace, layer, head, component, band_bytes=band_bytes)
+    return map_of_trace(trace, layer, head, component, band_bytes=band_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +312,7 @@ def merged(
     trace: Trace, units: Units, layer: int, head: int | str, component: int | str, *, queries: How = "mean", keys: How = "sum"
 ) -> Trace:
     """The trace with units for tokens and this one map: what figures draw of words and sentences."""
-    values = tile(held(trace, layer, head, component), units, queries=queries, keys=keys)
+    values = tile(map_of_trace(trace, layer, head, component), units, queries=queries, keys=keys)
     effective = component == "effective"
     return trace.over(
         units.starts,

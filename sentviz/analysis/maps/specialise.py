@@ -88,8 +88,8 @@ def over_split(
         raise InputError(f"None of the texts has {LEAST_TOKENS} tokens.")
     total = len(chosen) * (1 + inits)
 
-    def measured(one: Model, before: int) -> _Measured:
-        return _measure(one, chosen, lambda done: progress(before + done, total) if progress is not None else None)
+    def measured(network: Model, before: int) -> _Measured:
+        return _measure(network, chosen, lambda done: progress(before + done, total) if progress is not None else None)
 
     own = measured(model, 0)
     fresh = [_means(measured(untrained(model, seed + k), (1 + k) * len(chosen))) for k in range(inits)]

@@ -1,4 +1,4 @@
-"""Leaders in a data set: which words the others gather around, and how fast.
+"""Measure leaders over a data set: the words around which the other words gather, and after how many layers.
 
 `survey` runs a split through the layers once; `sentviz.runs.writing.attach` stores its frame with the run as FILE. The other functions
 read it, so that thresholds can be moved without the model.
@@ -45,11 +45,11 @@ COLUMNS = ("table", "name", "statistic", "label", "correct", "confidence", "laye
 class _Passed:
     """A batch of reviews through the layers; n is the number of different words of the longest."""
 
-    batch: list[int]  # its rows
+    batch: list[int]  # numbers of the rows
     ids: Tensor  # (B, n)
     times: Tensor  # (B, n) how often each word stands in its review, 0 for padding
     states: list[Tensor]  # before layer k, and after the last: (B, n, d)
-    leads: list[Tensor]  # whether each word has led up to layer k, that one included: (B, n)
+    leads: list[Tensor]  # (B, n) per layer k: True if a word has led in any layer up to k
 
     @property
     def reach(self) -> Tensor:
@@ -104,20 +104,20 @@ def followed(
     measures = np.empty((len(rows), model.config.layers + 1, len(MEASURES)))
     words: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(rows)
     probabilities = np.empty(len(rows))
-    for one in _passed(model, rows, progress):
-        mask, total = one.times > 0, one.times.sum(dim=1)
+    for passed in _passed(model, rows, progress):
+        mask, total = passed.times > 0, passed.times.sum(dim=1)
         with torch.inference_mode():
-            near = NEAR * one.reach[:, None, None]
-            for k, (z, leads) in enumerate(zip(one.states, one.leads, strict=True)):
+            near = NEAR * passed.reach[:, None, None]
+            for k, (z, leads) in enumerate(zip(passed.states, passed.leads, strict=True)):
                 close = (_distances(z) <= near) & mask[:, None, :]
-                at_leaders = (close & leads[:, None, :]).any(dim=-1) * one.times
-                measures[one.batch, k, 0] = leads.sum(dim=1).numpy()
-                measures[one.batch, k, 1] = (mask & ~close.tril(-1).any(dim=-1)).sum(dim=1).numpy()
-                measures[one.batch, k, 2] = (at_leaders.sum(dim=1) / total).numpy()
-            odds = model.network.classifier((one.states[-1] * one.times[:, :, None]).sum(dim=1) / total[:, None])
-        probabilities[one.batch] = odds.softmax(dim=-1)[:, 1].numpy()
-        for place, i in enumerate(one.batch):
-            words[i] = one.ids[place][one.leads[-1][place]].numpy()
+                at_leaders = (close & leads[:, None, :]).any(dim=-1) * passed.times
+                measures[passed.batch, k, 0] = leads.sum(dim=1).numpy()
+                measures[passed.batch, k, 1] = (mask & ~close.tril(-1).any(dim=-1)).sum(dim=1).numpy()
+                measures[passed.batch, k, 2] = (at_leaders.sum(dim=1) / total).numpy()
+            odds = model.network.classifier((passed.states[-1] * passed.times[:, :, None]).sum(dim=1) / total[:, None])
+        probabilities[passed.batch] = odds.softmax(dim=-1)[:, 1].numpy()
+        for place, i in enumerate(passed.batch):
+            words[i] = passed.ids[place][passed.leads[-1][place]].numpy()
     return measures, words, probabilities
 
 
@@ -129,14 +129,14 @@ def at_leaders(model: HardmaxModel, rows: Sequence[Ids], nearness: Sequence[floa
     """
     import torch
 
-    found = np.empty((len(rows), len(nearness)))
-    for one in _passed(model, rows, progress):
+    shares = np.empty((len(rows), len(nearness)))
+    for passed in _passed(model, rows, progress):
         with torch.inference_mode():
-            away = _distances(one.states[-1]).masked_fill(~one.leads[-1][:, None, :], torch.inf).amin(dim=-1)
+            away = _distances(passed.states[-1]).masked_fill(~passed.leads[-1][:, None, :], torch.inf).amin(dim=-1)
             for column, least in enumerate(nearness):
-                there = (away <= least * one.reach[:, None]) * one.times
-                found[one.batch, column] = (there.sum(dim=1) / one.times.sum(dim=1)).numpy()
-    return found
+                is_near = (away <= least * passed.reach[:, None]) * passed.times
+                shares[passed.batch, column] = (is_near.sum(dim=1) / passed.times.sum(dim=1)).numpy()
+    return shares
 
 
 def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.DataFrame:
@@ -155,11 +155,11 @@ def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.D
         raise InputError(f"{model.name} has no leaders: they are words of the hardmax transformer.")
 
     rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length)
-    kept = [i for i, row in enumerate(rows) if len(row)]
-    if not kept:
+    readable = [i for i, row in enumerate(rows) if len(row)]
+    if not readable:
         raise InputError(f"{model.name} knows no word of these texts, so they have no leaders.")
-    measures, words, probabilities = followed(model, [rows[i] for i in kept], progress)
-    labels = split.frame["label"].to_numpy(np.int64)[kept]
+    measures, words, probabilities = followed(model, [rows[i] for i in readable], progress)
+    labels = split.frame["label"].to_numpy(np.int64)[readable]
     predicted = (probabilities > 0.5).astype(np.int64)
     confidence = np.maximum(probabilities, 1 - probabilities)
     steps = np.array(CONFIDENCES)[np.searchsorted(CONFIDENCES, confidence, side="right") - 1]
@@ -167,10 +167,10 @@ def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.D
     reviews = pd.DataFrame({"label": names, "correct": predicted == labels, "confidence": steps})
     keys = ["label", "correct", "confidence"]
     counted = reviews.groupby(keys).size().rename("value").reset_index().assign(table="reviews")
-    held = reviews.loc[np.repeat(np.arange(len(reviews)), [len(some) for some in words])].reset_index(drop=True)
+    leading_words = reviews.loc[np.repeat(np.arange(len(reviews)), [len(some) for some in words])].reset_index(drop=True)
     spelt = {int(i): model.tokenizer.token_of(int(i)) for i in np.unique(np.concatenate(words))}
-    held["name"] = [spelt[int(i)] for some in words for i in some]
-    led = held.groupby(["name", *keys]).size().rename("value").reset_index().assign(table="words")
+    leading_words["name"] = [spelt[int(i)] for some in words for i in some]
+    led = leading_words.groupby(["name", *keys]).size().rename("value").reset_index().assign(table="words")
     layers = pd.DataFrame(
         [
             {"table": "layers", "name": name, "statistic": statistic, "layer": k, "value": float(of(measures[:, k, column]))}
@@ -200,7 +200,7 @@ def frequent(
         label (the reviews' class), word, count (reviews that it leads), share (of n), score (the decoder's log-odds at the word), distance
         (signed, positive towards the second class), n (correct and confident reviews of that class); the most frequent first.
     Raises:
-        InputError: a threshold that is no number in range.
+        InputError: a threshold is not a number in range.
     """
     import pandas as pd
 

@@ -1,7 +1,7 @@
-"""Where a classifier is wrong and how far its probabilities can be believed: matrices, curves, areas, calibration.
+"""Evaluate a classifier: confusion matrices, ROC and precision-recall curves, areas, calibration.
 
-Arrays of labelled rows in, plain frames out: labels (n,) of classes 0 .. K-1, probabilities (n, K). Intervals are 95 % bootstrap intervals
-over the rows, seeded. What is not defined (the recall of a class without rows, the curve of a class that is every row) is NaN.
+The functions take labels (n,) of classes 0 .. K-1 and probabilities (n, K), and return frames. Intervals are seeded 95 % bootstrap
+intervals over the rows. Undefined values are NaN: the recall of a class without rows, or the curve of a class that has all rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MACRO = "macro mean"
 METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 BINS = 15
-DRAWS = 500  # of what is sorted or binned anew for each draw
+DRAWS = 500  # bootstrap draws for values that are sorted or binned again for each draw
 
 
 def accuracy(labels: Ints, predicted: Ints, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def per_class(labels: Ints, predicted: Ints, classes: Sequence[str], *, seed: in
     a class never predicted, recall for one without rows; draws in which a metric is not defined are left out of its interval.
 
     Raises:
-        InputError: no rows, or labels that are no classes.
+        InputError: there are no rows, or a label is not a class.
     """
     import pandas as pd
 
@@ -74,16 +74,16 @@ def per_class(labels: Ints, predicted: Ints, classes: Sequence[str], *, seed: in
     return pd.DataFrame(rows)
 
 
-def said(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataFrame:
-    """Where what is said lies on the curves of each class: class, fpr, recall, precision."""
+def operating_points(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataFrame:
+    """Return the point of the predictions on the curves of each class: class, fpr, recall, precision."""
     import pandas as pd
 
     _check(labels, len(classes))
     counts = confusion(labels, predicted, len(classes))
-    found = rates(counts[None])
+    values = rates(counts[None])
     with np.errstate(invalid="ignore"):
         fpr = (counts.sum(axis=0) - np.diagonal(counts)) / (len(labels) - counts.sum(axis=1))
-    return pd.DataFrame({"class": list(classes), "fpr": fpr, "recall": found["recall"][0], "precision": found["precision"][0]})
+    return pd.DataFrame({"class": list(classes), "fpr": fpr, "recall": values["recall"][0], "precision": values["precision"][0]})
 
 
 def thresholds(labels: Ints, positive: Floats, steps: int = 101) -> pd.DataFrame:
@@ -98,16 +98,16 @@ def thresholds(labels: Ints, positive: Floats, steps: int = 101) -> pd.DataFrame
     at = np.linspace(0, 1, steps)
     is_one = labels == 1
     ones, zeros = np.sort(positive[is_one]), np.sort(positive[~is_one])
-    found = len(ones) - np.searchsorted(ones, at)  # ones said to be ones
+    true_positives = len(ones) - np.searchsorted(ones, at)  # rows of class 1 that are predicted as class 1
     false = len(zeros) - np.searchsorted(zeros, at)
     with np.errstate(invalid="ignore"):
         return pd.DataFrame(
             {
                 "threshold": at,
-                "accuracy": (found + len(zeros) - false) / len(labels),
+                "accuracy": (true_positives + len(zeros) - false) / len(labels),
                 "recall_0": np.divide(len(zeros) - false, len(zeros)) if len(zeros) else np.nan,
-                "recall_1": np.divide(found, len(ones)) if len(ones) else np.nan,
-                "precision_1": found / (found + false),
+                "recall_1": np.divide(true_positives, len(ones)) if len(ones) else np.nan,
+                "precision_1": true_positives / (true_positives + false),
             }
         )
 
@@ -127,15 +127,15 @@ def curves(labels: Ints, probabilities: Floats, classes: Sequence[str]) -> pd.Da
     parts, scores = [], _scores(probabilities)
     for k, name in enumerate(classes):
         at, code = ties(labels == k, scores[:, k])
-        false, found = np.cumsum(np.bincount(code, minlength=2 * len(at)).reshape(2, -1), axis=1)
-        if not (found[-1] and false[-1]):
+        false, true_positives = np.cumsum(np.bincount(code, minlength=2 * len(at)).reshape(2, -1), axis=1)
+        if not (true_positives[-1] and false[-1]):
             continue
         points = {
             "class": name,
             "threshold": np.r_[np.inf, at],
             "fpr": np.r_[0, false / false[-1]],
-            "recall": np.r_[0, found / found[-1]],
-            "precision": np.r_[1, found / (found + false)],
+            "recall": np.r_[0, true_positives / true_positives[-1]],
+            "precision": np.r_[1, true_positives / (true_positives + false)],
         }
         parts.append(pd.DataFrame(points))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["class", "threshold", "fpr", "recall", "precision"])
@@ -145,7 +145,7 @@ def macro(curves: pd.DataFrame, kind: Literal["roc", "pr"], points: int = 201) -
     """The mean of the classes' curves as `curves` gives them, at even steps of the horizontal axis; the area under it is the mean area.
 
     Returns:
-        the same columns, class = `MACRO`; what is not averaged is NaN.
+        the same columns with class = `MACRO`; columns without a mean are NaN.
     """
     import pandas as pd
 
@@ -206,9 +206,9 @@ def _areas(counts: Ints) -> Floats:
     """AUC and average precision (2, R) of negatives and positives (R, 2, G) by falling score; NaN where one of the two is empty."""
     negative, positive = counts[:, 0], counts[:, 1].astype(np.float64)
     area = auc_of_counts(negative, positive)
-    found, said = np.cumsum(positive, axis=1), np.cumsum(counts.sum(axis=1), axis=1)
+    true_positives, predicted_positives = np.cumsum(positive, axis=1), np.cumsum(counts.sum(axis=1), axis=1)
     with np.errstate(invalid="ignore"):
-        precision = np.einsum("rg,rg->r", positive, found / np.maximum(said, 1)) / found[:, -1]
+        precision = np.einsum("rg,rg->r", positive, true_positives / np.maximum(predicted_positives, 1)) / true_positives[:, -1]
     return np.stack([area, np.where(np.isnan(area), np.nan, precision)])
 
 
@@ -237,16 +237,16 @@ def reliability(labels: Ints, probabilities: Floats, *, bins: int = BINS, by: st
     confidence, right = _confidence(labels, probabilities)
     edges, place = _binned(confidence, bins, by)
     n = np.bincount(place, minlength=len(edges) - 1)
-    kept = n > 0
-    total = n[kept]
-    hits = np.bincount(place, right, minlength=len(n))[kept]
+    filled = n > 0
+    total = n[filled]
+    hits = np.bincount(place, right, minlength=len(n))[filled]
     low, high = wilson(hits, total)
     return pd.DataFrame(
         {
-            "left": edges[:-1][kept],
-            "right": edges[1:][kept],
+            "left": edges[:-1][filled],
+            "right": edges[1:][filled],
             "n": total,
-            "confidence": np.bincount(place, confidence, minlength=len(n))[kept] / total,
+            "confidence": np.bincount(place, confidence, minlength=len(n))[filled] / total,
             "accuracy": hits / total,
             "low": low,
             "high": high,
@@ -335,7 +335,7 @@ class Paired:
 
 
 def agreement(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
-    """Which of two runs is right, row by row (n,): counts, difference of accuracy with its interval, McNemar's exact test.
+    """Compare two runs row by row, from correctness (n,) bool: counts, difference of accuracy with its interval, McNemar's exact test.
 
     The interval is the percentile bootstrap over rows, drawn as what it is for two runs: a multinomial over the cells. McNemar's exact test
     asks whether only_a is a fair coin's share of only_a + only_b (McNemar 1947; Dietterich 1998); 1 where the two never part.

@@ -1,4 +1,4 @@
-"""Predicted rows: what a run said of every row of a split, of the demo set, or of a visitor's own file."""
+"""Predictions of a run for the rows of a split, of the demo set, or of a visitor's file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,23 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-OVER = {"test": "test split", "official_test": "official test", "demo": "demo set", "mine": "your file"}  # as a visitor reads `Rows.over`
+OVER = {
+    "test": "test split",
+    "official_test": "official test",
+    "demo": "demo set",
+    "mine": "your file",
+}  # names of `Rows.over` for visitors
 NAMED = 5  # rows that a sentence names
 STORED = 5e-6  # stored probabilities have five decimals: a smaller one is known to be smaller, no more
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with what a run said of them.
+    """Rows with the predictions of a run.
 
-    ``frame``: id (str), label (class, -1 = unlabelled), predicted (class), confidence (0..1), right (bool, False where unlabelled),
-    loss (cross-entropy in nats, NaN where unlabelled, of stored answers 12.2 at most), p0 .. p{K-1}; text, of pairs text_pair too, where it
-    is at hand; tag where the rows have one.
+    ``frame``: id (str), label (class, -1 = no label), predicted (class), confidence (0..1), right (bool; without a label, it is `False`),
+    loss (cross-entropy in nats; NaN without a label, at most 12.2 for stored predictions), p0 .. p{K-1}; text, and text_pair for pairs, if
+    the texts are available; tag if the rows have tags.
     """
 
     run: str
@@ -38,28 +43,28 @@ class Rows:
     over: str  # test, official_test, ..., demo, mine
     classes: tuple[str, ...]
     frame: pd.DataFrame
-    threshold: float = -1.0  # probability from which the second of two classes is said; negative = the more probable one
-    unread: Mapping[str, str] = field(default_factory=dict)  # id of each row that the run cannot read, which is not in the frame -> why
+    threshold: float = -1.0  # probability from which the second of two classes is predicted; negative = the more probable class
+    unread: Mapping[str, str] = field(default_factory=dict)  # id -> reason, for rows that the run cannot read; they are not in the frame
 
     def __len__(self) -> int:
         return len(self.frame)
 
     @property
     def labelled(self) -> bool:
-        """Whether any row has a label."""
+        """True if any row has a label."""
         return bool((self.labels >= 0).any())
 
     @property
     def has_text(self) -> bool:
-        """Whether the texts are at hand."""
+        """True if the rows have their texts."""
         return "text" in self.frame
 
     @property
     def about(self) -> str:
-        """Which rows these are, how many, and what was asked of their answers, for the source of a figure."""
+        """Description of the rows for the source of a figure: name, number and threshold."""
         name = "own file" if self.over == "mine" else OVER.get(self.over, self.over)
-        said = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
-        return f"{name} n = {len(self):,}{said}"
+        suffix = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
+        return f"{name} n = {len(self):,}{suffix}"
 
     @property
     def labels(self) -> Ints:
@@ -83,37 +88,39 @@ class Rows:
         return first + "\n" + self.frame["text_pair"].astype(str) if "text_pair" in self.frame else first
 
     def with_text(self, split: pd.DataFrame) -> Rows:
-        """The same rows with their texts, of pairs both, by id from a frame; as they are where any is missing."""
-        held = split.assign(id=split["id"].astype(str)).set_index("id")
-        found = {name: self.frame["id"].map(held[name]) for name in ("text", "text_pair") if name in held}
-        return self if any(column.isna().any() for column in found.values()) else replace(self, frame=self.frame.assign(**found))
+        """Return the same rows with their texts, joined by id from a frame; unchanged if the text of any row is missing."""
+        texts_by_id = split.assign(id=split["id"].astype(str)).set_index("id")
+        columns = {name: self.frame["id"].map(texts_by_id[name]) for name in ("text", "text_pair") if name in texts_by_id}
+        return self if any(column.isna().any() for column in columns.values()) else replace(self, frame=self.frame.assign(**columns))
 
     def at_threshold(self, threshold: float) -> Rows:
-        """The same rows of two classes, the second one said from that probability on; negative = the more probable class.
+        """Return the rows with the second class predicted from a probability on; a negative threshold returns them unchanged.
 
         Raises:
-            InputError: more or fewer than two classes.
+            InputError: there are not two classes.
         """
         if threshold < 0:
             return self
         if len(self.classes) != 2:
             raise InputError(f"A threshold decides between two classes; {self.run} has {len(self.classes)}.")
-        said = (self.frame["p1"] >= threshold).astype(np.int64)
-        return replace(self, frame=self.frame.assign(predicted=said, right=said == self.frame["label"]), threshold=threshold)
+        predicted_class = (self.frame["p1"] >= threshold).astype(np.int64)
+        return replace(
+            self, frame=self.frame.assign(predicted=predicted_class, right=predicted_class == self.frame["label"]), threshold=threshold
+        )
 
 
 def unread(rows: Rows) -> str:
-    """Which rows a run cannot read, and why, in sentences."""
-    said = []
+    """Return sentences that name the rows that a run cannot read, with the reasons."""
+    sentences = []
     for reason in dict.fromkeys(rows.unread.values()):
         ids = [name for name, why in rows.unread.items() if why == reason]
         more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
-        said.append(f"{rows.run} cannot read row{'s' * (len(ids) > 1)} {', '.join(ids[:NAMED])}{more}: {reason}")
-    return " ".join(said)
+        sentences.append(f"{rows.run} cannot read row{'s' * (len(ids) > 1)} {', '.join(ids[:NAMED])}{more}: {reason}")
+    return " ".join(sentences)
 
 
 def stored(run: Run, split: str = "test") -> Rows:
-    """The rows of a split as stored with the run, without texts.
+    """Return the rows of a split that are stored with the run, without texts.
 
     Raises:
         RunError: the run has no such split, or its file is damaged.
@@ -129,15 +136,17 @@ def stored(run: Run, split: str = "test") -> Rows:
 
 
 def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
-    """Ask a model about every row of a frame that it can read: id, text and, where there are any, label (class, -1 = none) and tag.
+    """Predict every row of a frame that the model can read.
 
+    Args:
+        frame: id, text; optional: text_pair, label (class, -1 = no label), tag.
     Raises:
-        InputError: no row at all, or none that can be read.
+        InputError: there is no row, or no row that the model can read.
     """
     from sentviz.models.model import softmax
 
     if frame.empty:
-        raise InputError("There is no row to ask about.")
+        raise InputError("There is no row to predict.")
     readings, why = model.sift(frame)
     unread = {str(frame["id"].iloc[place]): reason for place, reason in why.items()}
     if len(why) == len(frame):
@@ -153,23 +162,24 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
 def predicted_rows(
     run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12
 ) -> Rows:
-    """Rows from what a run said of them.
+    """Return the rows of predicted probabilities.
 
     Args:
-        columns: id, label, and text, text_pair, tag where they are known.
-        shares: (n, K) probabilities, of which none is known to be smaller than `least`.
+        columns: id, label; optional: text, text_pair, tag.
+        shares: (n, K) probabilities.
+        least: lower bound of the probabilities in the loss.
     """
     import pandas as pd
 
-    labels, said = np.asarray(columns["label"], dtype=np.int64), shares.argmax(axis=1)
+    labels, predicted_class = np.asarray(columns["label"], dtype=np.int64), shares.argmax(axis=1)
     own = np.where(labels >= 0, shares[np.arange(len(shares)), np.maximum(labels, 0)], np.nan)
     frame = pd.DataFrame(
         {
             "id": columns["id"],
             "label": labels,
-            "predicted": said,
+            "predicted": predicted_class,
             "confidence": shares.max(axis=1),
-            "right": said == labels,
+            "right": predicted_class == labels,
             "loss": -np.log(np.maximum(own, least)),
         }
         | {f"p{k}": shares[:, k] for k in range(len(classes))}

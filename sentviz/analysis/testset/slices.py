@@ -1,4 +1,4 @@
-"""One part of predicted rows, as a short text that a link can carry.
+"""Slices of predicted rows, written as short texts that a link can carry.
 
 cell=1,0                    labelled 1, predicted 0
 word=dull, word=dull@1,0    the text has the word; within a cell
@@ -42,10 +42,10 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice | None:
-        """A slice from its text; None for no text.
+        """Return the slice of a text; None for an empty text.
 
         Raises:
-            InputError: a text that is no slice.
+            InputError: the text is not a slice.
         """
         if not text:
             return None
@@ -65,7 +65,7 @@ class Slice:
         return cls("lasso", f"{method}.{layer}:" + ";".join(f"{x:.4g},{y:.4g}" for x, y in corners))
 
     def check(self) -> None:
-        """Raises InputError where the value means nothing."""
+        """Raise InputError if the value is invalid."""
         try:
             good = self._meant()
         except ValueError:
@@ -99,8 +99,8 @@ class Slice:
         """Label and prediction, counted from 0; empty for slices without a cell."""
         if self.kind == "cell":
             return tuple(int(k) for k in self.value.split(","))
-        found = re.search(r"@(\d+),(\d+)$", self.value) if self.kind == "word" else None
-        return (int(found[1]), int(found[2])) if found else ()
+        match = re.search(r"@(\d+),(\d+)$", self.value) if self.kind == "word" else None
+        return (int(match[1]), int(match[2])) if match else ()
 
     @property
     def band(self) -> tuple[int, float, float]:
@@ -122,7 +122,7 @@ class Slice:
         return np.array([[float(x), float(y)] for x, y in pairs])
 
     def says(self, classes: tuple[str, ...], runs: tuple[str, str] = ("the first run", "the second run")) -> str:
-        """The slice in words."""
+        """Return the slice in words."""
 
         def name(k: int) -> str:
             return classes[k] if k < len(classes) else f"class {k}"
@@ -137,8 +137,8 @@ class Slice:
             case "word":
                 inside = ""
                 if self.cell:
-                    label, said = map(name, self.cell)
-                    inside = f" among {label}, right" if label == said else f" among {label} taken for {said}"
+                    label, predicted = map(name, self.cell)
+                    inside = f" among {label}, right" if label == predicted else f" among {label} taken for {predicted}"
                 return f"with the word “{self.word}”{inside}"
             case "p":
                 k, low, high = self.band
@@ -188,10 +188,10 @@ class Slice:
 
                 if points is None:
                     raise InputError("The outline was drawn in a picture of the embeddings that is not here; open the page Embeddings.")
-                held = inside(points[["x", "y"]].to_numpy(float), self.outline)
+                is_inside = inside(points[["x", "y"]].to_numpy(float), self.outline)
                 if len(points) == len(frame) and (points["id"].to_numpy() == frame["id"].to_numpy()).all():
-                    return held
-                return np.asarray(frame["id"].isin(set(points.loc[held, "id"])))
+                    return is_inside
+                return np.asarray(frame["id"].isin(set(points.loc[is_inside, "id"])))
             case _:
                 return every
 
@@ -202,15 +202,15 @@ def _line(text: str) -> str:
 
 
 def _class(number: int) -> bool:
-    """Whether it can be the number of a class or layer, counted from 0."""
+    """Return whether a number can be a class or layer, counted from 0."""
     return 0 <= number < 1_000
 
 
 def having(rows: Rows, word: str) -> Bools:
-    """(n,) which texts have the whole word, as `sentviz.analysis.testset.word_counts` counts words.
+    """Return which texts have a word, (n,) bool, split as `sentviz.analysis.testset.word_counts` does.
 
     Raises:
-        InputError: the texts are not at hand.
+        InputError: the texts are not available.
     """
     from sentviz.analysis.testset.word_counts import LETTERS, plain
 
@@ -219,12 +219,12 @@ def having(rows: Rows, word: str) -> Bools:
 
 
 def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = None) -> Bools:
-    """(n,) which texts match a regular expression in RE2's syntax, upper or lower case; linear in the text, whatever the pattern.
+    """Return which texts match a regular expression, (n,) bool, in RE2's syntax; case is ignored. The time is linear in the text.
 
     Args:
-        prepared: what is done to the texts before, as an arrow array.
+        prepared: function that is applied to the texts before, as an arrow array.
     Raises:
-        InputError: the texts are not at hand, or the pattern is none.
+        InputError: the texts are not available, or the pattern is invalid.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -233,8 +233,8 @@ def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = N
         raise InputError("The texts of these rows are not at hand, so they cannot be searched.")
     texts = pa.array(rows.texts, type=pa.large_string())
     try:
-        found = pc.match_substring_regex(prepared(texts) if prepared else texts, pattern, ignore_case=True)
+        matches = pc.match_substring_regex(prepared(texts) if prepared else texts, pattern, ignore_case=True)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
         raise InputError(f"“{_line(pattern)}” is no regular expression ({reason}).") from None
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool)

@@ -1,4 +1,4 @@
-"""Two models on the same rows."""
+"""Compare the predictions of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
 
 
 def aligned(first: Rows, second: Rows) -> Rows:
-    """The second run's rows in the order of the first's.
+    """Return the second run's rows in the order of the first's.
 
     Raises:
-        InputError: not the same rows with the same labels.
+        InputError: the runs do not have the same rows with the same labels.
     """
     ids = first.frame["id"]
-    other = second.frame.set_index("id", drop=False)
-    if not (other.index.is_unique and ids.is_unique) or set(ids) != set(other.index) or first.classes != second.classes:
+    second_frame = second.frame.set_index("id", drop=False)
+    if not (second_frame.index.is_unique and ids.is_unique) or set(ids) != set(second_frame.index) or first.classes != second.classes:
         raise InputError(f"{first.run} and {second.run} did not answer the same rows.")
-    ordered = replace(second, frame=other.loc[list(ids)].reset_index(drop=True))
+    ordered = replace(second, frame=second_frame.loc[list(ids)].reset_index(drop=True))
     if (ordered.labels != first.labels).any():
         raise InputError(f"{first.run} and {second.run} did not answer rows with the same labels.")
     return ordered
 
 
 def disagreements(first: Rows, second: Rows) -> pd.DataFrame:
-    """Both runs on the same rows (`aligned`), the largest difference first.
+    """Return both runs' predictions for the same rows (`aligned`), with the largest difference first.
 
     Returns:
         row (position in the first), id, label, first, second (classes), first_right, second_right, first_confidence, second_confidence,
         difference: of two classes the second's probability of class 1 minus the first's; of more, half the summed absolute differences of
-        all (total variation); text where it is at hand.
+        all (total variation); text if the texts are available.
     """
     import pandas as pd
 

@@ -1,7 +1,7 @@
-"""Words of predicted rows: how often each stands in which cell of the confusion matrix, and which belong to a cell.
+"""Count the words of predicted rows per cell of the confusion matrix, and find the words that are typical of a cell.
 
-A word is an unbroken run of letters, digits and marks of any script, apostrophes inside it included, in lower case. Tags, entities and
-addresses of the web are no words.
+A word is an unbroken run of letters, digits and marks of any script, with apostrophes inside it, in lower case. HTML tags, entities and web
+addresses do not count as words.
 
 Keyness of a word in a cell is the log-odds ratio of the cell against all other rows with an informative Dirichlet prior (Monroe,
 Colaresi & Quinn 2008, "Fightin' Words", eqs. 15, 16, 20, 22). With y of the word's n occurrences in the cell, y' elsewhere, and a prior of
@@ -73,18 +73,18 @@ def stop_words(languages: Iterable[str] = ("en", "ko")) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often V words stand in the rows of G cells."""
+    """Counts of V words in the rows of G cells."""
 
     words: tuple[str, ...]  # (V,)
     cells: tuple[Cell, ...]  # (G,)
     counts: Ints  # (G, V) occurrences
     rows: Ints  # (G, V) rows that have the word
     sizes: Ints  # (G,) rows
-    least: int  # every word stands in so many rows, taken together
+    least: int  # every word occurs in at least this number of rows
 
     @property
     def labelled(self) -> bool:
-        """Whether cells are of labels, not of predictions alone."""
+        """True if the cells have labels, not only predictions."""
         return all(label >= 0 for label, _ in self.cells)
 
     @property
@@ -93,12 +93,12 @@ class Counts:
         import pandas as pd
 
         cell, word = np.nonzero(self.counts)
-        labels, said = np.array(self.cells, dtype=np.int64).reshape(-1, 2).T
+        labels, predicted = np.array(self.cells, dtype=np.int64).reshape(-1, 2).T
         return pd.DataFrame(
             {
                 "word": np.array(self.words, dtype=object)[word],
                 "label": labels[cell],
-                "predicted": said[cell],
+                "predicted": predicted[cell],
                 "count": self.counts[cell, word],
                 "rows": self.rows[cell, word],
             }
@@ -113,13 +113,16 @@ def merge_counts(parts: Sequence[Counts], least: int) -> Counts:
     import pandas as pd
 
     labelled = any(part.labelled for part in parts)
-    kept = [part for part in parts if part.labelled == labelled]
-    cells = kept[0].cells
+    counted_parts = [part for part in parts if part.labelled == labelled]
+    cells = counted_parts[0].cells
     frame = (
-        pd.concat([part.frame for part in kept]).groupby(["word", "label", "predicted"], sort=True)[["count", "rows"]].sum().reset_index()
+        pd.concat([part.frame for part in counted_parts])
+        .groupby(["word", "label", "predicted"], sort=True)[["count", "rows"]]
+        .sum()
+        .reset_index()
     )
     frame = frame[frame.groupby("word")["rows"].transform("sum") >= least]
-    sizes = np.sum([part.sizes for part in kept], axis=0)
+    sizes = np.sum([part.sizes for part in counted_parts], axis=0)
     return _of_frame(frame, cells, sizes, least)
 
 
@@ -131,15 +134,15 @@ def counts_of_frame(frame: pd.DataFrame, rows: Rows, least: int) -> Counts:
     """
     cells, labels = _cells(rows)
     k = len(rows.classes)
-    kept = labels >= cells[0][0]
-    sizes = np.bincount((labels[kept] - cells[0][0]) * k + rows.predicted[kept], minlength=len(cells))
+    counted = labels >= cells[0][0]
+    sizes = np.bincount((labels[counted] - cells[0][0]) * k + rows.predicted[counted], minlength=len(cells))
     return _of_frame(frame, cells, sizes, least)
 
 
 def _cells(rows: Rows) -> tuple[tuple[Cell, ...], Ints]:
     """The cells of some rows, and their labels, -1 for all where no row has one."""
     k = range(len(rows.classes))
-    cells = tuple((label, said) for label in (k if rows.labelled else (-1,)) for said in k)
+    cells = tuple((label, predicted) for label in (k if rows.labelled else (-1,)) for predicted in k)
     return cells, rows.labels if rows.labelled else np.full(len(rows), -1)
 
 
@@ -161,8 +164,8 @@ def plain(texts: pa.Array) -> pa.Array:
     return pc.replace_substring(pc.replace_substring_regex(texts, _MARKUP, " "), "’", "'")
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text in their order."""
+def split_words(text: str) -> list[str]:
+    """Return the words of a text in order."""
     words, ids, _ = _split([text])
     return [words[i] for i in ids]
 
@@ -175,20 +178,22 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
         most: of different words; 0 = any number.
         step: called before each part of the rows; what it raises ends the work.
     Raises:
-        InputError: the texts are not at hand, or hold more than `most` different words.
+        InputError: the texts are not available, or hold more than `most` different words.
     """
     from scipy import sparse
 
     if not rows.has_text:
         raise InputError("The texts of these rows are not at hand, so their words cannot be counted.")
     cells, labels = _cells(rows)
-    kept = np.flatnonzero(labels >= (0 if rows.labelled else -1))
+    counted = np.flatnonzero(labels >= (0 if rows.labelled else -1))
     if least is None:
-        least = LEAST if len(kept) >= MANY else 2
-    cell = np.array([cells.index(pair) for pair in zip(labels[kept].tolist(), rows.predicted[kept].tolist(), strict=True)], dtype=np.int64)
+        least = LEAST if len(counted) >= MANY else 2
+    cell = np.array(
+        [cells.index(pair) for pair in zip(labels[counted].tolist(), rows.predicted[counted].tolist(), strict=True)], dtype=np.int64
+    )
     numbers: dict[str, int] = {}
     counts, documents = (sparse.csr_matrix((len(cells), 0), dtype=np.int64) for _ in range(2))
-    texts = rows.texts.iloc[kept]
+    texts = rows.texts.iloc[counted]
     for start, end in _parts(texts):
         step()
         words, ids, starts = _split(texts.iloc[start:end])
@@ -230,9 +235,9 @@ def _split(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
 
     lists = pc.split_pattern_regex(pc.utf8_lower(plain(pa.array(texts, type=pa.large_string()))), f"[^{LETTERS}']+")
     coded = lists.flatten().dictionary_encode()
-    found = pc.utf8_trim(coded.dictionary, "'")
-    words = found.dictionary_encode()
-    real = np.asarray(pc.match_substring_regex(found, r"[\pL\pN]").to_numpy(zero_copy_only=False), dtype=bool)
+    trimmed = pc.utf8_trim(coded.dictionary, "'")
+    words = trimmed.dictionary_encode()
+    real = np.asarray(pc.match_substring_regex(trimmed, r"[\pL\pN]").to_numpy(zero_copy_only=False), dtype=bool)
     first = coded.indices.to_numpy()
     good = real[first]
     ids = words.indices.to_numpy().astype(np.int64)[first[good]]
@@ -262,15 +267,15 @@ def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = Fa
     table = (counts.rows if once else counts.counts).astype(np.float64)
     inside, total = table[place], table.sum(axis=0)
     outside = total - inside
-    n, others = inside.sum(), outside.sum()
-    if not n or not others:
+    n, n_outside = inside.sum(), outside.sum()
+    if not n or not n_outside:
         where = "these rows" if not n else "any other rows"
         raise InputError(f"No word stands in {where}, so there is nothing to compare.")
     known = prior * total / total.sum()
     with np.errstate(divide="ignore"):  # a vocabulary of one word has no odds
-        here = np.log(inside + known) - np.log(n + prior - inside - known)
-        there = np.log(outside + known) - np.log(others + prior - outside - known)
-    value = np.nan_to_num(here - there, nan=0.0)
+        odds_inside = np.log(inside + known) - np.log(n + prior - inside - known)
+        odds_outside = np.log(outside + known) - np.log(n_outside + prior - outside - known)
+    value = np.nan_to_num(odds_inside - odds_outside, nan=0.0)
     spread = np.sqrt(1 / (inside + known) + 1 / (outside + known))
     times, every = counts.counts[place].astype(np.float64), counts.counts.sum(axis=0)
     words = times.sum()
@@ -299,9 +304,9 @@ def largest(frame: pd.DataFrame, by: str, most: int, stops: frozenset[str] = fro
     ("count"), at most `most`, none of the stop words."""
     if by not in ("keyness", "count"):
         raise InputError(f"Words can be ordered by keyness or count, not by {by!r}.")
-    kept = frame[~frame["word"].isin(stops) & (frame["low"] > 0 if by == "keyness" else frame["count"] > 0)]
+    selected = frame[~frame["word"].isin(stops) & (frame["low"] > 0 if by == "keyness" else frame["count"] > 0)]
     order = ["z", "count"] if by == "keyness" else ["count", "z"]
-    return kept.sort_values([*order, "word"], ascending=[False, False, True]).head(most).reset_index(drop=True)
+    return selected.sort_values([*order, "word"], ascending=[False, False, True]).head(most).reset_index(drop=True)
 
 
 # ---- what a run keeps
@@ -311,7 +316,7 @@ def store(run: Run) -> Run:
     """The run with the words of its test split, written atomically; its other files stay, its digest changes.
 
     Raises:
-        DataMissingError: the texts are not at hand.
+        DataMissingError: the texts are not installed.
         RunError: a file of the run is damaged, its folder holds anything else (which would be lost), or may not be written.
     """
     from sentviz.analysis.testset.rows import stored

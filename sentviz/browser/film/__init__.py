@@ -110,7 +110,7 @@ def through_data(film: Film, *, texts: Mapping[str, str] | None = None, asks: bo
         "m": m,
         "split": seen.first.split,
         "labels": packed(seen.first.labels, "u1"),
-        "said": packed(seen.said, "u1"),
+        "said": packed(seen.predicted, "u1"),
         "places": packed(film.places(), "<f4"),
         "picture": PICTURES[film.how],
         "rows": rows,
