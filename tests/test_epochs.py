@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from safetensors.torch import load_file
 
 from sentviz.analysis.embeddings.projection import align
-from sentviz.analysis.epochs.course import KINDS, course, events, examples, pictures
 from sentviz.analysis.epochs.measured import Measured, files, measure, sample
+from sentviz.analysis.epochs.series import KINDS, epoch_series, events, examples, pictures
 from sentviz.analysis.maps.heads import over_split
 from sentviz.cli import main
 from sentviz.errors import InputError, RunError
@@ -38,7 +38,7 @@ def test_training_measures_what_it_keeps(kept_epochs: Path) -> None:
     """Epochs 2 to 4 store their predictions of the same rows, no text of the data set, and little beside the weights."""
     run = Run.open(kept_epochs)
     assert run.epochs == run.measured == (2, 3, 4)
-    seen = course(run)
+    seen = epoch_series(run)
     assert seen.epochs == (2, 3, 4) and not seen.problems
     assert seen.probabilities.shape == (3, 60, 2) and seen.counts.sum(axis=(1, 2)).tolist() == [60, 60, 60]
     assert sorted(seen.first.ids) == sorted(makers.toy_splits()["validation"].frame["id"])
@@ -68,7 +68,7 @@ def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
     """The stored predictions equal `Model.predict` row by row, and the heads their own measure over the same rows."""
     run = Run.open(kept_epochs)
     frame = makers.toy_splits()["validation"].frame.set_index("id")
-    measured, model = course(run).measured[1], load(run, epoch=3)
+    measured, model = epoch_series(run).measured[1], load(run, epoch=3)
     for i in (0, 17, 59):
         predicted = model.predict([frame.loc[measured.ids[i], "text"]])
         assert predicted["positive"][0] == pytest.approx(measured.probabilities[i, 1], abs=1e-5)
@@ -101,9 +101,9 @@ def test_the_command_measures_again(copy: Path, monkeypatch: pytest.MonkeyPatch)
     done = CliRunner().invoke(main, ["epochs", str(copy), "--sample", "25", "--seed", "4"])
     assert done.exit_code == 0, done.output
     run = Run.open(copy)
-    assert len(course(run).first.ids) == 25 and run.digest != digest
+    assert len(epoch_series(run).first.ids) == 25 and run.digest != digest
     assert all(run.config["files"][f"epochs/{n}.safetensors"] == before.config["files"][f"epochs/{n}.safetensors"] for n in (2, 3, 4))
-    accuracy = float((course(run).right[0]).mean())
+    accuracy = float((epoch_series(run).right[0]).mean())
     assert f"    2{accuracy:>10.2%}" in done.output and "25 texts of validation" in done.output
 
 
@@ -112,7 +112,7 @@ def test_a_run_without_kept_epochs_teaches_the_command(tiny_run: Path) -> None:
     assert done.exit_code == 1
     assert "sentviz train toy --model ndt-unit-2 --keep-epochs 4" in done.output
     with pytest.raises(RunError, match=r"were not kept: `sentviz train toy --model ndt-unit-2 --keep-epochs 4` trains one that keeps"):
-        course(Run.open(tiny_run))
+        epoch_series(Run.open(tiny_run))
 
 
 def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
     torn = copy / "epochs" / "3.measured.safetensors"
     torn.write_bytes(torn.read_bytes()[:200])
     (copy / "epochs" / "2.example.safetensors").unlink()
-    seen = course(Run.open(copy))
+    seen = epoch_series(Run.open(copy))
     assert seen.epochs == (2, 4) and len(seen.problems) == 1 and "3.measured.safetensors is damaged" in seen.problems[0]
     traces, problems = examples(Run.open(copy))
     assert list(traces) == [3, 4] and "2.example.safetensors is missing" in problems[0]
@@ -130,7 +130,7 @@ def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
     for epoch in (2, 4):
         (copy / "epochs" / f"{epoch}.measured.safetensors").unlink()
     with pytest.raises(RunError, match="is missing"):
-        course(Run.open(copy))
+        epoch_series(Run.open(copy))
 
 
 def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
@@ -142,7 +142,7 @@ def test_an_epoch_measured_on_other_rows_is_left_out(copy: Path) -> None:
     config = json.loads((copy / "config.json").read_text())
     config["files"]["epochs/4.measured.safetensors"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (copy / "config.json").write_text(json.dumps(config))
-    seen = course(Run.open(copy))
+    seen = epoch_series(Run.open(copy))
     assert seen.epochs == (2, 3) and "epoch 4 was measured on other rows" in seen.problems[0]
 
 
@@ -151,7 +151,7 @@ def test_light_copies_keep_what_was_measured(kept_epochs: Path, tmp_path: Path) 
     light(Run.open(kept_epochs), tmp_path / "toy" / "light")
     run = Run.open(tmp_path / "toy" / "light")
     assert run.epochs == () and run.measured == (2, 3, 4) and not run.has_weights
-    np.testing.assert_array_equal(course(run).probabilities, course(Run.open(kept_epochs)).probabilities)
+    np.testing.assert_array_equal(epoch_series(run).probabilities, epoch_series(Run.open(kept_epochs)).probabilities)
     assert list(examples(run)[0]) == [2, 3, 4]
 
 

@@ -145,7 +145,7 @@ def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:
         near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 2
         for kind in longmap.KINDS:
             unit = longmap.units(trace, kind)
-            visibility = longmap.sight(trace, unit, layer)
+            visibility = longmap.window_visibility(trace, unit, layer)
             assert visibility is not None
             assert visibility.share == pytest.approx(allowed.mean())
             of = np.repeat(np.arange(len(unit)), unit.ends - unit.starts)
@@ -154,6 +154,6 @@ def test_what_a_window_lets_units_see_is_what_the_pattern_allows() -> None:
             assert visibility.high.tolist() == [of[places[-1]] for places in seen]
             assert visibility.everywhere.tolist() == sorted({of[place] for place in visibility.globals})
     short = model.trace("a song", maps=False, projections=True)
-    assert longmap.sight(short, longmap.units(short), 0) is not None
+    assert longmap.window_visibility(short, longmap.units(short), 0) is not None
     single_token = model.trace("a", maps=False, projections=True)
-    assert longmap.sight(single_token, longmap.units(single_token), 0) is None
+    assert longmap.window_visibility(single_token, longmap.units(single_token), 0) is None

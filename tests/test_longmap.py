@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.maps import longmap
-from sentviz.analysis.maps.longmap import HOWS, KINDS, Source, Units, units
+from sentviz.analysis.maps.longmap import HOWS, KINDS, TokenMap, Units, units
 from sentviz.errors import InputError
 from sentviz.figures import heatmap
 from sentviz.runs.trace import Trace
@@ -195,7 +195,7 @@ def test_an_overview_is_the_mean_of_blocks(cells: int) -> None:
     """An overview equals loops over blocks, also for a smaller last block; a map that fits is sent unchanged."""
     trace = fake_trace(n=11)
     values = trace.map(0, 0)
-    source = Source(11, lambda a, b: (values[a:b], np.arange(11)), 2)
+    source = TokenMap(11, lambda a, b: (values[a:b], np.arange(11)), 2)
     overview, block = longmap.overview(source, units(trace), cells=cells)
     steps = [range(i, min(i + block, 11)) for i in range(0, 11, block)]
     expected = [[np.mean([values[i, j] for i in rows for j in columns]) for columns in steps] for rows in steps]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from sentviz.analysis.epochs.course import course, examples
+from sentviz.analysis.epochs.series import epoch_series, examples
 from sentviz.data.examples import EXAMPLES
 from sentviz.errors import DataMissingError, InputError
 from sentviz.models.model import Model
@@ -140,7 +140,7 @@ def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
 @of_each(run for run in SHIPPED if run.measured)
 def test_measured_epochs_are_whole_and_small(run: Run) -> None:
     """Every epoch and its example can be read, rows are ids, and the files take less than a megabyte beside the weights."""
-    seen, (traces, problems) = course(run), examples(run)
+    seen, (traces, problems) = epoch_series(run), examples(run)
     assert not seen.problems and not problems and tuple(traces) == seen.epochs == run.measured
     assert all(re.fullmatch(r"[a-z0-9_/-]+\d+", row) for row in seen.first.ids)
     files = [path for path in (run.folder / "epochs").iterdir() if path.name.count(".") > 1]
@@ -156,7 +156,7 @@ def test_kept_epochs_answer_as_measured(run: Run) -> None:
     from sentviz.models.loading import load
 
     frame = datasets.load_split(run.config["data"]["name"], "validation").frame.set_index("id")
-    for measured in course(run).measured:
+    for measured in epoch_series(run).measured:
         if measured.epoch in run.epochs:
             fresh = load(run, epoch=measured.epoch).predict(frame.loc[list(measured.ids[:40]), "text"].tolist())
             np.testing.assert_allclose(fresh[list(run.labels)].to_numpy(), measured.probabilities[:40], atol=2e-4)

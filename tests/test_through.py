@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from sentviz.analysis.epochs.course import Course, course, events, examples
 from sentviz.analysis.epochs.measured import Measured
+from sentviz.analysis.epochs.series import EpochSeries, epoch_series, events, examples
 from sentviz.browser.film import Film, through_data, through_html
 from sentviz.browser.film.gif import film_gif
 from sentviz.errors import InputError
@@ -31,7 +31,7 @@ from tests.makers import toy_splits
 def film(kept_epochs: Path) -> Film:
     """Return the film of the run that stores its last three epochs."""
     run = Run.open(kept_epochs)
-    return Film("toy & <b>", course(run), examples(run)[0], run.history(), run.capabilities.scalars, layer=1)
+    return Film("toy & <b>", epoch_series(run), examples(run)[0], run.history(), run.capabilities.scalars, layer=1)
 
 
 def unpacked(data: dict[str, object], name: str, kind: str) -> np.ndarray:
@@ -128,7 +128,7 @@ def test_what_is_not_at_hand_is_left_out(film: Film) -> None:
     """Without a sentence, with one epoch and no heads, data, file and film are still made."""
     epoch = film.seen.measured[0]
     bare = replace(epoch, heads=epoch.heads.iloc[:0])
-    less = Film("bare", Course((bare,)), {}, film.history.iloc[:0])
+    less = Film("bare", EpochSeries((bare,)), {}, film.history.iloc[:0])
     data = through_data(less)
     assert data["sentence"] is None and data["groups"] == [] and data["epochs"] == [2]
     assert "<title>bare</title>" in through_html(less) and film_gif(less, width=480, height=240)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.analysis.epochs.course import course, examples
+from sentviz.analysis.epochs.series import epoch_series, examples
 from sentviz.browser.film import Film
 from sentviz.browser.film.gif import film_gif
 from sentviz.runs.store import find
@@ -16,7 +16,7 @@ RUN = "sst2/ndt-unit-2-epochs"
 def film() -> bytes:
     """A GIF."""
     run = find(RUN)
-    seen = course(run)
+    seen = epoch_series(run)
     traces, _ = examples(run)
     kept = {epoch: trace for epoch, trace in traces.items() if epoch in seen.epochs}
     shown = Film(f"{run.name} through training", seen, kept, run.history(), run.capabilities.scalars, layer=1)

@@ -182,11 +182,11 @@ def words(run: str) -> None:
 @command
 def epochs(run: str, sample: int, split: str, seed: int) -> None:
     """Predict the same texts, and the run's example, with the weights that RUN has of each epoch. Stores the results with the run."""
-    from sentviz.analysis.epochs.course import KINDS, course, events
+    from sentviz.analysis.epochs.series import KINDS, epoch_series, events
     from sentviz.analysis.evaluation import wilson
 
     measured = measure_and_store("epochs", run, split, sample=sample, seed=seed)
-    seen = course(measured)
+    seen = epoch_series(measured)
     n = len(seen.first.ids)
     click.echo(f"{measured.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")
     for epoch, right in zip(seen.epochs, seen.right.sum(axis=1), strict=True):

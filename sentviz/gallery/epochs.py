@@ -14,14 +14,14 @@ from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
-    from sentviz.analysis.epochs.course import Course
+    from sentviz.analysis.epochs.series import EpochSeries
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.runs.trace import Trace
 
 
 def _unmeasured(run: Run) -> str:
-    from sentviz.analysis.epochs.course import missing
+    from sentviz.analysis.epochs.series import missing
 
     return missing(run)
 
@@ -42,13 +42,13 @@ class Epochs(Runs):
         return ()
 
     @cached_property
-    def course(self) -> Course:
+    def series(self) -> EpochSeries:
         """The stored measurements of all epochs."""
-        from sentviz.analysis.epochs.course import course
+        from sentviz.analysis.epochs.series import epoch_series
 
         if self.versus:
             raise InputError("The epochs of one run only can be drawn. Leave versus out.")
-        return course(self.run)
+        return epoch_series(self.run)
 
     @cached_property
     def traces(self) -> dict[int, Trace]:
@@ -57,7 +57,7 @@ class Epochs(Runs):
         Raises:
             RunError: there is neither a stored trace nor stored weights.
         """
-        from sentviz.analysis.epochs.course import asked_of, examples
+        from sentviz.analysis.epochs.series import asked_of, examples
 
         traces, problems = examples(self.run) if self.text is None else asked_of(self.run, self.text, self.pair)
         if not traces:
@@ -66,7 +66,7 @@ class Epochs(Runs):
 
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with its run and the sample that was measured."""
-        first = self.course.first
+        first = self.series.first
         rows = f"{len(first.ids):,} rows of {first.split} drawn with seed {first.seed}"
         source = Source(self.run.name, self.run.digest, self.run.config["recipe"]["seed"], rows)
         return replace(figure, runs=(source,), source=f"{source.run} (seed {source.seed}, {source.rows}, digest {source.digest}).")
@@ -91,15 +91,15 @@ def _maps(of: Epochs, *, layer: int = 0, head: int | str = "mean", component: in
 def _confusion(of: Epochs, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.epochs import epoch_confusions
 
-    return epoch_confusions(of.course.epochs, of.course.counts, of.run.labels, theme=theme)
+    return epoch_confusions(of.series.epochs, of.series.counts, of.run.labels, theme=theme)
 
 
 @figure("epoch-points", "The rows as points after each epoch", Epochs, "epochs:epoch_points", MEASURED)
 def _points(of: Epochs, *, how: str = "joint", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.epochs.course import PICTURES, pictures
+    from sentviz.analysis.epochs.series import PICTURES, pictures
     from sentviz.figures.epochs import epoch_points
 
-    seen = of.course
+    seen = of.series
     m = seen.vectors.shape[1]
     places = pictures(seen.vectors, how)
     return epoch_points(
@@ -111,16 +111,16 @@ def _points(of: Epochs, *, how: str = "joint", theme: Theme = "light") -> Figure
 def _heads(of: Epochs, *, measure: str = "entropy", theme: Theme = "light") -> Figure:
     from sentviz.figures.epochs import epoch_heads
 
-    return epoch_heads(of.course.heads, measure, theme=theme)
+    return epoch_heads(of.series.heads, measure, theme=theme)
 
 
 @figure("epoch-rows", "Rows learned, forgotten and learned again", Epochs, "forgetting:forgetting", MEASURED)
 def _rows(of: Epochs, *, most: int = 40, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.epochs.course import events
+    from sentviz.analysis.epochs.series import events
     from sentviz.analysis.evaluation import wilson
     from sentviz.figures.forgetting import forgetting
 
-    seen = of.course
+    seen = of.series
     row_events, n = events(seen.right), len(seen.first.ids)
     ever = int((row_events.forgotten > 0).sum())
     low, high = (float(side) for side in wilson(ever, n))

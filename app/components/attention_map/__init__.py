@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from sentviz.analysis.maps.longmap import Packed, Sight, Units, payload
+from sentviz.analysis.maps.longmap import Packed, Units, WindowVisibility, payload
 from sentviz.browser.kit import front
 from sentviz.figures import palette
 from sentviz.figures.text import visible
@@ -35,7 +35,9 @@ class Picked:
     window: tuple[int, int, int, int] | None = None  # top, bottom, left, right: the part of an overview to be sent exactly
 
 
-def content(units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, int] | None = None, sight: Sight | None = None) -> bytes:
+def content(
+    units: Units, layers: Sequence[Layer], title: str, mark: tuple[int, int] | None = None, sight: WindowVisibility | None = None
+) -> bytes:
     """Return the bytes for the browser. The text of tokens in them is data, which the browser only draws or sets as text."""
     looks = {theme: palette(theme) for theme in ("light", "dark")}
     head = {
@@ -56,7 +58,13 @@ def picked(units: Units, key: str) -> Picked:
 
 
 def attention_map(
-    units: Units, layers: Sequence[Layer], *, title: str, key: str, mark: tuple[int, int] | None = None, sight: Sight | None = None
+    units: Units,
+    layers: Sequence[Layer],
+    *,
+    title: str,
+    key: str,
+    mark: tuple[int, int] | None = None,
+    sight: WindowVisibility | None = None,
 ) -> Picked:
     """Draw a map and return the pick.
 

@@ -17,7 +17,7 @@ from app.components.attention_map import Layer, attention_map, picked
 from app.text import halves, md
 from sentviz.analysis.maps import longmap
 from sentviz.analysis.maps.arithmetic import CellArithmetic, cell, plain
-from sentviz.analysis.maps.longmap import HOWS, KINDS, How, Kind, Packed, Sight, Source, Units
+from sentviz.analysis.maps.longmap import HOWS, KINDS, How, Kind, Packed, TokenMap, Units, WindowVisibility
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme, component_name, file_safe, heatmap
 from sentviz.figures.maps import component_slug, head_slug
@@ -104,7 +104,7 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
         with left:
             source = _source(trace, view)
             layers, largest = _layers(source, units, view, picked(units, KEY).window, run)
-            sight = longmap.sight(trace, units, view.layer)
+            sight = longmap.window_visibility(trace, units, view.layer)
             seen = attention_map(units, layers, mark=largest, title=view.words, key=KEY, sight=sight)
             _below(trace, run, view, units, layers, sight)
         with right:
@@ -113,12 +113,12 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
         st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
 
 
-def _source(trace: Trace, view: _View) -> Source:
+def _source(trace: Trace, view: _View) -> TokenMap:
     return longmap.map_of_trace(trace, view.layer, view.head, view.component)
 
 
 def _layers(
-    source: Source, units: Units, view: _View, window: tuple[int, int, int, int] | None, run: Run
+    source: TokenMap, units: Units, view: _View, window: tuple[int, int, int, int] | None, run: Run
 ) -> tuple[list[Layer], tuple[int, int] | None]:
     """Return the packed map, or an overview and the requested exact part; and the strongest cell if every cell is exact."""
     if len(units) <= longmap.EXACT_UNITS:
@@ -139,12 +139,12 @@ def _layers(
     return layers, None
 
 
-def _overview(source: Source, units: Units, view: _View) -> tuple[Packed, int]:
+def _overview(source: TokenMap, units: Units, view: _View) -> tuple[Packed, int]:
     averages, block = longmap.overview(source, units, queries=view.queries, keys=view.keys)
     return longmap.pack(averages), block
 
 
-def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer], sight: Sight | None) -> None:
+def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer], sight: WindowVisibility | None) -> None:
     packed, _, _, block = layers[0]
     sentences = [
         f"{view.words}: {len(units):,} {view.kind} a side.",
@@ -165,7 +165,7 @@ def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[L
             export_menu(make, name, KEY, code=lines if view.kind == "tokens" and not run.max_length else None)
 
 
-def _sight(sight: Sight) -> str:
+def _sight(sight: WindowVisibility) -> str:
     """Return a sentence about the tokens that an attention window can see."""
     places = [f"{place + 1:,}" for place in sight.globals]
     listed = f"{', '.join(places[:-1])} and {places[-1]}" if len(places) > 1 else "".join(places)
@@ -192,7 +192,7 @@ def _figure(trace: Trace, run: Run, view: _View, units: Units, theme: Theme) -> 
 # ---- arithmetic
 
 
-def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Source, at: tuple[int, int] | None, *, clicked: bool) -> None:
+def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: TokenMap, at: tuple[int, int] | None, *, clicked: bool) -> None:
     """Draw the arithmetic of the clicked cell; without a click that of the strongest cell, once torch is loaded."""
     if at is None or not (clicked or "torch" in sys.modules):  # the first paint does not wait for it
         st.markdown("##### Cell arithmetic")
@@ -210,7 +210,7 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Sourc
     show_figure("smoother", of, layer=view.layer, head=head, query=query, key=key)
 
 
-def _token_cell(source: Source, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:
+def _token_cell(source: TokenMap, units: Units, tokens: Units, at: tuple[int, int]) -> tuple[int, int, str]:
     """Return query and key token of a cell, and a note; for larger units the strongest pair of tokens in the cell."""
     (top, bottom), (left, right) = ((int(units.starts[i]), int(units.ends[i])) for i in at)
     if bottom - top == right - left == 1:

@@ -14,7 +14,7 @@ from app.blocks.measure import lacking
 from app.blocks.sentence import place
 from app.focus import Focus
 from app.text import md, name_runs
-from sentviz.analysis.epochs.course import Course, asked_of, course, examples, missing
+from sentviz.analysis.epochs.series import EpochSeries, asked_of, epoch_series, examples, missing
 from sentviz.browser.film import Film
 from sentviz.errors import SentvizError
 from sentviz.gallery.epochs import Epochs
@@ -82,8 +82,8 @@ def _instead(run: Run, able: Sequence[Run]) -> Run | None:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _course(name: str, digest: str) -> Course:
-    return course(cache.runs()[name])
+def _course(name: str, digest: str) -> EpochSeries:
+    return epoch_series(cache.runs()[name])
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -91,7 +91,7 @@ def _examples(name: str, digest: str) -> Traces:
     return examples(cache.runs()[name])
 
 
-def load_epochs(run: Run) -> Course:
+def load_epochs(run: Run) -> EpochSeries:
     """Return the measurements after each epoch.
 
     Raises:
@@ -125,7 +125,7 @@ def _model(name: str, digest: str, epoch: int) -> Any:
     return load(cache.runs()[name], epoch=epoch)
 
 
-def film_of(run: Run, seen: Course, traces: Mapping[int, Trace], focus: Focus, travel: str) -> Film:
+def film_of(run: Run, seen: EpochSeries, traces: Mapping[int, Trace], focus: Focus, travel: str) -> Film:
     """Return everything that the slider moves; traces only of measured epochs."""
     return Film(
         title=f"{run.name} through training",
@@ -176,5 +176,5 @@ def figures(run: Run, film: Film, focus: Focus) -> None:
         options = {"measure": st.selectbox("Measure", measures, key="through-measure", width=200)}
     own = bool(focus.text) and name in ("epoch-maps", "epoch-answers")
     of = Epochs(run, text=focus.text if own else None, pair=(focus.pair or None) if own else None)
-    of.course, of.traces = film.seen, dict(film.traces)
+    of.series, of.traces = film.seen, dict(film.traces)
     show_figure(name, of, **options)

@@ -1,6 +1,6 @@
 """Prepare an attention map of any text for a browser: tokens merged to units, 8 bits per weight, block averages for long texts.
 
-A map is read through a `Source`, a band of query rows at a time on the keys that they may see, so that the map of a text of 10,000 tokens
+A map is read through a `TokenMap`, a band of query rows at a time on the keys that they may see, so that the map of a text of 10,000 tokens
 never stands in memory as a whole, and what a window leaves out is never made. Tokens become words or sentences (`Units`). First the key
 columns of a unit are put together, then its query rows:
 
@@ -138,7 +138,7 @@ def _together(values: Floats, starts: Ints, how: How, axis: int, sizes: Ints | N
 
 
 @dataclass(frozen=True)
-class Source:
+class TokenMap:
     """One map over tokens, (n, n), read a band of query rows at a time; keys out of reach of all of its rows are left out."""
 
     tokens: int  # n
@@ -148,7 +148,7 @@ class Source:
 
 def map_of_trace(
     trace: Trace, layer: int, head: int | str = "mean", component: int | str = "effective", *, band_bytes: int = BAND_BYTES
-) -> Source:
+) -> TokenMap:
     """A map that a trace is of, see `Trace.map`; one that it does not hold is made a band of rows at a time.
 
     Args:
@@ -163,7 +163,7 @@ def map_of_trace(
     trace.band(layer, 0, 1, head, component)
     heads = len(trace.head_ids) if isinstance(head, str) else 1
     band = n if trace.attention is not None else max(1, band_bytes // (4 * n * heads * (3 * trace.lambdas.shape[1] + 2)))
-    return Source(n, lambda start, stop: trace.band(layer, start, stop, head, component), min(band, n))
+    return TokenMap(n, lambda start, stop: trace.band(layer, start, stop, head, component), min(band, n))
 
 
 def tiled(
@@ -176,7 +176,7 @@ def tiled(
     component: int | str = "effective",
     band_bytes: int = BAND_BYTES,
     change: Intervention | str | None = None,
-) -> Source:
+) -> TokenMap:
     """A map of a text: the model runs once and keeps one layer's Q, K and terms; nothing of n x n is ever held.
 
     Args:
@@ -195,7 +195,7 @@ def tiled(
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class WindowVisibility:
     """Units that each unit of a text can see through an attention window; a unit sees what any of its tokens sees."""
 
     window: int
@@ -206,7 +206,7 @@ class Sight:
     everywhere: Ints  # units that hold a global token
 
 
-def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
+def window_visibility(trace: Trace, units: Units, layer: int) -> WindowVisibility | None:
     """Return what the units of a text see in a layer; None if every token sees all tokens, or if the trace holds no terms.
 
     Raises:
@@ -228,7 +228,7 @@ def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
     beyond = n * len(global_tokens) - sum(
         int(last[place] - first[place]) + 1 for place in global_tokens
     )  # A window is symmetric: a token is seen by as many tokens as it sees.
-    return Sight(
+    return WindowVisibility(
         window=pattern.window,
         globals=global_tokens,
         share=(int((last - first + 1).sum()) + beyond) / n**2,
@@ -239,7 +239,7 @@ def sight(trace: Trace, units: Units, layer: int) -> Sight | None:
 
 
 def tile(
-    source: Source,
+    source: TokenMap,
     units: Units,
     rows: tuple[int, int] | None = None,
     columns: tuple[int, int] | None = None,
@@ -266,7 +266,7 @@ def tile(
     return values_in_range
 
 
-def _strip(source: Source, units: Units, top: int, bottom: int, queries: How, keys: How) -> tuple[Floats, Ints]:
+def _strip(source: TokenMap, units: Units, top: int, bottom: int, queries: How, keys: How) -> tuple[Floats, Ints]:
     """Query units [top, bottom) on the key units in their reach: (bottom - top, reach) weights, (reach,) places of those units."""
     first, last = int(units.starts[top]), int(units.ends[bottom - 1])
     parts = []
@@ -285,7 +285,9 @@ def _strip(source: Source, units: Units, top: int, bottom: int, queries: How, ke
     return _together(values, units.starts[top:bottom] - first, queries, 0), reached
 
 
-def overview(source: Source, units: Units, *, queries: How = "mean", keys: How = "sum", cells: int = OVERVIEW_CELLS) -> tuple[Floats, int]:
+def overview(
+    source: TokenMap, units: Units, *, queries: How = "mean", keys: How = "sum", cells: int = OVERVIEW_CELLS
+) -> tuple[Floats, int]:
     """The whole map as averages of blocks x blocks units, at most `cells` a side, and the size of a block; 1 = exact."""
     block = -(-len(units) // cells)
     sizes = np.diff(np.arange(0, len(units), block), append=len(units))

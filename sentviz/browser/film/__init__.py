@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.epochs.course import KINDS, PICTURES, Course, events, pictures
+from sentviz.analysis.epochs.series import KINDS, PICTURES, EpochSeries, events, pictures
 from sentviz.browser.packing import marked, packed, palettes, short
 from sentviz.browser.page import standalone
 from sentviz.figures.colours import Theme
@@ -48,7 +48,7 @@ class Film:
     """The data of a training film: the measurements of a run, a sentence after some of the epochs, and lines over the complete training."""
 
     title: str
-    seen: Course
+    seen: EpochSeries
     traces: Mapping[int, Trace]  # traces of the sentence by epoch, for epochs with stored weights
     history: pd.DataFrame  # step, epoch, name, layer, component, value
     scalars: Sequence[str] = ()  # names of the learned scalars in `history`

@@ -32,7 +32,7 @@ PICTURES = {"joint": "one projection for all epochs", "aligned": "each epoch's o
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class EpochSeries:
     """Measurements of the same rows after each of E epochs."""
 
     measured: tuple[Measured, ...]  # measurements in the order of epochs
@@ -83,7 +83,7 @@ class Course:
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
+class ForgettingEvents:
     """Learning and forgetting events of N rows; Toneva et al. 2019, "An empirical study of example forgetting", section 2.
 
     A row is forgotten if it is right after an epoch and wrong after the next. Toneva et al. evaluate training rows whenever a batch holds
@@ -96,7 +96,7 @@ class Events:
     kinds: tuple[str, ...]  # (N,) values of `KINDS`
 
 
-def events(right: npt.ArrayLike) -> Events:
+def events(right: npt.ArrayLike) -> ForgettingEvents:
     """Return learning and forgetting events.
 
     Args:
@@ -114,7 +114,7 @@ def events(right: npt.ArrayLike) -> Events:
     kinds = np.select(
         [~ever, always, forgotten == 0, table[-1]], ["never right", "right throughout", "learned", "learned again"], "forgotten"
     )
-    return Events(np.where(ever, table.argmax(axis=0), -1), forgotten, again, tuple(kinds.tolist()))
+    return ForgettingEvents(np.where(ever, table.argmax(axis=0), -1), forgotten, again, tuple(kinds.tolist()))
 
 
 def pictures(vectors: npt.ArrayLike, how: str = "joint") -> Floats:
@@ -147,7 +147,7 @@ def missing(run: Run) -> str:
     return f"The weights of single epochs of {run.name} were not kept: `{run.keeping}` trains one that keeps and measures them."
 
 
-def course(run: Run) -> Course:
+def epoch_series(run: Run) -> EpochSeries:
     """Return the measured epochs of a run. An epoch whose file is missing or damaged is left out and named in `problems`.
 
     Raises:
@@ -167,7 +167,7 @@ def course(run: Run) -> Course:
             problems.append(str(error))
     if not loaded:
         raise RunError(problems[0])
-    return Course(tuple(loaded), tuple(problems))
+    return EpochSeries(tuple(loaded), tuple(problems))
 
 
 def examples(run: Run) -> tuple[dict[int, Trace], tuple[str, ...]]:
