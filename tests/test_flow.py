@@ -139,7 +139,7 @@ def test_what_cannot_be_followed_is_refused() -> None:
     with pytest.raises(InputError, match=f"at most {MAX_FLOW_TOKENS} tokens"):
         attention_flow(fake_trace(n=MAX_FLOW_TOKENS + 1, layers=3))
     model = small_model(components=2, mixing="free")
-    with pytest.raises(InputError, match="Layer 1"):
+    with pytest.raises(InputError, match="In layer 1"):
         rollout(model.trace(TEXT, lambdas=[[0, 0], [1, 0]]))
 
 

@@ -83,7 +83,7 @@ def test_batches_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("part", [{"layers": [1]}, {"heads": [1]}, {"queries": [1, 2]}, {"layers": [0]}])
 def test_a_part_of_a_trace_is_refused(part: dict[str, list[int]]) -> None:
     """A trace of selected layers, heads or queries is refused, because head measures need a complete trace."""
-    with pytest.raises(InputError, match="read off whole traces"):
+    with pytest.raises(InputError, match="Head measures need a complete trace"):
         of_trace(small_model().trace(TEXTS[0], **part))
 
 

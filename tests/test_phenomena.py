@@ -10,8 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 from sentviz.analysis.evaluation import wilson
-from sentviz.analysis.testset.phenomena import accuracy_by_phenomenon
-from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.rows import Rows, accuracy_by_phenomenon
 from sentviz.errors import InputError
 from sentviz.figures.phenomena import MOST, phenomena
 

@@ -19,7 +19,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
     """Draw a row of dots per phenomenon, the easiest at the top, "all" at the bottom; each run has a colour and a symbol.
 
     Args:
-        frame: run, phenomenon, n, accuracy, low, high, from `sentviz.analysis.testset.phenomena.accuracy_by_phenomenon`; at most 6 runs.
+        frame: run, phenomenon, n, accuracy, low, high, from `sentviz.analysis.testset.rows.accuracy_by_phenomenon`; at most 6 runs.
         chance: accuracy of guessing, drawn as a dotted line.
         chosen: phenomenon to outline.
         sided: True if predictions on the side of the label were counted as right.

@@ -104,7 +104,7 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
 @figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, "phenomena:phenomena", WEIGHTS)
 def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, selected: str | None = None, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.testset.phenomena import accuracy_by_phenomenon
+    from sentviz.analysis.testset.rows import accuracy_by_phenomenon
     from sentviz.figures.phenomena import phenomena
 
     rows = of.demo_rows

@@ -14,7 +14,7 @@ from app.text import halves, md
 from app.views.hardmax import parts as hardmax_parts
 from app.views.testset import gates_part
 from sentviz.analysis.testset.leaders import FILE, leading
-from sentviz.analysis.testset.phenomena import accuracy_by_phenomenon
+from sentviz.analysis.testset.rows import accuracy_by_phenomenon
 from sentviz.data.demo import FAILURES
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST, phenomena

@@ -9,8 +9,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.figure import show_figure
 from app.text import md
-from sentviz.analysis.testset.phenomena import EVERY, accuracy_by_phenomenon
-from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.rows import EVERY, Rows, accuracy_by_phenomenon
 from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST

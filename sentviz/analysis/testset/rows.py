@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.evaluation import wilson
+from sentviz.data import demo
 from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
 
@@ -25,6 +27,7 @@ OVER = {
     "demo": "demo set",
     "mine": "your file",
 }  # names of `Rows.over` for visitors
+EVERY = "all"  # phenomenon of all rows together
 NAMED = 5  # rows that a sentence names
 STORED = 5e-6  # stored probabilities have five decimals: a smaller one is known to be smaller, no more
 
@@ -186,3 +189,33 @@ def predicted_rows(
         | {name: columns[name] for name in ("text", "text_pair", "tag") if name in columns}
     )
     return Rows(run, digest, over, classes, frame)
+
+
+def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = False) -> pd.DataFrame:
+    """Return the accuracy of each run for each tag of its labelled rows, and for all of them (phenomenon `EVERY`).
+
+    Args:
+        sided: whether a prediction on the side of the label is right: "very positive" for "positive"; "neutral" never is.
+    Frame:
+        run, phenomenon, n, right, accuracy (0..1), low, high (Wilson's 95 % interval).
+    Raises:
+        InputError: a run's rows have no tags or no labels; the message names the run.
+    """
+    import pandas as pd
+
+    measured = []
+    for run, rows in rows_by_run.items():
+        if "tag" not in rows.frame:
+            raise InputError(f"The rows of {run} have no tags; the demo set has.")
+        known = rows.frame[rows.frame["label"] >= 0]
+        if sided:
+            side = np.array(demo.sides(rows.classes))
+            known = known.assign(right=side[known["label"]] == side[known["predicted"]])
+        if known.empty:
+            raise InputError(f"The classes of {run} ({', '.join(rows.classes)}) are not those of the demo set, so its rows have no labels.")
+        parts = [(str(tag), part) for tag, part in known.groupby("tag", sort=False)]
+        for phenomenon, part in [*parts, (EVERY, known)]:
+            n, right = len(part), int(part["right"].sum())
+            low, high = map(float, wilson(right, n))
+            measured.append({"run": run, "phenomenon": phenomenon, "n": n, "right": right, "accuracy": right / n, "low": low, "high": high})
+    return pd.DataFrame(measured, columns=["run", "phenomenon", "n", "right", "accuracy", "low", "high"])
