@@ -141,7 +141,7 @@ def test_rows_without_labels_count_by_prediction() -> None:
     assert counts.cells == ((-1, 0), (-1, 1))
     assert counts.least == 2
     assert counts.sizes.tolist() == [int((rows.predicted == k).sum()) for k in (0, 1)]
-    with pytest.raises(InputError, match="texts of these rows are not at hand"):
+    with pytest.raises(InputError, match="texts of these rows are not available"):
         count_words(Rows("toy/run", "", "test", rows.classes, rows.frame.drop(columns="text")))
 
 

@@ -40,7 +40,7 @@ DRAWS = 500  # bootstrap draws for values that are sorted or binned again for ea
 
 
 def accuracy(labels: Ints, predicted: Ints, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """Share of rows that are right: value, low, high, n."""
+    """Return the share of right predictions: value, low, high, n."""
     n = len(labels)
     if not n:
         raise InputError("There are no labelled rows to count.")
@@ -49,10 +49,11 @@ def accuracy(labels: Ints, predicted: Ints, *, seed: int = 0, resamples: int = R
 
 
 def per_class(labels: Ints, predicted: Ints, classes: Sequence[str], *, seed: int = 0, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """Precision, recall and F1 of each class: class, metric, value, low, high, n (rows of the class), said (rows taken for it).
+    """Return precision, recall and F1 of each class: class, metric, value, low, high, n (rows of the class), said (rows predicted as it).
 
-    Rows with the same label and prediction are alike, so a bootstrap draw is a multinomial over the confusion matrix. Precision is NaN for
-    a class never predicted, recall for one without rows; draws in which a metric is not defined are left out of its interval.
+    Rows with the same label and prediction are interchangeable, so a bootstrap draw is a multinomial over the confusion matrix. Precision
+    is NaN for a class that is never predicted, recall for a class without rows. Draws with an undefined metric are left out of its
+    interval.
 
     Raises:
         InputError: there are no rows, or a label is not a class.
@@ -87,7 +88,7 @@ def operating_points(labels: Ints, predicted: Ints, classes: Sequence[str]) -> p
 
 
 def thresholds(labels: Ints, positive: Floats, steps: int = 101) -> pd.DataFrame:
-    """Two classes, the second one said from a probability on: threshold, accuracy, recall of each class, precision of the second.
+    """Return metrics of two classes by threshold of the second: threshold, accuracy, recall of each class, precision of the second.
 
     Args:
         positive: (n,) probability of class 1.
@@ -116,10 +117,10 @@ def thresholds(labels: Ints, positive: Floats, steps: int = 101) -> pd.DataFrame
 
 
 def curves(labels: Ints, probabilities: Floats, classes: Sequence[str]) -> pd.DataFrame:
-    """The ROC and precision-recall curve of each class against the rest: class, threshold (falling), fpr, recall, precision.
+    """Return ROC and precision-recall curves of each class against the rest: class, threshold (falling), fpr, recall, precision.
 
-    One point per distinct probability, after a first one at which nothing is said (threshold infinite, precision 1). A class without rows,
-    or with nothing but its rows, has no curve.
+    There is one point per distinct probability, after a first point without predictions (threshold infinite, precision 1). A class without
+    rows, or with all rows, has no curve.
     """
     import pandas as pd
 
@@ -142,7 +143,7 @@ def curves(labels: Ints, probabilities: Floats, classes: Sequence[str]) -> pd.Da
 
 
 def macro(curves: pd.DataFrame, kind: Literal["roc", "pr"], points: int = 201) -> pd.DataFrame:
-    """The mean of the classes' curves as `curves` gives them, at even steps of the horizontal axis; the area under it is the mean area.
+    """Return the mean of the classes' curves at even steps of the horizontal axis; the area below it is the mean of the areas.
 
     Returns:
         the same columns with class = `MACRO`; columns without a mean are NaN.
@@ -203,7 +204,7 @@ def _scores(probabilities: Floats) -> Floats:
 
 
 def _areas(counts: Ints) -> Floats:
-    """AUC and average precision (2, R) of negatives and positives (R, 2, G) by falling score; NaN where one of the two is empty."""
+    """Return AUC and average precision, (2, R), of counts of negatives and positives (R, 2, G) by falling score; NaN if one is empty."""
     negative, positive = counts[:, 0], counts[:, 1].astype(np.float64)
     area = auc_of_counts(negative, positive)
     true_positives, predicted_positives = np.cumsum(positive, axis=1), np.cumsum(counts.sum(axis=1), axis=1)
@@ -216,7 +217,7 @@ def _areas(counts: Ints) -> Floats:
 
 
 def calibrated(probabilities: Floats, factor: float) -> Floats:
-    """softmax(log p / T) (Guo et al. 2017); a stored 0 counts as half of the last decimal that a run stores, 5e-6."""
+    """Return softmax(log p / T) (Guo et al. 2017). A stored 0 counts as 5e-6, half of the last stored decimal."""
     logs = np.log(np.maximum(probabilities, 5e-6)) / factor
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
@@ -224,13 +225,13 @@ def calibrated(probabilities: Floats, factor: float) -> Floats:
 
 
 def reliability(labels: Ints, probabilities: Floats, *, bins: int = BINS, by: str = "width") -> pd.DataFrame:
-    """Confidence (the largest probability) against accuracy: left, right, n, confidence (mean), accuracy, low, high; empty bins left out.
+    """Return accuracy by confidence (the largest probability) in bins: left, right, n, confidence (mean), accuracy, low, high.
 
     Args:
-        by: "width", bins (left, right] of one width from 0 to 1 (Guo et al. 2017); "mass", of n / bins rows or a few more, as equal
-            confidences stay together.
+        by: "width" = bins (left, right] of equal width from 0 to 1 (Guo et al. 2017); "mass" = bins of n / bins rows or a few more, since
+            equal confidences stay together.
     Returns:
-        a row per bin, low and high of accuracy by Wilson's score interval (Wilson 1927).
+        one row per bin with rows; low and high are Wilson's score interval of the accuracy (Wilson 1927).
     """
     import pandas as pd
 

@@ -60,14 +60,14 @@ s t d ll m re ve 's 'd 'll 'm 're 've
 
 
 def stop_words(languages: Iterable[str] = ("en", "ko")) -> frozenset[str]:
-    """The words of the lists of these languages.
+    """Return the stop words of some languages.
 
     Raises:
-        InputError: a language without a list.
+        InputError: there is no list for a language.
     """
     wanted = list(languages)
     if unknown := [language for language in wanted if language not in STOP_WORDS]:
-        raise InputError(f"There is no list of stop words for {unknown[0]!r}; there are {', '.join(STOP_WORDS)}.")
+        raise InputError(f"There is no list of stop words for {unknown[0]!r}. The languages are {', '.join(STOP_WORDS)}.")
     return frozenset(word for language in wanted for word in STOP_WORDS[language].split())
 
 
@@ -89,7 +89,7 @@ class Counts:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """word, label, predicted, count, rows; without the zeros."""
+        """Frame of all counts above 0: word, label, predicted, count, rows."""
         import pandas as pd
 
         cell, word = np.nonzero(self.counts)
@@ -106,9 +106,9 @@ class Counts:
 
 
 def merge_counts(parts: Sequence[Counts], least: int) -> Counts:
-    """The words of all rows from the counts of their parts, each made with `least` 1: those that stand in at least `least` rows.
+    """Merge the counts of parts, each counted with `least` 1, and keep the words that occur in at least `least` rows.
 
-    Where any part has labels, rows of parts without do not count, as in `count_words`.
+    If any part has labels, parts without labels do not count, as in `count_words`.
     """
     import pandas as pd
 
@@ -127,10 +127,10 @@ def merge_counts(parts: Sequence[Counts], least: int) -> Counts:
 
 
 def counts_of_frame(frame: pd.DataFrame, rows: Rows, least: int) -> Counts:
-    """Counts from their frame and the rows that were counted, of which no text is needed.
+    """Return counts from their frame and the counted rows, which need no texts.
 
     Args:
-        least: with which they were counted.
+        least: value of `least` with which the words were counted.
     """
     cells, labels = _cells(rows)
     k = len(rows.classes)
@@ -140,14 +140,14 @@ def counts_of_frame(frame: pd.DataFrame, rows: Rows, least: int) -> Counts:
 
 
 def _cells(rows: Rows) -> tuple[tuple[Cell, ...], Ints]:
-    """The cells of some rows, and their labels, -1 for all where no row has one."""
+    """Return the cells of some rows, and the labels of the rows, -1 for all if no row has a label."""
     k = range(len(rows.classes))
     cells = tuple((label, predicted) for label in (k if rows.labelled else (-1,)) for predicted in k)
     return cells, rows.labels if rows.labelled else np.full(len(rows), -1)
 
 
 def _of_frame(frame: pd.DataFrame, cells: tuple[Cell, ...], sizes: Ints, least: int) -> Counts:
-    """Counts from their frame."""
+    """Return counts from their frame."""
     places = {cell: place for place, cell in enumerate(cells)}
     place = np.array([places[pair] for pair in zip(frame["label"].tolist(), frame["predicted"].tolist(), strict=True)], dtype=np.int64)
     words, word = np.unique(frame["word"].to_numpy(str), return_inverse=True)
@@ -158,7 +158,7 @@ def _of_frame(frame: pd.DataFrame, cells: tuple[Cell, ...], sizes: Ints, least: 
 
 
 def plain(texts: pa.Array) -> pa.Array:
-    """Texts (n,) without tags, entities and web addresses, with one kind of apostrophe."""
+    """Return texts (n,) without HTML tags, entities and web addresses, and with one kind of apostrophe."""
     import pyarrow.compute as pc
 
     return pc.replace_substring(pc.replace_substring_regex(texts, _MARKUP, " "), "’", "'")
@@ -171,19 +171,19 @@ def split_words(text: str) -> list[str]:
 
 
 def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Callable[[], object] = lambda: None) -> Counts:
-    """Every word that stands in at least `least` rows, by cell; rows without labels count by prediction where no row has a label.
+    """Count the words that occur in at least `least` rows, by cell. If no row has a label, the rows are counted by prediction.
 
     Args:
-        least: 5 unless given, 2 of fewer than 1,000 rows.
-        most: of different words; 0 = any number.
-        step: called before each part of the rows; what it raises ends the work.
+        least: minimum number of rows; by default 5, or 2 for fewer than 1,000 rows.
+        most: maximum number of different words; 0 = any number.
+        step: called before each part of the rows; an exception from it ends the work.
     Raises:
         InputError: the texts are not available, or hold more than `most` different words.
     """
     from scipy import sparse
 
     if not rows.has_text:
-        raise InputError("The texts of these rows are not at hand, so their words cannot be counted.")
+        raise InputError("The texts of these rows are not available, so their words cannot be counted.")
     cells, labels = _cells(rows)
     counted = np.flatnonzero(labels >= (0 if rows.labelled else -1))
     if least is None:
@@ -200,7 +200,7 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
         known, used = np.zeros(len(words), dtype=np.int64), np.unique(ids)
         known[used] = [numbers.setdefault(words[i], len(numbers)) for i in used]
         if most and len(numbers) > most:
-            raise InputError(f"These rows hold more than {most:,} different words, too many to count: ask about fewer rows.")
+            raise InputError(f"These rows hold more than {most:,} different words, too many to count. Select fewer rows.")
         shape = end - start, len(numbers)
         table = sparse.csr_matrix((np.ones(len(ids), dtype=np.int64), known[ids], starts), shape=shape)
         table.sum_duplicates()
@@ -218,7 +218,7 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
 
 
 def _parts(texts: pd.Series[str]) -> Iterator[tuple[int, int]]:
-    """Ranges [start, end) of texts with about `PART` characters each, so that what is made of them on the way stays small."""
+    """Yield ranges [start, end) of texts with about `PART` characters each, to limit the memory."""
     ends = np.cumsum(texts.str.len().to_numpy(dtype=np.int64))
     start = 0
     while start < len(texts):
@@ -229,7 +229,7 @@ def _parts(texts: pd.Series[str]) -> Iterator[tuple[int, int]]:
 
 
 def _split(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
-    """Distinct words (V,), the words of all texts as places in them (N,), and where each text begins and ends in those (n + 1,)."""
+    """Return the distinct words (V,), the words of all texts as positions in them (N,), and the bounds of each text in those (n + 1,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -246,16 +246,16 @@ def _split(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
 
 
 def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = False) -> pd.DataFrame:
-    """Each word in a cell against all other rows.
+    """Compare the words of a cell with all other rows.
 
     Args:
-        prior: a0, words of the prior; the larger, the nearer to 0 are ratios of rare words.
-        once: a word counts once in a row, so that a single text full of a name does not make it a word of the cell.
+        prior: a0, number of words of the prior; a larger prior moves the ratios of rare words towards 0.
+        once: whether a word counts once per row, so that one text that repeats a name does not make it typical.
     Frame:
         word, count, rows, share (of the cell's words, with its 95 % Wilson interval share_low, share_high), rest (its share elsewhere),
-        value (log-odds ratio), low, high (95 %), z, sure (whether z holds for as many words as there are, Bonferroni).
+        value (log-odds ratio), low, high (95 %), z, sure (whether z is significant after a Bonferroni correction for all words).
     Raises:
-        InputError: no such cell, no word in it, or none elsewhere.
+        InputError: there is no such cell, no word in the cell, or no word elsewhere.
     """
     import pandas as pd
 
@@ -270,9 +270,9 @@ def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = Fa
     n, n_outside = inside.sum(), outside.sum()
     if not n or not n_outside:
         where = "these rows" if not n else "any other rows"
-        raise InputError(f"No word stands in {where}, so there is nothing to compare.")
+        raise InputError(f"No word occurs in {where}, so there is nothing to compare.")
     known = prior * total / total.sum()
-    with np.errstate(divide="ignore"):  # a vocabulary of one word has no odds
+    with np.errstate(divide="ignore"):  # The odds of a vocabulary of one word are infinite.
         odds_inside = np.log(inside + known) - np.log(n + prior - inside - known)
         odds_outside = np.log(outside + known) - np.log(n_outside + prior - outside - known)
     value = np.nan_to_num(odds_inside - odds_outside, nan=0.0)
@@ -309,11 +309,8 @@ def largest(frame: pd.DataFrame, by: str, most: int, stops: frozenset[str] = fro
     return selected.sort_values([*order, "word"], ascending=[False, False, True]).head(most).reset_index(drop=True)
 
 
-# ---- what a run keeps
-
-
 def store(run: Run) -> Run:
-    """The run with the words of its test split, written atomically; its other files stay, its digest changes.
+    """Store the words of a run's test split with the run, atomically, and return the run. Other files stay; the digest changes.
 
     Raises:
         DataMissingError: the texts are not installed.
@@ -331,10 +328,10 @@ def store(run: Run) -> Run:
 
 
 def read(run: Run, rows: Rows) -> Counts:
-    """The words that `store` left with a run; `rows` are its stored rows of the test split, for the sizes of the cells.
+    """Return the words that `store` stored with a run; `rows` are its stored rows of the test split, for the sizes of the cells.
 
     Raises:
-        RunError: there are none, or the file is damaged.
+        RunError: no words are stored, or the file is damaged.
     """
     frame = run.frame(FILE)
     k = len(run.labels)

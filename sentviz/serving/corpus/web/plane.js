@@ -1,12 +1,13 @@
-// Points of a plane, more than travel: the server sends a sample of what is in view, and another when the view has come to rest.
+// Draw the points of a plane. The server sends a sample of the points in view, and a new sample when the view stops moving.
 
 import { Camera } from "../../../browser/kit/camera.js"
 import { live, pixelRatio, sized } from "../../../browser/kit/canvas.js"
 import { steer } from "../../../browser/kit/hands.js"
 
-const REST = 120, DOT = 2, NEAR = 6, STEP = 60 // milliseconds; pixels: of a point, from which one is meant, of an arrow key
+const REST = 120 // milliseconds without movement before points are requested
+const DOT = 2, NEAR = 6, STEP = 60 // pixels: size of a point, distance at which a click selects it, step of an arrow key
 
-/** What the server sends: how many, x and y, places, classes. */
+/** Unpack a response: number of points sent and in view, x and y, positions, classes. */
 export function unpacked(buffer) {
   const [n, there] = new Uint32Array(buffer, 0, 2)
   return {
@@ -18,7 +19,7 @@ export function unpacked(buffer) {
   }
 }
 
-/** The point nearest to a pixel, -1 where none is near. */
+/** Return the point nearest to a pixel; -1 if none is near. */
 export function nearest(screen, n, [x, y], near = NEAR) {
   let best = -1, least = near * near
   for (let k = 0; k < n; k++) {
@@ -77,7 +78,7 @@ export function mount(root) {
       said.textContent = `${got.n.toLocaleString("en")} of the ${got.there.toLocaleString("en")} points in view are shown${got.n < got.there ? ", drawn at random" : ""}.`
       view.frames.ask()
     } catch {
-      if (mine === turn) said.textContent = "The server has gone: start `sentviz points` again."
+      if (mine === turn) said.textContent = "The server has stopped. Start `sentviz points` again."
     }
   }
 
@@ -88,7 +89,7 @@ export function mount(root) {
     if (!found) return false
     camera.project(found.places, found.n, screen)
     pen.globalAlpha = 0.7
-    for (let i = 0; i < found.n; i++) { // in the order drawn at random, so that no class lies on top of another
+    for (let i = 0; i < found.n; i++) { // in random order, so that no class covers another
       pen.fillStyle = data.classes[found.said[i]].colour
       pen.fillRect(screen[2 * i] - DOT / 2, screen[2 * i + 1] - DOT / 2, DOT, DOT)
     }
