@@ -61,7 +61,7 @@ def test_a_run_trained_again_gives_its_answers(tmp_path: Path, monkeypatch: pyte
     wrong.frame = lambda name: pd.DataFrame(stored).assign(**{labels[0]: stored[labels[1]], labels[1]: stored[labels[0]]})
     for planted, code, message in (
         (copy, 0, f"{comparison.n:,} of {comparison.n:,} predictions equal"),
-        (wrong, 1, "1 of these runs give other answers"),
+        (wrong, 1, "1 of these runs give different predictions"),
     ):
         monkeypatch.setattr("sentviz.papers.studies.checking.drawn", lambda *_, planted=planted, **__: [planted])
         result = CliRunner().invoke(main, ["study", "ndt", "--dataset", "sst2", "--check", "1"])

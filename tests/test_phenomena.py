@@ -54,7 +54,7 @@ def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
 
 @pytest.mark.parametrize(("right", "n"), [(0, 0), (3, 2), (-1, 4)])
 def test_a_share_of_nothing_is_refused(right: int, n: int) -> None:
-    with pytest.raises(InputError, match="no share"):
+    with pytest.raises(InputError, match="is not a share"):
         wilson(right, n)
 
 

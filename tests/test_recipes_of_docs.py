@@ -196,9 +196,9 @@ def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -
     for name in available(full):
         assert score(full, name).shape == (len(trace.tokens),)
     assert abs(integrate(model, trace).gap) < 1e-2
-    with pytest.raises(InputError, match="read off attention maps, and there are none of sst2/bag"):
+    with pytest.raises(InputError, match="needs attention maps, and sst2/bag has none"):
         score(trace, "rollout")
-    with pytest.raises(InputError, match="Value zeroing is read off attention maps, and there are none of sst2/bag"):
+    with pytest.raises(InputError, match="Value zeroing needs attention maps, and sst2/bag has none"):
         explained(model, trace, ["removal", "value-zeroing"])
     with pytest.raises(KeyError, match="without attention maps"):
         trace.map(0)
@@ -266,7 +266,7 @@ def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> 
     command = blocks("Add a model")[-1].text.splitlines()[1].split('"')
     assert "Integrated gradients" in said("explain", "sst2/bag", TEXT, *command[2].split())
     for name in ("rollout", "value-weighted"):
-        assert "there are none of sst2/bag" in said("explain", "sst2/bag", TEXT, "--score", name)
+        assert "sst2/bag has none" in said("explain", "sst2/bag", TEXT, "--score", name)
     out = tmp_path / "report.html"
     assert "Written" in said("report", "sst2/bag", TEXT, "-o", str(out))
     page = out.read_text(encoding="utf-8")

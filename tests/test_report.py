@@ -78,7 +78,7 @@ def test_scores_are_chosen(run: Run, tiny_model: Model) -> None:
     text = words(report_html(trace, run, scores=["gradient", "removal"]))
     assert 0 < text.index("Gradient × input") < text.index("Word removal")
     assert "Attention received" not in text
-    with pytest.raises(InputError, match="Integrated gradients asks the model"):
+    with pytest.raises(InputError, match="Integrated gradients runs the model"):
         report_html(trace, run, scores=["integrated-gradients"])
 
 
