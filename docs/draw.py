@@ -19,22 +19,22 @@ from sentviz.io.files import replacing
 @click.argument("names", nargs=-1)
 def main(check: bool, names: tuple[str, ...]) -> None:
     """Of all figures unless some are named; with all, the README's film too."""
-    found, failed = examples(), 0
+    every, failed = examples(), 0
     if not (check or names):
         with replacing(FILM) as part:
             part.write_bytes(film())
-    for name in names or tuple(found):
+    for name in names or tuple(every):
         try:
             if check:
                 verdict = compare_with_runs(Record.read(records()[name]["record"]))
-                said, wrong = f"{verdict.state}: {verdict.why}", verdict.state != "equal"
+                result, wrong = f"{verdict.state}: {verdict.why}", verdict.state != "equal"
             else:
-                make(found[name])
-                said, wrong = "drawn", False
+                make(every[name])
+                result, wrong = "drawn", False
         except (SentvizError, KeyError) as error:
-            said, wrong = str(error), True
+            result, wrong = str(error), True
         failed += wrong
-        click.echo(f"{name:<24}{said}", err=wrong)
+        click.echo(f"{name:<24}{result}", err=wrong)
     sys.exit(bool(failed))
 
 

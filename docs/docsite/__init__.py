@@ -1,1 +1,1 @@
-"""What the documentation site makes of the product: pages of its figures, verdicts, commands and costs."""
+"""Generated parts of the documentation site: pages of figures, verdicts, commands and costs."""

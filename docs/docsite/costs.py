@@ -1,4 +1,4 @@
-"""What it costs to train everything again: sums over what each shipped run says of its own training."""
+"""Cost of training everything again: sums of the training times that the shipped runs recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sentviz.runs.store import Run
 
 
 def costs() -> str:
-    """Tables of studies and of what belongs to none, as Markdown."""
+    """Return the costs of the studies, and of the runs that belong to no study, as Markdown."""
     return "\n".join(_lines())
 
 
@@ -22,16 +22,16 @@ def _lines() -> Iterator[str]:
     everything = _hours(left)
     for name, (_, study) in studies().items():
         for dataset in study.datasets:
-            here = [run for run in left if _of(run, dataset, study.models, study.variants)]
-            left = [run for run in left if run not in here]
-            if here:
-                seeds = 1 + max(int(run.config["recipe"]["seed"]) for run in here)
+            group = [run for run in left if _of(run, dataset, study.models, study.variants)]
+            left = [run for run in left if run not in group]
+            if group:
+                seeds = 1 + max(int(run.config["recipe"]["seed"]) for run in group)
                 command = f"sentviz study {name} --dataset {dataset}" + (f" --seeds {seeds}" if seeds > 1 else "")
-                rows.append([f"`{command}`", str(len(plan(name, dataset, seeds))), *_numbers(here)])
+                rows.append([f"`{command}`", str(len(plan(name, dataset, seeds))), *_numbers(group)])
     for dataset in sorted({run.config["data"]["name"] for run in left}):
-        here = [run for run in left if run.config["data"]["name"] == dataset]
-        names = sorted({run.configuration for run in here})
-        rows.append([f"`sentviz train {dataset}` with {plain(', '.join(names))}", str(len(here)), *_numbers(here)])
+        group = [run for run in left if run.config["data"]["name"] == dataset]
+        names = sorted({run.configuration for run in group})
+        rows.append([f"`sentviz train {dataset}` with {plain(', '.join(names))}", str(len(group)), *_numbers(group)])
     rows.append(["**all**", "", *(f"**{number}**" for number in _numbers(list(shipped())))])
     machines = sorted({re.sub(r" (?:CPU )?thread.*", " thread", run.config["hardware"]) for run in shipped()})
     yield f"The {len(shipped())} runs in the repository took {everything:.1f} hours of training ({plain('; '.join(machines))}).\n"

@@ -14,10 +14,10 @@ RUN = "sst2/ndt-unit-2-epochs"
 
 
 def film() -> bytes:
-    """A GIF."""
+    """Return the film, a GIF file as bytes."""
     run = find(RUN)
     seen = epoch_series(run)
     traces, _ = examples(run)
-    kept = {epoch: trace for epoch, trace in traces.items() if epoch in seen.epochs}
-    shown = Film(f"{run.name} through training", seen, kept, run.history(), run.capabilities.scalars, layer=1)
-    return film_gif(shown, width=880, height=400)
+    by_epoch = {epoch: trace for epoch, trace in traces.items() if epoch in seen.epochs}
+    content = Film(f"{run.name} through training", seen, by_epoch, run.history(), run.capabilities.scalars, layer=1)
+    return film_gif(content, width=880, height=400)

@@ -43,33 +43,33 @@ class Example:
 
     @property
     def call(self) -> Call:
-        """How it is drawn."""
+        """Call that draws the figure."""
         return code(self.of, self.name, **self.options)
 
     def picture(self, theme: str) -> Path:
-        """Where its picture stands."""
+        """Return the path of the picture for a theme."""
         return PICTURES / f"{self.name}-{theme}.webp"
 
     def drawn(self, **options: Any) -> Figure:
-        """The figure, drawn anew."""
+        """Draw the figure again."""
         return draw(self.of, self.name, **self.options, **options)
 
 
 def examples() -> dict[str, Example]:
-    """The examples by name of figure, in the order of the registry; a figure without one is missing, which a test finds."""
-    said = tomllib.loads(_LIST.read_text(encoding="utf-8"))
-    found = {}
-    for name in (name for name in FIGURES if name in said):
-        one = said[name]
-        options = {key: tuple(value) if isinstance(value, list) else value for key, value in one.get("options", {}).items()}
-        found[name] = Example(name, one["of"], one["says"], options)
-    return found
+    """Return the examples by name of figure, in the order of the registry. Figures without an example are left out."""
+    entries = tomllib.loads(_LIST.read_text(encoding="utf-8"))
+    by_figure = {}
+    for name in (name for name in FIGURES if name in entries):
+        entry = entries[name]
+        options = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.get("options", {}).items()}
+        by_figure[name] = Example(name, entry["of"], entry["says"], options)
+    return by_figure
 
 
 def records() -> dict[str, dict[str, str]]:
     """Caption, record and digests of the pictures of every figure, as `make` stored them."""
-    found: dict[str, dict[str, str]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
-    return found
+    stored: dict[str, dict[str, str]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
+    return stored
 
 
 def make(example: Example) -> None:
@@ -80,15 +80,15 @@ def make(example: Example) -> None:
     """
     from PIL import Image
 
-    figure, kept = example.drawn(), {}
+    figure, digests = example.drawn(), {}
     for theme in THEMES:
-        shown = example.drawn(theme=theme)
-        with Image.open(io.BytesIO(render(shown, "png", scale=_SCALE, style=_BARE))) as image, replacing(example.picture(theme)) as part:
+        themed = example.drawn(theme=theme)
+        with Image.open(io.BytesIO(render(themed, "png", scale=_SCALE, style=_BARE))) as image, replacing(example.picture(theme)) as part:
             image.convert("RGB").save(part, "webp", lossless=True, method=6, exact=True)
-        kept[theme] = digest(example.picture(theme))
-    record = replace(Record.of(figure), picture=kept["light"]).text()
+        digests[theme] = digest(example.picture(theme))
+    record = replace(Record.of(figure), picture=digests["light"]).text()
     width = str(int(figure.plot.layout.width or 800))
-    entry = {"caption": figure.caption, "source": figure.source, "width": width, "dark": kept["dark"], "record": record}
+    entry = {"caption": figure.caption, "source": figure.source, "width": width, "dark": digests["dark"], "record": record}
     everything = records() | {example.name: entry}
     with replacing(RECORDS) as part:
         ordered = {name: everything[name] for name in FIGURES if name in everything}
@@ -96,12 +96,12 @@ def make(example: Example) -> None:
 
 
 def digest(picture: Path) -> str:
-    """Of a file."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(picture.read_bytes()).hexdigest()
 
 
 def page() -> str:
-    """All of them as Markdown, by what they are of."""
+    """Return all figures as Markdown, grouped by subject."""
     return "\n".join(_lines())
 
 

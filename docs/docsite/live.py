@@ -15,16 +15,16 @@ from sentviz.models.hardmax import HardmaxModel
 from sentviz.models.loading import load
 from sentviz.runs.store import find
 
-RUN, HARDMAX = "english/ndt-unit-2", "imdb/hardmax-d2"  # whose stored examples are shown
+RUN, HARDMAX = "english/ndt-unit-2", "imdb/hardmax-d2"  # runs with the stored examples shown
 
 
 def live() -> Iterator[tuple[str, str]]:
     """File names and HTML of the first page's picture and of the hardmax player, for light and for dark pages."""
-    linked, moving, held = sentence(), hardmax(), find(HARDMAX)
+    linked, moving, hardmax_run = sentence(), hardmax(), find(HARDMAX)
     about = make("verdict", Sentence.of(find(RUN), linked.trace)).source
     for theme in THEMES:
         yield f"live-{theme}.html", canvas_html(linked, about=about, theme=theme)
-        yield f"hardmax-{theme}.html", animation_html(moving, about=f"{held.name}, digest {held.digest}", theme=theme)
+        yield f"hardmax-{theme}.html", animation_html(moving, about=f"{hardmax_run.name}, digest {hardmax_run.digest}", theme=theme)
 
 
 def sentence() -> canvas.Scene:

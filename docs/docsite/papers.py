@@ -33,15 +33,15 @@ def _judged() -> pd.DataFrame:
 
 
 def overview() -> str:
-    """How many claims of each paper have which verdict, as Markdown."""
-    found = _judged()
+    """Return the number of claims with each verdict, by paper, as Markdown."""
+    judged = _judged()
     head = ["paper", *(f"{SIGNS[verdict]} {VERDICT_WORDS[verdict]}" for verdict in VERDICTS), "claims"]
     rows = []
     for name, paper in papers().items():
-        of_paper = found[found["name"] == name]["verdict"]
+        of_paper = judged[judged["name"] == name]["verdict"]
         counts = [str((of_paper == verdict).sum()) for verdict in VERDICTS]
         rows.append([f"[{plain(paper.short)}]({name}.md)", *counts, str(len(of_paper))])
-    rows.append(["**all**", *(f"**{(found['verdict'] == verdict).sum()}**" for verdict in VERDICTS), f"**{len(found)}**"])
+    rows.append(["**all**", *(f"**{(judged['verdict'] == verdict).sum()}**" for verdict in VERDICTS), f"**{len(judged)}**"])
     return table(head, rows, right=range(1, len(head)))
 
 
@@ -51,15 +51,15 @@ def paper_page(name: str) -> str:
 
 
 def _paper(paper: Paper) -> Iterator[str]:
-    found = _judged()
-    found = found[found["name"] == paper.name]
+    judged = _judged()
+    judged = judged[judged["name"] == paper.name]
     yield f"# {plain(paper.short)}\n"
     yield f"*{plain(paper.title)}.* {plain(paper.citation)}.\n"
     if paper.page is not None and paper.page.cannot:
         yield f'!!! warning "What cannot be compared"\n    {plain(paper.page.cannot)}\n'
     yield "## Claims\n"
     for verdict in VERDICTS:
-        of_verdict = found[found["verdict"] == verdict]
+        of_verdict = judged[judged["verdict"] == verdict]
         if len(of_verdict):
             yield f"### {SIGNS[verdict]} {VERDICT_WORDS[verdict].capitalize()} ({len(of_verdict)})\n"
             yield table(["claim", "where", "held against", "what it rests on"], map(_claim, of_verdict.to_dict("records"))) + "\n"

@@ -20,8 +20,8 @@ from sentviz.runs.registry import papers, printed
 from sentviz.runs.store import Run
 
 MEASURES = {"accuracy": "accuracy", "f1_macro": "F1 (macro)", "auc": "area under the ROC curve", "loss": "loss (nats)"}
-LICENCE = "mit"  # of the repository, weights included
-WEAK = 0.75  # of a phenomenon: share answered right below which it is named among the limits
+LICENCE = "mit"  # licence of the repository and its weights
+WEAK = 0.75  # share of correct predictions (0 to 1) below which a phenomenon is listed among the limits
 SETTINGS = (
     "epochs",
     "updates",
@@ -37,17 +37,17 @@ SETTINGS = (
 
 
 def filename(run: Run) -> str:
-    """Of its card: ``sst2.ndt-unit-2.md``."""
+    """Return the file name of a run's card, for example ``sst2.ndt-unit-2.md``."""
     return run.name.replace("/", ".") + ".md"
 
 
 def card(run: Run, beside: Iterable[Run] = ()) -> str:
-    """The card of a run.
+    """Return the model card of a run, as Markdown with a YAML head.
 
     Args:
-        beside: runs among which other seeds of it are looked for.
+        beside: runs that may include other seeds of the same configuration.
     Raises:
-        RunError: a file of it is missing or damaged.
+        RunError: a file of the run is missing or damaged.
     """
     known = _known(run)
     parts = [
@@ -70,8 +70,8 @@ def _head(run: Run, known: Sequence[DatasetInfo]) -> str:
 
     name = run.config["data"]["name"]
     results = [
-        EvalResult("text-classification", name, known[0].title if known else name, kind, said[kind]["value"], dataset_split=split)
-        for split, said in _splits(run)
+        EvalResult("text-classification", name, known[0].title if known else name, kind, metrics[kind]["value"], dataset_split=split)
+        for split, metrics in _splits(run)
         for kind in ("accuracy", "f1_macro")
     ]
     head = ModelCardData(
@@ -164,24 +164,26 @@ def _test(run: Run, beside: Sequence[Run]) -> Iterator[str]:
             MEASURES[name],
             _number(value["value"]),
             f"{_number(value['low'])} to {_number(value['high'])}",
-            f"{said['n']:,}",
+            f"{metrics['n']:,}",
         )
-        for split, said in _splits(run)
-        for name, value in said.items()
+        for split, metrics in _splits(run)
+        for name, value in metrics.items()
         if name in MEASURES
     ]
     yield _table(("split", "measure", "value", "95 % interval", "n"), rows)
-    for split, said in _splits(run):
-        counts = [(f"**{label}**", *(f"{n:,}" for n in row)) for label, row in zip(run.labels, said["confusion"], strict=True)]
+    for split, metrics in _splits(run):
+        counts = [(f"**{label}**", *(f"{n:,}" for n in row)) for label, row in zip(run.labels, metrics["confusion"], strict=True)]
         yield f"Answers on {split.replace('_', ' ')}, a row for each true class:"
         yield _table(("", *run.labels), counts)
     name = run.config["data"]["name"]
     table = printed(name, run.configuration)
-    here = run.metrics()["test"]["accuracy"]["value"]
+    accuracy = run.metrics()["test"]["accuracy"]["value"]
     for paper, value in table[table["name"] == "accuracy"][["paper", "value"]].itertuples(index=False):
-        yield f"{paper} prints an accuracy of {value:.4f} for this model on this data set; measured here: {here:.4f}."
-    seeds = {run.config["recipe"]["seed"]: here} | {
-        other.config["recipe"]["seed"]: other.metrics()["test"]["accuracy"]["value"] for other in beside if _same_but_seed(run, other)
+        yield f"{paper} prints an accuracy of {value:.4f} for this model on this data set; measured here: {accuracy:.4f}."
+    seeds = {run.config["recipe"]["seed"]: accuracy} | {
+        seed_run.config["recipe"]["seed"]: seed_run.metrics()["test"]["accuracy"]["value"]
+        for seed_run in beside
+        if _same_but_seed(run, seed_run)
     }
     if len(seeds) > 1:
         values = np.array(list(seeds.values()))
@@ -231,18 +233,18 @@ def _files(run: Run) -> Iterator[str]:
 
 
 def _known(run: Run) -> list[DatasetInfo]:
-    """Its data set, and those that it is a mixture of; empty where it is not known."""
+    """Return a run's data set and, if the data set is a mixture, its parts; empty if one of them is unknown."""
     try:
         item = datasets.info(run.config["data"]["name"])
-        others = dict.fromkeys(part.partition("/")[0] for part in item.needed() if "/" in part)
-        return [item, *(datasets.info(name) for name in others)]
+        parts = dict.fromkeys(part.partition("/")[0] for part in item.needed() if "/" in part)
+        return [item, *(datasets.info(name) for name in parts)]
     except InputError:
         return []
 
 
 def _splits(run: Run) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The test splits of its metrics."""
-    return ((split, said) for split, said in run.metrics().items() if split in ("test", "official_test"))
+    """Return the test splits of a run with their metrics."""
+    return ((split, metrics) for split, metrics in run.metrics().items() if split in ("test", "official_test"))
 
 
 def _preset(run: Run) -> str:
@@ -254,9 +256,9 @@ def _preset(run: Run) -> str:
         return run.configuration
 
 
-def _same_but_seed(run: Run, other: Run) -> bool:
-    same = other.configuration == run.configuration and other.config["data"] == run.config["data"]
-    return same and other.config["recipe"]["seed"] != run.config["recipe"]["seed"] and other.of_a_study and run.of_a_study
+def _same_but_seed(run: Run, compared: Run) -> bool:
+    same = compared.configuration == run.configuration and compared.config["data"] == run.config["data"]
+    return same and compared.config["recipe"]["seed"] != run.config["recipe"]["seed"] and compared.of_a_study and run.of_a_study
 
 
 def _error(labels: np.ndarray[Any, np.dtype[np.int64]], shares: np.ndarray[Any, np.dtype[np.float64]]) -> float:

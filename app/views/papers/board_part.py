@@ -68,8 +68,8 @@ def _drawn(
 
 
 def _figure(claims: pd.DataFrame, runs: Sequence[Run], theme: Theme, *, chosen: str = "", bare: bool = False) -> Figure:
-    said = tuple(zip(claims["key"], claims["verdict"], strict=True))
-    return _drawn(said, chosen if chosen in set(claims["key"]) else "", bare, theme, digests(runs), claims, runs)
+    verdicts = tuple(zip(claims["key"], claims["verdict"], strict=True))
+    return _drawn(verdicts, chosen if chosen in set(claims["key"]) else "", bare, theme, digests(runs), claims, runs)
 
 
 def opened() -> str:
@@ -78,7 +78,7 @@ def opened() -> str:
 
 
 def _taken(key: str) -> Callable[[], None]:
-    """A callback that opens the claim of the clicked cell, or closes it where it was open."""
+    """Return a callback that opens the claim of the clicked cell, or closes the claim if it was open."""
 
     def take() -> None:
         points = st.session_state[f"plot-{key}"]["selection"]["points"]
@@ -123,7 +123,7 @@ def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
 
 
 def counted(claims: pd.DataFrame) -> None:
-    """How many claims have which verdict, in the colours and signs of the board."""
+    """Show the number of claims with each verdict, in the colours and signs of the board."""
     counts, theme = claims["verdict"].value_counts(), page_theme()
     box = "display:inline-block;width:1.05em;line-height:1.05em;border-radius:3px;text-align:center;font-weight:700"
     words = " &nbsp; ".join(
@@ -139,7 +139,7 @@ def counted(claims: pd.DataFrame) -> None:
 
 
 def chooser(claims: pd.DataFrame) -> None:
-    """Every claim by its words, for who would rather read or type than point."""
+    """Show a select box of all claims, an alternative to clicking a cell."""
     words = {row["key"]: f"{LETTERS[row['verdict']]} {row['claim']}" for row in claims.to_dict("records")}
     chosen = opened()
     st.selectbox(
@@ -164,7 +164,7 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) 
     with st.container(key="claim-beside" if beside else "claim-sheet"):
         left, right = (st.container(), st.container()) if beside else halves("claim", 1.0, 1.0)
         paper = find_paper(row["name"])
-        claim = next((one for one in claims_of(paper) if one.key(paper.name) == row["key"]), None)
+        claim = next((item for item in claims_of(paper) if item.key(paper.name) == row["key"]), None)
         with left:
             _words(row, claim, paper)
         if claim is not None:
@@ -178,8 +178,8 @@ def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
     effect = row["effect"]
     number = "" if effect is None else f" · {md(effect_in_words(effect))}" + (f" ({md(effect.of)})" if effect.of else "")
     st.markdown(f"**{VERDICT_WORDS[row['verdict']]}**{number}")
-    for rows, one in row["parts"]:
-        st.caption(f"{ICONS[one.verdict]} On {md(rows)} it **{VERDICT_WORDS[one.verdict]}**: {md(one.evidence)}")
+    for rows, finding in row["parts"]:
+        st.caption(f"{ICONS[finding.verdict]} On {md(rows)} it **{VERDICT_WORDS[finding.verdict]}**: {md(finding.evidence)}")
     if not row["parts"]:
         st.caption(md(row["evidence"]))
     how = (claim.how if claim else "") or HOW[row["against"]]
@@ -197,7 +197,7 @@ def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
 
 
 def _shown(claim: Claim) -> None:
-    """The figure that shows it, drawn when the claim is opened."""
+    """Draw the figure that shows an opened claim."""
     if not claim.figure:
         return
     spec = find_figure(claim.figure)
@@ -211,12 +211,12 @@ def _study(name: str, of: str, theme: Theme) -> Figure:
 
 
 def _behind(claim: Claim, paper: Paper, runs: Sequence[Run]) -> None:
-    found = runs_for_claims(paper, runs, claim.data) if claim.data and claim.against == "runs here" else []
-    if not found:
+    readable = runs_for_claims(paper, runs, claim.data) if claim.data and claim.against == "runs here" else []
+    if not readable:
         return
-    with st.expander(f"The {len(found)} runs that the test may read", on_change="rerun", key="claim-runs") as more:
+    with st.expander(f"The {len(readable)} runs that the test may read", on_change="rerun", key="claim-runs") as more:
         if more.open:
-            st.dataframe(_listed(found), hide_index=True, height=220, key="claim-runs-table")
+            st.dataframe(_listed(readable), hide_index=True, height=220, key="claim-runs-table")
 
 
 def _listed(runs: Sequence[Run]) -> pd.DataFrame:
@@ -224,8 +224,8 @@ def _listed(runs: Sequence[Run]) -> pd.DataFrame:
     for run in runs:
         try:
             test = run.metrics()["test"]
-            said = 100 * test["accuracy"]["value"], test["n"]
+            numbers = 100 * test["accuracy"]["value"], test["n"]
         except SentvizError:
             continue
-        rows.append((run.name, run.config["recipe"]["seed"], *said, run.digest))
+        rows.append((run.name, run.config["recipe"]["seed"], *numbers, run.digest))
     return pd.DataFrame(rows, columns=["run", "seed", "accuracy, %", "n", "digest"])

@@ -45,11 +45,11 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         help=tip("verdict"),
         label_visibility="collapsed",
     )
-shown = of_paper[of_paper["verdict"] == verdict] if verdict in WORDS else of_paper
-if shown.empty:
+listed = of_paper[of_paper["verdict"] == verdict] if verdict in WORDS else of_paper
+if listed.empty:
     st.caption("No claim has this verdict." if len(of_paper) else f"No claim of {md(PAPERS.get(paper, 'any paper'))} is tested yet.")
 else:
-    board_part.poster(shown, runs)
-    board_part.chooser(shown)
-    board_part.details(shown, runs)
-csv_button(ledger(shown), "sentviz-claims", "claims-csv")
+    board_part.poster(listed, runs)
+    board_part.chooser(listed)
+    board_part.details(listed, runs)
+csv_button(ledger(listed), "sentviz-claims", "claims-csv")

@@ -74,9 +74,9 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
                 st.caption(f"“Cannot be told” means p above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
 
 
-asked = paper_at(st.session_state["page"])
-assert asked is not None
+current = paper_at(st.session_state["page"])
+assert current is not None
 try:
-    show(asked, studied())
+    show(current, studied())
 except SentvizError as error:
     st.error(md(str(error)), icon=":material/extension_off:")

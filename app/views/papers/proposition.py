@@ -37,7 +37,7 @@ def _jobs() -> Jobs:
 
 
 def show(runs: Sequence[Run], _: str) -> None:
-    """What is claimed, the training, who still sees the first word, and answers to a typed sequence."""
+    """Show the claim, the training, accuracies by sequence length, and predictions for a typed sequence."""
     st.markdown("##### Proposition 2: what sees only the last words cannot tell, attention can", help=tip("markov-model"))
     st.markdown(
         "A sequence is *positive* if its first word is **not** and its last is **good**, else *neutral*. A k-th order Markov model answers"
@@ -75,7 +75,7 @@ def _separate(setting: Any, tick: Any) -> Any:
 
 
 def _setting() -> Any:
-    """What this visitor asked for, a `solvers.Setting`; None before anything was."""
+    """Return the `solvers.Setting` that this visitor chose for training; None before the first training."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         positions = visit.setting(
             st.segmented_control,
@@ -93,21 +93,23 @@ def _setting() -> Any:
     chosen = (positions, int(longest), seed)
     if clicked:
         st.session_state["separation"] = chosen
-    if (asked := st.session_state.get("separation")) is None:
+    if (trained := st.session_state.get("separation")) is None:
         return None
     from sentviz.papers.sentiformer.solvers import Setting
 
-    if asked != chosen:
-        st.caption(f"Below: {POSITIONS[asked[0]]} positions, up to {asked[1]} words, seed {asked[2]}. Train again for what you chose now.")
-    setting = Setting(*asked)
+    if trained != chosen:
+        st.caption(
+            f"Below: {POSITIONS[trained[0]]} positions, up to {trained[1]} words, seed {trained[2]}. Train again for what you chose now."
+        )
+    setting = Setting(*trained)
     if clicked:  # again, where it was stopped
         st.session_state.get("stopped", set()).discard(str(setting))
     return setting
 
 
-def _said(made: Separation) -> list[str]:
-    """What came out, in sentences."""
-    frame, longest = made.accuracy, made.setting.longest
+def _said(separation: Separation) -> list[str]:
+    """Return sentences on the accuracies of the models and the time of training, in Markdown."""
+    frame, longest = separation.accuracy, separation.setting.longest
     inside, beyond = frame[frame["length"] <= longest], frame[frame["length"] > longest]
     lines = []
     for model, rows in inside[inside["order"] == 0].groupby("model", sort=False):
@@ -135,13 +137,13 @@ def _said(made: Separation) -> list[str]:
     lines.append(
         "The proposition says that a transformer *can represent* the rule at each length, not that training finds it for all lengths."
     )
-    took = ", ".join(f"{name.split(',')[0]} {value:.1f} s" for name, value in made.seconds.items())
-    lines.append(f"Learned from {made.setting.rows:,} sequences in {sum(made.seconds.values()):.0f} s here ({took}).")
+    took = ", ".join(f"{name.split(',')[0]} {value:.1f} s" for name, value in separation.seconds.items())
+    lines.append(f"Learned from {separation.setting.rows:,} sequences in {sum(separation.seconds.values()):.0f} s here ({took}).")
     return lines
 
 
 def _span(shares: pd.Series[float]) -> str:
-    """ "97.2% to 100.0%", or the one where they are alike."""
+    """Return the range of shares as text, for example "97.2% to 100.0%"; a single value if both ends are equal."""
     low, high = f"{shares.min():.1%}", f"{shares.max():.1%}"
     return low if low == high else f"{low} to {high}"
 
@@ -170,41 +172,41 @@ def _typed() -> str:
         state["prop2-linked"] = " ".join(words)
         visit.go(sequence=state["prop2-linked"])
 
-    said = f"Of the words {', '.join(WORDS)}"
-    return st.text_input("A sequence", key="prop2-text", help=said, placeholder="not ... good", on_change=take)
+    words_help = f"Of the words {', '.join(WORDS)}"
+    return st.text_input("A sequence", key="prop2-text", help=words_help, placeholder="not ... good", on_change=take)
 
 
-def _ask(made: Separation) -> None:
-    """A typed sequence: each model's answer, beside that to the sequence with another first word, and the two heads."""
+def _ask(separation: Separation) -> None:
+    """Show each model's prediction for a typed sequence and for the sequence with another first word, and the two heads."""
     text = _typed()
     st.caption(f"Words to choose from: {', '.join(WORDS)}.")
     try:
-        answers = made.solvers.answers(text)
+        answers = separation.solvers.answers(text)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/edit:")
         return
-    first, *others = text.lower().split()
-    twin = " ".join(["was" if first == FIRST else FIRST, *others])
-    other = made.solvers.answers(twin)
-    shown = pd.DataFrame(
+    first, *rest = text.lower().split()
+    twin = " ".join(["was" if first == FIRST else FIRST, *rest])
+    twin_answers = separation.solvers.answers(twin)
+    table = pd.DataFrame(
         {
             "model": answers["model"],
             "answer": answers["answer"],
             "p(positive)": answers["positive"],
             "right": answers["right"],
-            "first word exchanged": other["answer"],
-            "p(positive) ": other["positive"],
-            "right ": other["right"],
+            "first word exchanged": twin_answers["answer"],
+            "p(positive) ": twin_answers["positive"],
+            "right ": twin_answers["right"],
         }
     )
     left, right = halves("prop2-answers", 1.2, 1.0)
     with left:
         number = st.column_config.NumberColumn(format="%.3f")
         st.dataframe(
-            shown, hide_index=True, height="content", key="prop2-table", column_config={"p(positive)": number, "p(positive) ": number}
+            table, hide_index=True, height="content", key="prop2-table", column_config={"p(positive)": number, "p(positive) ": number}
         )
         st.caption(f"Beside it “{md(twin)}”. A model that does not see the first word gives both the same answer.")
-    trace = made.solvers.transformer.trace(text.lower())
+    trace = separation.solvers.transformer.trace(text.lower())
     with right:
         for head in range(2):
             row = trace.rows(0, 0, 1, head, "effective")[0]
@@ -216,6 +218,6 @@ def _ask(made: Separation) -> None:
     for head, column in enumerate(halves("prop2-heads")):
         with column:
             show_drawn(
-                lambda theme, head=head: learned_by(heatmap(trace, 0, head, "effective", side=440, theme=theme), made.setting),  # type: ignore[misc]
+                lambda theme, head=head: learned_by(heatmap(trace, 0, head, "effective", side=440, theme=theme), separation.setting),  # type: ignore[misc]
                 f"prop2-head-{head}",
             )

@@ -56,17 +56,17 @@ def show(runs: Sequence[Run], _: str) -> None:
         st.warning(md(str(error)), icon=":material/block:")
         return
     best = int(np.argmax(np.abs(row.row)))
-    made = cell(cache.model(run), trace, layer, head, query, best)
+    arithmetic = cell(cache.model(run), trace, layer, head, query, best)
     lines = notebook(run, "smoother", trace, layer=layer, head=head, query=query, key=best, kernel=True)
     left, right = halves("smoothing", 1.5, 1.0)
     with left:
-        show_drawn(lambda theme: sourced(smoother(made, kernel=True, theme=theme), run, trace=trace), "kernel", code=lines)
+        show_drawn(lambda theme: sourced(smoother(arithmetic, kernel=True, theme=theme), run, trace=trace), "kernel", code=lines)
     with right:
-        _words(made, trace, run)
+        _words(arithmetic, trace, run)
 
 
 def _plain(run: Run, names: Sequence[str]) -> str:
-    """A run whose heads have one kernel each, SentiFormer's if there is one, where this one's have several."""
+    """Return a run with one kernel per head, if possible a SentiFormer; "" if `run` has one itself or no run does."""
     if run.capabilities.components == 1:
         return ""
     single = [name for name in names if cache.runs()[name].capabilities.components == 1]
@@ -95,37 +95,39 @@ def _row(trace: Trace) -> tuple[int, int, int]:
     return visit.focus().layer - 1, int(head) - 1 if head.isdecimal() else 0, int(query or 0)
 
 
-def _words(made: CellArithmetic, trace: Trace, run: Run) -> None:
-    """What goes into the kernel of this run, and the check that the average is the head's output."""
-    has, frame = run.capabilities, made.smoother()
+def _words(entry: CellArithmetic, trace: Trace, run: Run) -> None:
+    """Explain the kernel of this run, check that the average equals the head's output, and list the numbers of every token."""
+    has, frame = run.capabilities, entry.smoother()
     top, second = frame["weight"].abs().nlargest(2).index.tolist() if len(frame) > 1 else (0, 0)
     seen = int(frame["seen"].sum())
-    said = [
-        f"**{md(made.tokens[made.query])}** is averaged over {seen:,} of {len(frame):,} tokens. It takes most from"
-        f" **{md(made.tokens[top])}** ({frame['weight'][top]:.1%})"
-        + (f" and **{md(made.tokens[second])}** ({frame['weight'][second]:.1%})." if len(frame) > 1 else ".")
+    sentences = [
+        f"**{md(entry.tokens[entry.query])}** is averaged over {seen:,} of {len(frame):,} tokens. It takes most from"
+        f" **{md(entry.tokens[top])}** ({frame['weight'][top]:.1%})"
+        + (f" and **{md(entry.tokens[second])}** ({frame['weight'][second]:.1%})." if len(frame) > 1 else ".")
     ]
-    if made.window:
-        said.append(f"The kernel is 0 outside a window of {made.window} tokens and the global ones.")
+    if entry.window:
+        sentences.append(f"The kernel is 0 outside a window of {entry.window} tokens and the global ones.")
     if has.gate:
-        said.append("Here the kernel has a factor more: the gate of the other token, between 0 and 1, which is the same for every query.")
-    if len(made.parts) > 1:
-        said.append(
-            f"This run has {len(made.parts)} kernels per head; the weights are λ-mixed averages of them, so this is no kernel smoother in"
+        sentences.append(
+            "Here the kernel has a factor more: the gate of the other token, between 0 and 1, which is the same for every query."
+        )
+    if len(entry.parts) > 1:
+        sentences.append(
+            f"This run has {len(entry.parts)} kernels per head; the weights are λ-mixed averages of them, so this is no kernel smoother in"
             " the strict sense: weights need not sum to 1 and can be negative."
         )
-    if made.head_norm is not None:
-        said.append("The average is normed behind the head; that is not drawn.")
-    said.append(
+    if entry.head_norm is not None:
+        sentences.append("The average is normed behind the head; that is not drawn.")
+    sentences.append(
         f"**The average is the head's output:** the fused computation, which never makes a weight, gives the same vector but for"
-        f" {apart(made, trace):.1g} of its length."
+        f" {apart(entry, trace):.1g} of its length."
     )
-    st.markdown("\n\n".join(said))
+    st.markdown("\n\n".join(sentences))
     with st.expander("Every token in numbers"):
         kernels = {name: name.removeprefix("kernel_a") for name in frame.columns if name.startswith("kernel_")}
         several = len(kernels) > 1
         titles = {name: f"kernel {number}" if several else "kernel" for name, number in kernels.items()}
-        shown = frame[["key_token", *kernels, "weight", "value_norm", "along"]].rename(
+        table = frame[["key_token", *kernels, "weight", "value_norm", "along"]].rename(
             columns=titles | {"key_token": "token", "value_norm": "size of value", "along": "share of output"}
         )
-        st.dataframe(shown, hide_index=True, height=260, column_config={"token": st.column_config.TextColumn(pinned=True)})
+        st.dataframe(table, hide_index=True, height=260, column_config={"token": st.column_config.TextColumn(pinned=True)})

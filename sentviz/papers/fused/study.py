@@ -227,12 +227,12 @@ class Answer:
             return f"{title}: no injected run here"
         counts, total = Counter(self.rows["verdict"]), len(INJECTED)
         words = {"better": ("gains", "gain"), "worse": ("loses", "lose"), "cannot be told": ("cannot be told from the baseline",) * 2}
-        parts = [(counts[word], said[counts[word] > 1]) for word, said in words.items() if word in counts]
+        parts = [(counts[word], forms[counts[word] > 1]) for word, forms in words.items() if word in counts]
         if (missing := total - len(self.rows)) > 0:
             parts.append((missing, "is not here" if missing == 1 else "are not here"))
         if len(parts) == 1:
             return f"{title}: all {total} settings {parts[0][1]}"
-        return f"{title}: of {total} settings {', '.join(f'{count} {said}' for count, said in parts)}"
+        return f"{title}: of {total} settings {', '.join(f'{count} {form}' for count, form in parts)}"
 
     @property
     def numbers(self) -> str:
@@ -248,7 +248,7 @@ class Answer:
 
     @property
     def beside_print(self) -> str:
-        """Whether the intervals leave room for gains as the paper prints them, where it does; empty elsewhere."""
+        """Sentence on how many intervals lie below the paper's mean gain; "" without rows or on a data set other than `PRINTED`."""
         if self.dataset != PRINTED or self.rows.empty:
             return ""
         means = statistics().set_index("model")["mean"]
@@ -261,12 +261,12 @@ class Answer:
 
     @property
     def sentence(self) -> str:
-        """The answer in one sentence with its numbers."""
+        """Short answer followed by its numbers."""
         return f"{self.short}. {self.numbers}"
 
 
 def answer(runs: Iterable[Run], dataset: str) -> Answer:
-    """The study's question on a data set."""
+    """Return the study's answer on a data set."""
     every = list(runs)
     base = configurations(every, dataset).get(BASE)
     mean = None if base is None else float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in base]))

@@ -1,4 +1,4 @@
-"""How near the clustered state reviews are after the last layer: the share of words at a leader, by what counts as near.
+"""Share of a review's words that are at a leader after the last layer, for several distances that count as near.
 
 `python -m sentviz.papers.hardmax.nearness` measures the runs with weights anew; the numbers that ship are in `measured/`.
 """
@@ -26,8 +26,9 @@ MEASURED = Stored(
     "python -m sentviz.papers.hardmax.nearness",
     ("run", "digest"),
 )
-THRESHOLDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)  # of a review's largest norm
-WANTED = 0.95  # the share of a review's words that has to stand at a leader
+# distances that count as near, as a share of a review's largest norm
+THRESHOLDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+WANTED = 0.95  # share of a review's words (0 to 1) that must be at a leader
 
 
 def by_threshold(model: HardmaxModel, texts: list[str], progress: Progress | None = None) -> pd.DataFrame:

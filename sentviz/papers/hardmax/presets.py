@@ -36,13 +36,13 @@ WITHOUT = {
 
 
 def family(name: str) -> Preset | None:
-    """What a name stands for; None where it is none of the paper's."""
-    found = re.fullmatch(r"hardmax-d([1-9]\d{0,2})(-straight)?(-raw)?", name)
-    if found is None:
+    """Return the preset with a name, for example `hardmax-d8-straight`; None if the name does not have this form."""
+    match = re.fullmatch(r"hardmax-d([1-9]\d{0,2})(-straight)?(-raw)?", name)
+    if match is None:
         return None
-    width, straight, raw = found.groups()
+    width, straight, raw = match.groups()
     shape = {"width": int(width), "training": "hardmax" if straight else "softmax", "cleaning": not raw}
     return Preset(shape, "hardmax", RECIPE, WITHOUT)
 
 
-PRESETS = {name: found for d in (2, 4, 8, 16) for name in (f"hardmax-d{d}", f"hardmax-d{d}-straight") if (found := family(name))}
+PRESETS = {name: preset for d in (2, 4, 8, 16) for name in (f"hardmax-d{d}", f"hardmax-d{d}-straight") if (preset := family(name))}

@@ -20,14 +20,14 @@ PUBLIC = {2: 0.791, 4: 0.823, 8: 0.8505, 16: 0.882}  # best test accuracy of the
 
 def trained(runs: Iterable[Run]) -> dict[int, list[Run]]:
     """The softmax-trained hardmax runs by d, all seeds in order."""
-    here = list(runs)
-    widths = sorted({run.shape.width for run in here if run.configuration == f"hardmax-d{getattr(run.shape, 'width', '')}"})
-    found = configurations(here, DATASET, [f"hardmax-d{d}" for d in widths])
-    return {d: found[f"hardmax-d{d}"] for d in widths if f"hardmax-d{d}" in found}
+    every = list(runs)
+    widths = sorted({run.shape.width for run in every if run.configuration == f"hardmax-d{getattr(run.shape, 'width', '')}"})
+    by_model = configurations(every, DATASET, [f"hardmax-d{d}" for d in widths])
+    return {d: by_model[f"hardmax-d{d}"] for d in widths if f"hardmax-d{d}" in by_model}
 
 
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
-    """Of one dimension the seeds with weights whose leaders were counted over the test split."""
+    """Return the seeds of one dimension that have weights and whose leaders were counted over the test split."""
     from sentviz.analysis.testset.leaders import FILE
 
     return [run for run in trained(runs).get(d, []) if run.has_weights and FILE in run.config["files"]]

@@ -1,4 +1,4 @@
-"""Does NDT beat DT and the matched vanilla? Every configuration against one, and the study's question answered per data set."""
+"""Does NDT beat DT and the matched vanilla? Comparisons of all configurations with a baseline, and an answer per data set."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ class Answer:
     model: str
     accuracy: float
     comparisons: dict[str, Comparison]
-    chosen_of: int  # NDT configurations here
-    rows: str = ""  # which, of data sets with several kinds
+    chosen_of: int  # number of NDT configurations available
+    rows: str = ""  # kind of test rows if the data set has several kinds, else ""
 
     @property
     def short(self) -> str:
-        """In words, without numbers."""
+        """Answer in words, without numbers."""
         words = {base: self.comparisons[base].word() for base in ("diff", CONTROL) if base in self.comparisons}
         if len(set(words.values())) == 1 and len(words) == 2:
             word = words[CONTROL]
-            said = f"{_SAID[word]} {BASES['diff']} {'or' if word == 'cannot be told' else 'and'} {BASES[CONTROL]}"
+            phrase = f"{_SAID[word]} {BASES['diff']} {'or' if word == 'cannot be told' else 'and'} {BASES[CONTROL]}"
         else:
-            said = " and ".join(f"{_SAID[word]} {BASES[base]}" for base, word in words.items())
+            phrase = " and ".join(f"{_SAID[word]} {BASES[base]}" for base, word in words.items())
         lost = [BASES[base] for base in ("diff", CONTROL) if base not in words]
         rest = f"no run of {' or '.join(lost)} here" if lost else ""
         title = ", on ".join(filter(None, (DATASETS[self.dataset], self.rows)))
-        return f"{title}: " + "; ".join(filter(None, (f"NDT {said}" if said else "", rest)))
+        return f"{title}: " + "; ".join(filter(None, (f"NDT {phrase}" if phrase else "", rest)))
 
     @property
     def numbers(self) -> str:
-        """What the short answer rests on."""
+        """Numbers behind the short answer: model, accuracies, differences in points, seeds and number of rows."""
         against = [
-            f"{BASES[base]} ({one.accuracies[1]:.2%}) {one.points}{'' if one.seeds == self.seeds else f', {one.compared}'}"
-            for base, one in self.comparisons.items()
+            f"{BASES[base]} ({each.accuracies[1]:.2%}) {each.points}{'' if each.seeds == self.seeds else f', {each.compared}'}"
+            for base, each in self.comparisons.items()
         ]
         if not against:
             return f"{self.model}, {self.accuracy:.2%}; nothing here to hold it against."
-        one = next(iter(self.comparisons.values()))
+        each = next(iter(self.comparisons.values()))
         few = "" if self.chosen_of == len(NDTS) else f" {self.chosen_of} of {len(NDTS)} NDT configurations are here."
-        return f"{self.model}, {self.accuracy:.2%}, against {'; '.join(against)}. {one.compared.capitalize()}, n = {one.n:,}.{few}"
+        return f"{self.model}, {self.accuracy:.2%}, against {'; '.join(against)}. {each.compared.capitalize()}, n = {each.n:,}.{few}"
 
     @property
     def sentence(self) -> str:
@@ -68,12 +68,12 @@ class Answer:
 
     @property
     def seeds(self) -> tuple[int, int]:
-        """Of the first comparison."""
-        return next((one.seeds for one in self.comparisons.values()), (0, 0))
+        """Number of seeds of the NDT and of the baseline in the first comparison; (0, 0) if there is no comparison."""
+        return next((comparison.seeds for comparison in self.comparisons.values()), (0, 0))
 
     @property
     def word(self) -> Literal["yes", "no", "cannot be told"]:
-        """On the whole question: yes if better than both, no if worse than one, else it cannot be told."""
+        """Verdict: "yes" if NDT beats both DT and the matched vanilla, "no" if it is worse than either, else "cannot be told"."""
         words = [self.comparisons[base].word() if base in self.comparisons else "cannot be told" for base in ("diff", CONTROL)]
         if "worse" in words:
             return "no"
@@ -81,28 +81,31 @@ class Answer:
 
 
 def answer(runs: Iterable[Run], dataset: str, split: str = "test") -> Answer | None:
-    """The study's question on a split of a data set; None without an NDT run that was tested on it."""
-    those = tested(runs, dataset, split)
-    best = best_ndt((run for seeds in those.values() for run in seeds), dataset)
+    """Return the study's answer on a split of a data set; None if no NDT run was tested on the split."""
+    by_model = tested(runs, dataset, split)
+    best = best_ndt((run for seeds in by_model.values() for run in seeds), dataset)
     if not best:
         return None
-    noise = seed_noise(those.values(), split)
-    found = {base: mixed(best, those[base], split, noise) for base in BASES if base in those}
+    noise = seed_noise(by_model.values(), split)
+    by_base = {base: mixed(best, by_model[base], split, noise) for base in BASES if base in by_model}
     model = best[0].configuration
     accuracy = sum(run.metrics()[split]["accuracy"]["value"] for run in best) / len(best)
-    return Answer(dataset, model, accuracy, found, sum(name in NDTS for name in those), ROWS.get(dataset, {}).get(split, ""))
+    return Answer(dataset, model, accuracy, by_base, sum(name in NDTS for name in by_model), ROWS.get(dataset, {}).get(split, ""))
 
 
 def answers_by_rows(runs: Iterable[Run], dataset: str) -> list[Answer]:
-    """The same on each kind of test rows that a data set has, strictest first: by the answer, then by how many of both it beats."""
-    here = list(runs)
-    found = [answer(here, dataset, split) for split in ROWS.get(dataset, {"test": ""})]
+    """Return the answer on each kind of test rows of a data set, strictest first.
 
-    def strict(one: Answer) -> tuple[int, int]:
-        beaten = [base for base in ("diff", CONTROL) if base in one.comparisons and one.comparisons[base].word() == "better"]
-        return ("no", "cannot be told", "yes").index(one.word), len(beaten)
+    The order is "no", "cannot be told", "yes"; equal verdicts are sorted by the number of baselines that NDT beats, lowest first.
+    """
+    every = list(runs)
+    by_split = [answer(every, dataset, split) for split in ROWS.get(dataset, {"test": ""})]
 
-    return sorted((one for one in found if one), key=strict)
+    def strict(item: Answer) -> tuple[int, int]:
+        beaten = [base for base in ("diff", CONTROL) if base in item.comparisons and item.comparisons[base].word() == "better"]
+        return ("no", "cannot be told", "yes").index(item.word), len(beaten)
+
+    return sorted((item for item in by_split if item), key=strict)
 
 
 def answers(runs: Iterable[Run]) -> list[str]:

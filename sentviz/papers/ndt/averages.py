@@ -1,4 +1,7 @@
-"""Which average a printed precision or F1 column is: the paper does not say, but its distance from accuracy tells."""
+"""Find the average (weighted, macro or positive class) behind the reported precision and F1.
+
+The paper does not name the average. Its mean difference from accuracy is compared with our runs.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ if TYPE_CHECKING:
 COLUMNS = {"precision": "Precision", "f1": "F1"}
 AVERAGES = ("weighted", "macro", "positive")
 ROUNDING = 0.0005  # half a printed unit
-LEAST = 3  # configurations; fewer have no spread to judge by
+LEAST = 3  # smallest number of configurations from which a spread is estimated
 
 
 def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """Each printed column against each average: column, average, printed_gap, measured_gap, error, runs, fits.
 
-    A gap is the mean over the printed configurations of the column minus accuracy, as a share. An average fits where its gap here lies
-    within two standard errors (of both means) and the print's rounding of the printed gap; below three configurations nothing is said.
+    A gap is the mean over the configurations of the column minus accuracy, as a share. An average fits if the measured and the printed gap
+    differ by at most two standard errors (of both means) plus `ROUNDING`. With fewer than `LEAST` configurations no average fits.
 
     Args:
         measured: as `sentviz.papers.ndt.study.summary` returns it.
@@ -35,14 +38,15 @@ def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
     wide = measured[measured["model"] != CONTROL].pivot(index="model", columns="metric", values="value")
     rows = []
     for column in COLUMNS:
-        there = (table[column] - table["accuracy_pct"] / 100).to_numpy(float)
+        printed_gaps = (table[column] - table["accuracy_pct"] / 100).to_numpy(float)
         for average in AVERAGES:
             if f"{column}_{average}" not in wide:
                 continue
-            here = (wide[f"{column}_{average}"] - wide["accuracy"]).to_numpy(float)
-            error = float(np.sqrt(_error(there) ** 2 + _error(here) ** 2))
-            near = abs(here.mean() - there.mean()) <= 2 * error + ROUNDING
-            rows.append((column, average, there.mean(), here.mean(), error, len(here), bool(near and len(here) >= LEAST)))
+            measured_gaps = (wide[f"{column}_{average}"] - wide["accuracy"]).to_numpy(float)
+            error = float(np.sqrt(_error(printed_gaps) ** 2 + _error(measured_gaps) ** 2))
+            printed_gap, measured_gap, count = printed_gaps.mean(), measured_gaps.mean(), len(measured_gaps)
+            near = abs(measured_gap - printed_gap) <= 2 * error + ROUNDING
+            rows.append((column, average, printed_gap, measured_gap, error, count, bool(near and count >= LEAST)))
     return pd.DataFrame(rows, columns=["column", "average", "printed_gap", "measured_gap", "error", "runs", "fits"])
 
 
@@ -55,11 +59,11 @@ def said(frame: pd.DataFrame) -> str:
         good = list(rows[rows["fits"]]["average"])
         gaps = ", ".join(f"{row['average']} {100 * row['measured_gap']:+.2f}" for row in rows.to_dict("records"))
         nearest = rows["average"].iloc[int((rows["measured_gap"] - rows["printed_gap"]).abs().to_numpy().argmin())]
-        found = f"fits {' and '.join(good)}" if good else f"fits none, {nearest} is nearest"
+        result = f"fits {' and '.join(good)}" if good else f"fits none, {nearest} is nearest"
         alike = "; the classes are nearly even, so these cannot be told apart" if len(good) > 1 else ""
         printed_gap = 100 * float(rows["printed_gap"].iloc[0])
         sentences.append(
-            f"Printed {COLUMNS[str(column)]} {found}: it lies {printed_gap:+.2f} points from accuracy on average, ours {gaps}{alike}."
+            f"Printed {COLUMNS[str(column)]} {result}: it lies {printed_gap:+.2f} points from accuracy on average, ours {gaps}{alike}."
         )
     return minus(" ".join(sentences))
 

@@ -1,4 +1,4 @@
-"""What the start of a lambda puts in and what training does: the same models from equal, swapped and frozen starts."""
+"""Effect of a lambda's initial value and of training: the same models from equal, swapped and frozen initial values."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def controls(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    here = [run for run in runs if run.config["data"]["name"] == dataset and run.capabilities.lambdas]
-    asked = [run.config["recipe"] for run in here if run.config["recipe"].get("variant") in LAMBDA_CONTROLS]
-    controlled = {(recipe["model"], recipe["seed"]) for recipe in asked}
+    on_dataset = [run for run in runs if run.config["data"]["name"] == dataset and run.capabilities.lambdas]
+    controlled_recipes = [run.config["recipe"] for run in on_dataset if run.config["recipe"].get("variant") in LAMBDA_CONTROLS]
+    controlled = {(recipe["model"], recipe["seed"]) for recipe in controlled_recipes}
     rows = []
-    for run in here:
+    for run in on_dataset:
         recipe = run.config["recipe"]
         variant = recipe.get("variant", "")
         if (recipe.get("model"), recipe["seed"]) not in controlled or variant not in ("", *LAMBDA_CONTROLS):
@@ -45,13 +45,13 @@ def controls(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
 
 
 def said(frame: pd.DataFrame) -> list[str]:
-    """What the controls show, a sentence each; empty without them."""
+    """Describe the lambdas and the accuracy of each run in a frame of `controls`, one sentence per run; empty if the frame is."""
     lines = []
     for (model, seed, variant), part in frame.groupby(["model", "seed", "variant"], sort=False):
         start = "its own starts" if not variant else VARIANTS[str(variant)]
         accuracy = f"{part['accuracy'].iloc[0]:.2%} [{part['low'].iloc[0]:.2%}, {part['high'].iloc[0]:.2%}]"
-        kept = int((part["start"] * part["end"] > 0).sum())
+        same = int((part["start"] * part["end"] > 0).sum())
         most = max(part["change"], key=abs)
-        moved = f"largest change {most:+.3f} from starts of {part['start'].abs().mean():.3f} in size; {kept} of {len(part)} keep their sign"
+        moved = f"largest change {most:+.3f} from starts of {part['start'].abs().mean():.3f} in size; {same} of {len(part)} keep their sign"
         lines.append(f"{model}, {variant or 'as it is'} ({start}), seed {seed}: {moved}; accuracy {accuracy}.".replace("-0.", "−0."))
     return lines

@@ -1,4 +1,4 @@
-"""Figures of the NDT study, from every run at hand; in the place of a run they take one of its data sets, or "all"."""
+"""Figures of the NDT study, drawn from all available runs. Each takes a data set of the study, or "all", instead of a run."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def _sets() -> Sequence[str]:
 
 
 def _runs(of: Study) -> list[Run]:
-    """The runs of a data set of the NDT study, seed by seed.
+    """Return the runs of a data set of the NDT study by configuration, seeds in order.
 
     Raises:
-        InputError: there is none here.
+        InputError: the data set has no run.
     """
     from sentviz.papers.ndt.study import DATASETS, configurations
 
-    found = [run for seeds in configurations(of.runs, of.name).values() for run in seeds]
-    if not found:
+    on_dataset = [run for seeds in configurations(of.runs, of.name).values() for run in seeds]
+    if not on_dataset:
         raise InputError(f"There is no run on {DATASETS[of.name]}: `sentviz study ndt --dataset {of.name}` trains them.")
-    return found
+    return on_dataset
 
 
 def _rows(split: str) -> str:
@@ -45,12 +45,12 @@ def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: 
     from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.study import DATASETS, beside, points, summary
 
-    here, title = _runs(of), DATASETS[of.name]
+    used, title = _runs(of), DATASETS[of.name]
     frame = beside(summary(of.runs, of.name, split), of.name, metric, split)
     single, (first, _, how) = points(of.runs, of.name, metric, split), metric.partition("_")
     named = ", ".join(filter(None, ({"auc": "AUC", "f1": "F1"}.get(first, first.capitalize()), how)))
-    made = measured_beside_printed(frame, single, title=f"{named} on {title}{_rows(split)}", percent=metric == "accuracy", theme=theme)
-    return sourced(made, *here, split=split)
+    result = measured_beside_printed(frame, single, title=f"{named} on {title}{_rows(split)}", percent=metric == "accuracy", theme=theme)
+    return sourced(result, *used, split=split)
 
 
 @figure("accuracy-grid", "Accuracy by constraint and number of components", Study, "accuracy_grid:accuracy_grid", sets=_sets)
@@ -60,10 +60,10 @@ def _grid(of: Study, *, split: str = "test", theme: Theme = "light") -> Figure:
     from sentviz.papers.ndt.study import DATASETS, beside, summary
     from sentviz.papers.ndt.tables import grid
 
-    here = _runs(of)
+    used = _runs(of)
     frame = beside(summary(of.runs, of.name, split), of.name, "accuracy", split)
-    made = accuracy_grid(grid(frame), title=f"{DATASETS[of.name]}{_rows(split)}", theme=theme)
-    return sourced(made, *here, split=split)
+    result = accuracy_grid(grid(frame), title=f"{DATASETS[of.name]}{_rows(split)}", theme=theme)
+    return sourced(result, *used, split=split)
 
 
 @figure("lambda-grid", "Lambda of all configurations over training", Study, "lambda_grid:lambda_grid", sets=_sets)
@@ -74,9 +74,9 @@ def _lambda_grid(of: Study, *, change: bool = False, theme: Theme = "light") -> 
     from sentviz.papers.ndt.study import DATASETS, configurations
 
     frame, marks = lambda_frames(of.runs, of.name)
-    made = lambda_grid(frame, title=DATASETS[of.name], change=change, printed=marks, theme=theme)
-    here, drawn = configurations(of.runs, of.name), set(frame["model"])
-    return sourced(made, *(run for model, seeds in here.items() if model in drawn for run in seeds))
+    result = lambda_grid(frame, title=DATASETS[of.name], change=change, printed=marks, theme=theme)
+    by_model, drawn = configurations(of.runs, of.name), set(frame["model"])
+    return sourced(result, *(run for model, seeds in by_model.items() if model in drawn for run in seeds))
 
 
 @figure("cost", "Parameters and latency", Study, "tradeoff:tradeoff", sets=_sets)
@@ -94,8 +94,8 @@ def _confusion_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.gallery.subjects import sourced
     from sentviz.papers.ndt.panels import confusions, missing, shown
 
-    made = confusion_panels(confusions(of.runs), missing=missing(of.runs), theme=theme)
-    return sourced(made, *shown(of.runs).values())
+    result = confusion_panels(confusions(of.runs), missing=missing(of.runs), theme=theme)
+    return sourced(result, *shown(of.runs).values())
 
 
 @figure("roc-panels", "ROC curves of DT and the best NDT", Study, "roc_panels:roc_panels")
@@ -107,8 +107,8 @@ def _roc_panels(of: Study, *, theme: Theme = "light") -> Figure:
 
     lost = missing(of.runs)
     lost = [*lost, *(f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost)]
-    made = roc_panels(rocs(of.runs), order=tuple(DATASETS.values()), missing=lost, theme=theme)
-    return sourced(made, *shown(of.runs, "diff").values(), *shown(of.runs).values())
+    result = roc_panels(rocs(of.runs), order=tuple(DATASETS.values()), missing=lost, theme=theme)
+    return sourced(result, *shown(of.runs, "diff").values(), *shown(of.runs).values())
 
 
 def _tsne_waits(of: Study) -> str:

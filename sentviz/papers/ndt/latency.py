@@ -84,8 +84,8 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
 def printed_ratios(dataset: str) -> pd.DataFrame:
     """The printed milliseconds as ratios to the printed vanilla: model, value, low, high.
 
-    The print looks like whole seconds divided by the number of batches; taken as rounded, each may be half a second off; low and high are
-    the ratios at the ends. Empty where the print is 0 (Twitter).
+    The reported times look like whole seconds divided by the number of batches, so each can be wrong by half a second; low and high are
+    the smallest and largest ratio that this allows. Empty if vanilla's reported total is at most 0.5 s (Twitter, reported as 0).
     """
     import pandas as pd
 

@@ -52,23 +52,23 @@ def measured(runs: Sequence[Run], frames: Mapping[str, pd.DataFrame], train: Ite
     """
     import pandas as pd
 
-    here, best = configurations(runs, DATASET), best_ndt(runs, DATASET)
-    wanted = {model: here[model] for model in ("vanilla", CONTROL, "diff") if model in here}
+    by_model, best = configurations(runs, DATASET), best_ndt(runs, DATASET)
+    wanted = {model: by_model[model] for model in ("vanilla", CONTROL, "diff") if model in by_model}
     wanted |= {best[0].configuration: best} if best else {}
-    known, found = list(train), []
+    known, records = list(train), []
     for split, frame in frames.items():
         there = pd.Series(inside(frame["text"], known), index=frame["id"])
         words = pd.Series([len(text.split()) for text in frame["text"]], index=frame["id"])
-        for length, kept in ((f"{LONG} words or more", words >= LONG), ("any", words > 0)):
-            for stands, part in (("inside", kept & there), ("outside", kept & ~there)):
-                n, share = int(part.sum()), float(part.sum() / kept.sum())
+        for length, long_enough in ((f"{LONG} words or more", words >= LONG), ("any", words > 0)):
+            for stands, part in (("inside", long_enough & there), ("outside", long_enough & ~there)):
+                n, share = int(part.sum()), float(part.sum() / long_enough.sum())
                 if n < FEW:
                     continue
                 for model, seeds in wanted.items():
-                    one = combined([_share(int(right(run, split)[part].sum()), n) for run in seeds])
-                    numbers = np.clip([one["value"], one["low"], one["high"]], 0, 1)
-                    found.append((ROWS[DATASET][split], length, stands, share, n, model, *numbers, len(seeds)))
-    return pd.DataFrame(found, columns=list(MEASURED.columns))
+                    mean = combined([_share(int(right(run, split)[part].sum()), n) for run in seeds])
+                    numbers = np.clip([mean["value"], mean["low"], mean["high"]], 0, 1)
+                    records.append((ROWS[DATASET][split], length, stands, share, n, model, *numbers, len(seeds)))
+    return pd.DataFrame(records, columns=list(MEASURED.columns))
 
 
 def _share(count: int, n: int) -> dict[str, float]:

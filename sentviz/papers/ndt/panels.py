@@ -18,37 +18,37 @@ from sentviz.runs.store import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_POINTS = 250  # of a curve
+MOST_POINTS = 250  # largest number of points of a ROC curve
 
 
 def shown(runs: Iterable[Run], model: str = "ndt") -> dict[str, Run]:
-    """The run of each data set that stands in the paper's panels: its first seed of DT ("diff") or of the NDT best on validation."""
-    here, found = list(runs), {}
+    """Return the run of each data set for the paper's panels: the first seed of `model`; for "ndt", of the NDT best on validation."""
+    every, by_dataset = list(runs), {}
     for dataset in DATASETS:
-        seeds = best_ndt(here, dataset) if model == "ndt" else configurations(here, dataset).get(model, [])
+        seeds = best_ndt(every, dataset) if model == "ndt" else configurations(every, dataset).get(model, [])
         if seeds:
-            found[dataset] = seeds[0]
-    return found
+            by_dataset[dataset] = seeds[0]
+    return by_dataset
 
 
 def missing(runs: Iterable[Run], model: str = "ndt") -> list[str]:
-    """Titles of the data sets that have no such run."""
+    """Return the titles of the data sets that are missing in `shown`."""
     there = shown(runs, model)
     return [title for dataset, title in DATASETS.items() if dataset not in there]
 
 
 def with_vectors(runs: Iterable[Run]) -> dict[str, Run]:
-    """Of the NDT best on validation of each data set, the first seed that carries its pooled vectors."""
-    here, found = list(runs), {}
+    """Return the first run with stored pooled vectors among the seeds of each data set's NDT best on validation."""
+    every, by_dataset = list(runs), {}
     for dataset in DATASETS:
-        able = [run for run in best_ndt(here, dataset) if "embeddings.safetensors" in run.config["files"]]
+        able = [run for run in best_ndt(every, dataset) if "embeddings.safetensors" in run.config["files"]]
         if able:
-            found[dataset] = able[0]
-    return found
+            by_dataset[dataset] = able[0]
+    return by_dataset
 
 
 def confusions(runs: Iterable[Run]) -> pd.DataFrame:
-    """Of the best NDT of each data set: panel, run, label, predicted, count, share (of the label's rows)."""
+    """Return the confusion matrix of each data set's best NDT: panel, run, label, predicted, count, share (of the label's rows)."""
     import pandas as pd
 
     rows = []
@@ -57,9 +57,9 @@ def confusions(runs: Iterable[Run]) -> pd.DataFrame:
         counts = confusion(labels, probabilities[0].argmax(axis=1), len(run.labels))
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         rows += [
-            (DATASETS[dataset], run.name, true, said, int(counts[i, j]), float(shares[i, j]))
+            (DATASETS[dataset], run.name, true, predicted, int(counts[i, j]), float(shares[i, j]))
             for i, true in enumerate(run.labels)
-            for j, said in enumerate(run.labels)
+            for j, predicted in enumerate(run.labels)
         ]
     return pd.DataFrame(rows, columns=["panel", "run", "label", "predicted", "count", "share"])
 
@@ -71,11 +71,11 @@ def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
     """
     import pandas as pd
 
-    here = list(runs)
+    every = list(runs)
     parts = [
         _curves(run, run.digest, seed).assign(row=row, panel=DATASETS[dataset])
         for row, model in (("DT", "diff"), ("best NDT", "ndt"))
-        for dataset, run in shown(here, model).items()
+        for dataset, run in shown(every, model).items()
     ]
     columns = ["row", "panel", "run", "curve", "fpr", "tpr", "auc", "low", "high", "n"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
@@ -90,16 +90,16 @@ def _curves(run: Run, digest: str, seed: int) -> pd.DataFrame:
     labels, (probabilities,) = predictions([run])
     n, two = len(labels), len(run.labels) == 2
     stored = run.metrics()["test"]["auc"]
-    those = [k for k in ([1] if two else range(len(run.labels))) if 0 < (labels == k).sum() < n]
-    sides = [(labels == k, probabilities[:, k]) for k in those]
+    classes = [k for k in ([1] if two else range(len(run.labels))) if 0 < (labels == k).sum() < n]
+    sides = [(labels == k, probabilities[:, k]) for k in classes]
     values, draws = areas_drawn(sides, np.random.default_rng(seed), 0 if two else RESAMPLES)
     parts = []
-    for i, k in enumerate(those):
+    for i, k in enumerate(classes):
         fpr, tpr, _ = roc_curve(labels == k, probabilities[:, k])
         area = stored["value"] if two else float(values[i])  # the stored one is unrounded
         low, high = (stored["low"], stored["high"]) if two else bounds(draws[:, i])
-        kept = _thin(fpr, tpr)
-        curve = pd.DataFrame({"fpr": fpr[kept], "tpr": tpr[kept]})
+        places = _thin(fpr, tpr)
+        curve = pd.DataFrame({"fpr": fpr[places], "tpr": tpr[places]})
         parts.append(curve.assign(run=run.name, curve=run.labels[k], auc=area, low=low, high=high, n=n))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["run", "curve", "fpr", "tpr", "auc", "low", "high", "n"])
 
@@ -114,15 +114,15 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
     import pandas as pd
 
     parts, marks = [], []
-    here = configurations(runs, dataset)
-    for model, seeds in sorted(here.items(), key=lambda one: one[0] == "diff"):
+    by_model = configurations(runs, dataset)
+    for model, seeds in sorted(by_model.items(), key=lambda item: item[0] == "diff"):
         if (column := _constraint(seeds)) is None:
             continue
         components = seeds[0].capabilities.components
         of_runs = [_history(run, run.digest) for run in seeds]
         together = pd.concat([frame for frame in of_runs if not frame.empty] or of_runs[:1])
         keys = ["layer", "component", "step"]
-        found = together.groupby(keys, as_index=False).agg(
+        over_seeds = together.groupby(keys, as_index=False).agg(
             value=("value", "mean"),
             low=("value", "min"),
             high=("value", "max"),
@@ -131,8 +131,8 @@ def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.D
             change_high=("change", "max"),
             change=("change", "mean"),
         )
-        found = found[found["seeds"] == found["seeds"].max()]
-        parts.append(found.assign(model=model, constraint=column, components=components))
+        over_seeds = over_seeds[over_seeds["seeds"] == over_seeds["seeds"].max()]
+        parts.append(over_seeds.assign(model=model, constraint=column, components=components))
         marks.append(prints.lambdas(printed_name(dataset), model).assign(constraint=column, components=components))
     columns = ["model", "constraint", "components", "layer", "component", "step", "value", "low", "high"]
     columns += ["change", "change_low", "change_high", "seeds"]

@@ -1,4 +1,4 @@
-"""What the NDT paper prints (arXiv 2603.20704, tables I to VIII), in our words for models."""
+"""Numbers reported by the NDT paper (arXiv 2603.20704, tables I to VIII), with our names of models."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def _rows(name: str) -> dict[tuple[str, str], pd.DataFrame]:
 
 
 def accuracy(dataset: str, model: str) -> float | None:
-    """Printed accuracy (0..1) of a preset on a data set; None where the paper has no such row (vanilla-matched is ours)."""
+    """Return the reported accuracy (0 to 1) of a preset on a data set; None if the paper has no such row, as for vanilla-matched."""
     row = _rows("classification").get((dataset, model))
     return None if row is None else float(row["accuracy_pct"].iloc[0]) / 100
 
 
 def lambdas(dataset: str, model: str) -> pd.DataFrame:
-    """Printed final lambdas of a preset: layer and component counted from 0, value; empty where there are none."""
-    found = _counted()
-    return found.get((dataset, model), next(iter(found.values())).iloc[:0]).copy()
+    """Return the reported final lambdas of a preset: layer and component (counted from 0), value; empty if none are reported."""
+    by_preset = _counted()
+    return by_preset.get((dataset, model), next(iter(by_preset.values())).iloc[:0]).copy()
 
 
 @cache
@@ -60,10 +60,13 @@ def _counted() -> dict[tuple[str, str], pd.DataFrame]:
 
 
 def values(dataset: str, model: str) -> pd.DataFrame:
-    """Accuracy and final lambdas of a preset in the columns of a history: name, layer, component, value; empty where nothing is printed."""
+    """Return reported accuracy and final lambdas of a preset, with columns of a history; empty if nothing is reported.
+
+    Columns: name, layer, component, value.
+    """
     import pandas as pd
 
-    found = accuracy(dataset, model)
-    rows = [] if found is None else [("accuracy", -1, -1, found)]
+    share = accuracy(dataset, model)
+    rows = [] if share is None else [("accuracy", -1, -1, share)]
     rows += [("lambda", row["layer"], row["component"], row["value"]) for row in lambdas(dataset, model).to_dict("records")]
     return pd.DataFrame(rows, columns=["name", "layer", "component", "value"])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DATASETS = {"imdb": "IMDB", "sst2": "SST-2", "yelp_full": "Yelp", "twitter_financial": "Twitter Financial News"}  # the paper's order
 CONTROL = "vanilla-matched"
 VOCABULARIES = {"imdb": 26_284, "sst2": 8_865, "yelp_full": 63_385, "twitter_financial": 3_137}  # printed, section IV-A
-# of data sets with several kinds of test rows: split -> its name in a sentence
+# data sets with several kinds of test rows: data set -> split -> name of the rows in a sentence
 ROWS: dict[str, dict[str, str]] = {"sst2": {"test": "the re-split", "official_test": "the official sentences"}}
 NDTS = tuple(model for model in PRESETS if model.startswith("ndt-"))
 
@@ -43,15 +43,15 @@ def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
 
 
 def tested(runs: Iterable[Run], dataset: str, split: str) -> dict[str, list[Run]]:
-    """Those of them that were tested on a split."""
-    here = {model: [run for run in seeds if split in run.metrics()] for model, seeds in configurations(runs, dataset).items()}
-    return {model: seeds for model, seeds in here.items() if seeds}
+    """Return the configurations and runs that were tested on a split; configurations without such a run are left out."""
+    by_model = {model: [run for run in seeds if split in run.metrics()] for model, seeds in configurations(runs, dataset).items()}
+    return {model: seeds for model, seeds in by_model.items() if seeds}
 
 
 def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
-    """The seeds of the NDT configuration with the highest mean accuracy on validation, never on test; empty where there is none."""
-    those = {model: seeds for model, seeds in configurations(runs, dataset).items() if model.startswith("ndt-")}
-    return max(those.values(), key=lambda seeds: sum(run.config["best"]["accuracy"] for run in seeds) / len(seeds), default=[])
+    """Return the seeds of the NDT configuration with the highest mean validation accuracy; empty if there is no NDT run."""
+    by_model = {model: seeds for model, seeds in configurations(runs, dataset).items() if model.startswith("ndt-")}
+    return max(by_model.values(), key=lambda seeds: sum(run.config["best"]["accuracy"] for run in seeds) / len(seeds), default=[])
 
 
 def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFrame:
@@ -64,7 +64,7 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test
 
     Args:
         measured: as `summary` returns it.
-        split: of the measured numbers; the print is of "test", so beside other rows there is none.
+        split: split of the measured numbers. The paper reports only "test", so `printed` is NaN for any other split.
     Raises:
         KeyError: a metric that the paper does not print.
     """
@@ -75,9 +75,9 @@ def beside(measured: pd.DataFrame, dataset: str, metric: str, split: str = "test
     frame = frame[frame["dataset"] == printed_name(dataset)]
     wanted = dict(zip(frame["model"], frame[column].astype(float) * factor, strict=True))
     rows = pd.DataFrame({"model": list(PRESETS), "printed": [wanted.get(model) if split == "test" else None for model in PRESETS]})
-    here = measured[measured["metric"] == metric].drop(columns="metric")
+    ours = measured[measured["metric"] == metric].drop(columns="metric")
     numbers = ["printed", "value", "low", "high", "n", "seeds"]
-    return rows.merge(here, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
+    return rows.merge(ours, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
 
 
 def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") -> pd.DataFrame:
@@ -86,9 +86,10 @@ def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") 
 
 
 def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
-    """Printed parameters (millions) beside those of the runs here, whose vocabularies are of the texts at hand.
+    """Return the reported and the measured number of parameters (millions) of each configuration that has runs.
 
-    Columns: model, components, printed, value, vocabulary. Constraints do not change the number.
+    Columns: model, components, printed, value, vocabulary. `value` counts the vocabulary of our training texts, which differs from the
+    paper's. Constraints do not change the number.
     """
     import pandas as pd
 

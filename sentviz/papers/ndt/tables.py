@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLES = {"yelp_full": 489_999}  # printed training texts of data sets whose sample is another here
-COLUMNS = {  # metrics that tables I, III, V, VII and IX print -> title, and the difference from the print that has the full colour
+COLUMNS = {  # metrics of tables I, III, V, VII and IX -> title, and the difference (points for accuracy) that gets the full colour
     "accuracy": ("Accuracy", 3.0),
     "precision_weighted": ("Precision", 0.03),
     "f1_weighted": ("F1", 0.03),
@@ -37,26 +37,26 @@ def _require_runs(runs: Sequence[Run], *datasets: str) -> None:
 
 
 def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd.DataFrame | None = None) -> Table:
-    """Tables I, III, V, VII: model, seeds, n, and of each printed column ours, its interval, the print and the difference.
+    """Return table I, III, V or VII: model, seeds, n, and for each metric our value, its interval, the reported value and the difference.
 
     Args:
-        measured: what `summary` returned for this split, if it is at hand.
+        measured: result of `summary` for this split; computed by default.
     """
-    found = summary(runs, dataset, split) if measured is None else measured
+    means = summary(runs, dataset, split) if measured is None else measured
     frame = None
     for metric in COLUMNS:
-        one = beside(found, dataset, metric, split)
-        one["difference"] = one["value"] - one["printed"]
+        compared = beside(means, dataset, metric, split)
+        compared["difference"] = compared["value"] - compared["printed"]
         if frame is None:
-            frame = one[["model", "seeds", "n"]]
+            frame = compared[["model", "seeds", "n"]]
         names = {"value": metric, **{name: f"{metric}_{name}" for name in ("low", "high", "printed", "difference")}}
-        frame = frame.join(one[list(names)].rename(columns=names))
+        frame = frame.join(compared[list(names)].rename(columns=names))
     assert frame is not None
     words = [
         f"{DATASETS[dataset]}, {split}: measured with 95% intervals over test rows and, with several seeds, over seeds"
         + (", beside the print." if split == "test" else "; the paper prints nothing of these rows."),
         other_sample(runs, dataset),
-        said(fits(found, dataset)) if split == "test" else "",
+        said(fits(means, dataset)) if split == "test" else "",
         "vanilla-matched is ours: NDT's block with one map.",
     ]
     printed = bool(frame[[f"{metric}_printed" for metric in COLUMNS]].notna().any(axis=None))
@@ -81,11 +81,11 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
 
 
 def other_sample(runs: Sequence[Run], dataset: str) -> str:
-    """That ours is not the paper's sample of a data set, where it is not."""
-    here = next((seeds[0] for seeds in configurations(runs, dataset).values()), None)
-    if dataset not in SAMPLES or here is None:
+    """Return a sentence if our sample of a data set is not the paper's; "" if it is, or if there is no run."""
+    first_run = next((seeds[0] for seeds in configurations(runs, dataset).values()), None)
+    if dataset not in SAMPLES or first_run is None:
         return ""
-    ours = here.config["data"]["splits"]["train"]["n"]
+    ours = first_run.config["data"]["splits"]["train"]["n"]
     return f"Another sample than the paper's, which cannot be had: {ours:,} training texts, not {SAMPLES[dataset]:,}."
 
 
@@ -119,20 +119,20 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
         " best validation step, which may be earlier); the start is put in by the initialisation and change is what training made of it."
         " Of DT, −λ."
     )
-    shown = [Column(name, form="{:.4f}" if name not in ("layer", "component", "seeds") else "{:.0f}") for name in columns]
-    return Table(f"lambdas-{dataset}", f"Learned λ on {DATASETS[dataset]}", frame[columns], words, shown)
+    table_columns = [Column(name, form="{:.4f}" if name not in ("layer", "component", "seeds") else "{:.0f}") for name in columns]
+    return Table(f"lambdas-{dataset}", f"Learned λ on {DATASETS[dataset]}", frame[columns], words, table_columns)
 
 
 def silhouettes(runs: Sequence[Run]) -> Table:
-    """Table IX: model, and of each data set ours, its interval and the print."""
+    """Return table IX: model, and for each data set our value, its interval and the reported value."""
     import pandas as pd
 
     frame = None
     for dataset in DATASETS:
-        here = [(model, seeds) for model, seeds in configurations(runs, dataset).items()]
-        one = beside(_stored(here, "silhouette"), dataset, "silhouette")
+        by_model = [(model, seeds) for model, seeds in configurations(runs, dataset).items()]
+        compared = beside(_stored(by_model, "silhouette"), dataset, "silhouette")
         names = {"value": dataset, **{name: f"{dataset}_{name}" for name in ("low", "high", "printed")}}
-        part = one.set_index("model")[list(names)].rename(columns=names)
+        part = compared.set_index("model")[list(names)].rename(columns=names)
         frame = part if frame is None else frame.join(part)
     assert isinstance(frame, pd.DataFrame)
     columns = [Column("model")]
@@ -171,7 +171,7 @@ def totals(runs: Sequence[Run], dataset: str = "all") -> Table:
 
 
 def about_vocabularies(frame: pd.DataFrame) -> str:
-    """Why totals differ from the print: the words of each vocabulary, ours and printed; of a frame like that of `totals`."""
+    """Explain why totals differ from the paper's: list our and the reported vocabulary sizes, for a frame like that of `totals`."""
     ours = dict(zip(frame["data"], frame["vocabulary"], strict=True))
     sizes = [f"{DATASETS[name]} {ours[DATASETS[name]]:,} ({size:,})" for name, size in VOCABULARIES.items() if DATASETS[name] in ours]
     return (
@@ -218,8 +218,8 @@ def milliseconds(runs: Sequence[Run], dataset: str = "all") -> Table:
         Column("printed_value", "× vanilla, print", "{:.2f}", ("printed_low", "printed_high")),
         *(Column(name, form="{:.0f}") for name in ("batches", "tokens", "rounds")),
     ]
-    shown = [Column("dataset", "data"), *columns] if dataset == "all" else columns
-    return Table("milliseconds", "Milliseconds per test batch", together[names], words, shown)
+    table_columns = [Column("dataset", "data"), *columns] if dataset == "all" else columns
+    return Table("milliseconds", "Milliseconds per test batch", together[names], words, table_columns)
 
 
 def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -227,9 +227,9 @@ def costs(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     import pandas as pd
 
     frame = latency.MEASURED.read()
-    here = frame[frame["dataset"] == dataset]
+    on_dataset = frame[frame["dataset"] == dataset]
     names = {"to_vanilla": "value", "to_vanilla_low": "low", "to_vanilla_high": "high"}
-    ours = here[["model", "parameters", *names]].rename(columns=names).assign(parameters=here["parameters"] / 1e6)
+    ours = on_dataset[["model", "parameters", *names]].rename(columns=names).assign(parameters=on_dataset["parameters"] / 1e6)
     table = prints.table("parameters")
     table = table[table["dataset"] == printed_name(dataset)]
     millions = {
@@ -269,18 +269,18 @@ def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test
     return Table(f"against-{base}-{dataset}", f"Against {BASES[base]} on {DATASETS[dataset]}", frame, words, columns)
 
 
-def _stored(here: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFrame:
+def _stored(by_model: Sequence[tuple[str, Sequence[Run]]], metric: str) -> pd.DataFrame:
     """A metric whose interval needs no predictions, as `summary` has it."""
     import pandas as pd
 
     from sentviz.papers.studies.means import combined
 
     rows = []
-    for model, seeds in here:
+    for model, seeds in by_model:
         stored = [run.metrics()["test"].get(metric) for run in seeds]
         if all(stored):
-            one = combined([value for value in stored if value])
-            rows.append({"model": model, "metric": metric} | one | {"n": stored[0].get("n"), "seeds": len(seeds)})
+            mean = combined([value for value in stored if value])
+            rows.append({"model": model, "metric": metric} | mean | {"n": stored[0].get("n"), "seeds": len(seeds)})
     return pd.DataFrame(rows, columns=["model", "metric", "value", "low", "high", "n", "seeds"])
 
 
@@ -321,7 +321,7 @@ def _measured_silhouettes(runs: Sequence[Run]) -> Table:
 
 
 def _comparisons(runs: Sequence[Run]) -> list[PaperItem]:
-    """Return the comparisons with every baseline on every data set, as far as there are runs."""
+    """Return the comparisons with every baseline on every data set; tables without rows are left out."""
     pairs = [(dataset, base) for dataset in DATASETS for base in BASES if base in configurations(runs, dataset)]
     return [table for dataset, base in pairs if len((table := comparisons(runs, dataset, base)).frame)]
 

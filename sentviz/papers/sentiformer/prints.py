@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = Path(__file__).parent / "printed"
-MODELS = {  # as printed -> a preset
+MODELS = {  # name in the paper -> our preset
     "SentiFormer": "sentiformer",
     "BiLSTM": "bilstm",
     "CNN": "cnn",

@@ -76,7 +76,7 @@ class Gru(nn.Module):
     def forward(self, inputs: Inputs) -> Tensor:
         """(B, n) -> (B, K)."""
         states, _ = self.gru(self.embedding(inputs.ids))
-        ends = inputs.lengths - 1  # what is read behind a text's end changes nothing
+        ends = inputs.lengths - 1  # last word of each text; padding after it has no effect
         return self.classifier(states[torch.arange(len(ends)), ends])  # type: ignore[no-any-return]
 
 

@@ -1,9 +1,9 @@
-"""How fast SentiFormer is, measured beside what the paper prints: texts a second beside BERT-base and DistilBERT, time against length, and
-a step of training with full and with sparse attention.
+"""Speed of SentiFormer, measured and as the paper reports it.
 
-`python -m sentviz.papers.sentiformer.throughput` measures anew; the numbers that ship are in `measured/`. Weights are random, which
-cost the same; tokens and tags are given, so a tokenizer's and the tagger's time is in none of the numbers. The printed ones are of a V100,
-on which neither was measured here: only ratios within one process can be compared.
+Three measurements: texts per second compared with BERT-base and DistilBERT, time by text length, and the time of a training step with full
+and with sparse attention. `python -m sentviz.papers.sentiformer.throughput` repeats them; the stored numbers are in `measured/`. Weights
+are random, which does not change the time. Tokens and tags are given, so no number includes the time of a tokenizer or the tagger.
+The paper's numbers are from a V100 and ours are not: only ratios within one process can be compared.
 """
 
 from __future__ import annotations

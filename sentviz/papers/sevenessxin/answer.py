@@ -25,15 +25,15 @@ SHORT: dict[Verdict, str] = {
 
 
 def asked(runs: Sequence[Run]) -> list[Answer]:
-    """What a reader of the paper wants to know first, in that order."""
+    """Return the answers to `QUESTIONS`, in that order."""
     tests: dict[str, Callable[[Sequence[Run]], Finding]] = {claim.statement: claim.test for claim in CLAIMS if claim.against == "runs here"}
-    found = [(question, tests[claim](runs), part) for question, claim, part in QUESTIONS]
+    findings = [(question, tests[claim](runs), part) for question, claim, part in QUESTIONS]
     return [
-        Answer(question, one.verdict, SHORT[one.verdict], f"{one.evidence[:1].upper()}{one.evidence[1:]}.", part)
-        for question, one, part in found
+        Answer(question, finding.verdict, SHORT[finding.verdict], f"{finding.evidence[:1].upper()}{finding.evidence[1:]}.", part)
+        for question, finding, part in findings
     ]
 
 
 def answers(runs: Sequence[Run]) -> list[str]:
-    """The same in sentences."""
-    return [one.sentence for one in asked(runs)]
+    """Return the answers to `QUESTIONS` as sentences."""
+    return [item.sentence for item in asked(runs)]

@@ -40,14 +40,14 @@ def telling(weeks: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     from sklearn.feature_extraction.text import CountVectorizer
 
     counter = CountVectorizer(binary=True, token_pattern=r"\S+", lowercase=False)
-    held = counter.fit_transform([*weeks["text"], *whole["text"]]).tocsr()
-    labels, first = np.concatenate([weeks["label"], whole["label"]]), np.arange(held.shape[0]) < len(weeks)
-    ratios, variances, total = [], [], np.zeros(held.shape[1])
+    counts = counter.fit_transform([*weeks["text"], *whole["text"]]).tocsr()
+    labels, first = np.concatenate([weeks["label"], whole["label"]]), np.arange(counts.shape[0]) < len(weeks)
+    ratios, variances, total = [], [], np.zeros(counts.shape[1])
     for part in (first, ~first):
-        odds, variance = np.zeros(held.shape[1]), np.zeros(held.shape[1])
+        odds, variance = np.zeros(counts.shape[1]), np.zeros(counts.shape[1])
         for label, sign in ((1, 1), (0, -1)):
             rows = part & (labels == label)
-            there = np.asarray(held[rows].sum(axis=0)).ravel()
+            there = np.asarray(counts[rows].sum(axis=0)).ravel()
             total += there
             odds += sign * np.log((there + 0.5) / (rows.sum() - there + 0.5))
             variance += 1 / (there + 0.5) + 1 / (rows.sum() - there + 0.5)
@@ -76,16 +76,16 @@ def costs(train: Mapping[str, pd.DataFrame], test: Mapping[str, pd.DataFrame], s
 
     from sentviz.analysis.evaluation import wilson
 
-    rows, found = min(map(len, train.values())), []
+    rows, records = min(map(len, train.values())), []
     for name, frame in train.items():
         some = frame.sample(rows, random_state=seed)
         words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, token_pattern=r"\S+", lowercase=False)
         probe = LogisticRegression(C=2, max_iter=200, solver="liblinear").fit(words.fit_transform(some["text"]), some["label"])
-        for tested, asked in test.items():
-            right = int((probe.predict(words.transform(asked["text"])) == asked["label"]).sum())
-            low, high = wilson(right, len(asked))
-            found.append((name, tested, len(asked), right / len(asked), float(low), float(high)))
-    return pd.DataFrame(found, columns=list(COSTS.columns))
+        for tested, test_rows in test.items():
+            right = int((probe.predict(words.transform(test_rows["text"])) == test_rows["label"]).sum())
+            low, high = wilson(right, len(test_rows))
+            records.append((name, tested, len(test_rows), right / len(test_rows), float(low), float(high)))
+    return pd.DataFrame(records, columns=list(COSTS.columns))
 
 
 def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
@@ -99,8 +99,8 @@ def _main(names: Sequence[str] = (WEEKS, DATASET)) -> None:
         return frame.assign(text=[cleaned(text, "tweets") for text in frame["text"]])
 
     train, test = ({name: read(name, split) for name in names} for split in ("train", "test"))
-    asked = set(pd.concat(test.values())["text"])  # some tweets are in both sets
-    train = {name: frame[~frame["text"].isin(asked)] for name, frame in train.items()}
+    test_texts = set(pd.concat(test.values())["text"])  # some tweets are in both sets
+    train = {name: frame[~frame["text"].isin(test_texts)] for name, frame in train.items()}
     WORDS.write(telling(train[WEEKS], train[DATASET]), "%.5f")
     COSTS.write(costs(train, test), "%.5f")
 

@@ -54,12 +54,12 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     from sentviz.models.model import softmax
 
     rows = model.read(frame)
-    (masked, own), (read, other) = (model.forward(rows, model.intervention(change)) for change in ("", "term:mask=0"))
+    (masked, own), (read, unmasked) = (model.forward(rows, model.intervention(change)) for change in ("", "term:mask=0"))
     labels, lengths = frame["label"].to_numpy(), np.array([len(row) for row in rows])
     answers = [softmax(each).argmax(axis=1) for each in (masked, read)]
     gained = (answers[1] == labels).astype(float) - (answers[0] == labels)
-    moved = np.linalg.norm(other - own, axis=1) / np.linalg.norm(own, axis=1)
-    found = []
+    moved = np.linalg.norm(unmasked - own, axis=1) / np.linalg.norm(own, axis=1)
+    records = []
     parts = {"all": lengths > 0} | {
         f"{low} to {min(high, lengths.max())} tokens": (lengths >= low) & (lengths <= high) for low, high in LENGTHS
     }
@@ -70,12 +70,15 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
         low, high = bounds(mean_draws(gained[part], np.random.default_rng(0), 2_000))
         at_least, at_most = wilson(changed, n)
         numbers = (changed / n, float(at_least), float(at_most), float(gained[part].mean()), low, high, float(np.median(moved[part])))
-        found.append((name, n, *numbers))
-    return pd.DataFrame(found, columns=list(PADDING.columns[:9]))
+        records.append((name, n, *numbers))
+    return pd.DataFrame(records, columns=list(PADDING.columns[:9]))
 
 
 def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
-    """What a model of two classes says of neutral and of polar tweets: of, n, positive (share said so) and sure (share with SURE or more).
+    """Return how a model with two classes predicts neutral and polar tweets, one row each.
+
+    Columns: of, n; positive, the share of tweets predicted positive; sure, the share with a probability of at least `SURE`. Both shares
+    have a Wilson interval.
 
     Args:
         frame: text and label: 0 negative, 1 neutral, 2 positive; texts of which cleaning leaves nothing are left out.
@@ -88,14 +91,14 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     rows, _ = model.sift(frame)
     frame = frame[[row is not None for row in rows]]
     shares = softmax(model.forward([row for row in rows if row is not None])[0])
-    found = []
+    records = []
     for name, part in (("neutral", frame["label"].to_numpy() == 1), ("polar", frame["label"].to_numpy() != 1)):
         n, numbers = int(part.sum()), []
         for which in (shares[part].argmax(axis=1) == 1, shares[part].max(axis=1) >= SURE):
             low, high = wilson(int(which.sum()), n)
             numbers += [float(which.mean()), float(low), float(high)]
-        found.append((name, n, *numbers))
-    return pd.DataFrame(found, columns=list(NEUTRAL.columns[:8]))
+        records.append((name, n, *numbers))
+    return pd.DataFrame(records, columns=list(NEUTRAL.columns[:8]))
 
 
 def _main() -> None:

@@ -1,4 +1,4 @@
-"""What 7ess-Xin prints, tables I and II, and what its public log says of the same trainings; models by our names."""
+"""Numbers of the 7ess-Xin paper (tables I and II) and of the public log of the same trainings, with our names of models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def title(preset: str) -> str:
-    """As printed, with "RoPE" for the second phase."""
+    """Return the paper's name of a preset, followed by "RoPE" for the second phase."""
     version, _, phase = preset.partition(f"-{ROPE}")
     return f"{TITLES[version].partition(' ')[0]} RoPE" if preset.endswith(f"-{ROPE}") and not phase else TITLES.get(preset, preset)
 
@@ -48,5 +48,5 @@ def values(dataset: str, preset: str) -> pd.DataFrame:
     if dataset != DATASET:
         return pd.DataFrame({"name": [], "layer": [], "component": [], "value": []})
     row = table("results").set_index("model").reindex([preset]).iloc[0].dropna()
-    kept = row[row.index.isin(METRICS)]
-    return pd.DataFrame({"name": kept.index, "layer": -1, "component": -1, "value": kept.to_numpy(float)})
+    known = row[row.index.isin(METRICS)]
+    return pd.DataFrame({"name": known.index, "layer": -1, "component": -1, "value": known.to_numpy(float)})

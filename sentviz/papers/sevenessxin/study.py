@@ -29,7 +29,7 @@ def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def noise(runs: Iterable[Run]) -> SeedNoise | None:
-    """What seeds change, pooled over the configurations that have several."""
+    """Return the variation between seeds, pooled over the configurations with several seeds."""
     return seed_noise(configurations(runs).values())
 
 
@@ -41,17 +41,19 @@ def beside(runs: Iterable[Run], metric: str = "accuracy") -> pd.DataFrame:
     """
     import pandas as pd
 
-    here = configurations(runs)
-    said = prints.table("results").set_index("model")[metric]
+    by_preset = configurations(runs)
+    in_paper = prints.table("results").set_index("model")[metric]
     frame = pd.DataFrame({"preset": both(VERSIONS)}).assign(
-        model=lambda rows: rows["preset"].map(prints.title), printed=lambda rows: rows["preset"].map(said)
+        model=lambda rows: rows["preset"].map(prints.title), printed=lambda rows: rows["preset"].map(in_paper)
     )
     if metric == "validation_f1":
-        kept = {name: seeds for name, seeds in here.items() if all("confusion" in run.metrics().get("validation", {}) for run in seeds)}
-        measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in kept.items()], columns=_NUMBERS)
+        with_validation = {
+            name: seeds for name, seeds in by_preset.items() if all("confusion" in run.metrics().get("validation", {}) for run in seeds)
+        }
+        measured = pd.DataFrame([{"preset": name} | validation_f1(seeds) for name, seeds in with_validation.items()], columns=_NUMBERS)
     else:
-        found = collected.summary(here)
-        measured = found[found["metric"] == metric].rename(columns={"model": "preset"})[_NUMBERS]
+        means = collected.summary(by_preset)
+        measured = means[means["metric"] == metric].rename(columns={"model": "preset"})[_NUMBERS]
     return frame.merge(measured, on="preset", how="left").astype(dict.fromkeys(("printed", *_NUMBERS[1:]), float))
 
 
@@ -82,30 +84,32 @@ def gains(runs: Iterable[Run]) -> pd.DataFrame:
     from sentviz.analysis.evaluation import holm
 
     every = list(runs)
-    here, spread = configurations(every), noise(every)
-    found = {v: mixed(here[f"{v}-{ROPE}"], here[v], noise=spread) for v in VERSIONS if v in here and f"{v}-{ROPE}" in here}
-    adjusted = holm({version: one.p for version, one in found.items()})
-    said = {name: prints.table(name).set_index("model")["accuracy"] for name in ("results", "log")}
+    by_preset, spread = configurations(every), noise(every)
+    by_version = {
+        v: mixed(by_preset[f"{v}-{ROPE}"], by_preset[v], noise=spread) for v in VERSIONS if v in by_preset and f"{v}-{ROPE}" in by_preset
+    }
+    adjusted = holm({version: comparison.p for version, comparison in by_version.items()})
+    reported = {name: prints.table(name).set_index("model")["accuracy"] for name in ("results", "log")}
     rows = [
         {
             "version": version,
             "row": prints.title(version),
-            "difference": one.difference,
-            "low": one.low,
-            "high": one.high,
-            "p": one.p,
+            "difference": comparison.difference,
+            "low": comparison.low,
+            "high": comparison.high,
+            "p": comparison.p,
             "adjusted": adjusted[version],
-            "verdict": one.word(adjusted[version]),
-            "kind": "one seed" if one.test == "McNemar" else "over seeds",
-            "seeds": min(one.seeds),
-            "n": one.n,
+            "verdict": comparison.word(adjusted[version]),
+            "kind": "one seed" if comparison.test == "McNemar" else "over seeds",
+            "seeds": min(comparison.seeds),
+            "n": comparison.n,
         }
-        for version, one in found.items()
+        for version, comparison in by_version.items()
     ]
     columns = ["version", "row", "difference", "low", "high", "p", "adjusted", "verdict", "kind", "seeds", "n"]
     frame = pd.DataFrame(rows, columns=columns)
     for column, name in (("printed", "results"), ("logged", "log")):
-        values = {v: said[name].get(f"{v}-{ROPE}", np.nan) - said[name].get(v, np.nan) for v in VERSIONS}
+        values = {v: reported[name].get(f"{v}-{ROPE}", np.nan) - reported[name].get(v, np.nan) for v in VERSIONS}
         frame[column] = frame["version"].map(values).astype(float)
     return frame
 
@@ -134,13 +138,13 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
     printed = prints.table("results").set_index("model")["accuracy"]
     parts = []
     for preset in both(VERSIONS[:1]):
-        here = sized(every, preset)
-        found = collected.summary(here)
-        found = found[found["metric"] == "accuracy"].rename(columns={"model": "name"})
-        rows = [VARIANT_SETTINGS[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in found["name"]]
+        by_size = sized(every, preset)
+        means = collected.summary(by_size)
+        means = means[means["metric"] == "accuracy"].rename(columns={"model": "name"})
+        rows = [VARIANT_SETTINGS[size]["rows"] if (size := name.removeprefix(f"{preset}-")) in SIZES else whole for name in means["name"]]
         phase = preset.removeprefix(VERSIONS[0])
         theirs = pd.DataFrame({"rows": [80_000, 1_280_000], "printed": [printed[f"7ess-v5{phase}"], printed[f"7ess-v1{phase}"]]})
-        parts += [found.assign(rows=rows, preset=preset), theirs.assign(preset=preset)]
+        parts += [means.assign(rows=rows, preset=preset), theirs.assign(preset=preset)]
     frame = pd.concat(parts, ignore_index=True)
     return frame[["preset", "rows", "value", "low", "high", "n", "seeds", "printed"]].astype(
         dict.fromkeys(("rows", "value", "low", "high", "n", "seeds", "printed"), float)
@@ -150,17 +154,17 @@ def curve(runs: Iterable[Run]) -> pd.DataFrame:
 def longer(runs: Iterable[Run]) -> pd.DataFrame:
     """V1 in both phases by updates: model (a title), updates, epochs (passes over the tweets), value, low, high, n, seeds, printed.
 
-    Accuracies, shares; empty where no run had more updates than the others.
+    Accuracies are shares (0 to 1). Empty if no run has more updates than the others.
     """
     import pandas as pd
 
     every, printed = list(runs), prints.table("results").set_index("model")["accuracy"]
     rows = []
     for preset in both(VERSIONS[:1]):
-        here = collected.configurations(every, DATASET, [preset, *(f"{preset}-{variant}" for variant in LONGER)])
-        found = collected.summary(here)
-        for row in found[found["metric"] == "accuracy"].to_dict("records") if len(here) > 1 else ():
-            config = here[row["model"]][0].config
+        by_variant = collected.configurations(every, DATASET, [preset, *(f"{preset}-{variant}" for variant in LONGER)])
+        means = collected.summary(by_variant)
+        for row in means[means["metric"] == "accuracy"].to_dict("records") if len(by_variant) > 1 else ():
+            config = by_variant[row["model"]][0].config
             seen = config["steps"] * config["recipe"]["batch_size"] / datasets.info(DATASET).splits["train"]
             values = {name: row[name] for name in _NUMBERS[1:]} | {"printed": printed[preset]}
             rows.append({"model": prints.title(preset), "updates": config["steps"], "epochs": seen} | values)
@@ -168,10 +172,10 @@ def longer(runs: Iterable[Run]) -> pd.DataFrame:
 
 
 def rates(runs: Sequence[Run]) -> dict[str, tuple[float, float, float]]:
-    """Of each class the share that is answered right, with a Wilson interval, from the matrices of some runs added up."""
+    """Return the share of each class's rows predicted correctly, with a Wilson interval, from the runs' mean confusion matrix."""
     counts = np.sum([run.metrics()["test"]["confusion"] for run in runs], axis=0) / len(runs)
-    found = {}
+    by_label = {}
     for place, label in enumerate(runs[0].labels):
         low, high = wilson(counts[place, place], counts[place].sum())
-        found[label] = (float(counts[place, place] / counts[place].sum()), float(low), float(high))
-    return found
+        by_label[label] = (float(counts[place, place] / counts[place].sum()), float(low), float(high))
+    return by_label

@@ -15,7 +15,7 @@ from sentviz.training.recipe import Recipe
 
 
 def budget() -> str:
-    """What the runs here were given, beside the paper's own trainings, in words."""
+    """Describe the updates and tweets that our runs and the paper's were trained with."""
     recipe = Recipe.read(f"sevenessxin_{prints.DATASET}")
     return (
         f"Ours have {recipe.updates:,} updates each, whatever the version's batch (so V3 sees half as many tweets as V1, V4 twice as many),"
@@ -181,7 +181,7 @@ def leak_words() -> Table:
 
 
 def log(runs: Sequence[Run]) -> Table:
-    """Where the public log of the trainings differs from table II: model, metric, printed, logged."""
+    """Return the numbers of table II that differ from the public training log: model, metric, printed, logged, difference."""
     printed, logged = (prints.table(name).set_index("model") for name in ("results", "log"))
     pairs = {name: (name, title) for name, title in prints.METRICS.items()}
     pairs["validation_f1"] = ("best_validation_f1", "validation F1, best epoch")

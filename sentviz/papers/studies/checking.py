@@ -37,8 +37,8 @@ def drawn(runs: Iterable[Run], study: str, dataset: str, count: int, *, seed: in
     """
     if count < 1:
         raise InputError("A check needs at least one run.")
-    _, asked = studies()[study]
-    names = [f"{model}-{variant}" if variant else model for model in models or asked.models for variant in asked.variants]
+    _, planned = studies()[study]
+    names = [f"{model}-{variant}" if variant else model for model in models or planned.models for variant in planned.variants]
     able = [run for seeds in configurations(runs, dataset, names).values() for run in seeds if not run.has_weights]
     if not able:
         raise InputError(f"No run of the study {study} on {dataset} is here without weights; those with weights are asked directly.")
@@ -67,10 +67,10 @@ def beside(stored: Run, fresh: Run) -> Checked:
     """
     if stored.labels != fresh.labels:
         raise RunError(f"{stored.name} has other classes than what its recipe trains here.")
-    one, other = (_answers(run) for run in (stored, fresh))
-    if not one.index.sort_values().equals(other.index.sort_values()):
+    stored_shares, fresh_shares = (_answers(run) for run in (stored, fresh))
+    if not stored_shares.index.sort_values().equals(fresh_shares.index.sort_values()):
         raise RunError(f"{stored.name} was tested on other rows than what its recipe is tested on here.")
-    a, b = one.to_numpy(float), other.loc[one.index].to_numpy(float)
+    a, b = stored_shares.to_numpy(float), fresh_shares.loc[stored_shares.index].to_numpy(float)
     return Checked(stored.name, len(a), int((a.argmax(axis=1) != b.argmax(axis=1)).sum()), float(abs(a - b).max()))
 
 

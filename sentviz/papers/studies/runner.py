@@ -26,11 +26,11 @@ PATIENCE = 60.0  # seconds that processes have to write their resume points
 
 @dataclass
 class Outcome:
-    """How a study ended: run names by what became of them."""
+    """Result of a study: names of the trained, the skipped and the failed runs."""
 
     done: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)  # were there already
-    failed: dict[str, str] = field(default_factory=dict)  # name -> the last line it said
+    skipped: list[str] = field(default_factory=list)  # existed already
+    failed: dict[str, str] = field(default_factory=dict)  # name -> last line of its output, or its exit code
 
 
 def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -> list[Recipe]:
@@ -43,16 +43,16 @@ def plan(study: str, dataset: str, seeds: int = 1, models: Sequence[str] = ()) -
     """
     if study not in studies():
         raise InputError(" ".join([f"There is no study {study!r}; there are {', '.join(studies())}.", *problems()]))
-    _, asked = studies()[study]
-    if dataset not in asked.datasets:
-        raise InputError(f"The study {study} has no data set {dataset!r}; it has {', '.join(asked.datasets)}.")
+    _, planned = studies()[study]
+    if dataset not in planned.datasets:
+        raise InputError(f"The study {study} has no data set {dataset!r}; it has {', '.join(planned.datasets)}.")
     if seeds < 1:
         raise InputError("A study needs at least one seed.")
     return [
         Recipe.read(source(study, dataset), model=model, seed=seed, variant=variant)
         for seed in range(seeds)
-        for model in models or asked.models
-        for variant in asked.variants
+        for model in models or planned.models
+        for variant in planned.variants
     ]
 
 
@@ -110,12 +110,12 @@ def run_study(
                 time.sleep(poll)
                 for name in [name for name, (process, _) in running.items() if process.poll() is not None]:
                     process, log = running.pop(name)
-                    said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
                     log.unlink(missing_ok=True)
                     if process.returncode == 0:
                         outcome.done.append(name)
                     else:
-                        outcome.failed[name] = said[-1] if said else f"exit code {process.returncode}"
+                        outcome.failed[name] = lines[-1] if lines else f"exit code {process.returncode}"
                     bar.update()
         finally:
             try:
@@ -184,12 +184,12 @@ def light(run: Run, folder: Path) -> None:
 
     heavy = {"model.safetensors", "tokenizer.json", "tagger.json.gz", "embeddings.safetensors", "example.safetensors"}
     heavy |= {f"epochs/{epoch}.safetensors" for epoch in run.epochs}
-    kept = {file: digest for file, digest in run.config["files"].items() if file not in heavy}
-    if not kept:
+    light_files = {file: digest for file, digest in run.config["files"].items() if file not in heavy}
+    if not light_files:
         raise SentvizError(f"{run.name} has nothing to keep.")
     with writing(folder) as fresh:
-        for file in kept:
+        for file in light_files:
             (fresh / file).parent.mkdir(exist_ok=True)
             shutil.copyfile(run.path(file), fresh / file)
-        text = json.dumps(run.config | {"files": kept}, indent=1, ensure_ascii=False)
+        text = json.dumps(run.config | {"files": light_files}, indent=1, ensure_ascii=False)
         (fresh / "config.json").write_text(text + "\n", encoding="utf-8")

@@ -36,7 +36,7 @@ class Picture:
 
 
 def cached(run: Run, seed: int = 0) -> bool:
-    """Whether the picture was computed before on this machine."""
+    """Return whether the picture is stored on this machine."""
     return _file(run, seed).is_file()
 
 
@@ -71,18 +71,18 @@ def frame(pictures: dict[str, Picture]) -> pd.DataFrame:
     import pandas as pd
 
     parts = [
-        pd.DataFrame({"label": np.array(one.classes)[one.labels], "x": one.places[:, 0], "y": one.places[:, 1]}).assign(
+        pd.DataFrame({"label": np.array(item.classes)[item.labels], "x": item.places[:, 0], "y": item.places[:, 1]}).assign(
             panel=panel,
-            run=one.run,
-            silhouette=one.original["value"],
-            low=one.original["low"],
-            high=one.original["high"],
-            drawn=one.drawn["value"],
-            drawn_low=one.drawn["low"],
-            drawn_high=one.drawn["high"],
-            seed=one.seed,
+            run=item.run,
+            silhouette=item.original["value"],
+            low=item.original["low"],
+            high=item.original["high"],
+            drawn=item.drawn["value"],
+            drawn_low=item.drawn["low"],
+            drawn_high=item.drawn["high"],
+            seed=item.seed,
         )
-        for panel, one in pictures.items()
+        for panel, item in pictures.items()
     ]
     columns = ["panel", "run", "label", "x", "y", "silhouette", "low", "high", "drawn", "drawn_low", "drawn_high", "seed"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
