@@ -39,7 +39,7 @@ def ledger() -> pd.DataFrame:
 
 
 def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
-    """On the poster and on each paper's own board: its key, the colour of its verdict, its words under the pointer; no two in one place."""
+    """On the poster and on each paper's board, every claim has one cell at its own place, with its key, verdict colour and tooltip."""
     for claims in (ledger, *(group for _, group in ledger.groupby("paper"))):
         figure = board(claims, title="All")
         found = {}
@@ -82,7 +82,7 @@ def test_the_sign_is_there_for_who_sees_no_colour() -> None:
 
 @pytest.mark.parametrize(("low", "value", "high"), [(-1.0, 0.5, 2.0), (3.0, 4.0, 5.0)])
 def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: float) -> None:
-    """Tick, line and dot on one scale about what it is held against; the widest side of a row sets the scale, also without interval."""
+    """Tick, line and dot of an effect share one scale around the null value and fit into the cell; without an interval there is no line."""
     claims = made({"a": "holds"}, effect=Effect(value, low, high, null=1.0))
     lines = [trace for trace in board(claims, title="t", bare=True).plot.data if trace.type == "scatter"]
     tick, line, dot = lines
@@ -97,7 +97,7 @@ def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: 
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_colours_of_verdicts_stay_apart_for_every_eye(theme: Theme) -> None:
-    """In CIELAB, as seen with all cones and without each kind; and what is settled stands further from the paper than what is open."""
+    """Verdict colours are more than 12 apart in CIELAB, for each colour deficiency too; settled verdicts contrast most with the paper."""
     colours = [verdict_colour(verdict, theme) for verdict in VERDICTS]
     for seen in (colours, *([simulated(colour, deficiency) for colour in colours] for deficiency in DEFICIENCIES)):
         assert min(apart(*pair) for pair in combinations(seen, 2)) > 12, seen

@@ -81,7 +81,7 @@ def test_growing_lambdas_from_the_raw_file() -> None:
 
 
 def test_falling_lambdas_from_the_raw_file() -> None:
-    """Each row of several lambdas, by loops."""
+    """The number of configurations with falling lambdas equals a count computed in the test from the raw file."""
     groups: dict[tuple[str, ...], list[tuple[int, float]]] = {}
     for row in rows("lambdas"):
         key = (row["dataset"], row["constraint"], row["components"], row["layer"])
@@ -130,7 +130,7 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
 
 @pytest.mark.exhaustive
 def test_stored_verdicts_are_those_of_the_tests() -> None:
-    """What is stored of the runs that ship against every test run anew; other runs are judged, and a damaged store is none."""
+    """The stored verdicts of the shipped runs equal the verdicts of running every test again."""
     here = study_runs([SHIPPED]).runs
     stored, fresh = verdicts(here), judged(here)
     for column in ("key", "verdict", "evidence", "parts"):
@@ -156,7 +156,7 @@ def test_ids_are_those_of_the_stored_verdicts() -> None:
 
 
 def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path) -> None:
-    """A store of made-up verdicts is believed for the runs that it names, and for no others; a damaged one is no store."""
+    """Stored verdicts are used only for the runs that the store names; other runs, and a damaged store, are judged again."""
     file = tmp_path / "verdicts.json"
     measure([], file=file)
     lied = file.read_text(encoding="utf-8").replace("unjudged", "holds")

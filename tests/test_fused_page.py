@@ -142,7 +142,7 @@ def test_coverage_is_measured_again_or_says_what_is_missing(page: Opened, tmp_pa
 
 
 def test_a_sentence_shows_that_the_row_of_cls_stays(page: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a model trained for a second with a made-up lexicon: the largest change in the row of [CLS] is none, elsewhere there is one."""
+    """With a trained model and a made-up lexicon, the page shows a largest change of 0 in the row of [CLS] and above 0 elsewhere."""
     mine = Lexicon.of("mine", pd.DataFrame({"term": ["warm", "clever", "dull"], "polarity": [1.0, 1.0, -1.0]}))
     with pytest.MonkeyPatch.context() as patch:
         use_toy_data(patch)

@@ -67,7 +67,7 @@ def test_the_theorem_on_planted_statements(statements: tuple[bool | None, ...], 
 
 
 def surveyed(monkeypatch: pytest.MonkeyPatch, seeds: int) -> list[Any]:
-    """As many runs with nothing but a name and a digest, which stand for those whose leaders were counted."""
+    """Return `seeds` made-up runs with a name, a digest and empty tables; the claims treat them as runs with counted leaders."""
     here = [SimpleNamespace(name=f"s{seed}", digest=f"digest-{seed}", frame=lambda file: pd.DataFrame()) for seed in range(seeds)]
     monkeypatch.setattr(claims, "surveyed", lambda runs: runs)
     return here
@@ -98,7 +98,7 @@ def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: st
 
 
 def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of two seeds the worse one; of another run's rows nothing is read."""
+    """The seed with the worse share decides the nearness that is reported; rows of runs with another digest are ignored."""
     rows = [(0.001, 0.5, "digest-0"), (0.01, 0.97, "digest-0"), (0.05, 0.99, "digest-0"), (0.01, 0.9, "digest-1"), (0.05, 0.96, "digest-1")]
     table = pd.DataFrame([*rows, (0.001, 1.0, "another")], columns=["nearness", "q05", "digest"])
     plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table)
@@ -201,9 +201,9 @@ def test_accuracy_by_dimension(shelf: Shelf) -> None:
     rising = {2: 160, 4: 110, 8: 60, 16: 10}
     up = found(GROWS, shelf(rising))
     assert up.verdict == "holds" and "d 8 to 16: +25.00" in up.evidence and "2 against 2 seeds" in up.evidence
-    assert found(GROWS, shelf(rising | {8: 120})).verdict == "fails"  # worse than d = 4
-    assert found(GROWS, shelf(rising | {8: 110})).verdict == "open"  # as good as d = 4
-    assert found(GROWS, shelf({2: 160, 4: 110, 8: 60})).verdict == "open"  # 16 is not here, and could be worse
+    assert found(GROWS, shelf(rising | {8: 120})).verdict == "fails"  # d = 8 is worse than d = 4
+    assert found(GROWS, shelf(rising | {8: 110})).verdict == "open"  # d = 8 is as good as d = 4
+    assert found(GROWS, shelf({2: 160, 4: 110, 8: 60})).verdict == "open"  # d = 16 is not available, and could be worse
     assert found(GROWS, shelf(rising, seeds=1)).verdict == "unjudged"  # other seeds unknown
     assert found(GROWS, shelf({2: 10})).verdict == "unjudged"
 
@@ -223,7 +223,7 @@ def test_accuracies_beside_the_public_code(shelf: Shelf) -> None:
 
 @pytest.mark.slow
 def test_no_seed_is_lost(shelf: Shelf) -> None:
-    """Whatever their order, and whatever stands beside them, the mean is that of all seeds of a dimension."""
+    """The mean of a dimension is taken over all its seeds, in any order of the runs; a run with another name is ignored."""
     two, one = shelf({2: 20}), shelf({4: 60}, seeds=1)
     other = made_run(one[0].folder.parents[1], "imdb", "hardmax-d2", 3, wrong=90, name="tried-out")
     assert {d: [run.config["recipe"]["seed"] for run in seeds] for d, seeds in trained([*one, *two[::-1], other]).items()} == {

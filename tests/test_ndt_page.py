@@ -63,7 +63,7 @@ def test_every_part_stands_with_and_without_runs(name: str, dataset: str) -> Non
 
 
 def test_points_wait_until_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """t-SNE is not computed before it is asked for; what differs from the print is said at once."""
+    """t-SNE is not computed before the visitor presses the button; differences from the paper are shown immediately."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     app = part("tsne")
     assert any(button.key == "ndt-tsne-panels-all-compute" for button in app.button)

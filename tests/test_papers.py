@@ -94,7 +94,7 @@ def example(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Paper]:
 
 @pytest.fixture
 def trained(example: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Its wide model, trained for an epoch by the paper's recipe on the made-up data."""
+    """Return the example paper's wide model, trained for one epoch by the paper's recipe on the made-up data."""
     use_toy_data(monkeypatch)
     return train(plan("example", "sst2", models=["example-wide"])[0], tmp_path / "runs", progress=False)
 
@@ -157,7 +157,7 @@ def test_what_no_paper_names_is_refused(name: str) -> None:
 
 
 def test_what_is_printed_has_the_columns_of_a_history() -> None:
-    """Accuracy and lambdas against the paper's own tables; nothing of our control."""
+    """The printed lambdas and accuracy are those of NDT's tables; our control model has no printed values."""
     frame = printed("sst2", "ndt-unit-3")
     table = pd.read_csv(papers()["ndt"].printed_tables()["lambdas"])
     rows = table[(table["dataset"] == "sst2") & (table["constraint"] == "[0,1]") & (table["components"] == 3)]
@@ -184,7 +184,7 @@ def test_no_generic_module_names_a_paper() -> None:
 
 
 def test_a_foreign_paper_brings_models(example: Paper, trained: Run) -> None:
-    """Its presets build, take injections, train; a preset's own settings stand in for those of a recipe for another model."""
+    """A foreign paper adds presets that can be built, injected into and trained; the settings of a preset replace those of the recipe."""
     config = preset("example-wide", vocab_size=9, classes=2, max_length=9)
     assert isinstance(config, EncoderConfig) and (config.width, config.lexicon) == (32, "none")
     assert split("vanilla-near") == ("vanilla", "near") and preset_of("example-wide-near").shape["lexicon"] == "add"
@@ -214,7 +214,7 @@ def test_a_foreign_study_knows_its_runs(example: Paper, trained: Run, tmp_path: 
 
 @pytest.mark.slow
 def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path) -> None:
-    """With both runs, with one of them, and among the claims of all papers."""
+    """The example claim is judged from both runs, is unjudged with one run, and is listed among the claims of all papers."""
     small = train(plan("example", "sst2", models=["example-small"])[0], tmp_path / "runs", progress=False)
     row = judged([trained, small], ["example"]).iloc[0]
     low, high = (run.metrics()["test"]["accuracy"]["value"] for run in (small, trained))
@@ -225,7 +225,7 @@ def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path)
 
 
 def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its tables and its figure by the names in its list of items, then the claims; the answer is in the manifest."""
+    """The export writes the items of the example paper and its claims; the manifest lists them, the answer and the run."""
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper("example", tmp_path / "out", [trained])
     items = {item["id"]: item for item in manifest["items"]}
@@ -243,7 +243,7 @@ def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path
 
 
 def test_a_paper_without_tables_has_its_printed_tables_and_accuracies(example: Paper, trained: Run) -> None:
-    """They need no code of the paper: the printed table as it is, and the accuracies measured and printed of each data set."""
+    """Without makers of its own, a paper has its claims and, for each data set, a table and figure of measured and printed accuracies."""
     bare = makers(replace(example, tables="", folder=example.folder / "bare"))
     assert list(bare) == ["accuracy-sst2", "claims"]
     table, drawn = bare["accuracy-sst2"]([trained])
@@ -331,7 +331,7 @@ print(json.dumps(pages, default=str))
 
 @pytest.mark.slow
 def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run, tmp_path: Path) -> None:
-    """In a new process, as the app starts: its page among the others, its claims by link, the broken one in a sentence."""
+    """In a new process, the app shows the example paper's page and opens its claims by link; a broken paper is a warning."""
     path = os.pathsep.join([str(site), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": path, "SENTVIZ_RUNS": str(tmp_path / "runs")}
     done = subprocess.run(
@@ -359,7 +359,7 @@ def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run,
     assert "A page of its own." in pages["page.py"]["words"]
 
 
-# ---- what goes wrong costs nobody else anything
+# ---- errors of one paper leave the other papers unchanged
 
 
 def test_a_paper_that_raises_on_import_is_a_sentence(example: Paper) -> None:
@@ -395,7 +395,7 @@ def test_what_would_take_anothers_place_is_left_out(example: Paper, changes: dic
 
 
 def test_claims_that_cannot_be_loaded_are_said(example: Paper, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the place of their verdicts; the other papers' claims stand."""
+    """The error is shown in place of the paper's verdicts; the claims of the other papers are still judged."""
     lost = replace(example, claims="example_paper.claims:NOWHERE", makers="example_paper.nowhere:MAKERS")
     with pytest.raises(SentvizError, match="Makers of Example cannot be loaded"):
         lost.load("makers", {})

@@ -81,7 +81,7 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_a_figure_is_drawn_listed_and_exported(lengths: str, tiny_run: Path, tmp_path: Path) -> None:
-    """In a notebook, on the command line with its own option, and as files that say where it comes from."""
+    """The added figure is drawn in Python, is listed by the command, and is exported to HTML and CSV with its own option."""
     made = draw(str(tiny_run), lengths, text=TEXT)
     assert made.frame["letters"].tolist() == [len(token) for token in sentviz.load(tiny_run).trace(TEXT).tokens]
     assert "digest" in made.source and lengths in str(code("a/b", lengths))
@@ -160,7 +160,7 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def recipe(model: str = "bag", **changes: Any) -> Recipe:
-    """By the command's way, a few steps on the made-up data."""
+    """Return the recipe of a few steps on the made-up data, read as the command reads it."""
     shape = {"width": 16} | ({"heads": 2, "ffn_width": 24} if model != "bag" else {})
     settings = {"min_count": 1, "epochs": 6, "batch_size": 16, "max_length": 24, "learning_rate": 1e-2, "log_every": 5}
     return Recipe.read("sst2", model=model, shape=shape, **settings | changes)
@@ -173,7 +173,7 @@ def model(bag: Path) -> Model:
 
 
 def test_a_model_is_trained_and_opened(bag: Path, model: Model) -> None:
-    """It has learned, says what it has, and answers as a slow version of it does, padded or not."""
+    """The trained bag model has a test accuracy above 0.8; its probabilities equal a NumPy computation to 1e-5, padded or not."""
     run = Run.open(bag / "sst2" / "bag")
     assert run.shape.KIND == "bag" and not run.capabilities.maps and run.configuration == "bag"
     assert run.metrics()["test"]["accuracy"]["value"] > 0.8
@@ -188,7 +188,7 @@ def test_a_model_is_trained_and_opened(bag: Path, model: Model) -> None:
 
 
 def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -> None:
-    """What is left out of the list says why; integrated gradients sum to what they should."""
+    """Word scores without attention are available, and integrated gradients sum up to 1e-2; scores that need attention raise InputError."""
     trace = model.trace(TEXT)
     assert not trace.has_maps and trace.hidden is not None and len(trace.hidden) == 2
     assert available(trace, asking=True) == ["removal", "units", "gradient", "integrated-gradients"]
@@ -279,7 +279,7 @@ def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> 
 
 
 def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
-    """Those whose needs it meets; the others say what it lacks, in one sentence."""
+    """Every figure that the bag model supports is drawn; each other figure names the run and what the run lacks."""
     run = Run.open(bag / "sst2" / "bag", "sst2/bag")
     lacking = {name: why for name, spec in FIGURES.items() if spec.of.OF_RUN and (why := spec.lacks(run))}
     assert {"attention", "overview", "smoother", "difference", "head-habits", "lambda", "particles", "sigma", "head-grid"} <= lacking.keys()

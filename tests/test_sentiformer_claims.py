@@ -1,4 +1,4 @@
-"""SentiFormer's claims, answers and tables: each verdict holds, falls and stays open on made-up runs; the print by hand."""
+"""SentiFormer's claims, answers and tables: each verdict holds, fails and stays open on made-up runs; reported values are recomputed."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_its_own_tables_rewritten(
 
 
 def test_the_vocabulary_that_the_printed_size_would_take() -> None:
-    """By the sizes of a real network of one token."""
+    """The vocabulary size in the evidence equals the size computed from a network with a vocabulary of one token."""
     from sentviz.models.loading import network_of
     from sentviz.runs.presets import preset
 
@@ -321,8 +321,10 @@ def test_proposition_2_is_held_against_chance(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """500, 999 and 700 of 1,000 balanced sequences. What is not learned may yet be representable, so failing proves nothing of networks;
-    rows that the statement is not about (longer or shorter ones, other positions) would turn each verdict and do not.
+    """With 500, 999 and 700 of 1,000 balanced sequences right, the statement has the expected verdicts.
+
+    A network may represent a task that it did not learn, so failing to learn proves nothing about networks.
+    Rows that the statement does not cover (other lengths, other positions) would change each verdict, and are ignored.
     """
     other = {ATTENTION: "GRU", MARKOV: "GRU", RECURRENT: "last 1 word"}[statement]
     for right, verdict in zip((500, 999, 700), verdicts, strict=True):

@@ -1,4 +1,4 @@
-"""7ess-Xin's claims: each verdict holds, falls and stays open on made-up runs; the print by hand."""
+"""7ess-Xin's claims: each verdict holds, fails and stays open on made-up runs; reported values are computed in the test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def found(statement: str, runs: list[Run], against: str = HERE) -> Finding:
 
 
 def seeds(root: Path, wrong: dict[str, int], n: int = 2) -> list[Run]:
-    """Runs of some configurations, each with so many wrong answers of 200."""
+    """Return `n` runs of each configuration, with the given number of wrong predictions of 200."""
     return [run for name, number in wrong.items() for run in _made(root, name, number, n)]
 
 
@@ -38,7 +38,7 @@ def _made(root: Path, name: str, wrong: int, n: int) -> list[Run]:
 
 
 def test_every_claim_answers_without_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor with anything measured beside them."""
+    """Without runs and without stored measurements, every claim gives evidence; claims about runs are unjudged."""
     for name in ("PADDING", "NEUTRAL"):
         plant(monkeypatch, f"sevenessxin.measured.{name}", tmp_path)
     for claim in CLAIMS:
@@ -84,7 +84,7 @@ def test_gains_counted_in_table_and_log(up: int, logged: int, verdict: str, monk
      ((0.01, -0.01), "fails")],
 )  # fmt: skip
 def test_the_best_version_of_table_and_log(leads: tuple[float, float], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ahead of the next one by more than chance over 160,000 tweets allows, 0.28 points at 80 %, in both; V2 is no rival."""
+    """The best version must lead by more than chance allows on 160,000 tweets (0.28 points at 80 %) in table and log; V2 is not counted."""
     ahead = dict(zip(("results", "log"), leads, strict=True))
     rows = {name: [(BEST, 0.8 + lead), ("7ess-v1", 0.8), ("7ess-v2", 0.7)] for name, lead in ahead.items()}
     monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame(rows[name], columns=["model", "accuracy"]))

@@ -94,7 +94,7 @@ def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: 
 
 @pytest.mark.slow
 def test_measured_stands_beside_printed(here: list[Run]) -> None:
-    """The row of a version is its run's own number and the print's; validation F1 is recounted from the matrix."""
+    """The row of a version has the run's accuracy and the reported one; validation F1 equals that of the confusion matrix to 1e-5."""
     run = next(run for run in here if run.configuration == "7ess-v1")
     row = beside(here).set_index("preset").loc["7ess-v1"]
     assert row["value"] == run.metrics()["test"]["accuracy"]["value"] and row["printed"] == 0.8232
@@ -113,7 +113,7 @@ def test_measured_stands_beside_printed(here: list[Run]) -> None:
 
 @pytest.mark.slow
 def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their test rows are those of the others; a run with other rows of as many is left out."""
+    """Runs trained on fewer rows belong to the study; a run whose training rows have another digest, but the same number, does not."""
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
     found = study_runs()
     assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in found.runs} and not found.left_out
@@ -178,7 +178,7 @@ def test_neutral_tweets_are_counted_apart(here: list[Run]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("there", [False, True], ids=["no run", "small runs"])
 def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without an error; where runs are missing with the command that trains them."""
+    """Every part opens without an error; parts that lack runs show the command that trains them."""
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained if there else tmp_path])
     st.cache_resource.clear()
     st.cache_data.clear()
@@ -197,7 +197,7 @@ def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On Explore: off, the answer is that of the model asked without its mask, and said to be an intervention; on, as before."""
+    """A switch on Explore removes the mask: the page shows the prediction without it, and a note; switching it on undoes this."""
     import sentviz
 
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])

@@ -97,7 +97,7 @@ def test_a_run_without_attention_is_offered_another(page: Any) -> None:
 
 
 def test_a_run_of_several_kernels_offers_one_of_one(page: Any) -> None:
-    """The definition has one kernel a head; a SentiFormer is a click away, and from there nothing is offered."""
+    """A run with several kernels per head offers a SentiFormer with one click; the SentiFormer's page offers no other run."""
     app = page("english/ndt-unit-2")
     assert "This run has 2 kernels per head" in words(app)
     app.button(key="smooth-plain").click().run()
@@ -126,7 +126,7 @@ def learned(app: AppTest) -> AppTest:
 
 
 def test_proposition_2_is_learned_when_asked(page: Any) -> None:
-    """Nothing before the button; then what came out, the answers to both sequences of a pair, the two heads; bad words are refused."""
+    """After the click, and not before, the page learns Proposition 2 and shows predictions and heads; it rejects unknown words."""
     proposition._jobs.clear()
     app = page()
     assert "learn on this machine when you ask" in words(app) and not app.text_input(key="smooth-sentence").disabled

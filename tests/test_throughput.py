@@ -96,7 +96,7 @@ def test_a_step_trains() -> None:
 
 
 def test_what_ships_is_whole() -> None:
-    """Machine named, each model once for a number of threads, SentiFormer at 1; every length with both kinds; the print beside."""
+    """Shipped measurements name the machine, have each model once per thread count and every length, and are shown with reported values."""
     frame, curves = throughput.SPEEDS.read(), throughput.curves(1)
     for _, rows in frame.groupby("threads"):
         assert {throughput.OURS, "BERT-base", "DistilBERT"} <= set(rows["model"]) and rows["model"].is_unique
@@ -112,7 +112,7 @@ def test_what_ships_is_whole() -> None:
 
 
 def test_nothing_measured_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without measurements there is the print alone with the command that measures, and no figure."""
+    """If nothing is measured, one table shows reported values and the command to measure; other table and figure raise InputError."""
     for name in ("SPEEDS", "GROWTH", "STEPS"):
         plant(monkeypatch, f"sentiformer.throughput.{name}", tmp_path)
     table = throughput.speeds_table()

@@ -1,4 +1,4 @@
-"""What the paper claims, with the test that gives the verdict, and its question answered in a sentence."""
+"""Claim of the example paper with the test that gives its verdict, and the answer to the paper's question."""
 
 from __future__ import annotations
 
