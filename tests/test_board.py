@@ -19,7 +19,7 @@ from tests.test_colours import apart
 pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
 
 
-def made(verdicts: dict[str, Verdict], *, paper: str = "One", effect: Effect | None = None) -> pd.DataFrame:
+def board_rows(verdicts: dict[str, Verdict], *, paper: str = "One", effect: Effect | None = None) -> pd.DataFrame:
     """Claims of a row each, with these verdicts."""
     rows = [
         (paper, paper.lower(), f"{paper}-{claim}", f"{claim} in full", claim, "Set", "section 1", "runs here", verdict, "n = 3", (), effect)
@@ -42,15 +42,15 @@ def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
     """On the poster and on each paper's board, every claim has one cell at its own place, with its key, verdict colour and tooltip."""
     for claims in (ledger, *(group for _, group in ledger.groupby("paper"))):
         figure = board(claims, title="All")
-        found = {}
+        cells = {}
         places = set()
         for bar in (trace for trace in figure.plot.data if trace.type == "bar"):
             for (key, words), base, at in zip(bar.customdata, bar.base, bar.y, strict=True):
-                found[key] = bar.marker.color, words
+                cells[key] = bar.marker.color, words
                 places.add((bar.xaxis, round(base, 3), at))
         assert len(places) == len(claims) == len(figure.frame)
         for row in claims.to_dict("records"):
-            colour, words = found[row["key"]]
+            colour, words = cells[row["key"]]
             assert colour == verdict_colour(row["verdict"], "light") and VERDICT_WORDS[row["verdict"]] in words
         pd.testing.assert_series_equal(figure.frame["verdict"], claims["verdict"].map(VERDICT_WORDS).reset_index(drop=True))
 
@@ -59,9 +59,9 @@ def test_rows_and_columns_are_those_of_the_claims(ledger: pd.DataFrame) -> None:
     """Each row's words and each data set are written once a panel; claims of one row stand in the columns of their data sets."""
     for paper, claims in ledger.groupby("paper"):
         figure = board(claims, title="All")
-        said = [note.text.replace("<br>", " ") for note in figure.plot.layout.annotations]
+        notes = [note.text.replace("<br>", " ") for note in figure.plot.layout.annotations]
         for _, group in claims.groupby(["against", "row"]):
-            assert group["row"].iloc[0] in [text.replace("&lt;", "<") for text in said], paper
+            assert group["row"].iloc[0] in [text.replace("&lt;", "<") for text in notes], paper
         columns = {on: i for i, on in enumerate(sorted(dict.fromkeys(claims["on"]), key=bool))}
         for bar in (trace for trace in figure.plot.data if trace.type == "bar"):
             for (key, _), base, width in zip(bar.customdata, bar.base, bar.x, strict=True):
@@ -70,7 +70,7 @@ def test_rows_and_columns_are_those_of_the_claims(ledger: pd.DataFrame) -> None:
 
 def test_the_sign_is_there_for_who_sees_no_colour() -> None:
     """A path of each kind or a question mark in every cell; the legend has one of each and counts."""
-    claims = made(EACH)
+    claims = board_rows(EACH)
     bare = board(claims, title="t", bare=True).plot.layout
     paths = [shape for shape in bare.shapes if shape.type == "path"]
     assert len(paths) == len(SIGNS) == 3 and len({shape.path for shape in paths}) == 3
@@ -83,7 +83,7 @@ def test_the_sign_is_there_for_who_sees_no_colour() -> None:
 @pytest.mark.parametrize(("low", "value", "high"), [(-1.0, 0.5, 2.0), (3.0, 4.0, 5.0)])
 def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: float) -> None:
     """Tick, line and dot of an effect share one scale around the null value and fit into the cell; without an interval there is no line."""
-    claims = made({"a": "holds"}, effect=Effect(value, low, high, null=1.0))
+    claims = board_rows({"a": "holds"}, effect=Effect(value, low, high, null=1.0))
     lines = [trace for trace in board(claims, title="t", bare=True).plot.data if trace.type == "scatter"]
     tick, line, dot = lines
     reach = max(abs(side - 1.0) for side in (low, value, high))
@@ -91,7 +91,7 @@ def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: 
     scale = (line.x[1] - line.x[0]) / (high - low)
     assert line.x[0] - tick.x[0] == pytest.approx(scale * (low - 1)) and dot.x[0] - tick.x[0] == pytest.approx(scale * (value - 1))
     assert scale * reach < 0.46 and -0.46 < line.x[0] < line.x[1] < 0.46
-    alone = made({"a": "holds"}, effect=Effect(value, null=1.0))
+    alone = board_rows({"a": "holds"}, effect=Effect(value, null=1.0))
     assert len(board(alone, title="t", bare=True).plot.data[2].x) == 0
 
 
@@ -115,24 +115,24 @@ def test_several_papers_in_a_narrow_column_are_tiles(ledger: pd.DataFrame) -> No
     assert max(base + 0.92 for bar in narrow.data for base in bar.base or ()) <= narrow.layout.xaxis.range[1] + 1e-9
     assert narrow.layout.width == 387 and narrow.layout.height < 700
     assert sum(1 for _ in wide.select_xaxes()) == ledger["paper"].nunique()
-    assert sum(1 for _ in board(made(EACH), title="t", width=387).plot.select_xaxes()) == 1
+    assert sum(1 for _ in board(board_rows(EACH), title="t", width=387).plot.select_xaxes()) == 1
 
 
 def test_the_claim_that_is_open_is_marked() -> None:
-    claims = made(EACH)
+    claims = board_rows(EACH)
     plain, marked = (board(claims, title="t", chosen=key).plot.layout.shapes for key in ("", "One-claim 2"))
     (rim,) = [shape for shape in marked if shape.type == "rect" and shape.line.width == 2.5]
     assert len(marked) == len(plain) + 1 and rim.x0 == pytest.approx(-0.46) and rim.x1 == pytest.approx(0.46)
 
 
 def test_strange_words_are_text_and_bad_input_is_a_sentence() -> None:
-    figure = board(made({"<b>x</b> & $y$": "holds"}, paper="<i>P"), title="<u>T")
+    figure = board(board_rows({"<b>x</b> & $y$": "holds"}, paper="<i>P"), title="<u>T")
     text = figure.plot.to_json()
     assert "<u>T" not in text and "<i>P" not in text and "<b>x</b> &amp;" not in figure.plot.layout.annotations[1].text
     with pytest.raises(InputError, match="There is no claim to show"):
-        board(made({}), title="t")
+        board(board_rows({}), title="t")
     with pytest.raises(InputError, match="200 pixels or more"):
-        board(made(EACH), title="t", width=100)
+        board(board_rows(EACH), title="t", width=100)
 
 
 @pytest.mark.parametrize(

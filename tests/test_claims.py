@@ -35,21 +35,21 @@ def evidence(statement: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("dataset", "said", "statement"),
+    ("dataset", "printed_count", "statement"),
     [
         ("imdb", 11, "11 of 12 NDT variants are above DT on IMDB"),
         ("sst2", 6, "6 of 12 NDT variants are above DT on SST-2"),
         ("twitter_financial", 8, "8 of 12 NDT variants are above DT on Twitter"),
     ],
 )
-def test_counts_above_dt_from_the_raw_file(dataset: str, said: int, statement: str) -> None:
+def test_counts_above_dt_from_the_raw_file(dataset: str, printed_count: int, statement: str) -> None:
     """Counted from the csv by a loop."""
     table = [row for row in rows("classification") if row["dataset"] == dataset]
     dt = next(float(row["accuracy_pct"]) for row in table if row["family"] == "diff")
     above = sum(row["family"] == "ndt" and float(row["accuracy_pct"]) > dt for row in table)
-    found, words = evidence(statement)
+    verdict, words = evidence(statement)
     assert f"{above} of 12" in words
-    assert (found == "holds") == (above == said)
+    assert (verdict == "holds") == (above == printed_count)
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_counts_above_dt_from_the_raw_file(dataset: str, said: int, statement: s
 def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float, high: float) -> None:
     """The range that the paper's text gives, against its table."""
     values = [float(row["lambda"]) for row in rows("lambdas") if row["constraint"] == "[-1,1]" and row["dataset"] == dataset]
-    found, words = evidence(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}".replace("-", "−"))
+    verdict, words = evidence(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}".replace("-", "−"))
     assert f"{sum(v < 0 for v in values)} of {len(values)} are negative" in words
     assert f"{min(values):.4f} to {max(values):.4f}".replace("-", "−") in words
-    assert (found == "holds") == ((min(values), max(values)) == (low, high))
+    assert (verdict == "holds") == ((min(values), max(values)) == (low, high))
 
 
 def test_growing_lambdas_from_the_raw_file() -> None:
@@ -73,11 +73,11 @@ def test_growing_lambdas_from_the_raw_file() -> None:
     }
     grown = {key[:4]: values[(*key[:4], "2")] > value for key, value in values.items() if key[4] == "1"}
     unbounded = [up for key, up in grown.items() if key[0] == "imdb" and "inf" in key[1]]
-    found, words = evidence("On IMDB unbounded lambdas grow from layer 1 to layer 2")
-    assert f"imdb {sum(unbounded)} of {len(unbounded)}" in words and (found == "holds") == all(unbounded)
-    found, words = evidence("Lambdas grow from layer 1 to layer 2 on every data set")
+    verdict, words = evidence("On IMDB unbounded lambdas grow from layer 1 to layer 2")
+    assert f"imdb {sum(unbounded)} of {len(unbounded)}" in words and (verdict == "holds") == all(unbounded)
+    verdict, words = evidence("Lambdas grow from layer 1 to layer 2 on every data set")
     twitter = [up for key, up in grown.items() if key[0] == "twitter_financial"]
-    assert f"twitter_financial {sum(twitter)} of {len(twitter)}" in words and (found == "holds") == all(grown.values())
+    assert f"twitter_financial {sum(twitter)} of {len(twitter)}" in words and (verdict == "holds") == all(grown.values())
 
 
 def test_falling_lambdas_from_the_raw_file() -> None:
@@ -131,20 +131,22 @@ def test_the_page_filters_by_paper_and_verdict() -> None:
 @pytest.mark.exhaustive
 def test_stored_verdicts_are_those_of_the_tests() -> None:
     """The stored verdicts of the shipped runs equal the verdicts of running every test again."""
-    here = study_runs([SHIPPED]).runs
-    stored, fresh = verdicts(here), judged(here)
+    shipped_runs = study_runs([SHIPPED]).runs
+    stored, fresh = verdicts(shipped_runs), judged(shipped_runs)
     for column in ("key", "verdict", "evidence", "parts"):
         pd.testing.assert_series_equal(stored[column].map(plain), fresh[column].map(plain), check_names=False)
-    for one, other in zip(stored["effect"], fresh["effect"], strict=True):
-        assert (one is None) == (other is None)
-        if one is not None:
-            assert (one.unit, one.of) == (other.unit, other.of) and one.value == pytest.approx(other.value)
-            assert (one.low is None) == (other.low is None) and (one.low is None or one.low == pytest.approx(other.low))
+    for stored_effect, fresh_effect in zip(stored["effect"], fresh["effect"], strict=True):
+        assert (stored_effect is None) == (fresh_effect is None)
+        if stored_effect is not None:
+            assert (stored_effect.unit, stored_effect.of) == (fresh_effect.unit, fresh_effect.of)
+            assert stored_effect.value == pytest.approx(fresh_effect.value)
+            assert (stored_effect.low is None) == (fresh_effect.low is None)
+            assert stored_effect.low is None or stored_effect.low == pytest.approx(fresh_effect.low)
 
 
 def plain(value: object) -> object:
     """Parts without their effects, which are compared as numbers."""
-    return [(rows, one.verdict, one.evidence) for rows, one in value] if isinstance(value, tuple) else value
+    return [(rows, finding.verdict, finding.evidence) for rows, finding in value] if isinstance(value, tuple) else value
 
 
 def test_ids_are_those_of_the_stored_verdicts() -> None:
@@ -170,5 +172,5 @@ def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path) -> None:
 
 def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:
     assert minus("SST-2 -0.5, ndt-unit-2: -.25 [-1, +2], p = 1e-05, 3-5") == "SST-2 −0.5, ndt-unit-2: −.25 [−1, +2], p = 1e-05, 3-5"
-    said = judged([]).set_index("claim").loc["Silhouette and accuracy go together on the binary tasks", "evidence"]
-    assert "SST-2 " in said
+    silhouette_evidence = judged([]).set_index("claim").loc["Silhouette and accuracy go together on the binary tasks", "evidence"]
+    assert "SST-2 " in silhouette_evidence

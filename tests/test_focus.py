@@ -55,7 +55,7 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "note"),
     [
         ({"run": "sst2/none"}, "the run “sst2/none”"),
         ({"versus": "sst2/diff~x/y"}, "the run “x/y”"),
@@ -82,12 +82,12 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"depth": "-3"}, "the depth"),
     ],
 )
-def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], said: str) -> None:
+def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], note: str) -> None:
     """Each unknown value gives the default and exactly one note that names it."""
     focus, notes = Focus.parse(query, RUNS, SCORES)
     assert focus.with_(versus=()) == Focus()
     assert len(notes) == 1
-    assert said in notes[0]
+    assert note in notes[0]
 
 
 def test_foreign_parameters_are_ignored() -> None:
@@ -141,8 +141,8 @@ def test_as_trained_takes_every_change_back_and_nothing_else() -> None:
 
 
 def test_an_earlier_link_gives_the_lexicons_strength_alone() -> None:
-    for said in ("0.5", "lexicon:0.5", "lexicon:0.5~gate:1"):
-        assert Focus.parse({"strength": said}, ["r"], [])[0].strength == (("lexicon", 0.5),)
+    for link in ("0.5", "lexicon:0.5", "lexicon:0.5~gate:1"):
+        assert Focus.parse({"strength": link}, ["r"], [])[0].strength == (("lexicon", 0.5),)
 
 
 def test_a_strength_needs_its_term() -> None:
@@ -194,7 +194,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     **{name: st.sampled_from(choices(name)) for name, field in FIELDS.items() if field.options},
 }
 MARKS = [*"~.:-,=0123456789", "nan", "inf", "1e999", "²", "٣", "\ud800", *RUNS]
-said = st.text() | st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
+any_text = st.text() | st.lists(st.sampled_from(MARKS), max_size=12).map("".join)
 
 
 busy = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # machines may be busy
@@ -221,7 +221,7 @@ def test_every_focus_survives_its_url(focus: Focus) -> None:
 
 
 @busy
-@given(st.dictionaries(st.sampled_from(sorted(FIELDS)) | st.text(), said))
+@given(st.dictionaries(st.sampled_from(sorted(FIELDS)) | st.text(), any_text))
 def test_no_link_stops_a_page(query: dict[str, str]) -> None:
     """Any value of any field reads as a focus with three notes at most, which can be shown, fitted and written again."""
     focus, notes = Focus.parse(query, RUNS, SCORES)
@@ -273,8 +273,8 @@ def test_lists_are_bounded() -> None:
 def test_choices_may_come_from_a_registry() -> None:
     """A function is asked at each reading: what joins later is a choice from then on."""
     there = ["all"]
-    made = dataclasses.make_dataclass("Small", [("paper", str, choice(lambda: there, "all"))], frozen=True)
-    field = declared(made)["paper"]
+    small_class = dataclasses.make_dataclass("Small", [("paper", str, choice(lambda: there, "all"))], frozen=True)
+    field = declared(small_class)["paper"]
     known = LinkNames(RUNS, SCORES, RUNS[0])
     assert field.default == "all" and field.read is not None
     assert field.read("made-up", known) == (None, ("made-up",))

@@ -24,13 +24,13 @@ ROWS |= {"cls-last": "last_head", "cls-last-scaled": "last_head_scaled"}
 BASELINE = (90.0, 91.0, 92.0, 89.0, 90.5)
 
 
-def told(statement: str, runs: list[Run] | None = None) -> Finding:
-    (found,) = (one for one in CLAIMS if one.statement == statement)
-    return as_said(found.test(runs or []))
+def judge(statement: str, runs: list[Run] | None = None) -> Finding:
+    (claim,) = (candidate for candidate in CLAIMS if candidate.statement == statement)
+    return as_said(claim.test(runs or []))
 
 
 def test_no_claim_is_left_out() -> None:
-    assert {*TABLES, *STORED, *ABOUT_RUNS} == {one.statement for one in CLAIMS}
+    assert {*TABLES, *STORED, *ABOUT_RUNS} == {claim.statement for claim in CLAIMS}
 
 
 # ---- its own tables, rewritten
@@ -46,17 +46,17 @@ def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
         lines: dict[str, tuple[float, ...]] = {"baseline": BASELINE}
         for model, gain in known.items():
             each = gain if isinstance(gain, tuple) else (gain,) * len(ENCODERS)
-            lines[ROWS[model]] = tuple(base + one for base, one in zip(BASELINE, each, strict=True))
+            lines[ROWS[model]] = tuple(base + points for base, points in zip(BASELINE, each, strict=True))
         frame = pd.DataFrame.from_dict(lines, orient="index", columns=list(ENCODERS)).rename_axis("injection").reset_index()
         frame.to_csv(study.FOLDER / "nsmc_accuracy.csv", index=False)
         statistics = study.statistics().set_index("model")
         table = pd.read_csv(study.FOLDER / "gain_statistics.csv")
         names = {row: model for model, row in ROWS.items()}
         own = statistics.loc[[names[row] for row in table["injection"]]]
-        one, two = ("variance", "deviation") if swapped else ("deviation", "variance")
-        table.assign(printed_sigma=own[one].round(3).to_numpy(), printed_sigma_squared=own[two].round(3).to_numpy()).to_csv(
-            study.FOLDER / "gain_statistics.csv", index=False
-        )
+        sigma_column, squared_column = ("variance", "deviation") if swapped else ("deviation", "variance")
+        table.assign(
+            printed_sigma=own[sigma_column].round(3).to_numpy(), printed_sigma_squared=own[squared_column].round(3).to_numpy()
+        ).to_csv(study.FOLDER / "gain_statistics.csv", index=False)
         if tasks:
             frame = pd.read_csv(study.FOLDER / "out_of_domain.csv").astype(dict.fromkeys(ENCODERS, float))
             base = frame["variant"] == "baseline"
@@ -117,19 +117,19 @@ def test_sentences_about_its_tables(statement: str, printed: Callable[..., None]
     for cases, verdict in zip(TABLES[statement], ("holds", "fails"), strict=True):
         for case in cases:
             printed(*case)
-            assert told(statement).verdict == verdict, case
+            assert judge(statement).verdict == verdict, case
 
 
 def test_spreads_alike_leave_stability_open(printed: Callable[..., None]) -> None:
     printed({"cls-last-scaled": zigzag(0.1), "cls-all": near(0.1), "cls-all-scaled": near(0.11), "cls-last": near(0.12)})
-    assert told("So it is more stable than the other settings").verdict == "open"
+    assert judge("So it is more stable than the other settings").verdict == "open"
 
 
 # ---- what is simulated or stored
 
 
-def shares(knu: float, others: float, monkeypatch: pytest.MonkeyPatch, folder: Path, without: str = "") -> None:
-    rows = [(name, "lexicon_ko_knu", knu if name == "nsmc" else others, 1_000, ". 이") for name in coverage.PAPER if name != without]
+def shares(knu: float, elsewhere: float, monkeypatch: pytest.MonkeyPatch, folder: Path, without: str = "") -> None:
+    rows = [(name, "lexicon_ko_knu", knu if name == "nsmc" else elsewhere, 1_000, ". 이") for name in coverage.PAPER if name != without]
     frame = pd.DataFrame(rows, columns=["dataset", "lexicon", "neutral", "tokens", "frequent"])
     plant(monkeypatch, "fused.coverage.MEASURED", folder, frame)
 
@@ -153,23 +153,23 @@ STORED: dict[str, tuple[Callable[..., None], tuple[float, float], list[tuple[flo
 def test_what_is_simulated_or_counted(statement: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     store, true, false = STORED[statement]
     store(*true, monkeypatch, tmp_path)
-    assert told(statement).verdict == "holds"
+    assert judge(statement).verdict == "holds"
     for case in false:
         store(*case, monkeypatch, tmp_path)
-        assert told(statement).verdict == "fails"
+        assert judge(statement).verdict == "fails"
 
 
 def test_coverage_that_is_not_there_leaves_it_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shares(0.5, 0.5, monkeypatch, tmp_path, without="nsmc")
-    assert told(COVERED).verdict == told(EVEN).verdict == "unjudged"
+    assert judge(COVERED).verdict == judge(EVEN).verdict == "unjudged"
 
 
 # ---- the runs here, made up
 
 
-def settings(root: Path, dataset: str, wrong: int, **others: int) -> list[Run]:
+def settings(root: Path, dataset: str, wrong: int, **counts_by_model: int) -> list[Run]:
     """Two seeds of every injected setting and of those named."""
-    counts = dict.fromkeys(INJECTED, wrong) | {name.replace("_", "-"): count for name, count in others.items()}
+    counts = dict.fromkeys(INJECTED, wrong) | {name.replace("_", "-"): count for name, count in counts_by_model.items()}
     return [run for model, count in counts.items() for run in made_seeds(root, dataset, model, 2, wrong=count)]
 
 
@@ -182,12 +182,12 @@ def test_every_setting_against_another(statement: str, tmp_path: Path) -> None:
     data, base = GAINS[statement]
     name = base.replace("-", "_")
     good = settings(tmp_path / "good", data, 10, **{name: 70})
-    assert told(statement, good).verdict == "holds" and "for other seeds as well" in told(statement, good).evidence
-    assert told(statement, good[2:]).verdict == "open"  # a setting is not here
-    assert told(statement, settings(tmp_path / "bad", data, 70, **{name: 10})).verdict == "fails"
-    one = settings(tmp_path / "one", data, 10, **{name: 40, "cls_last": 100})
-    assert told(statement, one).verdict == "fails"
-    assert told(statement, settings(tmp_path / "same", data, 30, **{name: 30})).verdict == "open"
+    assert judge(statement, good).verdict == "holds" and "for other seeds as well" in judge(statement, good).evidence
+    assert judge(statement, good[2:]).verdict == "open"  # a setting is not here
+    assert judge(statement, settings(tmp_path / "bad", data, 70, **{name: 10})).verdict == "fails"
+    one_worse = settings(tmp_path / "one", data, 10, **{name: 40, "cls_last": 100})
+    assert judge(statement, one_worse).verdict == "fails"
+    assert judge(statement, settings(tmp_path / "same", data, 30, **{name: 30})).verdict == "open"
 
 
 STEADY = {f"Last head ÷ √d varies least on {title} (paper: over encoders, here: over seeds)": data for data, title in DATASETS.items()}
@@ -200,17 +200,17 @@ def test_spread_over_seeds(statement: str, tmp_path: Path) -> None:
     def seeds(model: str, *wrong: int) -> list[Run]:
         return [made_run(tmp_path / f"{model}-{wrong}", data, model, seed, wrong=count) for seed, count in enumerate(wrong)]
 
-    def shelf(own: tuple[int, ...], others: tuple[int, ...]) -> list[Run]:
-        return [run for model in INJECTED for run in seeds(model, *(own if model == "cls-last-scaled" else others))]
+    def shelf(own: tuple[int, ...], remaining: tuple[int, ...]) -> list[Run]:
+        return [run for model in INJECTED for run in seeds(model, *(own if model == "cls-last-scaled" else remaining))]
 
     close, wide = (20, 21, 20, 21), (10, 60, 90, 30)
-    assert told(statement, shelf(close, wide)).verdict == "holds"
-    assert told(statement, shelf(wide, close)).verdict == "fails"
-    assert told(statement, shelf(wide, wide)).verdict == "open"
-    assert told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", *wide)]).verdict == "open"  # two are not here
-    alone = told(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", 90)])  # one seed has no spread
+    assert judge(statement, shelf(close, wide)).verdict == "holds"
+    assert judge(statement, shelf(wide, close)).verdict == "fails"
+    assert judge(statement, shelf(wide, wide)).verdict == "open"
+    assert judge(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", *wide)]).verdict == "open"  # two are not here
+    alone = judge(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", 90)])  # one seed has no spread
     assert alone.verdict == "unjudged" and alone.evidence.startswith("only Last head ÷ √d")
-    assert told(statement, seeds("cls-last-scaled", *close)).verdict == told(statement).verdict == "unjudged"
+    assert judge(statement, seeds("cls-last-scaled", *close)).verdict == judge(statement).verdict == "unjudged"
 
 
 CHANGES = {f"On {title} the injection changes how unevenly [CLS] looks at the others": (data, 0, 1) for data, title in DATASETS.items()}
@@ -225,18 +225,18 @@ def test_deviations_about_cls(statement: str, tmp_path: Path) -> None:
     data, column, if_moved = CHANGES[statement]
 
     def shelf(shift: float, noise: float, seeds: int = 3) -> list[Run]:
-        made = []
+        made_runs = []
         for model, by in (("cls", (0.0, 0.0)), ("cls-last-scaled", (shift, 0.1 - shift))):
             for i, run in enumerate(made_seeds(tmp_path / f"{model}{shift}{noise}{seeds}", data, model, seeds)):
                 moving, still = (tuple(0.2 + each + noise * (i - 1) + 0.01 * layer for layer in range(2)) for each in by)
-                made.append(with_heads(run, moving, still) if column == 0 else with_heads(run, still, moving))
-        return made
+                made_runs.append(with_heads(run, moving, still) if column == 0 else with_heads(run, still, moving))
+        return made_runs
 
     verdicts = ("fails", "holds")
-    assert told(statement, shelf(0.1, 0.001)).verdict == verdicts[if_moved]
-    assert told(statement, shelf(0.0001, 0.0001)).verdict == verdicts[not if_moved]
-    assert told(statement, shelf(0.02, 0.03)).verdict == "open"
-    assert told(statement, shelf(0.1, 0.001, seeds=1)).verdict == told(statement).verdict == "unjudged"
+    assert judge(statement, shelf(0.1, 0.001)).verdict == verdicts[if_moved]
+    assert judge(statement, shelf(0.0001, 0.0001)).verdict == verdicts[not if_moved]
+    assert judge(statement, shelf(0.02, 0.03)).verdict == "open"
+    assert judge(statement, shelf(0.1, 0.001, seeds=1)).verdict == judge(statement).verdict == "unjudged"
 
 
 MOST_TASKS = "Out of domain the injection gains in most tasks"
@@ -262,8 +262,8 @@ def test_out_of_domain(better: int, worse: int, of: int, verdict: str, tmp_path:
     for i, task in enumerate(TASKS[:of]):
         base, own = (70, 10) if i < better else (10, 70) if i < better + worse else (30, 30)
         runs += made_seeds(tmp_path, task, "cls", 2, wrong=base) + made_seeds(tmp_path, task, "cls-last-scaled", 2, wrong=own)
-    found = told(MOST_TASKS, runs)
-    assert found.verdict == verdict and found.evidence.startswith(f"{better} of {of} gain, {worse} lose")
+    finding = judge(MOST_TASKS, runs)
+    assert finding.verdict == verdict and finding.evidence.startswith(f"{better} of {of} gain, {worse} lose")
 
 
 ABOUT_RUNS = [*GAINS, *STEADY, *CHANGES, MOST_TASKS]

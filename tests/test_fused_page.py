@@ -49,7 +49,7 @@ def words(app: AppTest) -> str:
 
 def table(app: AppTest, column: str) -> pd.DataFrame:
     """The table that has a column."""
-    return next(one.value for one in app.dataframe if column in one.value)
+    return next(frame.value for frame in app.dataframe if column in frame.value)
 
 
 @pytest.fixture
@@ -67,43 +67,43 @@ def several(tmp_path: Path) -> Path:
 
 def test_the_answer_comes_first_and_names_what_is_missing(page: Opened, several: Path) -> None:
     app = page(several)
-    said = words(app)
-    assert "NSMC: of 4 settings 1 gains, 3 are not here" in said
-    assert "Last head ÷ √d +15.00" in said and f"n = {N}" in said
-    assert "SST-2: no baseline here" in said and "sentviz study fused --dataset sst2" in said
-    assert said.index("NSMC: of 4") < said.index("Table 1")
+    page_text = words(app)
+    assert "NSMC: of 4 settings 1 gains, 3 are not here" in page_text
+    assert "Last head ÷ √d +15.00" in page_text and f"n = {N}" in page_text
+    assert "SST-2: no baseline here" in page_text and "sentviz study fused --dataset sst2" in page_text
+    assert page_text.index("NSMC: of 4") < page_text.index("Table 1")
 
 
 def test_table_1_has_the_print_and_ours(page: Opened, several: Path) -> None:
     """Numbers stay numbers; ours are the means over seeds of the runs in the folder."""
-    shown = table(page(several), "ko-electra").set_index("setting")
-    assert shown.loc["Baseline", "kr-bert"] == pytest.approx(90.10)
+    accuracies = table(page(several), "ko-electra").set_index("setting")
+    assert accuracies.loc["Baseline", "kr-bert"] == pytest.approx(90.10)
     wrong = [40, 40]
-    assert shown.loc["Baseline", "nsmc"] == pytest.approx(100 - 100 * sum(wrong) / (2 * N))
-    assert shown.loc["Baseline", "nsmc_seeds"] == 2
-    assert shown["sst2"].isna().all()
+    assert accuracies.loc["Baseline", "nsmc"] == pytest.approx(100 - 100 * sum(wrong) / (2 * N))
+    assert accuracies.loc["Baseline", "nsmc_seeds"] == 2
+    assert accuracies["sst2"].isna().all()
 
 
 def test_every_comparison_and_every_item_can_be_opened(page: Opened, several: Path) -> None:
     """Both lists wait until they are asked for."""
     app = page(several)
-    assert not any("adjusted" in one.value and "kind" in one.value for one in app.dataframe)
+    assert not any("adjusted" in frame.value and "kind" in frame.value for frame in app.dataframe)
     app.session_state["fused-numbers"] = True
     app.run()
     assert not app.exception, app.exception
-    shown = table(app, "kind")
-    assert set(shown["setting"]) == {"Xia et al., product", "Last head ÷ √d"}
-    assert set(shown["kind"]) == {"over seeds"}
+    gains = table(app, "kind")
+    assert set(gains["setting"]) == {"Xia et al., product", "Last head ÷ √d"}
+    assert set(gains["kind"]) == {"over seeds"}
     listed = table(page(several, "items"), "why")
     assert list(listed["printed"]) == [item["printed"] for item in PAPER.items()]
     assert "nsmc 3 of 6 (5 runs), sst2 0 of 6 (0 runs)" in set(listed["here"])
 
 
 def test_heads_tasks_and_claims_are_on_it(page: Opened, several: Path) -> None:
-    said = words(page(several, "cls"))
-    assert "the row of [CLS] cannot change" in said
-    assert "bands: least and largest over seeds" in said
-    assert "A run with weights would show it" in said
+    page_text = words(page(several, "cls"))
+    assert "the row of [CLS] cannot change" in page_text
+    assert "bands: least and largest over seeds" in page_text
+    assert "A run with weights would show it" in page_text
     tasks = table(page(several, "tasks"), "injected")
     assert list(tasks.dropna(subset="injected")["task"]) == ["Hate speech"]
     claims = {claim.statement: claim.key("fused") for claim in claims_of(PAPER)}
@@ -134,7 +134,7 @@ def test_coverage_is_measured_again_or_says_what_is_missing(page: Opened, tmp_pa
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     app.button(key="fused-again").click().run()
     assert not app.exception, app.exception
-    assert any("nsmc" in str(one.value) for one in app.warning)
+    assert any("nsmc" in str(warning.value) for warning in app.warning)
     stored = coverage.MEASURED.read().query("dataset == 'nsmc'")
     monkeypatch.setattr(coverage, "measure", lambda dataset: stored.assign(neutral=0.25))
     app.button(key="fused-again").click().run()
@@ -154,9 +154,9 @@ def test_a_sentence_shows_that_the_row_of_cls_stays(page: Opened, tmp_path: Path
     app.session_state["fused-sentence"] = True
     app.run()
     assert not app.exception, app.exception
-    said = words(app)
-    assert "row of [CLS] **0**" in said
-    assert "elsewhere **0**" not in said and "elsewhere **" in said
+    page_text = words(app)
+    assert "row of [CLS] **0**" in page_text
+    assert "elsewhere **0**" not in page_text and "elsewhere **" in page_text
     app.button(key="fused-follow").click().run()
     assert app.session_state["focus"].look == "lexicon"
     assert app.session_state["focus"].run == "sst2/cls-last-scaled"

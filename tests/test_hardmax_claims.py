@@ -30,9 +30,9 @@ GROWS = "Accuracy grows with the dimension of the embedding"
 REACHED = "The public code's accuracies are reached"
 
 
-def found(statement: str, here: list[Any] | None = None) -> Finding:
+def judge(statement: str, runs: list[Any] | None = None) -> Finding:
     (claim,) = (claim for claim in claims.CLAIMS if claim.statement == statement)
-    return as_said(claim.test(here or []))
+    return as_said(claim.test(runs or []))
 
 
 def test_no_claim_is_left_out() -> None:
@@ -42,8 +42,8 @@ def test_no_claim_is_left_out() -> None:
 def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
     frame = judged([], ["hardmax"])
     assert len(frame) == len(claims_of(PAPER))
-    told = frame[frame["verdict"] != "unjudged"]
-    assert told["against"].tolist() == ["simulated runs"]
+    judged_rows = frame[frame["verdict"] != "unjudged"]
+    assert judged_rows["against"].tolist() == ["simulated runs"]
     assert beside([]).empty
 
 
@@ -55,12 +55,12 @@ def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
 def test_the_theorem_on_planted_statements(statements: tuple[bool | None, ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = [SimpleNamespace(holds=holds, error=0.25 if holds else 0.5) for holds in statements]
     monkeypatch.setattr("sentviz.models.clustering.polytope.theory", lambda run: planted)
-    one = found(THEOREM)
-    assert one.verdict == verdict
-    counts = [f"{60 * statements.count(holds)} {said}" for holds, said in ((True, "statements hold"), (False, "fail"), (None, "have"))]
-    assert all(count in one.evidence for count in counts)
+    finding = judge(THEOREM)
+    assert finding.verdict == verdict
+    counts = [f"{60 * statements.count(holds)} {phrase}" for holds, phrase in ((True, "statements hold"), (False, "fail"), (None, "have"))]
+    assert all(count in finding.evidence for count in counts)
     largest = 0 if set(statements) == {None} else 0.5 if False in statements else 0.25
-    assert one.evidence.endswith(f"error {largest:.1g}")
+    assert finding.evidence.endswith(f"error {largest:.1g}")
 
 
 # ---- the leaders of planted runs
@@ -68,9 +68,9 @@ def test_the_theorem_on_planted_statements(statements: tuple[bool | None, ...], 
 
 def surveyed(monkeypatch: pytest.MonkeyPatch, seeds: int) -> list[Any]:
     """Return `seeds` made-up runs with a name, a digest and empty tables; the claims treat them as runs with counted leaders."""
-    here = [SimpleNamespace(name=f"s{seed}", digest=f"digest-{seed}", frame=lambda file: pd.DataFrame()) for seed in range(seeds)]
+    runs = [SimpleNamespace(name=f"s{seed}", digest=f"digest-{seed}", frame=lambda file: pd.DataFrame()) for seed in range(seeds)]
     monkeypatch.setattr(claims, "surveyed", lambda runs: runs)
-    return here
+    return runs
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: st
 
     tables = iter([layers(share) for share in shares])
     monkeypatch.setattr("sentviz.analysis.testset.leaders.per_layer", lambda frame: next(tables))
-    one = found(ENOUGH, surveyed(monkeypatch, len(shares)))
-    assert one.verdict == verdict and "within 1% of the largest norm" in one.evidence and "n = 200" in one.evidence
-    assert ("one seed" in one.evidence) == (len(shares) == 1)
+    finding = judge(ENOUGH, surveyed(monkeypatch, len(shares)))
+    assert finding.verdict == verdict and "within 1% of the largest norm" in finding.evidence and "n = 200" in finding.evidence
+    assert ("one seed" in finding.evidence) == (len(shares) == 1)
 
 
 def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,11 +102,11 @@ def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch
     rows = [(0.001, 0.5, "digest-0"), (0.01, 0.97, "digest-0"), (0.05, 0.99, "digest-0"), (0.01, 0.9, "digest-1"), (0.05, 0.96, "digest-1")]
     table = pd.DataFrame([*rows, (0.001, 1.0, "another")], columns=["nearness", "q05", "digest"])
     plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table)
-    here = surveyed(monkeypatch, 2)
-    assert claims._at_other_distances(here[:1]) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 1.00%"
-    assert claims._at_other_distances(here) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 5.00%"
+    runs = surveyed(monkeypatch, 2)
+    assert claims._at_other_distances(runs[:1]) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 1.00%"
+    assert claims._at_other_distances(runs) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 5.00%"
     plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table.assign(q05=0.2))
-    assert claims._at_other_distances(here).endswith("not even within 5%")
+    assert claims._at_other_distances(runs).endswith("not even within 5%")
     assert claims._at_other_distances([]) == ""
 
 
@@ -130,15 +130,15 @@ GOOD, BAD = {"negative": ["awful", "dull"], "positive": ["lovely", "warm"]}, {"n
 def test_what_leaders_convey(
     statement: str, seeds: tuple[dict[str, list[str]], ...], verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frames = iter([pd.DataFrame([(k, w) for k, words in one.items() for w in words], columns=["label", "word"]) for one in seeds])
-    asked = []
-    monkeypatch.setattr(claims, "frequent_leaders", lambda run, distance: (asked.append(distance), (next(frames), 2.0))[1])
+    frames = iter([pd.DataFrame([(k, w) for k, words in seed.items() for w in words], columns=["label", "word"]) for seed in seeds])
+    distances = []
+    monkeypatch.setattr(claims, "frequent_leaders", lambda run, distance: (distances.append(distance), (next(frames), 2.0))[1])
     monkeypatch.setattr(claims, "_polarities", lambda: {"awful": -1.0, "dull": -0.5, "lovely": 1.0, "warm": 0.2, "film": 0.0})
-    here = surveyed(monkeypatch, len(seeds))
-    assert found(statement, here).verdict == verdict
-    assert set(asked) == {2.0 if statement == SENTIMENT[0] else -1 / 3}
+    runs = surveyed(monkeypatch, len(seeds))
+    assert judge(statement, runs).verdict == verdict
+    assert set(distances) == {2.0 if statement == SENTIMENT[0] else -1 / 3}
     monkeypatch.setattr(claims, "_polarities", dict)
-    assert found(statement, here).verdict == "unjudged"
+    assert judge(statement, runs).verdict == "unjudged"
 
 
 def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,9 +149,9 @@ def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatc
     model = SimpleNamespace(vocabulary=words, decision=([0.0, 2.0], 0.0))
     monkeypatch.setattr("sentviz.models.loading.load", lambda run: model)
     run: Any = SimpleNamespace(frame=lambda file: counted.astype({"confidence": "float32"}))
-    for asked, distance, named in ((-0.5, 2.0, ["far"]), (-0.25, 1.0, ["near", "far"]), (3.0, 3.0, ["far"]), (0.5, 0.5, ["near", "far"])):
-        found, least = claims.frequent_leaders(run, asked)
-        assert least == distance and found["word"].tolist() == named
+    for wanted, distance, named in ((-0.5, 2.0, ["far"]), (-0.25, 1.0, ["near", "far"]), (3.0, 3.0, ["far"]), (0.5, 0.5, ["near", "far"])):
+        leaders, least = claims.frequent_leaders(run, wanted)
+        assert least == distance and leaders["word"].tolist() == named
 
 
 def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,18 +160,22 @@ def test_sides_are_those_of_the_first_lexicon_that_has_the_word(monkeypatch: pyt
     from sentviz.errors import DataMissingError
 
     first, second, third = LEXICONS["en"]
-    held = {first: {"warm": (0.7, 0.2, 0.1)}, second: {"warm": (0.1, 0.2, 0.7), "dull": (0.2, 0.2, 0.6)}, third: {"soup": (1.0, 0.0, 0.0)}}
+    lexicons = {
+        first: {"warm": (0.7, 0.2, 0.1)},
+        second: {"warm": (0.1, 0.2, 0.7), "dull": (0.2, 0.2, 0.6)},
+        third: {"soup": (1.0, 0.0, 0.0)},
+    }
 
     def load(name: str) -> Any:
-        if name not in held:
+        if name not in lexicons:
             raise DataMissingError(name)
-        return SimpleNamespace(terms=tuple(held[name]), weights=list(held[name].values()))
+        return SimpleNamespace(terms=tuple(lexicons[name]), weights=list(lexicons[name].values()))
 
     monkeypatch.setattr(Lexicon, "load", load)
     assert claims._polarities() == pytest.approx({"warm": 0.6, "dull": -0.4})
-    del held[first]
+    del lexicons[first]
     assert claims._polarities() == pytest.approx({"warm": -0.6, "dull": -0.4})
-    held.clear()
+    lexicons.clear()
     assert claims._polarities() == {}
 
 
@@ -183,15 +187,15 @@ Shelf = Callable[..., list[Run]]
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     """Runs by how many of 200 rows they get wrong, by dimension; seeds err on other rows."""
-    root, made = tmp_path_factory.mktemp("planted"), dict[tuple[int, int, int], Run]()
+    root, planted_runs = tmp_path_factory.mktemp("planted"), dict[tuple[int, int, int], Run]()
 
     def of(wrong: dict[int, int], seeds: int = 2) -> list[Run]:
         for d, count in wrong.items():
             for seed in range(seeds):
-                if (d, count, seed) not in made:
+                if (d, count, seed) not in planted_runs:
                     folder = root / f"{d}-{count}-{seed}"
-                    made[d, count, seed] = made_run(folder, "imdb", f"hardmax-d{d}", seed, wrong=count, first_wrong=7 * seed)
-        return [made[d, count, seed] for d, count in wrong.items() for seed in range(seeds)]
+                    planted_runs[d, count, seed] = made_run(folder, "imdb", f"hardmax-d{d}", seed, wrong=count, first_wrong=7 * seed)
+        return [planted_runs[d, count, seed] for d, count in wrong.items() for seed in range(seeds)]
 
     return of
 
@@ -199,38 +203,38 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
 @pytest.mark.slow
 def test_accuracy_by_dimension(shelf: Shelf) -> None:
     rising = {2: 160, 4: 110, 8: 60, 16: 10}
-    up = found(GROWS, shelf(rising))
+    up = judge(GROWS, shelf(rising))
     assert up.verdict == "holds" and "d 8 to 16: +25.00" in up.evidence and "2 against 2 seeds" in up.evidence
-    assert found(GROWS, shelf(rising | {8: 120})).verdict == "fails"  # d = 8 is worse than d = 4
-    assert found(GROWS, shelf(rising | {8: 110})).verdict == "open"  # d = 8 is as good as d = 4
-    assert found(GROWS, shelf({2: 160, 4: 110, 8: 60})).verdict == "open"  # d = 16 is not available, and could be worse
-    assert found(GROWS, shelf(rising, seeds=1)).verdict == "unjudged"  # other seeds unknown
-    assert found(GROWS, shelf({2: 10})).verdict == "unjudged"
+    assert judge(GROWS, shelf(rising | {8: 120})).verdict == "fails"  # d = 8 is worse than d = 4
+    assert judge(GROWS, shelf(rising | {8: 110})).verdict == "open"  # d = 8 is as good as d = 4
+    assert judge(GROWS, shelf({2: 160, 4: 110, 8: 60})).verdict == "open"  # d = 16 is not available, and could be worse
+    assert judge(GROWS, shelf(rising, seeds=1)).verdict == "unjudged"  # other seeds unknown
+    assert judge(GROWS, shelf({2: 10})).verdict == "unjudged"
 
 
 @pytest.mark.slow
 def test_accuracies_beside_the_public_code(shelf: Shelf) -> None:
     """Public accuracies are 79.1 to 88.2 %: wrong in 42 to 24 of 200 rows."""
     few, many, near = dict.fromkeys(PUBLIC, 5), dict.fromkeys(PUBLIC, 120), {2: 42, 4: 35, 8: 30, 16: 24}
-    assert found(REACHED, shelf(few)).verdict == "holds"
-    assert found(REACHED, shelf(many)).verdict == "fails"
-    assert found(REACHED, shelf(few | {16: 120})).verdict == "fails"
-    assert found(REACHED, shelf(near)).verdict == "open"
-    assert found(REACHED, shelf({2: 5})).verdict == "open"  # three are not here
-    one = found(REACHED, shelf(few, seeds=1))
-    assert one.verdict == "unjudged" and "(public code 85.05%), one seed" in one.evidence
+    assert judge(REACHED, shelf(few)).verdict == "holds"
+    assert judge(REACHED, shelf(many)).verdict == "fails"
+    assert judge(REACHED, shelf(few | {16: 120})).verdict == "fails"
+    assert judge(REACHED, shelf(near)).verdict == "open"
+    assert judge(REACHED, shelf({2: 5})).verdict == "open"  # three are not here
+    finding = judge(REACHED, shelf(few, seeds=1))
+    assert finding.verdict == "unjudged" and "(public code 85.05%), one seed" in finding.evidence
 
 
 @pytest.mark.slow
 def test_no_seed_is_lost(shelf: Shelf) -> None:
     """The mean of a dimension is taken over all its seeds, in any order of the runs; a run with another name is ignored."""
-    two, one = shelf({2: 20}), shelf({4: 60}, seeds=1)
-    other = made_run(one[0].folder.parents[1], "imdb", "hardmax-d2", 3, wrong=90, name="tried-out")
-    assert {d: [run.config["recipe"]["seed"] for run in seeds] for d, seeds in trained([*one, *two[::-1], other]).items()} == {
+    two, single_seed = shelf({2: 20}), shelf({4: 60}, seeds=1)
+    unlisted = made_run(single_seed[0].folder.parents[1], "imdb", "hardmax-d2", 3, wrong=90, name="tried-out")
+    assert {d: [run.config["recipe"]["seed"] for run in seeds] for d, seeds in trained([*single_seed, *two[::-1], unlisted]).items()} == {
         2: [0, 1],
         4: [0],
     }
-    table = beside([*two, *shelf({2: 60}, seeds=1)[:0], *one]).set_index("d")
+    table = beside([*two, *shelf({2: 60}, seeds=1)[:0], *single_seed]).set_index("d")
     assert table.loc[2, ["value", "seeds"]].tolist() == [0.9, 2] and table.loc[4, ["value", "seeds"]].tolist() == [0.7, 1]
     assert points(two)["value"].tolist() == [0.9, 0.9]
 
@@ -241,9 +245,9 @@ def test_leaders_are_read_of_runs_that_have_weights_and_were_counted(shelf: Shel
     has = {"both": ("model.safetensors", "leaders.parquet"), "weights": ("model.safetensors",), "leaders": ("leaders.parquet",)}
 
     def holding(run: Run, what: str) -> Run:
-        found = Run(run.name, run.folder)
-        vars(found)["config"] = run.config | {"files": dict.fromkeys(has[what], "")}
-        return found
+        changed = Run(run.name, run.folder)
+        vars(changed)["config"] = run.config | {"files": dict.fromkeys(has[what], "")}
+        return changed
 
     (first, second), four = shelf({2: 20}), shelf({4: 60})
     both = [holding(run, "both") for run in (first, second)]
@@ -265,7 +269,7 @@ def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
     assert set(table.index) == set(PUBLIC)
     for d, row in table.iterrows():
         seeds = [run.metrics()["test"] for run in trained(HERE)[d]]
-        mean = sum(said["accuracy"]["value"] for said in seeds) / len(seeds)
+        mean = sum(metrics["accuracy"]["value"] for metrics in seeds) / len(seeds)
         assert (row["value"], row["n"], row["seeds"]) == (pytest.approx(mean), seeds[0]["n"], len(seeds))
         assert row["printed"] == PUBLIC[d]
 

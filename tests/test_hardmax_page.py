@@ -80,9 +80,9 @@ def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int
     p = review.probabilities[-1]
     assert f"{p.max():.1%}" in answer(app)
     assert run.labels[int(p.argmax())].capitalize() in answer(app)
-    said = words(app)
-    assert f"{len(review.words)} words read" in said
-    assert "zebras" in said
+    page_text = words(app)
+    assert f"{len(review.words)} words read" in page_text
+    assert "zebras" in page_text
     assert "text" not in app.query_params
     assert app.selectbox(key="hardmax-look").value == "spread" if width > 2 else True
 
@@ -145,7 +145,7 @@ def test_planes_of_more_dimensions(page: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("zebra xylophone", None),
         ("\u200b\u200b", None),
@@ -156,11 +156,11 @@ def test_planes_of_more_dimensions(page: Any) -> None:
         ("warm مرحبا 😀 song", "2 words read"),
     ],
 )
-def test_any_text_is_a_view_or_one_sentence(page: Any, text: str, said: str | None) -> None:
+def test_any_text_is_a_view_or_one_sentence(page: Any, text: str, expected: str | None) -> None:
     app = page(text=text)
     assert not app.exception, app.exception
-    if said:
-        assert said in words(app)
+    if expected:
+        assert expected in words(app)
     if text.startswith("zebra"):
         assert len(app.warning) == 1
     assert not any("<script>" in str(m.value) for m in [*app.markdown, *app.caption])
@@ -178,9 +178,9 @@ def test_without_a_run_the_page_teaches_and_the_playground_works(page: Any, monk
 
 def test_the_playground_checks_the_theorem(page: Any) -> None:
     app = page("playground")
-    said = words(app)
-    assert said.count("**holds**") >= 4
-    assert "**fails**" not in said
+    page_text = words(app)
+    assert page_text.count("**holds**") >= 4
+    assert "**fails**" not in page_text
     app.select_slider(key="focus-heat").set_value("1").run()
     assert "does not apply" in words(app)
 
@@ -196,7 +196,7 @@ def test_every_start_stands_in_both_dimensions(page: Any, start: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "expected"),
     [
         ("focus-play-alpha", 0.0, "alpha must be"),
         ("focus-play-alpha", -1.0, "alpha must be"),
@@ -204,16 +204,16 @@ def test_every_start_stands_in_both_dimensions(page: Any, start: str) -> None:
         ("focus-play-eigen-2-0", -2.0, "-2"),
     ],
 )
-def test_impossible_numbers_are_one_sentence(page: Any, key: str, value: float, said: str) -> None:
+def test_impossible_numbers_are_one_sentence(page: Any, key: str, value: float, expected: str) -> None:
     app = page("playground")
     app.number_input(key=key).set_value(value).run()
     assert not app.exception, app.exception
     assert len(app.warning) == 1
-    assert said in words(app).replace("−", "-")
+    assert expected in words(app).replace("−", "-")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("1 2\n3", "Line 2"),
         ("1, x", "not a number"),
@@ -223,12 +223,12 @@ def test_impossible_numbers_are_one_sentence(page: Any, key: str, value: float, 
         ("1 1\n" * 2, "one place"),
     ],
 )
-def test_pasted_points(page: Any, text: str, said: str) -> None:
+def test_pasted_points(page: Any, text: str, expected: str) -> None:
     app = page("playground")
     app.selectbox(key="focus-play-start").set_value("pasted").run()
     app.text_area(key="play-pasted-2").set_value(text).run()
     assert not app.exception, app.exception
-    assert said in words(app)
+    assert expected in words(app)
 
 
 def test_the_playground_travels_in_the_link(page: Any) -> None:
@@ -289,9 +289,9 @@ def test_leaders_over_the_test_set(page: Any, width: int) -> None:
     slider = f"leaders-distance-toy/hardmax-d{width}"
     app.slider(key=slider).set_value(0.0).run()
     assert not app.exception and not app.warning, [w.value for w in app.warning]
-    said = words(app)
-    assert "places**" in said
-    assert ("words ever lead" in said) == (width == 2)
+    page_text = words(app)
+    assert "places**" in page_text
+    assert ("words ever lead" in page_text) == (width == 2)
     app.slider(key=slider).set_value(app.slider(key=slider).max).run()
     assert not app.exception, app.exception
     assert app.slider(key=slider).max < 2 or "lower the distance" in words(app)
@@ -305,16 +305,16 @@ def test_what_the_browser_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> No
     state: dict[str, Any] = {}
     monkeypatch.setattr(st, "session_state", {"canvas": state})
 
-    def token(**given: Any) -> Picked | None:
-        state["token"] = given
+    def token(**parameters: Any) -> Picked | None:
+        state["token"] = parameters
         return picked_token("canvas", data)
 
     assert token(id="abc", index=2, layer=8) == Picked(2, 8)
     for index, layer in ((3, 0), (-1, 0), (0, 9), (True, 0), (1.0, 0), ("1", 0), (None, 0), (1, None)):
         assert token(id="abc", index=index, layer=layer) is None
     assert token(id="another", index=0, layer=0) is None
-    for given in (None, [1, 2], "token"):
-        state["token"] = given
+    for answer in (None, [1, 2], "token"):
+        state["token"] = answer
         assert picked_token("canvas", data) is None
     for at, wanted in (
         ([1, 2.5], (1.0, 2.5)),

@@ -31,8 +31,8 @@ def test_the_board_stands_first_and_answers_in_sentences_when_asked() -> None:
     assert "Does NDT" not in words(app) and "SST-2, on the official sentences: NDT" not in words(app).replace("\\", "")
     app.session_state["ndt-answers"] = True
     app.run()
-    said = words(app).replace("\\", "")
-    assert "SST-2, on the official sentences: NDT" in said and "n = 10,234" in said and "taken to be alike for all" in said
+    page_text = words(app).replace("\\", "")
+    assert "SST-2, on the official sentences: NDT" in page_text and "n = 10,234" in page_text and "taken to be alike for all" in page_text
 
 
 def test_results_have_one_table_of_numbers() -> None:
@@ -47,12 +47,12 @@ def test_results_have_one_table_of_numbers() -> None:
 def test_every_item_names_a_part_of_the_page() -> None:
     """The list of all printed tables and figures is on it, and each part that it names can be opened."""
     app = part("items")
-    shown = app.dataframe[0].value
-    assert len(shown) == len(PAPER.items())
+    listed = app.dataframe[0].value
+    assert len(listed) == len(PAPER.items())
     live = [item for item in PAPER.items() if item["state"] == "live"]
     assert {item["view"].removeprefix("page/") for item in live} <= set(PAPER.page.parts)
-    assert set(shown[shown["state"] == "live"]["shown on"]) <= set(app.button_group(key="focus-part").options)
-    assert "sst2 15 of 15 (45 runs)" in "; ".join(shown["here"])
+    assert set(listed[listed["state"] == "live"]["shown on"]) <= set(app.button_group(key="focus-part").options)
+    assert "sst2 15 of 15 (45 runs)" in "; ".join(listed["here"])
 
 
 @pytest.mark.parametrize("name", ["compare", "confusion", "roc", "lambda", "cost"])

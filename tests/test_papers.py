@@ -171,13 +171,13 @@ def test_no_generic_module_names_a_paper() -> None:
     names = "|".join(registry.BUILT_IN)
     for path in sorted((ROOT / "sentviz" / "studies").glob("*.py")):
         assert not re.search(rf"\b({names})\b", path.read_text(encoding="utf-8"), re.IGNORECASE), path.name
-    said = {word for paper in map(find_paper, registry.BUILT_IN) for word in (paper.name, paper.title, paper.citation, paper.page.url)}
+    own_words = {word for paper in map(find_paper, registry.BUILT_IN) for word in (paper.name, paper.title, paper.citation, paper.page.url)}
     for place in ("app/navigation.py", "app/focus.py", *PAGES_OF_ALL, "sentviz/runs/presets.py", "sentviz/training/recipe.py"):
         tree = ast.parse((ROOT / place).read_text(encoding="utf-8"))
         values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        assert not values & said, place
-        assert not [one for one in values | modules if re.search(rf"papers[./]({names})\b", one)], place
+        assert not values & own_words, place
+        assert not [name_used for name_used in values | modules if re.search(rf"papers[./]({names})\b", name_used)], place
 
 
 # ---- another's
@@ -284,10 +284,12 @@ def test_columns_say_how_a_table_is_written() -> None:
 
 def test_commands_list_a_foreign_paper(example: Paper) -> None:
     """Help shows what there is when it is asked for, and what could not be loaded."""
-    said = {command: " ".join(CliRunner().invoke(main, [command, "--help"]).output.split()) for command in ("study", "export", "train")}
-    assert "example a small and a wide model: sst2" in said["study"] and "Wider models are *better*" in said["export"]
-    assert "example-small, example-wide" in said["train"] and "-near" in said["train"]
-    assert all("RuntimeError: it was never finished" in text for text in said.values())
+    help_texts = {
+        command: " ".join(CliRunner().invoke(main, [command, "--help"]).output.split()) for command in ("study", "export", "train")
+    }
+    assert "example a small and a wide model: sst2" in help_texts["study"] and "Wider models are *better*" in help_texts["export"]
+    assert "example-small, example-wide" in help_texts["train"] and "-near" in help_texts["train"]
+    assert all("RuntimeError: it was never finished" in text for text in help_texts.values())
 
 
 PAGES = """
@@ -370,7 +372,7 @@ def test_a_paper_that_raises_on_import_is_a_sentence(example: Paper) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "fault"),
     [
         ({"name": "ndt"}, "its name 'ndt' is NDT's already"),
         ({"name": "Made up"}, "is not of small letters"),
@@ -387,11 +389,11 @@ def test_a_paper_that_raises_on_import_is_a_sentence(example: Paper) -> None:
         ({"page": Page("x", sections=(Section("mine", "Mine"),))}, "its part 'mine' has no blocks"),
     ],
 )
-def test_what_would_take_anothers_place_is_left_out(example: Paper, changes: dict[str, object], said: str) -> None:
-    others = [find_paper(name) for name in registry.BUILT_IN]
-    assert registry._wrong(example, others) == ""
-    assert said in registry._wrong(replace(example, **changes), others)  # type: ignore[arg-type]
-    assert "is no sentviz.runs.registry.Paper" in registry._wrong(changes, others)
+def test_what_would_take_anothers_place_is_left_out(example: Paper, changes: dict[str, object], fault: str) -> None:
+    built_in = [find_paper(name) for name in registry.BUILT_IN]
+    assert registry._wrong(example, built_in) == ""
+    assert fault in registry._wrong(replace(example, **changes), built_in)  # type: ignore[arg-type]
+    assert "is no sentviz.runs.registry.Paper" in registry._wrong(changes, built_in)
 
 
 def test_claims_that_cannot_be_loaded_are_said(example: Paper, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 TEXT = "what a warm, clever song, and never a dull soup"
 
 
-def here(block: Block, folder: Path, package: types.ModuleType, patch: pytest.MonkeyPatch) -> None:
+def run_block(block: Block, folder: Path, package: types.ModuleType, patch: pytest.MonkeyPatch) -> None:
     """Put a module of a recipe into a package, from a folder beside it."""
     path = folder / block.file
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The figure of the recipe, registered."""
     before = dict(FIGURES)
     drawing, registered, _ = blocks("Add a figure")
-    here(drawing, tmp_path, import_module("sentviz.figures"), monkeypatch)
+    run_block(drawing, tmp_path, import_module("sentviz.figures"), monkeypatch)
     into(sentences, registered, monkeypatch)
     (name,) = FIGURES.keys() - before.keys()
     yield name
@@ -82,9 +82,9 @@ def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_figure_is_drawn_listed_and_exported(lengths: str, tiny_run: Path, tmp_path: Path) -> None:
     """The added figure is drawn in Python, is listed by the command, and is exported to HTML and CSV with its own option."""
-    made = draw(str(tiny_run), lengths, text=TEXT)
-    assert made.frame["letters"].tolist() == [len(token) for token in sentviz.load(tiny_run).trace(TEXT).tokens]
-    assert "digest" in made.source and lengths in str(code("a/b", lengths))
+    figure = draw(str(tiny_run), lengths, text=TEXT)
+    assert figure.frame["letters"].tolist() == [len(token) for token in sentviz.load(tiny_run).trace(TEXT).tokens]
+    assert "digest" in figure.source and lengths in str(code("a/b", lengths))
     commands = blocks("Add a figure")[2].text.splitlines()
     assert commands[0] == "sentviz export --list" and f"sst2/ndt-unit-2 {lengths}" in commands[1]
     assert lengths in CliRunner().invoke(main, ["export", "--list"]).output
@@ -114,10 +114,11 @@ def test_a_page_shows_it(lengths: str, tiny_runs: Path, tmp_path: Path, monkeypa
     assert not app.exception, app.exception
     app.text_input(key="lengths-sentence").set_value(TEXT).run()
     assert not app.exception and not app.warning
-    said = words(app).replace("\\", "")
-    assert "toy/ndt-unit-2" in said and "How many letters" in said and f"Letters of {len(TEXT.replace(',', ' ,').split())} tokens" in said
+    page_text = words(app).replace("\\", "")
+    assert "toy/ndt-unit-2" in page_text and "How many letters" in page_text
+    assert f"Letters of {len(TEXT.replace(',', ' ,').split())} tokens" in page_text
     assert app.session_state["focus"].text == TEXT and any(button.key == "chip-text" for button in app.button)
-    assert {f"export-{lengths}-{format}" for format in ("html", "csv", "png")} <= {one.key for one in app.get("download_button")}
+    assert {f"export-{lengths}-{format}" for format in ("html", "csv", "png")} <= {button.key for button in app.get("download_button")}
     assert any(lengths in block.value for block in app.code)
     st.cache_resource.clear()
 
@@ -132,15 +133,15 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         shape, kinds, network, place, preset, _ = blocks("Add a model")
         into(shapes, shape, patch)
-        found = eval(kinds.text.partition("=")[2], vars(shapes))
+        config_type = eval(kinds.text.partition("=")[2], vars(shapes))
         assert (
             kinds.file == shape.file
             and kinds.text.startswith("ModelConfig = ")
-            and set(get_args(found)) > set(get_args(shapes.ModelConfig))
+            and set(get_args(config_type)) > set(get_args(shapes.ModelConfig))
         )
-        for each in get_args(found):
+        for each in get_args(config_type):
             patch.setitem(shapes.CONFIGS, each.KIND, each)
-        here(network, root, import_module("sentviz.models"), patch)
+        run_block(network, root, import_module("sentviz.models"), patch)
         assert place.file == "sentviz/models/loading.py"
         for name, value in eval(f"{{{place.text}}}").items():
             patch.setitem(NETWORKS, name, value)
@@ -214,8 +215,8 @@ def test_it_resumes_bit_for_bit(bag: Path, tmp_path: Path) -> None:
             assert trainer.resume() == (trainer.at.step > 0)
             trainer.fit(progress=False, until=stop)
         states.append((trainer.best_state, trainer.at.history))
-    (one, first), (two, second) = states
-    assert first == second and all(torch.equal(one[name], two[name]) for name in one)
+    (unbroken, first), (resumed, second) = states
+    assert first == second and all(torch.equal(unbroken[name], resumed[name]) for name in unbroken)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "claims"])
@@ -258,24 +259,24 @@ def test_pages_of_a_test_set_say_what_it_lacks(bag: Path, page: str, wanted: str
 def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> None:
     """Explain by gradients, a report without maps, no heads to measure, faithfulness of what can be asked."""
 
-    def said(*arguments: str) -> str:
+    def output_of(*arguments: str) -> str:
         done = CliRunner().invoke(main, list(arguments))
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done.output
 
     command = blocks("Add a model")[-1].text.splitlines()[1].split('"')
-    assert "Integrated gradients" in said("explain", "sst2/bag", TEXT, *command[2].split())
+    assert "Integrated gradients" in output_of("explain", "sst2/bag", TEXT, *command[2].split())
     for name in ("rollout", "value-weighted"):
-        assert "sst2/bag has none" in said("explain", "sst2/bag", TEXT, "--score", name)
+        assert "sst2/bag has none" in output_of("explain", "sst2/bag", TEXT, "--score", name)
     out = tmp_path / "report.html"
-    assert "Written" in said("report", "sst2/bag", TEXT, "-o", str(out))
+    assert "Written" in output_of("report", "sst2/bag", TEXT, "-o", str(out))
     page = out.read_text(encoding="utf-8")
     assert "has no attention" in page and "What the answer leans on" in page and "0 heads" not in page
     assert "has no attention" in report_html(explained(model, model.trace(TEXT)), Run.open(bag / "sst2" / "bag"))
-    assert "sst2/bag has no attention: there are no heads to measure" in said("heads", "sst2/bag")
-    assert "sst2/bag has no attention: there are no components to compare" in said("specialise", "sst2/bag")
-    assert "sst2/bag has no attention maps" in said("export", "--list", "sst2/bag")
-    assert "sst2/bag has no attention maps" in said("export", "sst2/bag", "attention", "-o", str(tmp_path / "map.csv"))
+    assert "sst2/bag has no attention: there are no heads to measure" in output_of("heads", "sst2/bag")
+    assert "sst2/bag has no attention: there are no components to compare" in output_of("specialise", "sst2/bag")
+    assert "sst2/bag has no attention maps" in output_of("export", "--list", "sst2/bag")
+    assert "sst2/bag has no attention maps" in output_of("export", "sst2/bag", "attention", "-o", str(tmp_path / "map.csv"))
 
 
 def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
@@ -285,9 +286,9 @@ def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
     assert {"attention", "overview", "smoother", "difference", "head-habits", "lambda", "particles", "sigma", "head-grid"} <= lacking.keys()
     assert "measure" not in lacking["head-grid"] and "no attention" in lacking["component-words"]
     assert all("sst2/bag" in why for why in lacking.values())
-    given = [name for name, spec in FIGURES.items() if spec.of.OF_RUN and name not in lacking]
-    assert {"verdict", "strip", "verdict-by-layer", "curves", "confusion"} <= set(given)
-    for name in (name for name in given if not FIGURES[name].draws.startswith("word_clouds:")):  # no word of the made-up rows stands out
+    drawable = [name for name, spec in FIGURES.items() if spec.of.OF_RUN and name not in lacking]
+    assert {"verdict", "strip", "verdict-by-layer", "curves", "confusion"} <= set(drawable)
+    for name in (name for name in drawable if not FIGURES[name].draws.startswith("word_clouds:")):  # no word of the made-up rows stands out
         assert not draw("sst2/bag", name, **({"versus": ("sst2/vanilla-matched-512",)} if name == "agreement" else {})).frame.empty
 
 

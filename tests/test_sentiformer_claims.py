@@ -23,7 +23,7 @@ from tests.studies import as_said, made_run, made_seeds, plant
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
 
 
-def found(statement: str, runs: list[Run]) -> Finding:
+def judge(statement: str, runs: list[Run]) -> Finding:
     (claim,) = (claim for claim in CLAIMS if claim.statement == statement)
     return as_said(claim.test(runs))
 
@@ -50,15 +50,15 @@ def test_its_own_tables_by_hand() -> None:
     rows = {row["model"]: row for row in printed("accuracy")}
     columns = ("sst5", "imdb", "yelp_polarity", "twitter")
     above = sum(float(rows["SentiFormer"][name]) >= float(rows["BERT-base"][name]) for name in columns)
-    one = found("SentiFormer matches or exceeds BERT-base on three of four data sets", [])
-    assert one.evidence.startswith(f"{above} of 4") and one.verdict == ("holds" if above >= 3 else "fails")
-    assert found("Twitter is its clearest win", []).verdict == "fails"  # + 0.5 on SST-5 as well
-    assert found("Aware positions are worth 1.6 points, gates 1.2", []).verdict == "holds"
-    recovers = found("Full attention recovers 0.2 points", [])
+    finding = judge("SentiFormer matches or exceeds BERT-base on three of four data sets", [])
+    assert finding.evidence.startswith(f"{above} of 4") and finding.verdict == ("holds" if above >= 3 else "fails")
+    assert judge("Twitter is its clearest win", []).verdict == "fails"  # + 0.5 on SST-5 as well
+    assert judge("Aware positions are worth 1.6 points, gates 1.2", []).verdict == "holds"
+    recovers = judge("Full attention recovers 0.2 points", [])
     assert recovers.verdict == "fails" and "\u22120.2" in recovers.evidence
-    hundred = found("At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", [])
+    hundred = judge("At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", [])
     assert hundred.verdict == "fails" and f"{2048 / 130:.1f}" in hundred.evidence and f"{2048 / 68:.1f}" in hundred.evidence
-    assert found("It has one fifth of BERT-base's parameters", []).verdict == "holds"
+    assert judge("It has one fifth of BERT-base's parameters", []).verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_its_own_tables_rewritten(
                 frame.loc[frame["model"] == "SentiFormer", columns] = row
             else:
                 frame["sst5_accuracy_pct"] = row
-            monkeypatch.setattr(prints, "table", lambda asked, frame=frame: frame.copy())
-            assert found(statement, []).verdict == verdict, row
+            monkeypatch.setattr(prints, "table", lambda _name, frame=frame: frame.copy())
+            assert judge(statement, []).verdict == verdict, row
 
 
 def test_the_vocabulary_that_the_printed_size_would_take() -> None:
@@ -116,7 +116,7 @@ def test_the_vocabulary_that_the_printed_size_would_take() -> None:
     from sentviz.runs.presets import preset
 
     rest = network_of(preset("sentiformer", vocab_size=1, classes=5, max_length=512)).parameters_count() - 256
-    assert f"{(22e6 - rest) / 256:,.0f}" in found("It has about 22 M parameters", []).evidence
+    assert f"{(22e6 - rest) / 256:,.0f}" in judge("It has about 22 M parameters", []).evidence
 
 
 BEATS = "SentiFormer beats the BiLSTM and the CNN on SST-5"
@@ -127,25 +127,25 @@ BEATS = "SentiFormer beats the BiLSTM and the CNN on SST-5"
 )
 def test_against_baselines(whole: int, lstm: int, verdict: str, tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", whole) + seeds(tmp_path, "bilstm", lstm) + seeds(tmp_path, "cnn", 60)
-    one = found(BEATS, runs)
-    assert one.verdict == verdict and "BiLSTM" in one.evidence and "n = 200" in one.evidence
-    assert found(BEATS, runs[:3]).verdict == "unjudged"
-    assert next(one for one in asked(runs) if "BiLSTM" in one.question).verdict == verdict
+    finding = judge(BEATS, runs)
+    assert finding.verdict == verdict and "BiLSTM" in finding.evidence and "n = 200" in finding.evidence
+    assert judge(BEATS, runs[:3]).verdict == "unjudged"
+    assert next(answer for answer in asked(runs) if "BiLSTM" in answer.question).verdict == verdict
 
 
 def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 30) + seeds(tmp_path, "bilstm", 90) + seeds(tmp_path, "cnn", 90)
-    assert found(BEATS, runs).verdict == "holds"
+    assert judge(BEATS, runs).verdict == "holds"
     runs += made_seeds(tmp_path, "sst5_trees", "cnn", 3, wrong=5, validation=0.95, variant="fast")
-    one = found(BEATS, runs)
-    assert one.verdict == "open" and "CNN had a rate to choose" in one.evidence  # it had a choice that SentiFormer had not
+    finding = judge(BEATS, runs)
+    assert finding.verdict == "open" and "CNN had a rate to choose" in finding.evidence  # it had a choice that SentiFormer had not
     runs += made_seeds(tmp_path, "sst5_trees", "sentiformer", 3, wrong=110, validation=0.3, variant="fast")  # chosen by none
-    pairs = {one.other: one for one in against_baselines(runs, "sst5_trees")}
-    assert set(pairs) == {"bilstm", "cnn-fast"} and {one.own for one in pairs.values()} == {"sentiformer"}
-    adjusted = holm({name: one.comparison.p for name, one in pairs.items()})
-    assert {name: one.adjusted for name, one in pairs.items()} == adjusted
+    pairs = {pair.other: pair for pair in against_baselines(runs, "sst5_trees")}
+    assert set(pairs) == {"bilstm", "cnn-fast"} and {pair.own for pair in pairs.values()} == {"sentiformer"}
+    adjusted = holm({name: pair.comparison.p for name, pair in pairs.items()})
+    assert {name: pair.adjusted for name, pair in pairs.items()} == adjusted
     assert pairs["cnn-fast"].word == "worse" and pairs["bilstm"].word == "cannot be told"  # SentiFormer beat it with a rate more
-    assert found(BEATS, runs).verdict == "fails" and "rate 1e-3" in found(BEATS, runs).evidence
+    assert judge(BEATS, runs).verdict == "fails" and "rate 1e-3" in judge(BEATS, runs).evidence
     assert beside(runs, "sst5_trees").set_index("model").loc["CNN, rate 1e-3", "value"] == pytest.approx(0.975)
 
 
@@ -156,13 +156,13 @@ def test_every_model_has_the_same_freedom(tmp_path: Path) -> None:
     for model, wrong, validation in (("sentiformer", 10, 0.95), ("bilstm", 60, 0.92), ("cnn", 4, 0.5)):
         runs += made_seeds(tmp_path, "sst5_trees", model, 3, wrong=wrong, validation=validation, variant="fast")
     pairs = against_baselines(runs, "sst5_trees")
-    assert [(one.own, one.other, one.word) for one in pairs] == [
+    assert [(pair.own, pair.other, pair.word) for pair in pairs] == [
         ("sentiformer-fast", "bilstm-fast", "better"),
         ("sentiformer-fast", "cnn", "better"),
     ]
-    one = found(BEATS, runs)
-    assert one.verdict == "holds" and one.evidence.startswith("SentiFormer, rate 1e-3 minus BiLSTM, rate 1e-3")
-    assert "to choose" not in one.evidence
+    finding = judge(BEATS, runs)
+    assert finding.verdict == "holds" and finding.evidence.startswith("SentiFormer, rate 1e-3 minus BiLSTM, rate 1e-3")
+    assert "to choose" not in finding.evidence
     assert "SentiFormer, rate 1e-3 beats BiLSTM, rate 1e-3" in asked(runs)[0].numbers
 
 
@@ -173,28 +173,28 @@ def test_a_reading_is_of_the_rate_that_validation_chose(tmp_path: Path) -> None:
         made_run(tmp_path, "sst5_trees_binary", "bilstm", wrong=28),
     ]
     runs.append(made_run(tmp_path, "sst5_trees", "bilstm", wrong=100, classes=FIVE, validation=0.95, variant="fast"))
-    (one,) = readings(runs)
-    assert (one.model, one.five[0], one.two[0]) == ("BiLSTM", pytest.approx(0.5), pytest.approx(0.86))
+    (reading,) = readings(runs)
+    assert (reading.model, reading.five[0], reading.two[0]) == ("BiLSTM", pytest.approx(0.5), pytest.approx(0.86))
 
 
 def test_one_seed_of_everything_tells_nothing(tmp_path: Path) -> None:
     runs = [run for model, wrong in (("sentiformer", 10), ("bilstm", 90), ("cnn", 90)) for run in seeds(tmp_path, model, wrong, n=1)]
-    assert found(BEATS, runs).verdict == "unjudged"
+    assert judge(BEATS, runs).verdict == "unjudged"
 
 
 @pytest.mark.parametrize(("wrong", "verdict"), [(70, "holds"), (5, "fails"), (20, "open")], ids=["hold", "fall", "open"])
 def test_a_part_matters_where_it_is_missed(wrong: int, verdict: str, tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 20 if verdict != "fails" else 60) + seeds(tmp_path, "sentiformer-no-gate", wrong)
-    assert found("It is worse without gates on SST-5", runs).verdict == verdict
+    assert judge("It is worse without gates on SST-5", runs).verdict == verdict
     (row,) = ablations(runs, "sst5_trees").to_dict("records")
     assert row["printed"] == pytest.approx(-0.012) and row["title"] == "without gates"
-    assert found("It is worse without layer norm on SST-5", runs).verdict == "unjudged"
+    assert judge("It is worse without layer norm on SST-5", runs).verdict == "unjudged"
 
 
 @pytest.mark.parametrize(("wrong", "verdict"), [(5, "fails"), (120, "holds"), (60, "open")], ids=["fall", "hold", "open"])
 def test_full_attention_gains_nothing(wrong: int, verdict: str, tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 60) + made_seeds(tmp_path, "sst5_trees", "sentiformer-full", 3, wrong=wrong, first_wrong=40)
-    assert found("Full attention brings no gain on SST-5", runs).verdict == verdict
+    assert judge("Full attention brings no gain on SST-5", runs).verdict == verdict
 
 
 @pytest.mark.parametrize(("five", "two", "verdict"), [(100, 20, "fails"), (16, 100, "holds")], ids=["two classes", "five classes"])
@@ -202,11 +202,11 @@ def test_the_reading_that_the_print_fits(five: int, two: int, verdict: str, tmp_
     """200 rows: 16 wrong are 92 %, near the printed 92.3."""
     runs = [made_run(tmp_path, "sst5_trees", "sentiformer", wrong=five, classes=FIVE)]
     runs.append(made_run(tmp_path, "sst5_trees_binary", "sentiformer", wrong=two))
-    (one,) = readings(runs)
-    assert one.printed == pytest.approx(0.923) and one.nearer == ("two" if verdict == "fails" else "five")
-    assert found("The printed SST-5 accuracies are of five classes", runs).verdict == verdict
+    (reading,) = readings(runs)
+    assert reading.printed == pytest.approx(0.923) and reading.nearer == ("two" if verdict == "fails" else "five")
+    assert judge("The printed SST-5 accuracies are of five classes", runs).verdict == verdict
     runs += [made_run(tmp_path, "sst5_trees", "cnn", wrong=30, classes=FIVE), made_run(tmp_path, "sst5_trees_binary", "cnn", wrong=100)]
-    assert found("The printed SST-5 accuracies are of five classes", runs).verdict == ("holds" if verdict == "holds" else "open")
+    assert judge("The printed SST-5 accuracies are of five classes", runs).verdict == ("holds" if verdict == "holds" else "open")
 
 
 def test_words_of_several_comparisons() -> None:
@@ -218,8 +218,8 @@ def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:
     """Half of two classes right is chance, 90 % is not."""
     runs = seeds(tmp_path, "sentiformer", 20)
     assert "commonest class" not in accuracy(runs).caption
-    said = accuracy([*runs, *seeds(tmp_path, "bilstm", 100)]).caption
-    assert "the commonest class: BiLSTM on SST-5. These have learned nothing" in said
+    caption = accuracy([*runs, *seeds(tmp_path, "bilstm", 100)]).caption
+    assert "the commonest class: BiLSTM on SST-5. These have learned nothing" in caption
 
 
 @pytest.mark.slow
@@ -231,8 +231,8 @@ def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
     assert not frame["model"].str.startswith("without").any() and set(frame.groupby("data").size()) == {5}
     assert beside(runs, "sst5_trees").set_index("model").loc["without layer norm", "printed"] == pytest.approx(0.884)
     assert list(ablation(runs).frame["title"]) == ["without layer norm"]
-    made = {name: maker(runs) for name, maker in makers(PAPER).items()}
-    assert all(isinstance(parts[0], Table) and len(parts) > 1 for name, parts in made.items() if name in ("accuracy", "ablation"))
+    items = {name: maker(runs) for name, maker in makers(PAPER).items()}
+    assert all(isinstance(parts[0], Table) and len(parts) > 1 for name, parts in items.items() if name in ("accuracy", "ablation"))
 
 
 def test_what_the_window_leaves_out_was_measured() -> None:
@@ -256,11 +256,11 @@ def test_speed_is_held_against_the_printed_ratio(
     wanted = 8000 / {"BERT-base": 1500, "DistilBERT": 2200}[model]
     low, high = (wanted * each for each in part)
     row = {"model": model, "threads": 1, "times": (low + high) / 2, "low": low, "high": high, "tokens": 128, "batch": 128}
-    others = [row | {"model": "another"}, row | {"threads": 2}]
-    plant(monkeypatch, "sentiformer.throughput.SPEEDS", tmp_path, [*(one | {"low": 1, "high": 99} for one in others), row])
-    assert found(statement, []).verdict == verdict
-    plant(monkeypatch, "sentiformer.throughput.SPEEDS", tmp_path, others)
-    assert found(statement, []).verdict == "unjudged"
+    misleading = [row | {"model": "another"}, row | {"threads": 2}]
+    plant(monkeypatch, "sentiformer.throughput.SPEEDS", tmp_path, [*(planted | {"low": 1, "high": 99} for planted in misleading), row])
+    assert judge(statement, []).verdict == verdict
+    plant(monkeypatch, "sentiformer.throughput.SPEEDS", tmp_path, misleading)
+    assert judge(statement, []).verdict == "unjudged"
 
 
 @pytest.mark.parametrize(
@@ -287,14 +287,14 @@ def test_training_is_held_against_three_times(
     two: list[dict[str, object]] = [row | {"threads": 2, "low": 0.1, "high": 9.0} for row in rows]
     statement = "Full attention takes about three times as long to train"
     plant(monkeypatch, "sentiformer.throughput.STEPS", tmp_path, rows + two)
-    one = found(statement, [])
-    assert one.verdict == verdict and "at 64" in one.evidence and "at 512" in one.evidence
+    finding = judge(statement, [])
+    assert finding.verdict == verdict and "at 64" in finding.evidence and "at 512" in finding.evidence
     plant(monkeypatch, "sentiformer.throughput.STEPS", tmp_path, two)
-    assert found(statement, []).verdict == "unjudged"
+    assert judge(statement, []).verdict == "unjudged"
 
 
-def learned(model: str, right: int, **other: object) -> dict[str, object]:
-    return {"positions": "aware", "longest": 24, "seed": 0, "model": model, "order": 0, "length": 8, "right": right, "n": 1000} | other
+def learned(model: str, right: int, **settings: object) -> dict[str, object]:
+    return {"positions": "aware", "longest": 24, "seed": 0, "model": model, "order": 0, "length": 8, "right": right, "n": 1000} | settings
 
 
 ATTENTION = "A transformer of one layer and two heads can tell “first not, last good”"
@@ -326,14 +326,14 @@ def test_proposition_2_is_held_against_chance(
     A network may represent a task that it did not learn, so failing to learn proves nothing about networks.
     Rows that the statement does not cover (other lengths, other positions) would change each verdict, and are ignored.
     """
-    other = {ATTENTION: "GRU", MARKOV: "GRU", RECURRENT: "last 1 word"}[statement]
+    unrelated = {ATTENTION: "GRU", MARKOV: "GRU", RECURRENT: "last 1 word"}[statement]
     for right, verdict in zip((500, 999, 700), verdicts, strict=True):
         planted = learned(right=right, **row)  # type: ignore[arg-type]
         misleading = planted | beside | {"right": 1000 - right, "n": 1000}
-        plant(monkeypatch, "sentiformer.separation.MEASURED", tmp_path, [planted, misleading, learned(other, 1000 - right, length=48)])
-        assert found(statement, []).verdict == verdict, right
+        plant(monkeypatch, "sentiformer.separation.MEASURED", tmp_path, [planted, misleading, learned(unrelated, 1000 - right, length=48)])
+        assert judge(statement, []).verdict == verdict, right
     plant(monkeypatch, "sentiformer.separation.MEASURED", tmp_path, [misleading])
-    assert found(statement, []).verdict == "unjudged"
+    assert judge(statement, []).verdict == "unjudged"
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0, 0.05, "holds"), (0.3, 0.5, "fails"), (0.05, 0.3, "open")])
@@ -342,8 +342,8 @@ def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seed
     rows = [("word", name, "", -1, (low + high) / 2, low, high, seeds, 90) for name in ("the", "is")]
     names = ["kind", "name", "against", "layer", "value", "low", "high", "seeds", "n"]
     monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame(rows, columns=names))
-    one = found("On SST-5 “the” and “is” learn gates close to zero", [])
-    assert one.verdict == (verdict if seeds > 1 else "unjudged")
+    finding = judge("On SST-5 “the” and “is” learn gates close to zero", [])
+    assert finding.verdict == (verdict if seeds > 1 else "unjudged")
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(-0.2, -0.1, "holds"), (0.1, 0.2, "fails"), (-0.1, 0.1, "open")])
@@ -353,11 +353,11 @@ def test_gates_of_function_words_beside_polar_ones(
 ) -> None:
     """The mean over layers; single layers and other classes would turn the verdict and are not read."""
     names = ["kind", "name", "against", "layer", "value", "low", "high", "seeds", "n"]
-    asked = ("difference", "function words", "polar words", -1, (low + high) / 2, low, high, seeds, 90)
-    others = [
+    mean_row = ("difference", "function words", "polar words", -1, (low + high) / 2, low, high, seeds, 90)
+    misleading = [
         ("difference", "function words", "polar words", 0, -low, -high, -low, seeds, 90),
         ("difference", "function words", "nouns", -1, -low, -high, -low, seeds, 90),
     ]
-    monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame([*others, asked], columns=names))
-    one = found("On SST-5 the gates shut function words more than words of sentiment", [])
-    assert one.verdict == (verdict if seeds > 1 else "unjudged")
+    monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame([*misleading, mean_row], columns=names))
+    finding = judge("On SST-5 the gates shut function words more than words of sentiment", [])
+    assert finding.verdict == (verdict if seeds > 1 else "unjudged")

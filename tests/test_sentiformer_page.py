@@ -79,7 +79,7 @@ def test_its_questions_are_answered(page: Opened, study: Path) -> None:
     app = page(study, "claims")
     app.session_state["sentiformer-answers"] = True
     app.run()
-    said = words(app).replace("\\", "")
+    page_text = words(app).replace("\\", "")
     for line in (
         "Does it beat a BiLSTM and a CNN? SST-5: yes",
         "No, two classes fit better",
@@ -87,14 +87,14 @@ def test_its_questions_are_answered(page: Opened, study: Path) -> None:
         "SST-5: 0.30 on average, lower than words of sentiment",
         "3 seeds",
     ):
-        assert line in said, line
+        assert line in page_text, line
     key = next(claim.key("sentiformer") for claim in claims_of(PAPER) if claim.statement == "It is worse without gates on SST-5")
     app.selectbox(key="focus-claim").set_value(key).run()
     assert app.query_params["claim"] == key and "It is worse without gates on SST-5" in words(app).replace("\\", "")
     app.button(key="claim-open").click().run()
     assert app.button_group(key="focus-part").value == "parts" and not app.exception
-    shown = app.dataframe[0].value
-    assert set(shown["title"]) == {"without gates", "without the window"} and "▼ worse" in set(shown["verdict"])
+    ablations = app.dataframe[0].value
+    assert set(ablations["title"]) == {"without gates", "without the window"} and "▼ worse" in set(ablations["verdict"])
 
 
 def test_table_1_has_print_and_measurement(page: Opened, study: Path) -> None:
@@ -110,13 +110,13 @@ def test_table_1_has_print_and_measurement(page: Opened, study: Path) -> None:
 def test_every_part_stands_with_and_without_runs(part: str, page: Opened, study: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     for folder in (study, tmp_path_factory.mktemp("empty")):
         app = page(folder, part)
-        assert not app.error, [one.value for one in app.error]
+        assert not app.error, [error.value for error in app.error]
 
 
 def test_gates_stand_beside_what_the_paper_says(page: Opened, study: Path) -> None:
     app = page(study, "gates")
-    said = words(app)
-    assert "learn gate values close to zero" in said and "3 here" in said
+    page_text = words(app)
+    assert "learn gate values close to zero" in page_text and "3 here" in page_text
     table = app.dataframe[0].value
     assert table.set_index(["name", "against"])["value"][("function words", "polar words")] == pytest.approx(-0.3)
 
@@ -125,4 +125,4 @@ def test_what_is_missing_is_said_with_its_command(page: Opened, tmp_path: Path) 
     notes = "".join(info.value for info in page(tmp_path).info).replace("\\", "")
     for dataset, title in DATASETS.items():
         assert f"There is no run on {title}: `sentviz study sentiformer --dataset {dataset}` trains them." in notes
-    assert "sentviz gates sst5_trees/sentiformer" in "".join(one.value for one in page(tmp_path, "gates").info)
+    assert "sentviz gates sst5_trees/sentiformer" in "".join(note.value for note in page(tmp_path, "gates").info)

@@ -21,7 +21,7 @@ HERE = "runs here"
 OUTCOMES = ["holds", "fails", "open"]
 
 
-def found(statement: str, runs: list[Run], against: str = HERE) -> Finding:
+def judge(statement: str, runs: list[Run], against: str = HERE) -> Finding:
     (claim,) = (claim for claim in CLAIMS if claim.statement.startswith(statement) and claim.against == against)
     return as_said(claim.test(runs))
 
@@ -33,8 +33,8 @@ def seeds(root: Path, wrong: dict[str, int], n: int = 2) -> list[Run]:
 
 def _made(root: Path, name: str, wrong: int, n: int) -> list[Run]:
     base, _, variant = name.rpartition("-")
-    given: dict[str, Any] = {"variant": variant} if variant.endswith("k") else {}
-    return made_seeds(root, prints.DATASET, base if given else name, n, wrong=wrong, **given)
+    variants: dict[str, Any] = {"variant": variant} if variant.endswith("k") else {}
+    return made_seeds(root, prints.DATASET, base if variants else name, n, wrong=wrong, **variants)
 
 
 def test_every_claim_answers_without_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,19 +46,19 @@ def test_every_claim_answers_without_runs(tmp_path: Path, monkeypatch: pytest.Mo
         assert verdict.evidence
         if claim.against == HERE:
             assert verdict.verdict == "unjudged", claim.statement
-    assert {one.verdict for one in asked([])} == {"unjudged"}
+    assert {answer.verdict for answer in asked([])} == {"unjudged"}
 
 
 def test_its_own_tables_by_hand() -> None:
     """Gains counted, the gap of the best against what 160,000 rows can tell, figure 5's arithmetic."""
     own = "its own tables"
-    gain = found("RoPE", [], own)
+    gain = judge("RoPE", [], own)
     assert gain.verdict == "holds" and "9 of 10" in gain.evidence and "8 of 9" in gain.evidence
-    best = found("V6", [], own)
+    best = judge("V6", [], own)
     assert best.verdict == "open" and "0.0018" in best.evidence and "0.0007" in best.evidence
-    five = found("The matrix", [], own)
+    five = judge("The matrix", [], own)
     assert five.verdict == "fails" and f"{(0.738 + 0.853) / 2:.3f}" in five.evidence and f"{0.853 / (0.853 + 0.262):.3f}" in five.evidence
-    assert found("A sixteenth", [], own).evidence.startswith("V5 behind V1: 4.6 points with sinusoids, 5.3 points")
+    assert judge("A sixteenth", [], own).evidence.startswith("V5 behind V1: 4.6 points with sinusoids, 5.3 points")
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_gains_counted_in_table_and_log(up: int, logged: int, verdict: str, monk
         return pd.DataFrame([*rows, ("probe", 0.9)], columns=["model", "accuracy"])
 
     monkeypatch.setattr(prints, "table", table)
-    one = found("RoPE", [], "its own tables")
-    assert one.verdict == verdict and f"{up} of 10 versions of table II and {logged} of 10 of its log" in one.evidence
+    finding = judge("RoPE", [], "its own tables")
+    assert finding.verdict == verdict and f"{up} of 10 versions of table II and {logged} of 10 of its log" in finding.evidence
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,12 @@ def test_the_best_version_of_table_and_log(leads: tuple[float, float], verdict: 
     ahead = dict(zip(("results", "log"), leads, strict=True))
     rows = {name: [(BEST, 0.8 + lead), ("7ess-v1", 0.8), ("7ess-v2", 0.7)] for name, lead in ahead.items()}
     monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame(rows[name], columns=["model", "accuracy"]))
-    one = found("V6", [], "its own tables")
-    assert one.verdict == verdict
+    finding = judge("V6", [], "its own tables")
+    assert finding.verdict == verdict
     if verdict != "fails":
         assert (
-            f"0.8000, {leads[0]:.4f} less" in one.evidence and f"about {'0.0027' if leads[1] == 0.01 else '0.0028'} to be" in one.evidence
+            f"0.8000, {leads[0]:.4f} less" in finding.evidence
+            and f"about {'0.0027' if leads[1] == 0.01 else '0.0028'} to be" in finding.evidence
         )
 
 
@@ -100,40 +101,40 @@ def test_the_best_version_of_table_and_log(leads: tuple[float, float], verdict: 
 @pytest.mark.parametrize(("plain", "rope", "verdict"), [(90, 10, "holds"), (10, 90, "fails"), (30, 30, "open")])
 def test_the_second_phase(plain: int, rope: int, verdict: str, tmp_path: Path) -> None:
     wrong = {name: number for v in VERSIONS for name, number in ((v, plain), (f"{v}-{ROPE}", rope))}
-    assert found("RoPE", seeds(tmp_path, wrong)).verdict == verdict
+    assert judge("RoPE", seeds(tmp_path, wrong)).verdict == verdict
 
 
 @pytest.mark.slow
 def test_half_of_the_versions_leave_the_second_phase_open(tmp_path: Path) -> None:
     """Five versions gain and five are not here: they could."""
     wrong = {name: number for v in VERSIONS[:5] for name, number in ((v, 90), (f"{v}-{ROPE}", 10))}
-    assert found("RoPE", seeds(tmp_path, wrong)).verdict == "open"
+    assert judge("RoPE", seeds(tmp_path, wrong)).verdict == "open"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("own", "others", "verdict"), [(10, 90, "holds"), (90, 10, "fails"), (30, 30, "open")])
-def test_the_best_version(own: int, others: int, verdict: str, tmp_path: Path) -> None:
-    wrong = {f"{v}-{ROPE}": others for v in VERSIONS} | {BEST: own}
-    assert found("V6", seeds(tmp_path, wrong)).verdict == verdict
+@pytest.mark.parametrize(("own", "rivals", "verdict"), [(10, 90, "holds"), (90, 10, "fails"), (30, 30, "open")])
+def test_the_best_version(own: int, rivals: int, verdict: str, tmp_path: Path) -> None:
+    wrong = {f"{v}-{ROPE}": rivals for v in VERSIONS} | {BEST: own}
+    assert judge("V6", seeds(tmp_path, wrong)).verdict == verdict
 
 
 def test_versions_that_answer_alike_are_named(tmp_path: Path) -> None:
     """V2 answers as V6 does, V1 otherwise."""
-    one = found("V6", seeds(tmp_path, {BEST: 30, f"7ess-v2-{ROPE}": 30, f"7ess-v1-{ROPE}": 31}))
-    assert "V2 RoPE gives the same answers to every tweet" in one.evidence and "V1" not in one.evidence
+    finding = judge("V6", seeds(tmp_path, {BEST: 30, f"7ess-v2-{ROPE}": 30, f"7ess-v1-{ROPE}": 31}))
+    assert "V2 RoPE gives the same answers to every tweet" in finding.evidence and "V1" not in finding.evidence
 
 
 @pytest.mark.parametrize(("few", "all_", "verdict"), [(90, 10, "holds"), (10, 90, "fails"), (30, 30, "open")])
 def test_fewer_tweets(few: int, all_: int, verdict: str, tmp_path: Path) -> None:
-    one = found("Fewer", seeds(tmp_path, {"7ess-v1-5k": few, "7ess-v1": all_}))
-    assert one.verdict == verdict and "5,000" in one.evidence and "110,944" in one.evidence
+    finding = judge("Fewer", seeds(tmp_path, {"7ess-v1-5k": few, "7ess-v1": all_}))
+    assert finding.verdict == verdict and "5,000" in finding.evidence and "110,944" in finding.evidence
 
 
-@pytest.mark.parametrize(("base", "others", "verdict"), [(20, 20, "holds"), (20, 100, "fails"), (100, 20, "fails"), (20, 24, "open")])
-def test_depth_width_and_heads(base: int, others: int, verdict: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("base", "deeper", "verdict"), [(20, 20, "holds"), (20, 100, "fails"), (100, 20, "fails"), (20, 24, "open")])
+def test_depth_width_and_heads(base: int, deeper: int, verdict: str, tmp_path: Path) -> None:
     """Alike answers, far ones, and ones that two hundred rows cannot tell from a point."""
-    wrong = {"7ess-v1": base, "7ess-v6": base, "7ess-v2": others, "7ess-v3": others, "7ess-v7": others, "7ess-v9": others}
-    assert found("More depth", seeds(tmp_path, wrong)).verdict == verdict
+    wrong = {"7ess-v1": base, "7ess-v6": base, "7ess-v2": deeper, "7ess-v3": deeper, "7ess-v7": deeper, "7ess-v9": deeper}
+    assert judge("More depth", seeds(tmp_path, wrong)).verdict == verdict
 
 
 LEANS = list(zip([[[700, 300], [150, 850]], [[850, 150], [300, 700]], [[80, 20], [19, 81]]], OUTCOMES, strict=True))
@@ -143,25 +144,25 @@ LEANS = list(zip([[[700, 300], [150, 850]], [[850, 150], [300, 700]], [[80, 20],
 def test_the_lean_to_the_positive_class(matrix: list[list[int]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = SimpleNamespace(labels=("negative", "positive"), metrics=lambda: {"test": {"confusion": matrix}})
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run, run]})
-    assert found("The model leans", []).verdict == verdict
+    assert judge("The model leans", []).verdict == verdict
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run]})
-    assert found("The model leans", []).verdict == "unjudged"
+    assert judge("The model leans", []).verdict == "unjudged"
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run], "7ess-v1": [run, run]})
-    assert found("The model leans", []).evidence.startswith("V1 (baseline)")
+    assert judge("The model leans", []).evidence.startswith("V1 (baseline)")
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0.05, 0.07, "holds"), (0.001, 0.004, "fails"), (0.005, 0.02, "open")])
 def test_padding(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     row = ["all", 200, (low + high) / 2, low, high, -0.01, -0.02, 0.001, 0.3, "a/b", "d"]
     plant(monkeypatch, "sevenessxin.measured.PADDING", tmp_path, pd.DataFrame([row], columns=list(measured.PADDING.columns)))
-    assert found("Padding", []).verdict == verdict
+    assert judge("Padding", []).verdict == verdict
 
 
 def test_neutral_tweets_cannot_be_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     rows = [["neutral", 90, 0.6, 0.5, 0.7, 0.3, 0.2, 0.4, "a/b", "d"], ["polar", 60, 0.6, 0.5, 0.7, 0.8, 0.7, 0.9, "a/b", "d"]]
     plant(monkeypatch, "sevenessxin.measured.NEUTRAL", tmp_path, pd.DataFrame(rows, columns=list(measured.NEUTRAL.columns)))
-    one = found("Neutral", [])
-    assert one.verdict == "unjudged" and "30.0% [20.0%, 40.0%] of 90 neutral" in one.evidence and "80.0%" in one.evidence
+    finding = judge("Neutral", [])
+    assert finding.verdict == "unjudged" and "30.0% [20.0%, 40.0%] of 90 neutral" in finding.evidence and "80.0%" in finding.evidence
 
 
 @pytest.mark.parametrize(("lags", "verdict"), [((0.046, 0.053), "holds"), ((0.046, 0.062), "fails"), ((0.001, 0.05), "fails")])
@@ -169,8 +170,8 @@ def test_what_scarcity_costs_in_the_table(lags: tuple[float, float], verdict: st
     """V5 behind V1 in both phases: about five points is from four to six."""
     rows = [(f"7ess-v{v}{phase}", 0.8 - lag * (v == 5)) for phase, lag in zip(("", f"-{ROPE}"), lags, strict=True) for v in (1, 5)]
     monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame(rows, columns=["model", "accuracy"]))
-    one = found("A sixteenth", [], "its own tables")
-    assert one.verdict == verdict and f"{100 * lags[1]:.1f} points with RoPE" in one.evidence
+    finding = judge("A sixteenth", [], "its own tables")
+    assert finding.verdict == verdict and f"{100 * lags[1]:.1f} points with RoPE" in finding.evidence
 
 
 @pytest.mark.parametrize(("printed", "verdict"), [(0.8, "holds"), (0.804, "holds"), (0.81, "fails"), (0.79, "fails")])
@@ -179,4 +180,4 @@ def test_the_matrix_beside_the_printed_accuracy(printed: float, verdict: str, mo
     monkeypatch.setattr(prints, "FIGURE_5", {"negative": 0.75, "positive": 0.85})
     row = {"model": BEST, "accuracy": printed, "precision_positive": 0.77}
     monkeypatch.setattr(prints, "table", lambda name: pd.DataFrame([row]))
-    assert found("The matrix", [], "its own tables").verdict == verdict
+    assert judge("The matrix", [], "its own tables").verdict == verdict

@@ -52,7 +52,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(trained: Path) -> list[Run]:
+def small_runs(trained: Path) -> list[Run]:
     return [run for run in runs([trained]).values() if isinstance(run, Run) and run.folder.is_relative_to(trained)]
 
 
@@ -80,60 +80,60 @@ def test_without_runs_everything_says_how_to_train_them(tmp_path: Path, monkeypa
     assert (frame.loc[frame["against"] == "runs here", "verdict"] == "unjudged").all()
     assert beside([])["value"].isna().all() and gains([]).empty and longer([]).empty and curve([])["value"].isna().all()
     for name, maker in makers(find_paper("sevenessxin")).items():
-        assert all(made.caption for made in maker([])), name
+        assert all(item.caption for item in maker([])), name
 
 
 def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = makers(find_paper("sevenessxin"))
+    makers_by_name = makers(find_paper("sevenessxin"))
     names = ("padding", "neutral", "leak-costs", "leak-words")
-    assert [made[name]([])[0].name for name in names] == list(names)
+    assert [makers_by_name[name]([])[0].name for name in names] == list(names)
     for place in ("measured.PADDING", "measured.NEUTRAL", "leak.COSTS", "leak.WORDS"):
         plant(monkeypatch, f"sevenessxin.{place}", tmp_path)
-    assert [made[name]([]) for name in names] == [[]] * 4
+    assert [makers_by_name[name]([]) for name in names] == [[]] * 4
 
 
 @pytest.mark.slow
-def test_measured_stands_beside_printed(here: list[Run]) -> None:
+def test_measured_stands_beside_printed(small_runs: list[Run]) -> None:
     """The row of a version has the run's accuracy and the reported one; validation F1 equals that of the confusion matrix to 1e-5."""
-    run = next(run for run in here if run.configuration == "7ess-v1")
-    row = beside(here).set_index("preset").loc["7ess-v1"]
+    run = next(run for run in small_runs if run.configuration == "7ess-v1")
+    row = beside(small_runs).set_index("preset").loc["7ess-v1"]
     assert row["value"] == run.metrics()["test"]["accuracy"]["value"] and row["printed"] == 0.8232
     (tn, fp), (fn, tp) = run.metrics()["validation"]["confusion"]
-    found = validation_f1([run])
-    assert found["value"] == pytest.approx(2 * tp / (2 * tp + fp + fn), abs=1e-5) and found["low"] <= found["value"] <= found["high"]
-    assert found["n"] == tn + fp + fn + tp
-    assert gains(here)["version"].tolist() == ["7ess-v1"]
-    measured = curve(here).dropna(subset="value")
+    f1 = validation_f1([run])
+    assert f1["value"] == pytest.approx(2 * tp / (2 * tp + fp + fn), abs=1e-5) and f1["low"] <= f1["value"] <= f1["high"]
+    assert f1["n"] == tn + fp + fn + tp
+    assert gains(small_runs)["version"].tolist() == ["7ess-v1"]
+    measured = curve(small_runs).dropna(subset="value")
     assert measured.loc[measured["preset"] == "7ess-v1", "rows"].tolist() == [5_000, 110_944]
-    several = longer(here)
+    several = longer(small_runs)
     batch = run.config["recipe"]["batch_size"]
     assert several["updates"].tolist() == [run.config["steps"], 60] and several["value"].iloc[0] == row["value"]
     assert several["epochs"].tolist() == pytest.approx([updates * batch / 110_944 for updates in several["updates"]])
 
 
 @pytest.mark.slow
-def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, here: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, small_runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs trained on fewer rows belong to the study; a run whose training rows have another digest, but the same number, does not."""
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])
-    found = study_runs()
-    assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in found.runs} and not found.left_out
-    whole, few = (next(run for run in here if run.configuration == name) for name in ("7ess-v1", "7ess-v1-5k"))
+    study = study_runs()
+    assert {"sentiment140/7ess-v1", "sentiment140/7ess-v1-5k"} <= {run.name for run in study.runs} and not study.left_out
+    whole, few = (next(run for run in small_runs if run.configuration == name) for name in ("7ess-v1", "7ess-v1-5k"))
     splits = whole.config["data"]["splits"]
-    other = {"recipe": whole.config["recipe"], "data": {"splits": splits | {"train": splits["train"] | {"digest": "0"}}}}
-    assert _same_rows(whole, few) and not _same_rows(whole, SimpleNamespace(config=other))  # type: ignore[arg-type]
+    changed = {"recipe": whole.config["recipe"], "data": {"splits": splits | {"train": splits["train"] | {"digest": "0"}}}}
+    assert _same_rows(whole, few) and not _same_rows(whole, SimpleNamespace(config=changed))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
-def test_padding_is_measured_as_by_hand(here: list[Run]) -> None:
+def test_padding_is_measured_as_by_hand(small_runs: list[Run]) -> None:
     import sentviz
 
-    model = sentviz.load(next(run for run in here if run.configuration == "7ess-v1"))
+    model = sentviz.load(next(run for run in small_runs if run.configuration == "7ess-v1"))
     frame = made_up.toy_splits()["test"].frame.head(24)
     table = padding(model, frame).set_index("of")
-    said = [model.predict(frame["text"].tolist(), strength={"mask": factor})["label"].to_numpy() for factor in (1, 0)]
+    predicted = [model.predict(frame["text"].tolist(), strength={"mask": factor})["label"].to_numpy() for factor in (1, 0)]
     names = np.array(model.labels)[frame["label"]]
-    assert table.loc["all", "changed"] == pytest.approx((said[0] != said[1]).mean())
-    assert table.loc["all", "difference"] == pytest.approx((said[1] == names).mean() - (said[0] == names).mean())
+    assert table.loc["all", "changed"] == pytest.approx((predicted[0] != predicted[1]).mean())
+    assert table.loc["all", "difference"] == pytest.approx((predicted[1] == names).mean() - (predicted[0] == names).mean())
     assert table["n"].iloc[1:].sum() == 24
 
 
@@ -142,11 +142,11 @@ def test_telling_words_are_those_that_stand_with_a_class_in_one_set_only() -> No
     labels = [0, 1] * 200
     weeks = pd.DataFrame({"label": labels, "text": ["snow bad the" if label == 0 else "good the" for label in labels]})
     whole = weeks.assign(text=["snow bad the" if label == 0 else "snow good the" for label in labels])
-    found = telling(weeks, whole).set_index("word")
-    assert found["z"].abs().idxmax() == "snow" and found.loc["snow", "side"].tolist()[0] == "negative"
+    scores = telling(weeks, whole).set_index("word")
+    assert scores["z"].abs().idxmax() == "snow" and scores.loc["snow", "side"].tolist()[0] == "negative"
     by_hand = np.log(0.5 / 200.5) - np.log(200.5 / 0.5)
-    assert found.loc["snow", "weeks"].tolist()[0] == pytest.approx(by_hand) and found.loc["snow", "whole"].tolist()[0] == pytest.approx(0)
-    assert found.loc["bad", "z"].tolist()[0] == pytest.approx(0)
+    assert scores.loc["snow", "weeks"].tolist()[0] == pytest.approx(by_hand) and scores.loc["snow", "whole"].tolist()[0] == pytest.approx(0)
+    assert scores.loc["bad", "z"].tolist()[0] == pytest.approx(0)
 
 
 def test_a_probe_pays_for_a_leak() -> None:
@@ -155,19 +155,19 @@ def test_a_probe_pays_for_a_leak() -> None:
     labels = np.arange(400) % 2
     topics, feelings = np.array(["snow", "beach"]), np.array(["sad", "glad"])
     noisy = np.where(rng.random(400) < 0.7, labels, 1 - labels)
-    told = {"leaky": labels, "fair": rng.integers(0, 2, 400)}
+    topic_codes = {"leaky": labels, "fair": rng.integers(0, 2, 400)}
     sets = {
         name: pd.DataFrame({"label": labels, "text": [f"{topics[a]} {feelings[b]}" for a, b in zip(topic, noisy, strict=True)]})
-        for name, topic in told.items()
+        for name, topic in topic_codes.items()
     }
     value = costs(sets, sets).set_index(["trained", "tested"])["value"]
     assert value["leaky", "leaky"] == 1 and value["fair", "fair"] > value["leaky", "fair"] + 0.1
 
 
-def test_neutral_tweets_are_counted_apart(here: list[Run]) -> None:
+def test_neutral_tweets_are_counted_apart(small_runs: list[Run]) -> None:
     import sentviz
 
-    model = sentviz.load(here[0])
+    model = sentviz.load(small_runs[0])
     frame = made_up.toy_splits()["test"].frame.head(9).assign(label=[0, 1, 2] * 3)
     table = neutral(model, frame).set_index("of")
     sure = model.predict(frame["text"].tolist())[list(model.labels)].max(axis=1).to_numpy() >= 0.9
@@ -209,10 +209,10 @@ def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.M
     assert not app.exception and app.toggle(key="switch-mask").value
     app.toggle(key="switch-mask").set_value(False).run()
     assert not app.exception and dict(app.session_state["focus"].strength) == {"mask": 0.0}
-    said = " ".join(each.value for each in (*app.markdown, *app.caption))
+    page_text = " ".join(each.value for each in (*app.markdown, *app.caption))
     run = next(run for run in runs([trained]).values() if isinstance(run, Run) and run.name == "sentiment140/7ess-v1")
-    asked = sentviz.load(run).trace("so good", strength={"mask": 0})
-    assert "without its mask" in said and f"{asked.label.capitalize()}, {asked.confidence:.0%}" in said
+    unmasked = sentviz.load(run).trace("so good", strength={"mask": 0})
+    assert "without its mask" in page_text and f"{unmasked.label.capitalize()}, {unmasked.confidence:.0%}" in page_text
     app.toggle(key="switch-mask").set_value(True).run()
     assert not app.exception and app.session_state["focus"].strength == ()
 

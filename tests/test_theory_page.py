@@ -75,18 +75,18 @@ def page(runs: Path) -> Iterator[Any]:
 def test_the_smoother_of_a_gated_run_with_a_window(page: Any, runs: Path) -> None:
     """The average is that of the head, as the page says; the kernel has the gate as a factor and is 0 beyond the window."""
     app = page(layer="2", head="2")
-    said = words(app).replace("\\", "")
-    assert "the gate of the other token" in said and "outside a window of 4 tokens" in said
-    apart = re.search(r"same vector but for ([\d.e-]+) of its length", said)
+    page_text = words(app).replace("\\", "")
+    assert "the gate of the other token" in page_text and "outside a window of 4 tokens" in page_text
+    apart = re.search(r"same vector but for ([\d.e-]+) of its length", page_text)
     assert apart is not None and float(apart[1]) < 1e-4
     model = sentviz.load("toy/sentiformer", runs)
-    made = cell(model, TEXT, 1, 1, 0, 0)
-    frame = made.smoother()
-    assert made.parts[0].biases.keys() == {"gate"} and not frame["seen"].all()
+    theory_cell = cell(model, TEXT, 1, 1, 0, 0)
+    frame = theory_cell.smoother()
+    assert theory_cell.parts[0].biases.keys() == {"gate"} and not frame["seen"].all()
     assert (frame.loc[~frame["seen"], "kernel_a1"] == 0).all()
     kernel = frame["kernel_a1"].to_numpy()
     assert np.allclose(kernel / kernel.sum(), frame["weight"], atol=1e-6)
-    assert np.allclose(kernel @ made.values / kernel.sum(), made.output, atol=1e-6)
+    assert np.allclose(kernel @ theory_cell.values / kernel.sum(), theory_cell.output, atol=1e-6)
 
 
 def test_a_run_without_attention_is_offered_another(page: Any) -> None:
@@ -131,9 +131,9 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     app = page()
     assert "learn on this machine when you ask" in words(app) and not app.text_input(key="smooth-sentence").disabled
     app = learned(app)
-    said = words(app).replace("\\", "")
-    assert "up to 24 words, as in training" in said and "Head 2: [CLS]" in said
-    assert "6,000" not in said and "Learned from 300 sequences" in said
+    page_text = words(app).replace("\\", "")
+    assert "up to 24 words, as in training" in page_text and "Head 2: [CLS]" in page_text
+    assert "6,000" not in page_text and "Learned from 300 sequences" in page_text
     table = app.dataframe[-1].value if "first word exchanged" in app.dataframe[-1].value else app.dataframe[-2].value
     assert len(table) == 8
     markov = table[table["model"].str.startswith("last")]
@@ -161,8 +161,8 @@ def test_visitors_share_what_was_learned() -> None:
 def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
     """The three groups and the plain one, with every sentence of the chosen one."""
     app = page()
-    said = words(app).replace("\\", "")
-    assert "by phenomenon" in said
+    page_text = words(app).replace("\\", "")
+    assert "by phenomenon" in page_text
     drawn = next(chart.proto.spec for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
     assert set(re.findall(r"([\w-]+) \(\d+\)", drawn)) == set(own.SHOWN_FAILURES)
     table = next(each.value for each in app.dataframe if "gold" in each.value)
