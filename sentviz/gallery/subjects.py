@@ -108,9 +108,9 @@ class Sentence(FigureSubject):
     @classmethod
     def of(cls, run: Run, trace: Trace) -> Sentence:
         """Return the sentence of a trace, which is not computed again."""
-        made = cls(run, trace.text, trace.text_pair, trace.change.text())
-        made.trace, made.held = trace, True
-        return made
+        sentence = cls(run, trace.text, trace.text_pair, trace.change.text())
+        sentence.trace, sentence.held = trace, True
+        return sentence
 
     @cached_property
     def texts(self) -> tuple[str, str | None]:
@@ -247,8 +247,8 @@ class Answers(FigureSubject):
         """
         from sentviz.analysis.testset.versus import aligned
 
-        first, *others = (answered(run, self.over).at_threshold(self.threshold) for run in self.sources)
-        return [first, *(aligned(first, rows) for rows in others)]
+        first, *rest = (answered(run, self.over).at_threshold(self.threshold) for run in self.sources)
+        return [first, *(aligned(first, rows) for rows in rest)]
 
     @property
     def first(self) -> Rows:

@@ -107,8 +107,8 @@ class Change:
         """Return the term of the gates (B, m) with open and shut gates replaced. `places` (B, m) are 0 to m - 1 by default."""
         for forced, value in ((self.gates_open, 0.0), (self.gates_shut, SHUT)):
             if forced:
-                here = torch.arange(term.shape[-1], device=term.device) if places is None else places
-                term = term.masked_fill(torch.isin(here, torch.tensor(sorted(forced), device=term.device)), value)
+                tokens = torch.arange(term.shape[-1], device=term.device) if places is None else places
+                term = term.masked_fill(torch.isin(tokens, torch.tensor(sorted(forced), device=term.device)), value)
         return term
 
     def silence(self, layer: int, out: Tensor) -> Tensor:
@@ -240,10 +240,10 @@ class Network(nn.Module):
         places = {layer: i for i, layer in enumerate(_watched(watch, self.capabilities.layers))} if watch is not None else {}
         alone = watch is None and not self.training  # dropout draws for every token
         for layer in range(self.capabilities.layers - alone):
-            here = watch
+            layer_watch = watch
             if watch is not None and components is not None and attention is not None and layer in places:
-                here = replace(watch, into=(components[places[layer]], attention[places[layer]]))
-            x, layer_seen = self.step(layer, x, inputs, here, change)
+                layer_watch = replace(watch, into=(components[places[layer]], attention[places[layer]]))
+            x, layer_seen = self.step(layer, x, inputs, layer_watch, change)
             if watch is not None:
                 hidden.append(x)
                 if layer_seen is not None:

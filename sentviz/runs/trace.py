@@ -192,17 +192,17 @@ class Trace:
             KeyError: as `map`.
         """
         at, heads = _index(self.layer_ids, layer, "layer"), slice(None)
-        one = None if head in ("mean", "max") else _index(self.head_ids, head, "head")
+        head_place = None if head in ("mean", "max") else _index(self.head_ids, head, "head")
         part = None if component == "effective" else _index(self.component_ids, component, "component")
-        held = self.attention if part is None else self.components
-        if held is not None:
-            maps = (held[at] if part is None else held[at, part])[:, start:stop]
+        stored = self.attention if part is None else self.components
+        if stored is not None:
+            maps = (stored[at] if part is None else stored[at, part])[:, start:stop]
             keys = np.arange(maps.shape[-1])
         else:
-            maps, keys = self._made(at, start, stop, part, None if one is None else (one,))
-            one, heads = None if one is None else 0, slice(None)
-        if one is not None:
-            return np.asarray(maps[one], dtype=np.float32), keys
+            maps, keys = self._made(at, start, stop, part, None if head_place is None else (head_place,))
+            head_place, heads = None if head_place is None else 0, slice(None)
+        if head_place is not None:
+            return np.asarray(maps[head_place], dtype=np.float32), keys
         return np.asarray(maps[heads].max(axis=0) if head == "max" else maps.mean(axis=0), dtype=np.float32), keys
 
     def _made(self, at: int, start: int, stop: int, part: int | None, heads: tuple[int, ...] | None = None) -> tuple[Floats, Ints]:
@@ -244,11 +244,11 @@ class Trace:
         if part is not None and self.components is not None:
             return self.components[:, part]
         n = len(self.tokens)
-        made = np.zeros((len(self.layer_ids), len(self.head_ids), n, n), dtype=np.float32)
+        maps_of_layers = np.zeros((len(self.layer_ids), len(self.head_ids), n, n), dtype=np.float32)
         for at in range(len(self.layer_ids)):
             maps, keys = self._made(at, 0, n, part)
-            made[at][..., keys] = maps
-        return made
+            maps_of_layers[at][..., keys] = maps
+        return maps_of_layers
 
     def bands(self, component: int | str = "effective", size: int = BAND_BYTES) -> Iterator[tuple[int, int, Floats, Ints]]:
         """Every map a band of rows at a time: place of the layer, first row, (H, rows, reach) weights, (reach,) keys.
@@ -259,11 +259,11 @@ class Trace:
             KeyError: as `map`.
         """
         part = None if component == "effective" else _index(self.component_ids, component, "component")
-        held, n = self.attention if part is None else self.components, len(self.query_ids)
+        stored, n = self.attention if part is None else self.components, len(self.query_ids)
         step = max(1, size // (4 * len(self.tokens) * len(self.head_ids) * self.lambdas.shape[1]))
         for at in range(len(self.layer_ids)):
-            if held is not None:
-                yield at, 0, held[at] if part is None else held[at, part], np.arange(held.shape[-1])
+            if stored is not None:
+                yield at, 0, stored[at] if part is None else stored[at, part], np.arange(stored.shape[-1])
                 continue
             for start in range(0, n, step):
                 maps, keys = self._made(at, start, min(start + step, n), part)
@@ -366,8 +366,8 @@ class Trace:
         sizes = {"n": len(self.tokens), "K": len(self.labels), "L": len(self.layer_ids), "2": 2, "3": 3}
         sizes |= {"H": len(self.head_ids), "C": len(self.component_ids), "q": len(self.query_ids)}
         for name, axes in AXES.items():
-            held = getattr(self, name)
-            for array in held.values() if name in GROUPS else () if held is None else (held,):
+            arrays = getattr(self, name)
+            for array in arrays.values() if name in GROUPS else () if arrays is None else (arrays,):
                 shape = array.shape
                 if len(shape) != len(axes) or any(sizes.setdefault(axis, size) != size for axis, size in zip(axes, shape, strict=True)):
                     raise ValueError(f"its {name} are of another shape than its tokens, classes and layers")

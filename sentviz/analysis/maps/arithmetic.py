@@ -190,9 +190,9 @@ def cell(
             "A hardmax map has no softmax to take apart: each row shares its weight among the tokens furthest in its direction."
         )
     text, pair, own = (source, None, UNCHANGED) if isinstance(source, str) else (source.text, source.text_pair, source.change)
-    asked = (own if change is None else change).without("head", (layer, head))
-    if isinstance(source, str) or asked != own or not _holds(source, layer, head, query):
-        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), maps=False, projections=True, change=asked)
+    applied = (own if change is None else change).without("head", (layer, head))
+    if isinstance(source, str) or applied != own or not _holds(source, layer, head, query):
+        source = model.trace(text, pair, layers=(layer,), heads=(head,), queries=(query,), maps=False, projections=True, change=applied)
     if not 0 <= key < len(source.tokens):
         raise InputError(f"There is no key {key}; they are counted from 0 to {len(source.tokens) - 1}.")
     return _read(source, layer, head, query, key)
