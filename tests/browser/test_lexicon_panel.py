@@ -62,7 +62,7 @@ def test_the_slider_of_the_lexicon_moves_what_it_should(page: Any, server: str) 
     """The slider, moved by keyboard, changes answer and map, and the chip resets them; the row of [CLS] says why it cannot change."""
     opened(page, server, token="1")
     assert page.get_by_text("In layer 1 its row cannot move").count() == 1
-    assert "no weight moves." in page.locator(".st-key-figure-lexicon-attention").inner_text()
+    assert "no weight changes" in page.locator(".st-key-figure-lexicon-attention").inner_text()
     page.get_by_text("Both maps, without and with").click()
     page.get_by_text("With · strength 1", exact=True).wait_for(timeout=30_000)
     thumb = page.get_by_role("slider").first
@@ -71,7 +71,7 @@ def test_the_slider_of_the_lexicon_moves_what_it_should(page: Any, server: str) 
     page.wait_for_url(re.compile(r"strength=lexicon(%3A|:)1\.1"), timeout=30_000)
     page.get_by_text("With · strength 1.1").wait_for(timeout=30_000)
     settled(page)
-    assert "no weight moves." in page.locator(".st-key-figure-lexicon-attention").inner_text()
+    assert "no weight changes" in page.locator(".st-key-figure-lexicon-attention").inner_text()
     page.locator(".st-key-chip-strength button").first.click()
     page.get_by_text("With · strength 1", exact=True).wait_for(timeout=30_000)
     assert "strength" not in page.url
