@@ -77,8 +77,8 @@ def test_every_number_is_the_formulas(name: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", ["ndt-3", "diff", "gate and window", "cls"])
 def test_the_row_is_a_smoother(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By SentiFormer's Definition 1, normalised kernel values equal A, weights times values sum to the head's output, and shares sum to
-    1.
+    """Kernel values follow SentiFormer's Definition 1: normalised they are A, times the values they sum to the head's output, and shares
+    sum to 1.
     """
     model, _, _ = model_of_form(name, monkeypatch)
     trace = model.trace(TEXT, projections=True, scores=True)

@@ -135,7 +135,7 @@ def test_a_base_computes_with_the_rounded_weights_of_its_folder(bits: int, tmp_p
 
 
 def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
-    """With a lambda of 0 the network equals the base's exactly."""
+    """The network is exactly the base's if lambda is 0."""
     base, ids = find_base("tiny"), torch.tensor([[2, 9, 20, 11, 3]])
     settings = base.settings | {"classes": 2, "segments": 1}
     more = {"components": 2, "mixing": "free", "lambda_start": ((0.0,),) * 3, "lambda_std": 0.0}

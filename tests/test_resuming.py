@@ -118,7 +118,7 @@ def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp
 
 
 def test_ctrl_c_within_a_step_loses_nothing(make: Make, straight: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a real SIGINT in a step, behind the dropout, resumed training equals uninterrupted training."""
+    """Training that a SIGINT stops in a step, after the dropout, and that is resumed, is the same as uninterrupted training."""
     interrupt(monkeypatch, F, "cross_entropy", 3, lambda: make(tmp_path / "broken"))
     again = make(tmp_path / "broken")
     assert again.resume() and again.at.step == 3

@@ -1,1 +1,1 @@
-"""What is computed from traces and answers: explanations, evaluation, test sets, attention maps, embeddings."""
+"""Compute explanations, evaluations, attention maps and embeddings from traces and predictions."""
