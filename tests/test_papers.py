@@ -18,6 +18,7 @@ from pkgutil import resolve_name
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
 
 from app.views.papers.sections import OWN
 from sentviz.analysis.claim import Finding
@@ -280,6 +281,29 @@ def test_columns_say_how_a_table_is_written() -> None:
     grouped = Table("t", "T", frame, "", columns[1:], groups="data").written()
     assert grouped.columns.tolist() == ["model", "x, points", "x, n", "y, points", "y, n"]
     assert grouped["y, points"].tolist() == ["−12.5 [−25.0, +0.0]", "–"] and grouped["x, n"].tolist() == ["1,000", "20"]
+
+
+def test_the_first_column_of_a_table_has_room_for_its_longest_text() -> None:
+    """The column is fixed and as wide as one long text among short ones needs, at most 320 pixels; numbers and given widths stay."""
+
+    def page() -> None:
+        import pandas as pd
+
+        from app.views.papers.blocks import show_table
+        from sentviz.papers.studies.item_types import Column, Table
+
+        short = [f"V{i}" for i in range(1, 10)]
+        for key, longest, width in (("long", "V10 (longer input)", None), ("longer", 90 * "w", None), ("own", "V10 (longer input)", 90)):
+            frame = pd.DataFrame({"model": [*short, longest], "value": 0.5})
+            show_table(Table(key, key, frame, "", [Column("model", width=width), Column("value")]), key)
+        show_table(Table("n", "n", pd.DataFrame({"n": [1, 2]}), ""), "n")
+
+    app = AppTest.from_function(page, default_timeout=60).run()
+    assert not app.exception
+    *firsts, number = (json.loads(table.proto.columns) for table in app.dataframe)
+    assert all(first["model"]["pinned"] for first in firsts) and "pinned" not in number["n"]
+    assert 7 * len("V10 (longer input)") < firsts[0]["model"]["width"] < 10 * len("V10 (longer input)")
+    assert [first["model"]["width"] for first in firsts[1:]] == [320, 90] and "width" not in firsts[0]["value"]
 
 
 def test_commands_list_a_foreign_paper(example: Paper) -> None:

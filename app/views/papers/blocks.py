@@ -16,6 +16,7 @@ from app.views.papers.shared import digests
 from sentviz.errors import InputError
 from sentviz.figures import Figure, Theme, palette
 from sentviz.figures.colours import blend, ink_on
+from sentviz.figures.text import text_columns
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import FigureSpec, find_figure
 from sentviz.gallery.subjects import Study
@@ -71,6 +72,8 @@ def missing_note(reasons: Sequence[str]) -> None:
 
 # ---- tables
 
+LETTER, PADDING, WIDEST = 7, 24, 320  # pixels: a letter of a table, the space beside a text, and the widest first column
+
 
 def show_table(table: Table, key: str) -> None:
     """Draw a table whose columns sort by their numbers, with its caption and its numbers as a CSV file."""
@@ -91,11 +94,18 @@ def show_table(table: Table, key: str) -> None:
             style.apply(_shades, subset=[column.name], full=column.full_shade, stops=palette(page_theme()).signed)
     config = {column.name: st.column_config.Column(column.label, help=column.help or None, width=column.width) for column in columns}
     if columns and not pd.api.types.is_numeric_dtype(numbers.iloc[:, 0]):
-        config[columns[0].name] = st.column_config.Column(columns[0].label, pinned=True, width=columns[0].width)
+        first = columns[0]
+        width = first.width or _room([first.label, *first.texts(frame)])
+        config[first.name] = st.column_config.Column(first.label, help=first.help or None, pinned=True, width=width)
     st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
     with st.container(horizontal=True, gap="small", wrap=False):
         st.caption(with_commands(table.caption), width="stretch")
         csv_button(table.frame, table.name, f"{key}-csv")
+
+
+def _room(texts: Sequence[str]) -> int:
+    """Return the pixels that a column needs for its longest text; the browser's own measure leaves out texts much longer than most."""
+    return min(LETTER * max(map(text_columns, texts)) + PADDING, WIDEST)
 
 
 def _cell_text(texts: Mapping[Any, str], value: Any) -> str:

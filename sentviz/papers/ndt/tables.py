@@ -65,7 +65,7 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
             "★ is the best of a column. Δ is ours minus the print: green above the print, purple below, with the full colour at 3 points"
             " (silhouette: 0.15)."
         )
-    columns = [Column("model", width=140), Column("seeds", form="{:.0f}")]
+    columns = [Column("model"), Column("seeds", form="{:.0f}")]
     for metric, (title, full) in COLUMNS.items():
         percent = metric == "accuracy"
         digits = 2 if percent else 3
@@ -256,7 +256,7 @@ def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test
         f" 95% interval, and p after Holm's correction over the {len(frame)} comparisons. {SEEDS_IN_WORDS}"
     )
     columns = (
-        Column("model", width=140),
+        Column("model"),
         Column("verdict", words=VERDICTS),
         Column("difference", "difference, points", "{:+.2f}", ("low", "high"), percent=True),
         Column("adjusted", "p after Holm", "{:.2g}"),
