@@ -176,8 +176,8 @@ class Model:
         applied = self.applied(change)
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
         pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
-        done = 0
-        for batch in by_length([self._filled(change) or len(row) for row in rows]):
+        done, length = 0, self._filled(change)
+        for batch in by_length([length or len(row) for row in rows]):
             self.check()
             with torch.inference_mode():
                 out = self.outputs([rows[i] for i in batch], applied)
