@@ -134,7 +134,7 @@ def _mixed(value: tuple[tuple[int, int, float], ...], has: Capabilities) -> tupl
 
 
 def _silent(value: tuple[tuple[int, int], ...], has: Capabilities) -> tuple[tuple[int, int], ...]:
-    return tuple((layer, head) for layer, head in value if layer <= has.layers and head <= has.heads)
+    return tuple((layer, head) for layer, head in value if has.silence and layer <= has.layers and head <= has.heads)
 
 
 def _studied() -> tuple[str, ...]:

@@ -151,6 +151,11 @@ def test_a_strength_needs_its_term() -> None:
     assert focus == Focus() and len(notes) == 1 and "strength" in notes[0]
 
 
+def test_a_silenced_head_needs_a_model_with_heads() -> None:
+    focus, notes = Focus(off=((1, 1),)).fit(Capabilities(2, maps=False, silence=False))
+    assert focus == Focus() and len(notes) == 1 and "silenced" in notes[0]
+
+
 def test_other_rows_drop_the_part_of_the_old_ones() -> None:
     assert Focus(slice="cell=1,0", scale="change").with_(over="demo") == Focus(over="demo", scale="change")
 

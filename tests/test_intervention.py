@@ -102,6 +102,8 @@ def test_what_a_model_can_do_passes() -> None:
         Intervention.parse("gate:1=0").check(Capabilities(2, 4), 5)
     with pytest.raises(InputError, match="nothing to mix"):
         Intervention.parse("lambda:1.1=0.5").check(Capabilities(2, 4), 5)
+    with pytest.raises(InputError, match="has no heads to silence"):
+        Intervention.parse("head:1.1=0").check(Capabilities(2, maps=False, silence=False), 5)
 
 
 def test_earlier_names_are_read() -> None:

@@ -284,6 +284,8 @@ def _refusal(edit: Edit, has: Capabilities, tokens: int, name: str) -> str | Non
         return _refused_term(edit, has, name)
     if edit.what == "gate":
         return _refused_gate(edit, has, tokens, name)
+    if edit.what == "head" and not has.silence:
+        return f"{name} has no heads to silence."
     axis, size = AXES[edit.what][1], has.components if edit.what == "lambda" else has.heads
     if not (0 <= edit.at[0] < has.layers and 0 <= edit.at[1] < size):
         return f"There is no {axis} {edit.at[1] + 1} in layer {edit.at[0] + 1} of {name}."
