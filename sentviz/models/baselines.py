@@ -67,10 +67,6 @@ class Recurrent(_Baseline):
             x, _ = pad_packed_sequence(self.lstms[layer](packed)[0], batch_first=True, total_length=x.shape[1])
         return self.dropout(x), None
 
-    def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Return the mean of the states, (B, n, d) -> (B, d)."""
-        return x.mean(dim=1) if mask is None else (x * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-
 
 def _operator(lstm: nn.LSTM, x: Tensor, lengths: Tensor) -> Tensor:
     """Run an LSTM layer as one operator of an ONNX graph, (B, n, d) -> (B, n, 2 hidden); each text ends at its own length there, too.
