@@ -191,7 +191,7 @@ class Trace:
         Raises:
             KeyError: as `map`.
         """
-        at, heads = _index(self.layer_ids, layer, "layer"), slice(None)
+        at = _index(self.layer_ids, layer, "layer")
         head_place = None if head in ("mean", "max") else _index(self.head_ids, head, "head")
         part = None if component == "effective" else _index(self.component_ids, component, "component")
         stored = self.attention if part is None else self.components
@@ -200,10 +200,10 @@ class Trace:
             keys = np.arange(maps.shape[-1])
         else:
             maps, keys = self._made(at, start, stop, part, None if head_place is None else (head_place,))
-            head_place, heads = None if head_place is None else 0, slice(None)
+            head_place = None if head_place is None else 0
         if head_place is not None:
             return np.asarray(maps[head_place], dtype=np.float32), keys
-        return np.asarray(maps[heads].max(axis=0) if head == "max" else maps.mean(axis=0), dtype=np.float32), keys
+        return np.asarray(maps.max(axis=0) if head == "max" else maps.mean(axis=0), dtype=np.float32), keys
 
     def _made(self, at: int, start: int, stop: int, part: int | None, heads: tuple[int, ...] | None = None) -> tuple[Floats, Ints]:
         """(H, rows, reach) attention made of Q, K and the terms, and the keys; `at`, `part` and `heads` are places along the axes held."""

@@ -39,7 +39,6 @@ CURVES = {
 }
 LINE = {"y": "value", "low": "low", "high": "high"}
 
-Bytes = npt.NDArray[np.uint8]
 Doubles = npt.NDArray[np.float64]
 
 
