@@ -170,11 +170,11 @@ def test_the_bytes_say_where_everything_is() -> None:
 def test_tiles_are_the_whole_map(name: str) -> None:
     """Tiles read in bands of a few rows equal the complete trace, for every head and component, words and parts."""
     model = small_model(max_length=40, cls=True, **FORMS[name])
-    trace = model.trace(REVIEW)
+    trace, lean = model.trace(REVIEW), model.trace(REVIEW, maps=False, projections=True)
     unit = units(trace, "sentences")
     for head in (0, 1, "mean", "max"):
         for component in ("effective", *trace.component_ids):
-            source = longmap.tiled(model, REVIEW, layer=1, head=head, component=component, band_bytes=3000)
+            source = longmap.map_of_trace(lean, 1, head, component, band_bytes=3000)
             assert source.band < 10
             whole = longmap.map_of_trace(trace, 1, head, component)
             np.testing.assert_allclose(longmap.tile(source, unit), longmap.tile(whole, unit), atol=1e-6)
@@ -186,7 +186,7 @@ def test_interventions_reach_the_tiles() -> None:
     """Other lambdas give another map, equal to a trace under them."""
     model = small_model(components=2, mixing="free")
     lambdas = [[1, -0.5], [1, 0.25]]
-    source = longmap.tiled(model, "a bright song", layer=1, head=0, change=model.intervention(lambdas=lambdas))
+    source = longmap.map_of_trace(model.trace("a bright song", maps=False, projections=True, lambdas=lambdas), 1, 0)
     np.testing.assert_allclose(source.read(0, 3)[0], model.trace("a bright song", lambdas=lambdas).map(1, 0), atol=1e-6)
 
 
@@ -208,9 +208,9 @@ def test_ten_thousand_tokens_never_stand_as_a_map() -> None:
     """Overview and an exact tile of one head of 10,000 tokens take a fraction of the memory of one n x n map."""
     model = small_model(positions="rotary", max_length=20_000, layers=1, width=4, heads=1)
     text = " ".join(["bright", "song", "dull"][i % 3] for i in range(10_000))
-    trace = model.trace(text, maps=False)
+    trace = model.trace(text, maps=False, projections=True)
     assert trace.attention is None and len(trace.tokens) == 10_000
-    source, unit = longmap.tiled(model, text, layer=0, head=0, band_bytes=16 << 20), units(trace)
+    source, unit = longmap.map_of_trace(trace, 0, 0, band_bytes=16 << 20), units(trace)
     tracemalloc.start()  # numpy's; torch's bands are bounded by band_bytes
     overview, block = longmap.overview(source, unit)
     exact = longmap.tile(source, unit, (9_000, 9_300), (40, 90))
@@ -243,9 +243,6 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "some queries": (lambda: longmap.map_of_trace(half(fake_trace()), 0), "every query"),
     "another text": (lambda: longmap.tile(longmap.map_of_trace(fake_trace(5), 0), units(fake_trace(6))), "6 tokens do not fit a map of 5"),
     "beyond": (lambda: longmap.tile(longmap.map_of_trace(fake_trace(5), 0), units(fake_trace(5)), (3, 9)), "no part of them"),
-    "no layer": (lambda: longmap.tiled(small_model(), "a song", layer=7), "no layer 7"),
-    "no head": (lambda: longmap.tiled(small_model(), "a song", layer=0, head=9), "head 9"),
-    "blank": (lambda: longmap.tiled(small_model(), " ", layer=0), "empty"),
 }
 
 

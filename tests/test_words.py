@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sentviz.analysis.testset import word_counts as lib
 from sentviz.analysis.testset.rows import Rows, stored
-from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, split_words, stop_words, store
+from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, stop_words, store
 from sentviz.errors import InputError, RunError
 from sentviz.figures import cloud_layout
 from sentviz.figures.cloud_layout import layout, unwritable
@@ -65,6 +65,12 @@ def by_hand(text: str) -> Iterator[str]:
         if any(unicodedata.category(c)[0] in "LN" for c in word):
             yield word
         word = ""
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text in order, as they are counted."""
+    words, ids, _ = lib._split([text])
+    return [words[i] for i in ids]
 
 
 @pytest.mark.parametrize(

@@ -44,10 +44,6 @@ class Units:
     scores: npt.NDArray[np.float32]  # (m,) fall of the token's unit; 0 for special tokens
     places: npt.NDArray[np.int64]  # (m,) number of the token's unit; each special token is a separate unit
 
-    def interaction(self, span: Span) -> float:
-        """Return the fall of a span minus the sum of the falls of its words, in log-odds."""
-        return self.falls[span] - sum(self.falls[i, i + 1] for i in range(*span))
-
 
 def spaced_words(trace: Trace) -> tuple[Word, ...]:
     """Return the words as they are written, without special tokens: "well-made" is one word, and so are several marks in a row."""

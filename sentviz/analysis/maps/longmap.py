@@ -17,18 +17,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.texts import word_spans
 from sentviz.errors import InputError
-from sentviz.runs.intervention import Intervention
 from sentviz.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -164,34 +160,6 @@ def map_of_trace(
     heads = len(trace.head_ids) if isinstance(head, str) else 1
     band = n if trace.attention is not None else max(1, band_bytes // (4 * n * heads * (3 * trace.lambdas.shape[1] + 2)))
     return TokenMap(n, lambda start, stop: trace.band(layer, start, stop, head, component), min(band, n))
-
-
-def tiled(
-    model: Model,
-    text: str,
-    text_pair: str | None = None,
-    *,
-    layer: int,
-    head: int | str = "mean",
-    component: int | str = "effective",
-    band_bytes: int = BAND_BYTES,
-    change: Intervention | str | None = None,
-) -> TokenMap:
-    """A map of a text: the model runs once and keeps one layer's Q, K and terms; nothing of n x n is ever held.
-
-    Args:
-        layer, head, component: as in `Trace.map`, counted from 0.
-        band_bytes: how much memory the maps of one band may take.
-        change: intervention, as in `Model.trace`.
-    Raises:
-        InputError: the text cannot be read, or a choice outside the model.
-    """
-    heads = () if isinstance(head, str) else (head,)
-    has = model.capabilities
-    if not (0 <= layer < has.layers and all(0 <= h < has.heads for h in heads)):
-        raise InputError(f"There is no layer {layer} with head {head} in {model.name}; both are counted from 0.")
-    trace = model.trace(text, text_pair, layers=(layer,), heads=heads, maps=False, projections=True, change=change)
-    return map_of_trace(trace, layer, head, component, band_bytes=band_bytes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -164,12 +164,6 @@ def plain(texts: pa.Array) -> pa.Array:
     return pc.replace_substring(pc.replace_substring_regex(texts, _MARKUP, " "), "’", "'")
 
 
-def split_words(text: str) -> list[str]:
-    """Return the words of a text in order."""
-    words, ids, _ = _split([text])
-    return [words[i] for i in ids]
-
-
 def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Callable[[], object] = lambda: None) -> Counts:
     """Count the words that occur in at least `least` rows, by cell. If no row has a label, the rows are counted by prediction.
 
