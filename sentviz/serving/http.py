@@ -122,15 +122,17 @@ def predict_texts(run: Run, model: Model, request: PredictRequest) -> dict[str, 
 
 def trace_text(run: Run, model: Model, request: TraceRequest) -> dict[str, Any]:
     """Return tokens, prediction, lambdas and, if requested, the effective attention maps (L, H, n, n)."""
-    trace = model.trace(request.text, request.pair, layers=request.layers, heads=request.heads, maps=False)
-    response = _trace_fields(trace) | {"lambdas": _numbers(trace.lambdas), "layers": list(trace.layer_ids), "heads": list(trace.head_ids)}
-    if request.maps and model.capabilities.maps:
-        n = len(trace.tokens)
-        if (size := len(trace.layer_ids) * len(trace.head_ids) * n * n) > LIMITS.weights:
+    has = model.capabilities
+    if maps := request.maps and has.maps:
+        n = len(model.encode(request.text, request.pair))
+        size = (len(request.layers) or has.layers) * (len(request.heads) or has.heads) * n * n
+        if size > LIMITS.weights:
             why = f"The maps of {n} tokens have {size:,} weights, and at most {LIMITS.weights:,} are sent. Select layers and heads."
             raise RequestError(413, why)
-        full = model.trace(request.text, request.pair, layers=request.layers, heads=request.heads)
-        response["attention"] = None if full.attention is None else _numbers(full.attention)
+    trace = model.trace(request.text, request.pair, layers=request.layers, heads=request.heads, maps=maps)
+    response = _trace_fields(trace) | {"lambdas": _numbers(trace.lambdas), "layers": list(trace.layer_ids), "heads": list(trace.head_ids)}
+    if maps:
+        response["attention"] = None if trace.attention is None else _numbers(trace.attention)
     return response
 
 
