@@ -90,8 +90,8 @@ class Model:
 
     def _filled(self, change: Intervention | Change | None) -> int:
         """Return the number of tokens to which padding that is read fills every text; 0 if padding is masked."""
-        masked = getattr(self.config, "masked", True) and (change is None or change.strength.get("mask") != 0)
-        return 0 if masked else self.config.max_length
+        padded = self.capabilities.padded or (change is not None and change.strength.get("mask") == 0)
+        return self.config.max_length if padded else 0
 
     def _tagged(self, encoded: list[Encoded], texts: Sequence[str], pairs: Sequence[str] | None) -> list[Encoded]:
         """Return the texts with the tags of their tokens if the model reads tags, otherwise unchanged."""

@@ -51,6 +51,7 @@ class Capabilities:
     pairs: bool = False  # reads pairs of texts and tells the two texts apart
     pattern: bool = False  # some keys are outside a query's window
     silence: bool = True  # heads can be silenced
+    padded: bool = False  # texts are padded to the maximum length, and padding is read like any token
     extends: bool = False  # can read longer texts than in training: positions are not learned one by one
     moving: bool = False  # tokens are points that move from layer to layer: leaders, clusters
     dials: tuple[AdjustableTerm, ...] = ()  # terms of the scores whose strength can be changed
@@ -197,6 +198,7 @@ class EncoderConfig(ModelKind):
             cls=self.pooling == "cls",
             pairs=self.segments > 1,
             pattern=self.window > 0,
+            padded=not self.masked,
             extends=self.positions != "learned",
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none") + (DISTANCE,) * (self.relative > 0),
             switches=(MASK,) * (self.masked and self.segments == 1 and not self.embedding_norm),  # padding is id 0 in our own vocabularies

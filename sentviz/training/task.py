@@ -75,8 +75,7 @@ class TrainingTask(ABC):
 
     def batch(self, rows: npt.NDArray[np.int64]) -> Inputs:
         """Return the network's inputs in training for rows of `train`, counted from 0."""
-        config = self.network.config
-        filled = 0 if getattr(config, "masked", True) else config.max_length
+        filled = self.network.config.max_length if self.network.capabilities.padded else 0
         return collate([self.rows[i] for i in rows], self.device, filled=filled)
 
     def masked_loss(self, rows: npt.NDArray[np.int64]) -> Tensor:

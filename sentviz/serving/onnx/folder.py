@@ -112,7 +112,7 @@ def _compare(run: Run, model: Model, path: Path) -> dict[str, Any]:
     full = model.encode(example.text, example.text_pair).reading
     lengths = sorted({max(1, round(len(full) * part / EXAMPLE_LENGTHS)) for part in range(1, EXAMPLE_LENGTHS + 1)})
     rows = [TokenizedText(full.ids[:n], *(None if part is None else part[:n] for part in (full.segments, full.tags))) for n in lengths]
-    if not getattr(model.config, "masked", True):
+    if model.capabilities.padded:
         rows = [full]
     exported = Model(run.name, Session(model.config, path), model.tokenizer, model.labels, cls=model.cls, tagger=model.tagger)
     expected, worst = model.forward(rows)[0], 0.0

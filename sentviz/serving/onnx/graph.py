@@ -46,7 +46,7 @@ class Graph(nn.Module):
         if maps and not has.maps:
             raise RunError("This model has no attention maps to export.")
         self.network, self.maps = network.plain(), maps
-        self.masked = bool(getattr(network.config, "masked", True))
+        self.masked = not has.padded
         self.inputs = ("ids", *["mask"] * self.masked, *["segments"] * has.pairs, *["tags"] * has.tags)
         several = maps and has.components > 1
         self.outputs = ("logits", "pooled", *["attention"] * maps, *["components"] * several)
