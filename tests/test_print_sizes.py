@@ -229,3 +229,12 @@ def test_an_axis_of_a_column_keeps_its_numbers() -> None:
     svg = render(accuracy(), "svg", size="column")
     ticks = [e for e in ElementTree.fromstring(svg).iter() if e.attrib.get("class") == "xtick"]
     assert len(ticks) >= 3
+
+
+@pictures
+def test_a_long_name_at_the_end_of_a_column_is_drawn() -> None:
+    """All names above the columns are in the picture, also a last one that would leave it at 45 degrees."""
+    names = ["entropy", "distance", "previous", "next", "same", "first", "punctuation"]
+    table = head_table(pd.DataFrame([(0, i, *np.full(7, 0.5)) for i in range(2)], columns=["layer", "head", *names]))
+    svg = ElementTree.fromstring(render(table, "svg", size="column"))
+    assert ["".join(e.itertext()) for e in svg.iter() if e.attrib.get("class") == "xtick"] == names

@@ -177,13 +177,31 @@ def _fit_ticks(plot: go.Figure, inner: float) -> float:
         step, widest = min(b - a for a, b in pairwise(places)), max(label_width(label, size) for label in labels)
         depth = {0: float(size), -45: 0.71 * (widest + size), -90: widest}
         now = int(x.tickangle or 0)
-        angle = 0 if widest + 4 <= step else -45 if 0.71 * step >= 1.1 * size else -90
+        slanted = 0.71 * step >= 1.1 * size and _ends_inside(plot, labels, places, size, (start * inner, room, (1 - end) * inner), edge)
+        angle = 0 if widest + 4 <= step else -45 if slanted else -90
         if now in depth and angle < now:
             x.tickangle = angle
             grown[edge] = max(grown[edge], depth[angle] - depth[now])
     for edge, more in grown.items():
         plot.update_layout({f"margin_{edge}": (plot.layout.margin[edge] or 0) + round(more)})
     return sum(grown.values())
+
+
+def _ends_inside(
+    plot: go.Figure, labels: list[str], places: list[float], size: float, spans: tuple[float, float, float], edge: str
+) -> bool:
+    """Return whether labels at 45 degrees end inside the picture: Plotly leaves out those that do not.
+
+    Args:
+        spans: pixels left of the axis, of the axis, and right of it, without the margins.
+        edge: "t" for labels above, which lean to the right; "b" for labels below, which lean to the left.
+    """
+    left, room, right = spans
+    margin = plot.layout.margin.r if edge == "t" else plot.layout.margin.l
+    free = (80 if margin is None else margin) + (right if edge == "t" else left)
+    return all(
+        0.71 * label_width(label, size) <= free + (room - at if edge == "t" else at) for label, at in zip(labels, places, strict=True)
+    )
 
 
 def _thin_labels(labels: list[str], places: list[float], size: float) -> list[str]:
