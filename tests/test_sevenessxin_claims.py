@@ -111,6 +111,13 @@ def test_half_of_the_versions_leave_the_second_phase_open(tmp_path: Path) -> Non
     assert judge("RoPE", seeds(tmp_path, wrong)).verdict == "open"
 
 
+def test_two_versions_cannot_judge_the_second_phase(tmp_path: Path) -> None:
+    """Both gain, but the eight that are not here alone could be nearly all."""
+    wrong = {name: number for v in VERSIONS[:2] for name, number in ((v, 90), (f"{v}-{ROPE}", 10))}
+    finding = judge("RoPE", seeds(tmp_path, wrong))
+    assert finding.verdict == "unjudged" and finding.evidence.startswith("of 2 versions 2 can be told to gain") and finding.effect
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("own", "rivals", "verdict"), [(10, 90, "holds"), (90, 10, "fails"), (30, 30, "open")])
 def test_the_best_version(own: int, rivals: int, verdict: str, tmp_path: Path) -> None:
