@@ -39,9 +39,13 @@ def link() -> Part:
     """Return the names that a link may carry: fields of the shared focus, and names that a widget of one page binds."""
     from app.focus import FIELDS
 
+    return dict.fromkeys(sorted({name for name, field in FIELDS.items() if field.read} | page_settings(ROOT)))
+
+
+def page_settings(root: Path) -> set[str]:
+    """Return the names of the settings of single pages in a checkout."""
     setting = r'\b(?:setting\([^"]*"\w[^"]*",\s*|page_value\()"(\w+)"'
-    bound = {name for path in (ROOT / "app").rglob("*.py") for name in re.findall(setting, path.read_text("utf-8"))}
-    return dict.fromkeys(sorted({name for name, field in FIELDS.items() if field.read} | bound))
+    return {name for path in (root / "app").rglob("*.py") for name in re.findall(setting, path.read_text("utf-8"))}
 
 
 def figures() -> Part:
