@@ -22,6 +22,7 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError, RunError
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
+from sentviz.runs.calibration import tempered
 from sentviz.runs.store import find
 from tests.test_app import RUN, opened, words
 
@@ -133,7 +134,7 @@ def test_reliability_draws_both_states() -> None:
     labels, shares = np.array([0, 1, 1, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.55, 0.45]])
     states = {
         "as it is": operating.reliability(labels, shares),
-        "temperature 2.00": operating.reliability(labels, operating.calibrated(shares, 2)),
+        "temperature 2.00": operating.reliability(labels, tempered(shares, 2)),
     }
     figure = reliability_diagram(states, states, title="x", start=0.5)
     assert set(figure.frame["state"]) == set(states)

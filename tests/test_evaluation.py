@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, fit_calibration, from_confusion, interval, metrics
+from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, from_confusion, interval, metrics
 
 
 def random_evaluation(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
@@ -134,22 +134,6 @@ def test_interval_is_the_percentiles_of_its_draws() -> None:
     """The interval has the 2.5 % and 97.5 % percentiles, without undefined draws."""
     draws = np.append(np.arange(1001) / 1000, np.nan)
     assert interval(0.5, draws) == {"value": 0.5, "low": 0.025, "high": 0.975}
-
-
-@pytest.mark.parametrize("factor", [0.3, 1.0, 4.0])
-def test_temperature_is_the_least_of_a_grid(factor: float) -> None:
-    """No neighbour within 1e-4 of the temperature has a lower cross-entropy, for too flat and too steep logits."""
-    e = random_evaluation(400, 3, seed=2)
-    logits = e.logits * np.float32(factor)
-
-    def loss(temperature: float) -> float:
-        z = logits.astype(np.float64) / temperature
-        return float((np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(z)), e.labels]).mean())
-
-    calibration = fit_calibration(logits, e.labels)
-    near = min(calibration * np.linspace(0.99, 1.01, 201), key=loss)
-    far = min(np.geomspace(0.06, 20, 400), key=loss)
-    assert calibration == pytest.approx(near, rel=1e-4) and calibration == pytest.approx(far, rel=0.01)
 
 
 def test_a_sample_is_seeded_sorted_and_without_repetition() -> None:

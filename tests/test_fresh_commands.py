@@ -69,6 +69,7 @@ OTHERS: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {
     ("catalog",): ((),),
     ("verify",): (("none.png",), ("texts.txt",)),
     ("train",): (*((name,) for name in (*datasets()["name"], "nothing")), ("sst2", "--hub", "./no"), ("sst2", "--hub", "no/such")),
+    ("calibrate",): (("no/such",), ("no/such", "--intercept")),
     ("adopt",): (("/no/such", "--dataset", "sst2"), ("no/such", "--dataset", "sst2"), ("x", "--dataset", "nothing")),
     ("study",): tuple(
         (name, "--dataset", dataset)

@@ -13,7 +13,8 @@ import sentviz.data.tokenizers
 import sentviz.models.model
 from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length
-from sentviz.models.model import Model, softmax
+from sentviz.models.model import Model
+from sentviz.runs.calibration import softmax
 from tests import makers, slow
 from tests.makers import small_model, toy_splits
 

@@ -19,6 +19,7 @@ from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.operating import MACRO
 from sentviz.errors import InputError
+from sentviz.runs.calibration import tempered
 
 NAMES = ("bad", "fair", "good")
 
@@ -245,7 +246,7 @@ def test_its_interval_is_the_basic_bootstrap_of_the_same_rows() -> None:
     temperature = 1.7
     frame = operating.calibration(labels, shares, temperature, bins=5, seed=2, draws=50)
     rows = np.random.default_rng(2).integers(0, 60, size=(50, 60))
-    for state, p in (("as it is", shares), ("calibrated", operating.calibrated(shares, temperature))):
+    for state, p in (("as it is", shares), ("calibrated", tempered(shares, temperature))):
         place = np.ceil(p.max(axis=1) * 5).astype(int)
         hit, sure = (p.argmax(axis=1) == labels).astype(float), p.max(axis=1)
 
@@ -276,9 +277,9 @@ def test_tempering_is_the_softmax_of_divided_logits() -> None:
     logits = np.random.default_rng(1).normal(size=(20, 3)) * 2
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     want = np.exp(logits / 2.5) / np.exp(logits / 2.5).sum(axis=1, keepdims=True)
-    assert operating.calibrated(shares, 2.5) == pytest.approx(want)
-    assert operating.calibrated(shares, 1) == pytest.approx(shares)
-    assert np.isfinite(operating.calibrated(np.array([[0.0, 1.0]]), 3)).all()
+    assert tempered(shares, 2.5) == pytest.approx(want)
+    assert tempered(shares, 1) == pytest.approx(shares)
+    assert np.isfinite(tempered(np.array([[0.0, 1.0]]), 3)).all()
 
 
 def test_a_temperature_that_fits_takes_the_error_away() -> None:

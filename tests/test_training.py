@@ -21,7 +21,7 @@ from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, SentvizError
 from sentviz.models.batches import collate
 from sentviz.models.loading import load
-from sentviz.models.model import softmax
+from sentviz.runs.calibration import softmax
 from sentviz.training import Trainer, batches, task_of, train
 from sentviz.training.recipe import Recipe, finished, recipe_names
 from tests.makers import hardmax_recipe, toy_recipe, toy_splits, toy_trainer, use_toy_data

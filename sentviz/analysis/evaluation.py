@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +40,6 @@ class Evaluation:
     @property
     def probabilities(self) -> npt.NDArray[np.float32]:
         """Class probabilities, (N, K)."""
-        from sentviz.models.model import softmax
-
         return softmax(self.logits)
 
     def frame(self) -> pd.DataFrame:
@@ -136,20 +135,6 @@ def wilson(right: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats]:
     middle, reach = p + z2 / (2 * rows), Z * np.sqrt(p * (1 - p) / rows + z2 / (4 * rows**2))
     low, high = (middle - reach) / (1 + z2 / rows), (middle + reach) / (1 + z2 / rows)
     return np.clip(low, 0, p), np.clip(high, p, 1)
-
-
-def fit_calibration(logits: npt.NDArray[np.float32], labels: Ints) -> float:
-    """Return the T from e⁻³ to e³ that minimises the cross-entropy of softmax(logits / T) (Guo et al. 2017)."""
-    from scipy.optimize import minimize_scalar
-
-    z = logits.astype(np.float64)
-
-    def loss(log_t: float) -> float:
-        s = z / np.exp(log_t)
-        s = s - s.max(axis=1, keepdims=True)
-        return float((np.log(np.exp(s).sum(axis=1)) - s[np.arange(len(s)), labels]).mean())
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-7}).x))
 
 
 def from_confusion(counts: Ints) -> dict[str, Floats]:

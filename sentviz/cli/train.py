@@ -124,6 +124,26 @@ def _recipe(source: str, **changes: Any) -> Recipe:
 
 
 @main.command()
+@click.argument("run")
+@click.option(
+    "--intercept", is_flag=True, help="Fit a value per class in addition to the temperature, and add it to the classifier's biases."
+)
+@command
+def calibrate(run: str, intercept: bool) -> None:
+    """Fit the calibration of RUN on its validation rows again, evaluate RUN again, and store both. Measured tables of RUN are removed."""
+    from sentviz.runs.store import find
+    from sentviz.training.finishing import calibrate as fit_again
+
+    calibrated = fit_again(find(run), intercept=intercept)
+    report = calibrated.config["calibration"]
+    print_metrics(calibrated.name, calibrated.metrics())
+    click.echo(f"Temperature {calibrated.calibration:g}, intercept {', '.join(f'{value:+.4f}' for value in report['intercept'])}")
+    click.echo(
+        f"Calibration error on {report['n']:,} validation rows: {report['error_before']:.4f} before, {report['error_after']:.4f} after"
+    )
+
+
+@main.command()
 @click.argument("model")
 @click.option("--dataset", required=True, help="Data set whose test split evaluates the model, for example sst2 or nsmc.")
 @click.option("--labels", default="", help="Model classes in the model's order, as the data set names them, for example positive,negative.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, sourced
+from sentviz.runs.calibration import tempered
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -95,7 +96,7 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
     if by not in STEPS:
         raise InputError(f"`by` must be {' or '.join(map(repr, STEPS))}, not {by!r}.")
     rows, calibration = of.first, of.run.calibration
-    shares = {"as it is": rows.probabilities, f"logits / {calibration:.2f}": operating.calibrated(rows.probabilities, calibration)}
+    shares = {"as it is": rows.probabilities, f"logits / {calibration:.2f}": tempered(rows.probabilities, calibration)}
     bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
     spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
     title = f"{rows.run}: {STEPS[by].lower()}"

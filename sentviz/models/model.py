@@ -21,6 +21,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length, collate, portions, read
 from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
 from sentviz.models.weights import load_weights, normalize_polarities
+from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities, ModelConfig
 from sentviz.runs.intervention import UNCHANGED, Intervention, read_change
 from sentviz.runs.store import Run
@@ -347,12 +348,6 @@ def _as_many(pairs: list[str], texts: Sequence[str] | pd.Series[Any]) -> list[st
     if len(pairs) != len(texts):
         raise InputError(f"There are {len(texts):,} texts and {len(pairs):,} second texts; pairs need as many of both.")
     return pairs
-
-
-def softmax(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return the softmax of each row, computed without overflow."""
-    e = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
 
 
 def _single(tensor: Tensor) -> npt.NDArray[np.float32]:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from sentviz.analysis.testset.operating import calibrated, reliability
+from sentviz.analysis.testset.operating import expected_error
 from sentviz.data import datasets, demo
 from sentviz.data.dataset_info import DatasetInfo
 from sentviz.errors import InputError
 from sentviz.papers.studies.standing import EVERY, SETS, current, stored_accuracies, why_not_evaluated
 from sentviz.runs.bases import bases
+from sentviz.runs.calibration import tempered
 from sentviz.runs.registry import papers, printed
 from sentviz.runs.store import Run
 
@@ -192,10 +193,13 @@ def _test(run: Run, beside: Sequence[Run]) -> Iterator[str]:
 
 
 def _calibration(run: Run) -> Iterator[str]:
+    if any(values := run.config.get("calibration", {}).get("intercept", [])):
+        added = ", ".join(f"{name} {value:+.4f}" for name, value in zip(run.labels, values, strict=True))
+        yield f"Intercepts in log-odds, in the classifier's biases and fitted on validation rows together with T: {added}."
     frame = run.frame("test.parquet")
     frame = frame[frame["split"] == "test"]
     probabilities, labels = frame[list(run.labels)].to_numpy(np.float64), frame["label"].to_numpy(np.int64)
-    errors = [_error(labels, shares) for shares in (probabilities, calibrated(probabilities, run.calibration))]
+    errors = [expected_error(labels, shares) for shares in (probabilities, tempered(probabilities, run.calibration))]
     yield (
         f"Softmax(logits / T) with T = {run.calibration:g}, fitted on validation. Expected calibration error on the test split"
         f" (n = {len(frame):,}): {errors[0]:.4f} as the model says it, {errors[1]:.4f} at T."
@@ -259,11 +263,6 @@ def _preset(run: Run) -> str:
 def _same_but_seed(run: Run, compared: Run) -> bool:
     same = compared.configuration == run.configuration and compared.config["data"] == run.config["data"]
     return same and compared.config["recipe"]["seed"] != run.config["recipe"]["seed"] and compared.of_a_study and run.of_a_study
-
-
-def _error(labels: np.ndarray[Any, np.dtype[np.int64]], shares: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    bins = reliability(labels, shares)
-    return float((bins["n"] * (bins["accuracy"] - bins["confidence"]).abs()).sum() / bins["n"].sum())
 
 
 def _stood(row: Mapping[str, Any]) -> tuple[str, str, str]:

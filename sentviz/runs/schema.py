@@ -98,6 +98,7 @@ class Settings(TypedDict):
     learning_rate: NotRequired[float]
     lambda_rate: NotRequired[float]
     max_length: NotRequired[int]
+    intercept: NotRequired[bool]
     min_count: NotRequired[int]
     vocab_size: NotRequired[int]
     patience: NotRequired[int]
@@ -113,6 +114,16 @@ class OnBase(TypedDict):
 
     name: str
     digest: str
+
+
+class Calibration(TypedDict):
+    """The fit of temperature and intercept on validation rows (`sentviz.analysis.calibration`); older runs have no such entry."""
+
+    intercept: list[float]  # one value per class, in the classifier's biases already, divided by the temperature
+    n: int
+    sources: int  # data sets that the rows come from
+    error_before: float  # expected calibration error, 0 to 1
+    error_after: float
 
 
 class Config(TypedDict):
@@ -136,6 +147,7 @@ class Config(TypedDict):
     files: dict[str, str]
     hub: NotRequired[dict[str, Any]]
     base: NotRequired[OnBase]
+    calibration: NotRequired[Calibration]
     tagger: NotRequired[Tagger]
 
 

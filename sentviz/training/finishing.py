@@ -1,9 +1,10 @@
-"""Write a trained model as a run folder. All measurements are made on the model as `sentviz.load` returns it."""
+"""Write a trained model as a run folder, and calibrate it. All measurements are made on the model as `sentviz.load` returns it."""
 
 from __future__ import annotations
 
 import json
 import platform
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from sentviz.analysis.calibration import calibration_report, fit_calibration
 from sentviz.analysis.epochs.measured import files
-from sentviz.analysis.evaluation import confusion, evaluate, fit_calibration, metrics
+from sentviz.analysis.evaluation import confusion, evaluate, metrics
 from sentviz.analysis.explain import explained
 from sentviz.data import datasets
 from sentviz.data.parts_of_speech import TAGS
@@ -27,8 +29,9 @@ from sentviz.io.files import writing
 from sentviz.models.loading import load
 from sentviz.runs import store
 from sentviz.runs.configs import stored_config
-from sentviz.runs.store import Run
-from sentviz.runs.writing import write_config
+from sentviz.runs.schema import OTHER_PARTS
+from sentviz.runs.store import EPOCH, Run
+from sentviz.runs.writing import check_attachable, write_config
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
 
 EMBEDDINGS = 1_000  # maximum number of pooled vectors of the test split that a run stores
+BIAS = "classifier.bias"  # tensor that gets the intercept of the calibration
 COLUMNS = {"step": "int32", "epoch": "float32", "name": "str", "layer": "int8", "component": "int8", "value": "float32"}
 
 
@@ -85,14 +89,13 @@ def finish(
     Args:
         model: provides tokenizer, labels and configuration; its own weights are not used.
         weights, epochs: states in stored form: that of the run, and those after some epochs, counted from 1.
-        seen: splits that the model was trained on. validation: the validation split; without one, the temperature stays 1.
+        seen: splits that the model was trained on. validation: the validation split; without one, the run is not calibrated.
         history: rows with the columns `COLUMNS`. best: scores on the validation split, step and epoch of the stored weights.
         entries: further entries for tables of config.json. measures: returns further entries for metrics.json.
     Raises:
         RunError: the folder cannot be written; its earlier content is unchanged.
     """
     import pandas as pd
-    from safetensors.numpy import save_file as save_arrays
 
     tokenizer = model.tokenizer
     splits = [*seen, *([validation] if validation is not None else []), *tests]
@@ -131,35 +134,99 @@ def finish(
             for epoch, state in sorted((epochs or {}).items()):
                 (fresh / "epochs").mkdir(exist_ok=True)
                 save_file(dict(state), fresh / "epochs" / f"{epoch}.safetensors")
-            write_config(fresh, config)
-            finished = load(Run(model.name, fresh))
-
-            evaluations = [evaluate(finished, split) for split in tests]
-            report: dict[str, Any] = {each.split: metrics(each) for each in evaluations}
-            if validation is not None:
-                on_validation = evaluate(finished, validation)
-                config["temperature"] = round(fit_calibration(on_validation.logits, on_validation.labels), 4)
-                report["validation"] = {
-                    "n": len(on_validation.labels),
-                    "accuracy": best["accuracy"],
-                    "stored_accuracy": accuracy(on_validation),
-                }
-                predicted = on_validation.logits.argmax(axis=1).astype(np.int64)
-                report["validation"]["confusion"] = confusion(on_validation.labels, predicted, len(on_validation.classes)).tolist()
-            report |= measures(finished)
-            (fresh / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-
-            pd.concat([each.frame() for each in evaluations]).to_parquet(fresh / "test.parquet", index=False, compression="zstd")
             frame = pd.DataFrame(list(history), columns=list(COLUMNS)).astype(COLUMNS)
             frame.to_parquet(fresh / "history.parquet", index=False, compression="zstd")
-            rows = evaluations[0].sample(EMBEDDINGS)
-            pooled = evaluations[0].pooled[rows].astype(np.float16)
-            save_arrays({"rows": rows.astype(np.int32), "pooled": pooled}, fresh / "embeddings.safetensors")
-            explained(finished, finished.trace(*example)).save(fresh / "example.safetensors")
-            if epochs and validation is not None:
-                for file, save in files(Run(model.name, fresh), validation, example).items():
-                    save(fresh / file)
-            write_config(fresh, config)
+            _calibrate_and_measure(Run(model.name, fresh), config, validation, tests, example, measures)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{model.name} cannot be written to {folder} ({' '.join(str(error).split())}).") from error
     return Run.open(folder, model.name)
+
+
+def calibrate(run: Run, *, intercept: bool = False) -> Run:
+    """Fit the calibration of a run again, evaluate the run again, and return it with its new digest. Measured tables are removed.
+
+    Raises:
+        RunError: the run has no weights, an intercept is in its weights already, or its folder contains other files or cannot be written.
+        DataMissingError: the data set is not installed.
+    """
+    check_attachable(run)
+    if any(run.config.get("calibration", {}).get("intercept", [])):
+        raise RunError(f"{run.name} has an intercept in its weights already. Train it again to fit another one.")
+    weights, recipe, example = run.path(run.weights), run.config["recipe"], run.example()
+    validation = datasets.load_split(recipe["dataset"], "validation")
+    tests = test_splits(recipe["dataset"], recipe.get("transfer", ""), validation)
+    config = {name: value for name, value in run.config.items() if name != "files"} | {"recipe": recipe | {"intercept": intercept}}
+    other_parts = {name: part for name, part in run.metrics().items() if name in OTHER_PARTS and name != "validation"}
+    copied = [file for file in run.config["files"] if file in KEPT or (EPOCH.fullmatch(file) and ".measured" not in file)]
+    try:
+        with writing(run.folder.resolve()) as fresh:
+            for file in copied:
+                (fresh / file).parent.mkdir(exist_ok=True)
+                shutil.copyfile(run.path(file), fresh / file)
+            shutil.copyfile(weights, fresh / run.weights)
+            _calibrate_and_measure(Run(run.name, fresh), config, validation, tests, (example.text, example.text_pair), lambda model: others)
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{run.name} cannot be written to {run.folder} ({' '.join(str(error).split())}).") from error
+    return Run.open(run.folder, run.name)
+
+
+KEPT = ("tokenizer.json", "history.parquet", TAGGER)  # files that a new calibration does not change
+
+
+def _calibrate_and_measure(
+    run: Run,
+    config: dict[str, Any],
+    validation: Split | None,
+    tests: Sequence[Split],
+    example: tuple[str, str | None],
+    measures: Callable[[Model], Mapping[str, Any]],
+) -> None:
+    """Calibrate a run whose folder has weights, tokenizer and history; then write its measurements and config.json."""
+    import pandas as pd
+    from safetensors.numpy import save_file as save_arrays
+
+    folder = run.folder
+    write_config(folder, config)
+    if validation is not None:
+        _calibrate(run, config, validation)
+        write_config(folder, config)
+    finished = load(Run(run.name, folder))
+
+    evaluations = [evaluate(finished, split) for split in tests]
+    report: dict[str, Any] = {each.split: metrics(each) for each in evaluations}
+    if validation is not None:
+        on_validation = evaluate(finished, validation)
+        report["validation"] = {
+            "n": len(on_validation.labels),
+            "accuracy": config["best"]["accuracy"],
+            "stored_accuracy": accuracy(on_validation),
+        }
+        predicted = on_validation.logits.argmax(axis=1).astype(np.int64)
+        report["validation"]["confusion"] = confusion(on_validation.labels, predicted, len(on_validation.classes)).tolist()
+    report |= measures(finished)
+    (folder / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+    pd.concat([each.frame() for each in evaluations]).to_parquet(folder / "test.parquet", index=False, compression="zstd")
+    rows = evaluations[0].sample(EMBEDDINGS)
+    pooled = evaluations[0].pooled[rows].astype(np.float16)
+    save_arrays({"rows": rows.astype(np.int32), "pooled": pooled}, folder / "embeddings.safetensors")
+    explained(finished, finished.trace(*example)).save(folder / "example.safetensors")
+    if (folder / "epochs").exists() and validation is not None:
+        for file, save in files(Run(run.name, folder), validation, example).items():
+            save(folder / file)
+    write_config(folder, config)
+
+
+def _calibrate(run: Run, config: dict[str, Any], validation: Split) -> None:
+    """Fit temperature and, if the recipe has one, intercept; store them in `config`, and the intercept in the classifier's biases, too."""
+    evaluation = evaluate(load(run), validation)
+    labels, sources = evaluation.labels, validation.sources
+    fitted = fit_calibration(evaluation.logits, labels, sources, intercept=bool(config["recipe"].get("intercept")))
+    config["temperature"] = fitted.temperature
+    config["calibration"] = calibration_report(fitted, evaluation.logits, labels, sources)
+    if any(fitted.intercept):
+        path = run.folder / run.weights
+        weights = load_file(path)
+        bias = weights[BIAS]
+        weights[BIAS] = (bias.double() + fitted.temperature * torch.tensor(fitted.intercept, dtype=torch.float64)).to(bias.dtype)
+        save_file(weights, path)

@@ -73,6 +73,7 @@ class Recipe:
     select: str = "accuracy"  # validation metric that selects the stored state, ties by loss: accuracy, loss, f1_macro or f1_positive
     patience: int = 6  # evaluations without a better state after which training stops; 0 = never
     log_every: int = 20  # steps
+    intercept: bool = False  # True = the calibration adds a value per class (sentviz.analysis.calibration); False = temperature only
     keep_epochs: int = 0  # number of last epochs after which the weights are stored with the run
 
     @classmethod
@@ -135,6 +136,8 @@ class Recipe:
                 raise InputError(f"The recipe's {name} must be {', '.join(first_values)} or {last}, not {getattr(recipe, name)!r}.")
         if recipe.seed >= 2**63:
             raise InputError(f"The recipe's seed cannot be {recipe.seed}.")
+        if recipe.source and recipe.intercept:
+            raise InputError("A Hugging Face encoder is calibrated by a temperature only: leave intercept at false.")
         if recipe.source:  # the encoder decides the configuration
             return recipe
         if recipe.base:
@@ -248,7 +251,9 @@ def _bare(recipe: Recipe) -> Recipe:
 
 def learned(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that decide what is learned; the others decide what the finished run shows, stores and is evaluated on."""
-    return {name: value for name, value in settings.items() if name not in ("example", "example_pair", "transfer", "keep_epochs")}
+    return {
+        name: value for name, value in settings.items() if name not in ("example", "example_pair", "transfer", "keep_epochs", "intercept")
+    }
 
 
 def recipes() -> dict[str, Path]:

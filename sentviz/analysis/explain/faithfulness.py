@@ -24,6 +24,7 @@ import numpy.typing as npt
 from sentviz.analysis.explain import SCORES, available, explained, score, spearman
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.errors import InputError
+from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,8 +219,6 @@ def _aopc(
         tops: number of top words at each step; by default those of PERCENTS.
         alone: whether to compute sufficiency; otherwise it is 0.
     """
-    from sentviz.models.model import softmax
-
     n, k = len(tokens), int(trace.probabilities.argmax())
     tops = tops or [-(-percent * n // 100) for percent in PERCENTS]
     removed = [[(frozenset(order[:top].tolist()), frozenset(order[top:].tolist() if alone else ())) for top in tops] for order in orders]

@@ -30,6 +30,7 @@ from sentviz.analysis.explain.swap import in_case, whole_words
 from sentviz.analysis.explain.units import spaced_words
 from sentviz.data.tags import Tagger, tags_instead
 from sentviz.errors import InputError
+from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import MOST, Edit, Flip
 from sentviz.runs.trace import Trace
 
@@ -218,8 +219,6 @@ class _EditableText:
 
     def flip(self, edits: Edits) -> Flip:
         """Return the flip of an edit with the prediction for the edited text."""
-        from sentviz.models.model import softmax
-
         shares = softmax(self._logits([edits]))[0]
         best = int(shares.argmax())
         return Flip(edits, *self.edited(edits, whole=True), self.trace.labels[best], float(shares[best]))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
+from sentviz.runs.calibration import softmax
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
         InputError: the trace holds no hidden states.
     """
     import torch
-
-    from sentviz.models.model import softmax
 
     if trace.hidden is None:
         raise InputError("The trace was made without hidden states.")

@@ -29,6 +29,7 @@ from sentviz.analysis.evaluation import (
     wilson,
 )
 from sentviz.errors import InputError
+from sentviz.runs.calibration import tempered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,14 +217,6 @@ def _areas(counts: Ints) -> Floats:
 # ---- calibration
 
 
-def calibrated(probabilities: Floats, factor: float) -> Floats:
-    """Return softmax(log p / T) (Guo et al. 2017). A stored 0 counts as 5e-6, half of the last stored decimal."""
-    logs = np.log(np.maximum(probabilities, 5e-6)) / factor
-    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
-    return np.asarray(shares, dtype=np.float64)
-
-
 def reliability(labels: Ints, probabilities: Floats, *, bins: int = BINS, by: str = "width") -> pd.DataFrame:
     """Return accuracy by confidence (the largest probability) in bins: left, right, n, confidence (mean), accuracy, low, high.
 
@@ -255,6 +248,12 @@ def reliability(labels: Ints, probabilities: Floats, *, bins: int = BINS, by: st
     )
 
 
+def expected_error(labels: Ints, probabilities: Floats) -> float:
+    """Return the expected calibration error over `BINS` bins of equal width (Guo et al. 2017)."""
+    bins = reliability(labels, probabilities)
+    return float((bins["n"] * (bins["accuracy"] - bins["confidence"]).abs()).sum() / bins["n"].sum())
+
+
 def calibration(
     labels: Ints, probabilities: Floats, factor: float = 1.0, *, bins: int = BINS, seed: int = 0, draws: int = DRAWS
 ) -> pd.DataFrame:
@@ -268,7 +267,7 @@ def calibration(
     import pandas as pd
 
     rows, parts = [], []
-    for state, shares in (("as it is", probabilities), ("calibrated", calibrated(probabilities, factor))):
+    for state, shares in (("as it is", probabilities), ("calibrated", tempered(probabilities, factor))):
         confidence, right = _confidence(labels, shares)
         for by in ("width", "mass"):
             edges, place = _binned(confidence, bins, by)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import demo
 from sentviz.errors import InputError, RunError
+from sentviz.runs.calibration import softmax
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -146,8 +147,6 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
     Raises:
         InputError: there is no row, or no row that the model can read.
     """
-    from sentviz.models.model import softmax
-
     if frame.empty:
         raise InputError("There is no row to predict.")
     readings, why = model.sift(frame)

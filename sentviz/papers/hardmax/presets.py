@@ -32,6 +32,7 @@ WITHOUT = {
     "cls": False,
     "lexicon": "",
     "dropout": 0.0,
+    "intercept": False,
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,6 @@ def padding(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     from sentviz.analysis.evaluation import bounds, mean_draws, wilson
-    from sentviz.models.model import softmax
 
     rows = model.read(frame)
     (masked, own), (read, unmasked) = (model.forward(rows, model.intervention(change)) for change in ("", "term:mask=0"))
@@ -86,7 +86,6 @@ def neutral(model: Model, frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     from sentviz.analysis.evaluation import wilson
-    from sentviz.models.model import softmax
 
     rows, _ = model.sift(frame)
     frame = frame[[row is not None for row in rows]]

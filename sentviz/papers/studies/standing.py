@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
-from sentviz.analysis.testset.operating import calibrated, reliability
+from sentviz.analysis.testset.operating import expected_error
 from sentviz.data import datasets, demo
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
+from sentviz.runs.calibration import tempered
 from sentviz.runs.store import Run, runs
 
 if TYPE_CHECKING:
@@ -119,8 +120,7 @@ def evaluate_on_sets(who: str, digest: str, answer: Answer, sets: Iterable[Texts
         near = np.abs(share - 0.5) <= NEUTRAL_MARGIN
         right = np.where(label == NEUTRAL, near, (share > 0.5) == (label == 1)) & ~np.isnan(share)
         sure = ~np.isnan(share) & (label != NEUTRAL)
-        bins = reliability(label[sure], np.stack([1 - share[sure], share[sure]], axis=1)) if sure.any() else None
-        error = np.nan if bins is None else float((bins["n"] * (bins["accuracy"] - bins["confidence"]).abs()).sum() / bins["n"].sum())
+        error = expected_error(label[sure], np.stack([1 - share[sure], share[sure]], axis=1)) if sure.any() else np.nan
         tags = [tag for tag in dict.fromkeys(frame["tag"]) if tag != EVERY]
         for tag in (*tags, EVERY):
             part = right if tag == EVERY else right[(frame["tag"] == tag).to_numpy()]
@@ -143,7 +143,7 @@ def of_run(run: Run) -> Answer:
 
     def answer(frame: pd.DataFrame) -> Floats:
         rows = predicted(model, run.digest, frame[["id", "text"]], "standing")
-        shares = calibrated(rows.probabilities, run.calibration)
+        shares = tempered(rows.probabilities, run.calibration)
         positive, negative = (shares[:, side == sign].sum(axis=1) for sign in (1, -1))
         share = dict(zip(rows.frame["id"], positive / (positive + negative), strict=True))
         return np.array([share.get(str(name), np.nan) for name in frame["id"]])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sentviz.data.upload import codes
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
+from sentviz.runs.calibration import softmax
 from sentviz.serving.corpus.inputs import rows_of
 from sentviz.serving.corpus.output import KEY, WORDS, ScoringJob, Task, part_name
 
@@ -108,8 +109,6 @@ def _predict(
 ) -> tuple[dict[str, Any], npt.NDArray[np.int64]]:
     """Return the columns of a part, and the predicted class of each row, -1 if the row cannot be read."""
     import pyarrow as pa
-
-    from sentviz.models.model import softmax
 
     read = np.array([row is not None for row in readings], dtype=bool)
     some = [row for row in readings if row is not None]

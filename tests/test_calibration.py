@@ -1,0 +1,177 @@
+"""Temperature and intercept: their likelihood against a slow search, the weights of sources, and runs that store them."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import sentviz
+from sentviz.analysis.calibration import Calibration, calibration_report, fit_calibration, source_weights
+from sentviz.analysis.evaluation import evaluate
+from sentviz.errors import InputError, RunError
+from sentviz.models.loading import load
+from sentviz.runs.calibration import softmax, tempered
+from sentviz.runs.store import Run
+from sentviz.training.finishing import calibrate
+from sentviz.training.recipe import Recipe
+from sentviz.training.run import train
+from tests.makers import toy_recipe, toy_splits, use_toy_data
+
+
+def sample(n: int, classes: int, seed: int, *, scale: float = 2.0, shift: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
+    """Return logits (n, K) that are `scale` too steep, with `shift` too much for the first class, and labels drawn from the right ones."""
+    rng = np.random.default_rng(seed)
+    right = rng.normal(size=(n, classes))
+    labels = np.array([rng.choice(classes, p=softmax(row)) for row in right])
+    wrong = scale * right
+    wrong[:, 0] += shift
+    return wrong.astype(np.float32), labels
+
+
+def slow_loss(logits: np.ndarray, labels: np.ndarray, weights: list[float], temperature: float, intercept: list[float]) -> float:
+    """Return the weighted cross-entropy with loops over single numbers."""
+    total = 0.0
+    for row, label, weight in zip(logits.tolist(), labels.tolist(), weights, strict=True):
+        s = [value / temperature + added for value, added in zip(row, intercept, strict=True)]
+        top = max(s)
+        total += weight * (top + math.log(sum(math.exp(value - top) for value in s)) - s[label])
+    return total
+
+
+def slow_fit(logits: np.ndarray, labels: np.ndarray, weights: list[float], intercept: bool) -> tuple[float, list[float]]:
+    """Return temperature and intercepts of the least loss, by steps along each number that are halved when none helps."""
+    classes = logits.shape[1]
+    x = [0.0] * (classes if intercept else 1)  # log T, then the intercepts of all classes but the first
+
+    def loss(values: list[float]) -> float:
+        added = [0.0, *values[1:], *[0.0] * (classes - len(values))]
+        return slow_loss(logits, labels, weights, math.exp(values[0]), added)
+
+    best, step = loss(x), 0.5
+    while step > 1e-6:
+        moved = False
+        for i in range(len(x)):
+            for direction in (step, -step):
+                trial = [*x]
+                trial[i] += direction
+                if (value := loss(trial)) < best:
+                    x, best, moved = trial, value, True
+        step = step if moved else step / 2
+    added = [0.0, *x[1:], *[0.0] * (classes - len(x))]
+    mean = sum(added) / classes
+    return math.exp(x[0]), [value - mean for value in added]
+
+
+@pytest.mark.parametrize(("classes", "intercept"), [(2, True), (3, True), (2, False), (4, False)])
+def test_the_fit_is_that_of_a_slow_search(classes: int, intercept: bool) -> None:
+    """Temperature and intercepts equal those of a search with loops to 2e-3, also if sources have different numbers of rows."""
+    logits, labels = sample(90, classes, seed=classes)
+    sources = np.array(["many"] * 60 + ["some"] * 20 + ["few"] * 10)
+    weights = [1 / (3 * {"many": 60, "some": 20, "few": 10}[name]) for name in sources]
+    fitted = fit_calibration(logits, labels, sources, intercept=intercept)
+    temperature, added = slow_fit(logits, labels, weights, intercept)
+    assert fitted.temperature == pytest.approx(temperature, rel=2e-3)
+    assert fitted.intercept == pytest.approx(added, abs=2e-3)
+    assert sum(fitted.intercept) == pytest.approx(0, abs=2e-4)
+    assert fitted == fit_calibration(logits, labels, sources, intercept=intercept)
+    assert intercept == any(fitted.intercept)
+
+
+def test_a_shift_and_a_scale_are_found_again() -> None:
+    """With 20,000 rows the fit undoes what was done to the logits, and the calibration error falls below a third."""
+    logits, labels = sample(20_000, 2, seed=5)
+    fitted = fit_calibration(logits, labels, intercept=True)
+    assert fitted.temperature == pytest.approx(2, rel=0.05)
+    assert fitted.intercept[1] - fitted.intercept[0] == pytest.approx(0.4, abs=0.05)
+    report = calibration_report(fitted, logits, labels, np.full(len(labels), "all"))
+    assert report["error_after"] < report["error_before"] / 3
+    assert (report["n"], report["sources"], report["intercept"]) == (20_000, 1, list(fitted.intercept))
+
+
+def test_each_source_weighs_the_same() -> None:
+    """The weights of a source's rows sum to 1 / number of sources; without sources all rows weigh the same."""
+    assert source_weights(np.array(["a", "b", "a", "a"]), 4).tolist() == pytest.approx([1 / 6, 1 / 2, 1 / 6, 1 / 6])
+    assert source_weights(None, 4).tolist() == [0.25] * 4
+
+
+def test_rows_without_a_mistake_have_bounds() -> None:
+    """Separable rows give a temperature and intercepts within the limits, instead of 0 and infinity."""
+    fitted = fit_calibration(np.array([[3, 0], [0, 3], [2, 0]], dtype=np.float32), np.array([0, 1, 0]), intercept=True)
+    assert math.exp(-3) - 1e-4 <= fitted.temperature < 0.2 and max(map(abs, fitted.intercept)) <= 10
+
+
+def test_tempered_probabilities_are_those_of_the_logits() -> None:
+    """Probabilities at T equal the softmax of logits / T to 1e-5, the inverse gives the raw ones again, and no class gets NaN."""
+    logits = np.random.default_rng(1).normal(size=(50, 3)).astype(np.float32)
+    raw = softmax(logits).astype(np.float64)
+    warm = tempered(raw, 1.7)
+    assert warm == pytest.approx(softmax(logits / 1.7), abs=1e-5) and softmax(logits, 1.7) == pytest.approx(warm, abs=1e-5)
+    assert tempered(warm, 1 / 1.7) == pytest.approx(raw, abs=1e-6)
+    assert (warm.argmax(axis=1) == raw.argmax(axis=1)).all() and np.isfinite(tempered(np.array([[0.0, 1.0]]), 3)).all()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Train a small run with an intercept on toy rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        return train(toy_recipe(intercept=True, epochs=1), tmp_path, progress=False)
+
+
+def test_a_run_has_its_intercept_in_the_biases(run: Run, tmp_path: Path) -> None:
+    """Biases without the intercept are those of a training with a temperature only; all stored numbers are of the shifted model."""
+    validation, stored = toy_splits()["validation"], run.config["calibration"]
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        plain = train(toy_recipe(epochs=1), tmp_path / "plain", progress=False)
+    assert not any(plain.config["calibration"]["intercept"]) and any(stored["intercept"])
+    biases = [load_file(each.path("model.safetensors"))["classifier.bias"].float() for each in (run, plain)]
+    torch.testing.assert_close(biases[0] - biases[1], run.calibration * torch.tensor(stored["intercept"]), atol=2e-3, rtol=0)
+    before = evaluate(load(plain), validation)
+    assert fit_calibration(before.logits, before.labels, intercept=True) == Calibration(run.calibration, tuple(stored["intercept"]))
+    after = evaluate(load(run), validation)
+    assert run.metrics()["validation"]["stored_accuracy"] == (after.logits.argmax(axis=1) == after.labels).mean()
+    again = fit_calibration(after.logits, after.labels, intercept=True)
+    assert again.temperature == pytest.approx(run.calibration, rel=1e-2) and again.intercept == pytest.approx((0, 0), abs=5e-3)
+
+
+def test_a_finished_run_can_be_calibrated_again(run: Run, tmp_path: Path) -> None:
+    """A run without intercept gets the one that training would have given; a second one is refused, and the old run is unchanged."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_toy_data(patch)
+        plain = train(toy_recipe(epochs=1, keep_epochs=1), tmp_path / "plain", progress=False)
+        again = calibrate(plain, intercept=True)
+        assert (again.calibration, again.config["calibration"]) == (run.calibration, run.config["calibration"])
+        assert again.frame("test.parquet").equals(run.frame("test.parquet")) and again.metrics() == run.metrics()
+        assert again.digest != plain.digest and again.epochs == again.measured == (1,)
+        with pytest.raises(RunError, match="has an intercept in its weights already"):
+            calibrate(again, intercept=True)
+    assert sentviz.load(again.folder).calibration == run.calibration
+
+
+def test_an_older_run_has_a_temperature_only(run: Run, tmp_path: Path) -> None:
+    """A run without the entry opens; a damaged entry is refused with its name."""
+    for name, entry in (("old", None), ("bad", {"intercept": "none"})):
+        shutil.copytree(run.folder, tmp_path / name)
+        path = tmp_path / name / "config.json"
+        config = json.loads(path.read_text())
+        config.pop("calibration")
+        path.write_text(json.dumps(config | ({"calibration": entry} if entry else {})))
+    assert Run.open(tmp_path / "old").calibration == run.calibration
+    with pytest.raises(RunError, match="calibration"):
+        Run.open(tmp_path / "bad")
+
+
+def test_an_intercept_needs_the_classifier_of_our_networks() -> None:
+    """A recipe for a Hugging Face encoder or a hardmax model refuses an intercept."""
+    with pytest.raises(InputError, match="temperature only"):
+        Recipe.of({"dataset": "toy", "source": "bert", "intercept": True})
+    with pytest.raises(InputError, match="does not take intercept"):
+        Recipe.of({"dataset": "toy", "model": "hardmax-d2", "intercept": True})
