@@ -154,7 +154,7 @@ async def media(app: App, inputs: Made) -> str:
     """A visitor's address is guessed by another, and asked after its owner left."""
     async with app.guest() as owner:
         await owner.open("confusion", MINE)
-        await owner.upload("mine.csv", b"text,label\na warm song,positive\na dull song,negative\n")
+        await owner.upload("mine.csv", ORDINARY)
         session = owner.session
         guesses = ["media/", "media/../media/", f"media/{secrets.token_hex(28)}.csv", "_stcore/upload_file/", "_stcore/upload_file/x/1"]
         guesses += [f"_stcore/upload_file/{session}/{k}" for k in range(3)] + ["media/%2e%2e/%2e%2e/app/main.py", "media//etc/passwd"]
@@ -224,11 +224,22 @@ def on_disk(content: Callable[[], bytes]) -> Callable[[Path, Path], Made]:
     }
 
 
-async def sent_and_opened(app: App, inputs: Made) -> str:
-    """A file is sent, then every page is opened."""
+async def sent_and_opened(app: App, inputs: Made) -> AsyncGenerator[str]:
+    """Send a file, then open every page.
+
+    The process is a fresh one. An ordinary visitor does the same before the attack is measured, so that it measures the disk, not the first
+    import of every library.
+    """
+    await _sent("ordinary.csv", ORDINARY, app, inputs)
+    yield ""
+    yield await _sent("large.csv", Path(inputs["input"]).read_bytes(), app, inputs)
+
+
+async def _sent(name: str, content: bytes, app: App, inputs: Made) -> str:
+    """Send a file to the confusion page and open every page; return what the pages say."""
     async with app.guest() as guest:
         await guest.open("confusion", MINE)
-        text = _about(await guest.upload("large.csv", Path(inputs["input"]).read_bytes()), "large.csv")
+        text = _about(await guest.upload(name, content), name)
     return "\n".join([text, await opened(app, inputs)])
 
 
@@ -237,6 +248,7 @@ def _case(name: str, make: Callable[[Path, Path], Made], run: Attack, must: Judg
 
 
 WIDE = repeated("wide.csv", lambda: b"text" + b",x" * 10**6 + b"\n")
+ORDINARY = b"text,label\na warm song,positive\na dull song,negative\n"
 LARGE: Callable[[], bytes] = lambda: b"text,label\n" + b"a warm song,positive\na dull song,negative\n" * 80_000  # noqa: E731
 LINKS: Mapping[str, str] = {
     "1e5 characters": "x" * 100_000,
