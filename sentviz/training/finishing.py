@@ -164,7 +164,7 @@ def calibrate(run: Run, *, intercept: bool = False) -> Run:
                 (fresh / file).parent.mkdir(exist_ok=True)
                 shutil.copyfile(run.path(file), fresh / file)
             shutil.copyfile(weights, fresh / run.weights)
-            _calibrate_and_measure(Run(run.name, fresh), config, validation, tests, (example.text, example.text_pair), lambda model: others)
+            _calibrate_and_measure(Run(run.name, fresh), config, validation, tests, (example.text, example.text_pair), lambda model: other_parts)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{run.name} cannot be written to {run.folder} ({' '.join(str(error).split())}).") from error
     return Run.open(run.folder, run.name)
