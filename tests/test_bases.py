@@ -30,6 +30,7 @@ from sentviz.models.protocol import Change, Inputs
 from sentviz.papers.cards import card
 from sentviz.runs.bases import Base, bases, find_base
 from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.presets import on_base
 from sentviz.runs.releases import get, read_index, release, with_bases
 from sentviz.runs.releases import is_installed as is_here
 from sentviz.runs.store import Run, runs
@@ -135,11 +136,11 @@ def test_a_base_computes_with_the_rounded_weights_of_its_folder(bits: int, tmp_p
 
 
 def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
-    """The network is exactly the base's if lambda is 0."""
+    """The network of NDT's ending is exactly the base's at the start, where every lambda is 0."""
     base, ids = find_base("tiny"), torch.tensor([[2, 9, 20, 11, 3]])
     settings = base.settings | {"classes": 2, "segments": 1}
-    more = {"components": 2, "mixing": "free", "lambda_start": ((0.0,),) * 3, "lambda_std": 0.0}
-    single, two = (based(base, EncoderConfig(**(settings | each)))[0].eval() for each in ({}, more))
+    single, two = (based(base, EncoderConfig(**(settings | on_base(name, "tiny"))))[0].eval() for name in ("tiny", "tiny-ndt-free-2"))
+    assert two.config.components == 2 and two.config.lambda_start == ((0.0,),) * 3
     two.classifier.load_state_dict(single.classifier.state_dict())
     with torch.inference_mode():
         np.testing.assert_allclose(two(Inputs(ids)).logits, single(Inputs(ids)).logits, atol=1e-6)

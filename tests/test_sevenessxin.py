@@ -22,6 +22,7 @@ from sentviz.papers.studies.runner import plan, source
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import find_preset, preset
 from sentviz.training import train
+from sentviz.training.finishing import test_splits as splits_for_tests
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import task_of
 from tests import makers, slow
@@ -174,6 +175,16 @@ def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in (7, 10**6):
         with pytest.raises(InputError, match="as many of each class, cannot be taken from the train split of toy"):
             datasets.first_rows(whole, rows)
+
+
+def test_test_rows_are_drawn_in_the_order_of_their_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    makers.use_toy_data(monkeypatch)
+    whole = splits_for_tests("toy")[0]
+    (drawn,) = splits_for_tests("toy", rows=10)
+    positions = [list(whole.frame["id"]).index(row) for row in drawn.frame["id"]]
+    assert len(drawn) == 10 and positions == sorted(set(positions)) != list(range(10))
+    assert drawn.digest != whole.digest and drawn.digest == splits_for_tests("toy", rows=10)[0].digest
+    assert splits_for_tests("toy", rows=len(whole))[0].digest == whole.digest
 
 
 def test_f1_of_the_positive_class_needs_two(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -325,6 +325,14 @@ def first_rows(split: Split, rows: int) -> Split:
     return replace(split, frame=frame, digest=_mark(frame))
 
 
+def drawn_rows(split: Split, rows: int) -> Split:
+    """Return rows of a split drawn at random with seed 0, in the split's order; the complete split if it has no more rows."""
+    if len(split) <= rows:
+        return split
+    frame = split.frame.sample(rows, random_state=0).sort_index().reset_index(drop=True)
+    return replace(split, frame=frame, digest=_mark(frame))
+
+
 def _mark(frame: pd.DataFrame) -> str:
     lines = "".join(f"{key}\t{label}\n" for key, label in zip(frame["id"], frame["label"], strict=True))
     return hashlib.sha256(lines.encode()).hexdigest()[:12]

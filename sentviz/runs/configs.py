@@ -111,7 +111,7 @@ class EncoderConfig(ModelKind):
     components: int = 1  # C
     mixing: Literal["none", "differential", "unit", "symmetric", "nonneg", "free"] = "none"
     key_width: int = 0  # width of one component's Q (and K) over all heads; 0 = d, or d/2 if C > 1
-    lambda_start: tuple[tuple[float, ...], ...] = ()  # (L, C-1); () = the paper's pattern
+    lambda_start: tuple[tuple[float, ...], ...] = ()  # (L, C-1); one row = that of every layer; () = the paper's pattern
     lambda_std: float = 0.02
     learn_lambda: bool = True
     head_norm: bool = False  # Differential Transformer: RMSNorm per head of A V, times (1 - lambda_init)
@@ -164,6 +164,7 @@ class EncoderConfig(ModelKind):
             starts = starts or tuple((differential_start(layer),) for layer in range(self.layers))
         elif self.mixes:
             starts = starts or lambda_starts(self.mixing, self.layers, self.components)
+        starts = starts * self.layers if len(starts) == 1 else starts
         object.__setattr__(self, "lambda_start", starts)
         object.__setattr__(self, "global_tokens", tuple(self.global_tokens))
         if self.width % self.heads or self.key_width % self.heads or self.key_width < 1:

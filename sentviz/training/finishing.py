@@ -43,9 +43,11 @@ BIAS = "classifier.bias"  # tensor that gets the intercept of the calibration
 COLUMNS = {"step": "int32", "epoch": "float32", "name": "str", "layer": "int8", "component": "int8", "value": "float32"}
 
 
-def test_splits(dataset: str, transfer: str = "", like: Split | None = None) -> list[Split]:
+def test_splits(dataset: str, transfer: str = "", like: Split | None = None, *, rows: int = 0) -> list[Split]:
     """Return the splits on which a finished run is evaluated: the test splits of its data set and, named after it, that of `transfer`.
 
+    Args:
+        rows: number of rows that are drawn from each of them; 0 = all.
     Raises:
         DataMissingError: a data set is not installed. InputError: `transfer` has other classes or kinds of texts than `like`.
     """
@@ -56,7 +58,7 @@ def test_splits(dataset: str, transfer: str = "", like: Split | None = None) -> 
         if further.labels != own.labels or ("text_pair" in further.frame) != ("text_pair" in own.frame):
             raise InputError(f"The recipe's transfer {transfer} has other classes or kinds of texts than {dataset}.")
         splits.append(replace(further, split=transfer))
-    return splits
+    return [datasets.drawn_rows(split, rows) for split in splits] if rows else splits
 
 
 def hardware() -> str:
@@ -154,7 +156,7 @@ def calibrate(run: Run, *, intercept: bool = False) -> Run:
         raise RunError(f"{run.name} has an intercept in its weights already. Train it again to fit another one.")
     weights, recipe, example = run.path(run.weights), run.config["recipe"], run.example()
     validation = datasets.load_split(recipe["dataset"], "validation")
-    tests = test_splits(recipe["dataset"], recipe.get("transfer", ""), validation)
+    tests = test_splits(recipe["dataset"], recipe.get("transfer", ""), validation, rows=recipe.get("test_rows", 0))
     config = {name: value for name, value in run.config.items() if name != "files"} | {"recipe": recipe | {"intercept": intercept}}
     other_parts = {name: part for name, part in run.metrics().items() if name in OTHER_PARTS and name != "validation"}
     copied = [file for file in run.config["files"] if file in KEPT or (EPOCH.fullmatch(file) and ".measured" not in file)]
@@ -164,7 +166,8 @@ def calibrate(run: Run, *, intercept: bool = False) -> Run:
                 (fresh / file).parent.mkdir(exist_ok=True)
                 shutil.copyfile(run.path(file), fresh / file)
             shutil.copyfile(weights, fresh / run.weights)
-            _calibrate_and_measure(Run(run.name, fresh), config, validation, tests, (example.text, example.text_pair), lambda model: other_parts)
+            texts = (example.text, example.text_pair)
+            _calibrate_and_measure(Run(run.name, fresh), config, validation, tests, texts, lambda model: other_parts)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{run.name} cannot be written to {run.folder} ({' '.join(str(error).split())}).") from error
     return Run.open(run.folder, run.name)

@@ -37,6 +37,7 @@ class Recipe:
     example: str = ""  # sentence whose trace is stored with the run
     example_pair: str = ""  # second sentence of the example, for a data set of pairs
     rows: int = 0  # rows of train, the same number of each class; 0 = all
+    test_rows: int = 0  # rows of each test split that evaluate the run, drawn with seed 0; 0 = all
     mixing_temperature: float = 0.0  # T: an epoch draws from a mixture's n rows of a data set in proportion to n^(1/T); 0 = all once
     transfer: str = ""  # data set with the same labels whose test split is evaluated as well
     source: str = ""  # Hugging Face encoder that is trained instead of a preset
@@ -100,7 +101,7 @@ class Recipe:
             raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
         if changes.get("base") and not values.get("base"):  # the recipe is for another kind of model: use only its data and example
             values = {name: values[name] for name in ("dataset", "example", "example_pair", "transfer") if name in values}
-        elif changes.get("model", written := values.get("model", cls.model)) != written:
+        elif not values.get("base") and changes.get("model", written := values.get("model", cls.model)) != written:
             values |= usual(changes)
         values |= changes
         return cls.of(values | variant_changes(values.get("variant", ""), values.get("model", cls.model)))

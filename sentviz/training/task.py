@@ -53,7 +53,7 @@ class TrainingTask(ABC):
         if recipe.rows:
             self.train = datasets.first_rows(self.train, recipe.rows)
         self.validation = datasets.load_split(recipe.dataset, "validation")
-        self.tests = test_splits(recipe.dataset, recipe.transfer, self.train)
+        self.tests = test_splits(recipe.dataset, recipe.transfer, self.train, rows=recipe.test_rows)
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.ndt.presets import PRESETS
+from sentviz.papers.ndt.presets import ADDITIONS, PRESETS
 from sentviz.runs.registry import Page, Paper, Study
 from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
@@ -66,6 +66,7 @@ PAPER = Paper(
         cannot="The paper gives neither seeds nor intervals nor settings; ours are one set for all models of a data set, said in each run.",
     ),
     presets=PRESETS,
+    additions=ADDITIONS,
     studies={
         "ndt": Study(
             "the fourteen configurations of the paper and a control",

@@ -8,6 +8,11 @@ from __future__ import annotations
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.registry import Preset
 
+# NDT on a base: a second component that starts as a copy of the first. At lambda = 0 the model equals the base; a sigmoid cannot be 0.
+ADDITIONS = {
+    "ndt-free-2": {"components": 2, "mixing": "free", "lambda_start": ((0.0,),), "lambda_std": 0.0},
+    "ndt-unit-2": {"components": 2, "mixing": "unit", "lambda_start": ((0.02,),), "lambda_std": 0.0},
+}
 PRESETS = {
     # the post-norm transformer with LayerNorm, ReLU and sinusoids
     "vanilla": Preset({"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu", "ffn_width": 256}),
