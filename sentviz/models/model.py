@@ -182,7 +182,7 @@ class Model:
             self.check()
             with torch.inference_mode():
                 out = self.outputs([rows[i] for i in batch], applied)
-            logits[batch], pooled[batch] = out.logits.numpy(), out.pooled.numpy()
+            logits[batch], pooled[batch] = out.logits.float().numpy(), out.pooled.float().numpy()
             done += len(batch)
             if progress is not None:
                 progress(done, len(rows))

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from sentviz.analysis.calibration import calibration_report, fit_calibration
 from sentviz.analysis.epochs.measured import files
-from sentviz.analysis.evaluation import confusion, evaluate, metrics
+from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, metrics
 from sentviz.analysis.explain import explained
 from sentviz.data import datasets
 from sentviz.data.parts_of_speech import TAGS
@@ -190,15 +190,15 @@ def _calibrate_and_measure(
 
     folder = run.folder
     write_config(folder, config)
+    on_validation = None
     if validation is not None:
-        _calibrate(run, config, validation)
+        on_validation = _calibrate(run, config, validation)
         write_config(folder, config)
     finished = load(Run(run.name, folder))
 
     evaluations = [evaluate(finished, split) for split in tests]
     report: dict[str, Any] = {each.split: metrics(each) for each in evaluations}
-    if validation is not None:
-        on_validation = evaluate(finished, validation)
+    if on_validation is not None:
         report["validation"] = {
             "n": len(on_validation.labels),
             "accuracy": config["best"]["accuracy"],
@@ -220,16 +220,21 @@ def _calibrate_and_measure(
     write_config(folder, config)
 
 
-def _calibrate(run: Run, config: dict[str, Any], validation: Split) -> None:
-    """Fit temperature and, if the recipe has one, intercept; store them in `config`, and the intercept in the classifier's biases, too."""
+def _calibrate(run: Run, config: dict[str, Any], validation: Split) -> Evaluation:
+    """Fit temperature and, if the recipe has one, intercept; return the answers to the validation rows with this intercept.
+
+    Both are stored in `config`, and the intercept is added to the classifier's biases.
+    """
     evaluation = evaluate(load(run), validation)
     labels, sources = evaluation.labels, validation.sources
     fitted = fit_calibration(evaluation.logits, labels, sources, intercept=bool(config["recipe"].get("intercept")))
     config["temperature"] = fitted.temperature
     config["calibration"] = calibration_report(fitted, evaluation.logits, labels, sources)
+    shift = fitted.temperature * np.array(fitted.intercept)
     if any(fitted.intercept):
         path = run.folder / run.weights
         weights = load_file(path)
         bias = weights[BIAS]
-        weights[BIAS] = (bias.double() + fitted.temperature * torch.tensor(fitted.intercept, dtype=torch.float64)).to(bias.dtype)
+        weights[BIAS] = (bias.double() + torch.from_numpy(shift)).to(bias.dtype)
         save_file(weights, path)
+    return replace(evaluation, logits=(evaluation.logits + shift).astype(np.float32)) if any(fitted.intercept) else evaluation

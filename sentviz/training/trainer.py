@@ -99,8 +99,7 @@ class Trainer:
         for group, highest in zip(task.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = highest * rate(recipe.schedule, self.at.step - first, last - first, recipe.warmup)
         device = task.device
-        reduced = recipe.precision == "bf16" or (recipe.precision == "auto" and device.type == "cuda")
-        with torch.autocast(device.type, torch.bfloat16, enabled=reduced):
+        with self._precision(device.type):
             output = task.masked_loss(rows) if is_masked else task.logits(rows)
         if is_masked:
             loss = output
@@ -116,6 +115,11 @@ class Trainer:
         if self.at.step % recipe.log_every == 0 or self.at.step == recipe.pretrain:
             self._log_scalars()
 
+    def _precision(self, device: str) -> torch.autocast:
+        """Return the context in which products are computed in the recipe's precision."""
+        precision = self.recipe.precision
+        return torch.autocast(device, torch.bfloat16, enabled=precision == "bf16" or (precision == "auto" and device == "cuda"))
+
     def _keep(self) -> None:
         """Keep the weights after this epoch, and drop those before the last `keep_epochs` epochs."""
         self.epochs[self.at.step // self.steps_per_epoch] = self.task.stored(self.task.network.state_dict())
@@ -124,7 +128,8 @@ class Trainer:
 
     def _validate(self) -> None:
         select, best = self.recipe.select, self.at.best
-        validation_scores = scores(evaluate(self.task.model(), self.task.validation), select)
+        with self._precision("cpu"):
+            validation_scores = scores(evaluate(self.task.model(), self.task.validation), select)
         for name, value in validation_scores.items():
             self._log(f"validation_{name}", value)
         if better(validation_scores, best, select):
