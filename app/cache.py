@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -10,7 +11,7 @@ import streamlit as st
 from app.focus import Focus
 from app.server.queue import turn
 from app.visit import keep_result
-from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.rows import Rows, RowsSource
 from sentviz.data.lexicon import Lexicon
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError, RunError, SentvizError
@@ -203,7 +204,8 @@ def _answered(of: Run, mine: TextTable) -> Rows:
                     updated = time.monotonic()
                     bar.progress(done / total)
 
-            return predicted(model(of).stoppable(step), of.digest, mine.rows(of.labels), "mine", tick)
+            rows = predicted(model(of).stoppable(step), RowsSource.of(of), mine.rows(of.labels), "mine", tick)
+            return replace(rows, file=mine.key)
     finally:
         bar.empty()
 
@@ -237,7 +239,7 @@ def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
         frame = frame[frame["phenomenon"].isin(groups)].reset_index(drop=True)
     labels = demo.labels_for(of.labels)
     frame = frame.assign(label=frame["label"].map(labels), tag=frame["phenomenon"])
-    return predicted(model(of), digest, frame, "demo")
+    return predicted(model(of), RowsSource.of(of), frame, "demo")
 
 
 def fits_demo(of: Run) -> bool:

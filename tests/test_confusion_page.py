@@ -17,7 +17,7 @@ from app.focus import Focus
 from app.views.testset import matrix_part
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
-from sentviz.analysis.testset.rows import Rows, stored
+from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError, RunError
 from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_matrix
@@ -240,7 +240,7 @@ def rows_of(labels: list[int], shares: list[list[float]], classes: tuple[str, ..
         | {"right": p.argmax(axis=1) == y, "loss": 0.5}
         | {f"p{k}": p[:, k] for k in range(p.shape[1])}
     )
-    return Rows(RUN, "0" * 12, "test", classes, frame)
+    return Rows(RowsSource(RUN, "0" * 12), "test", classes, frame)
 
 
 FIVE = tuple(f"{stars} stars" for stars in range(5))

@@ -13,7 +13,7 @@ import torch
 import sentviz.data.tokenizers
 from sentviz.analysis.explain import SCORES, explained, score
 from sentviz.analysis.maps.layers import verdict_by_layer
-from sentviz.analysis.testset.rows import predicted
+from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data.reviews import WordsTokenizer, stop_words
 from sentviz.errors import InputError, RunError
 from sentviz.models.clustering import TOLERANCE, simulate, weights
@@ -287,10 +287,10 @@ def test_answers_are_those_of_the_traces(off: list[tuple[int, int]]) -> None:
 def test_rows_of_a_file_without_a_known_word_are_answered_by_the_decoders_bias() -> None:
     model = random_model()
     frame = pd.DataFrame({"id": ["1", "2", "3"], "text": ["zzz 123", TEXT, "the of and"], "label": [0, 1, -1]})
-    rows, bias = predicted(model, "digest", frame, "mine"), model.decision[1]
+    rows, bias = predicted(model, RowsSource(model.name, "digest"), frame, "mine"), model.decision[1]
     np.testing.assert_allclose(rows.frame["p1"][[0, 2]], 1 / (1 + np.exp(-bias)), atol=1e-6)
     assert rows.frame["p1"][1] == pytest.approx(model.predict([TEXT])[model.labels[1]][0], abs=1e-6)
-    alone = predicted(model, "digest", frame.head(1), "mine")
+    alone = predicted(model, RowsSource(model.name, "digest"), frame.head(1), "mine")
     assert alone.frame["p1"][0] == rows.frame["p1"][0]
 
 

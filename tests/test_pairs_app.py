@@ -15,7 +15,7 @@ from app import answers, cache
 from app.focus import Focus
 from sentviz.analysis.embeddings.cache import layer_vectors
 from sentviz.analysis.explain.swap import suggestions
-from sentviz.analysis.testset.rows import predicted
+from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets
 from sentviz.data.examples import examples_for
 from sentviz.errors import InputError
@@ -138,7 +138,7 @@ def test_vectors_and_answers_are_of_both(model: Model) -> None:
     """Batched vectors of every layer equal those of one pair at a time; predictions differ without the second sentence."""
     frame = datasets.load_split("question_pair", "test").frame.head(5)
     vectors = layer_vectors(model, frame)
-    rows = predicted(model, "", frame, "test")
+    rows = predicted(model, RowsSource(model.name, ""), frame, "test")
     answers = model.predict(frame["text"].tolist(), frame["text_pair"].tolist())
     for i, (text, pair) in enumerate(zip(frame["text"], frame["text_pair"], strict=True)):
         trace = model.trace(text, pair)

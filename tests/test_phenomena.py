@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 from sentviz.analysis.evaluation import wilson
-from sentviz.analysis.testset.rows import Rows, accuracy_by_phenomenon
+from sentviz.analysis.testset.rows import Rows, RowsSource, accuracy_by_phenomenon
 from sentviz.errors import InputError
 from sentviz.figures.phenomena import MOST, phenomena
 
@@ -33,7 +33,7 @@ def some(seed: int = 0, tags: tuple[str, ...] = ("negation", "plain", "sarcasm")
             "tag": rng.choice(tags, n),
         }
     )
-    return Rows(run, "0" * 12, "demo", ("negative", "positive"), frame)
+    return Rows(RowsSource(run, "0" * 12), "demo", ("negative", "positive"), frame)
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 1), (1, 1), (0, 30), (30, 30), (17, 30), (209, 210)])
@@ -46,7 +46,9 @@ def test_a_graded_answer_is_right_on_the_side_of_its_label() -> None:
     """Classes beyond the label's count as right with `sided`; the middle and the other side never do."""
     frame = some(n=6, tags=("plain",)).frame.assign(label=3, predicted=[0, 1, 2, 3, 4, 4])
     frame["right"] = frame["label"] == frame["predicted"]
-    rows = {"toy/a": Rows("toy/a", "0" * 12, "demo", ("very negative", "negative", "neutral", "positive", "very positive"), frame)}
+    rows = {
+        "toy/a": Rows(RowsSource("toy/a", "0" * 12), "demo", ("very negative", "negative", "neutral", "positive", "very positive"), frame)
+    }
     assert accuracy_by_phenomenon(rows)["right"].tolist() == [1, 1]
     assert accuracy_by_phenomenon(rows, sided=True)["right"].tolist() == [3, 3]
     assert "a prediction on the side of the label is right" in phenomena(accuracy_by_phenomenon(rows, sided=True), sided=True).caption
@@ -78,9 +80,9 @@ def test_accuracy_is_counted_row_by_row() -> None:
 def test_rows_without_tags_or_labels_are_said() -> None:
     bare = some()
     with pytest.raises(InputError, match="no tags"):
-        accuracy_by_phenomenon({"toy/a": Rows("toy/a", "0", "test", bare.classes, bare.frame.drop(columns="tag"))})
+        accuracy_by_phenomenon({"toy/a": Rows(RowsSource("toy/a", "0"), "test", bare.classes, bare.frame.drop(columns="tag"))})
     with pytest.raises(InputError, match="no labels"):
-        accuracy_by_phenomenon({"toy/a": Rows("toy/a", "0", "demo", ("up", "down"), bare.frame.assign(label=-1))})
+        accuracy_by_phenomenon({"toy/a": Rows(RowsSource("toy/a", "0"), "demo", ("up", "down"), bare.frame.assign(label=-1))})
 
 
 def frame_of(runs: int) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentviz.analysis.testset.rows import Rows, predicted, stored, unread
+from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored, unread
 from sentviz.analysis.testset.slices import AGREE, CORNERS, Slice, matching
 from sentviz.errors import InputError, RunError
 from sentviz.models.model import Model
@@ -31,7 +31,7 @@ def model() -> Model:
 @pytest.fixture(scope="module")
 def rows(model: Model) -> Rows:
     frame = pd.DataFrame({"id": [f"r{i}" for i in range(len(TEXTS))], "text": TEXTS, "label": [0, 1, 0, 1, 0, 1, -1, 0]})
-    return predicted(model, "digest", frame.assign(tag=["plain", "odd"] * 4), "mine")
+    return predicted(model, RowsSource(model.name, "digest"), frame.assign(tag=["plain", "odd"] * 4), "mine")
 
 
 def test_rows_are_what_predict_says(model: Model, rows: Rows) -> None:
@@ -190,14 +190,14 @@ def test_slices_that_do_not_fit_the_rows_say_so(rows: Rows) -> None:
         with pytest.raises(InputError, match="there is no"):
             Slice.parse(text).mask(rows)
     with pytest.raises(InputError, match="no tags"):
-        Slice.parse("tag=odd").mask(Rows(rows.run, "", "test", rows.classes, rows.frame.drop(columns="tag")))
+        Slice.parse("tag=odd").mask(Rows(rows.source, "test", rows.classes, rows.frame.drop(columns="tag")))
     with pytest.raises(InputError, match="not at hand"):
-        Slice.parse("word=dull").mask(Rows(rows.run, "", "test", rows.classes, rows.frame.drop(columns="text")))
+        Slice.parse("word=dull").mask(Rows(rows.source, "test", rows.classes, rows.frame.drop(columns="text")))
 
 
 def test_a_search_is_linear_and_a_bad_pattern_is_one_sentence(rows: Rows) -> None:
     """A pattern that hangs a backtracking engine returns at once; an invalid pattern is named."""
-    long = Rows(rows.run, "", "mine", rows.classes, rows.frame.assign(text="a" * 60 + "!"))
+    long = Rows(rows.source, "mine", rows.classes, rows.frame.assign(text="a" * 60 + "!"))
     assert not matching(long, "(a+)+$").any()
     for pattern in ("(a", "[", "(?<=a)b", r"\1"):
         with pytest.raises(InputError, match="is no regular expression"):
@@ -209,10 +209,13 @@ def test_rows_that_cannot_be_read_hold_up_no_other(model: Model) -> None:
     texts = [*TEXTS[:3], "\n", *TEXTS[3:6], "", "  "]
     frame = pd.DataFrame({"id": [f"r{i}" for i in range(len(texts))], "text": texts, "label": 0, "tag": "plain"})
     readable = frame[[text in TEXTS and bool(text.strip()) for text in texts]]
-    answered, alone = predicted(model, "digest", frame, "mine"), predicted(model, "digest", readable, "mine")
+    answered, alone = (
+        predicted(model, RowsSource(model.name, "digest"), frame, "mine"),
+        predicted(model, RowsSource(model.name, "digest"), readable, "mine"),
+    )
     pd.testing.assert_frame_equal(answered.frame, alone.frame)
     assert set(answered.unread) == set(frame["id"]) - set(readable["id"]) and not alone.unread
     note = unread(answered)
     assert all(name in note for name in answered.unread) and note.count("cannot read") == len(set(answered.unread.values()))
     with pytest.raises(InputError, match="can read none of these rows"):
-        predicted(model, "digest", frame.iloc[[7, 8]], "mine")
+        predicted(model, RowsSource(model.name, "digest"), frame.iloc[[7, 8]], "mine")

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 
 import sentviz
 from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
-from sentviz.analysis.testset.rows import predicted
+from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.analysis.testset.word_counts import count_words, counts_of_frame
 from sentviz.cli import main
 from sentviz.data.upload import codes
@@ -399,7 +399,7 @@ def test_words_of_an_output_are_those_of_its_rows(label: str, run: Run, tiny_mod
     scored = score(run, [files / "a.csv"], tmp_path / "out", label=label, options=ALL, rows=7)
     labels = [0, 1, -1] * 15 if label else [-1] * 45
     frame = pd.DataFrame({"id": [str(i) for i in range(45)], "text": TEXTS, "label": labels})
-    rows = predicted(tiny_model, run.digest, frame, "mine")
+    rows = predicted(tiny_model, RowsSource(tiny_model.name, run.digest), frame, "mine")
     of_output, of_rows = words(scored), count_words(rows)
     assert of_output.cells == of_rows.cells and of_output.least == of_rows.least == 2
     assert (of_output.sizes == of_rows.sizes).all()

@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from sentviz.analysis.evaluation import evaluate
-from sentviz.analysis.testset.rows import predicted
+from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.data import datasets
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import InputError, SentvizError
@@ -250,7 +250,7 @@ def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         np.testing.assert_allclose(stored.iloc[row][list(model.labels)].to_numpy(float), trace.probabilities, atol=2e-5)
         assert not np.allclose(model.trace(pair, text).probabilities, trace.probabilities, atol=1e-6)
     rows = model.read(frame)
-    again = predicted(model, "digest", frame, "test").probabilities
+    again = predicted(model, RowsSource(model.name, "digest"), frame, "test").probabilities
     np.testing.assert_allclose(again, softmax(model.forward(rows)[0]), atol=1e-6)
     bare = [replace(row, segments=None) for row in rows]
     assert not np.allclose(again, softmax(model.forward(bare)[0]), atol=1e-4)  # without segments it is another question

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.maps.compare import map_difference
-from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.rows import Rows, RowsSource
 from sentviz.analysis.testset.versus import aligned, disagreements
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
@@ -124,6 +124,6 @@ def test_disagreements_begin_with_the_largest_difference() -> None:
 def test_of_three_classes_the_total_variation_is_taken() -> None:
     shares = np.array([[[0.5, 0.3, 0.2], [1, 0, 0]], [[0.2, 0.3, 0.5], [0, 0.5, 0.5]]])
     base = some(0, n=2).frame
-    first, second = (Rows("r", "0", "test", ("x", "y", "z"), base.assign(p0=p[:, 0], p1=p[:, 1], p2=p[:, 2])) for p in shares)
+    first, second = (Rows(RowsSource("r", "0"), "test", ("x", "y", "z"), base.assign(p0=p[:, 0], p1=p[:, 1], p2=p[:, 2])) for p in shares)
     assert list(disagreements(first, second)["difference"]) == pytest.approx([1.0, 0.3])
     assert list(disagreements(first, second)["row"]) == [1, 0]

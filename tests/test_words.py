@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.analysis.testset import word_counts as lib
-from sentviz.analysis.testset.rows import Rows, stored
+from sentviz.analysis.testset.rows import Rows, RowsSource, stored
 from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, stop_words, store
 from sentviz.errors import InputError, RunError
 from sentviz.figures import cloud_layout
@@ -51,7 +51,7 @@ def random_rows(n: int = 60, classes: int = 2, seed: int = 0, labelled: bool = T
     frame = pd.DataFrame(
         {"id": [f"r{i}" for i in range(n)], "label": label, "predicted": predicted, "right": label == predicted, "text": texts}
     )
-    return Rows("toy/run", "0" * 12, "test", tuple("abcde"[:classes]), frame)
+    return Rows(RowsSource("toy/run", "0" * 12), "test", tuple("abcde"[:classes]), frame)
 
 
 def by_hand(text: str) -> Iterator[str]:
@@ -148,7 +148,7 @@ def test_rows_without_labels_count_by_prediction() -> None:
     assert counts.least == 2
     assert counts.sizes.tolist() == [int((rows.predicted == k).sum()) for k in (0, 1)]
     with pytest.raises(InputError, match="texts of these rows are not available"):
-        count_words(Rows("toy/run", "", "test", rows.classes, rows.frame.drop(columns="text")))
+        count_words(Rows(RowsSource("toy/run", ""), "test", rows.classes, rows.frame.drop(columns="text")))
 
 
 @pytest.mark.parametrize("prior", [1.0, 500.0])

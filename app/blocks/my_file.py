@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def unlabelled(over: str, classes: tuple[str, ...]) -> str:
     """Return the reason that no row in focus is right or wrong."""
-    if over == "mine" and (label := st.session_state["mine"].label):
-        return (
-            f"No entry of the column “{label}” is one of {', '.join(classes)} (nor 0 to {len(classes) - 1}): the model has other classes."
-        )
+    mine: TextTable | None = st.session_state.get("mine")
+    if over == "mine" and mine is not None and mine.label:
+        names = f"one of {', '.join(classes)} (nor 0 to {len(classes) - 1})"
+        return f"No entry of the column “{mine.label}” is {names}: the model has other classes."
     return "None of these rows has a label."
 
 

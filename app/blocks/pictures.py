@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from app import answers, cache, visit
+from app import answers, visit
 from app.server.progress import wait
 from app.server.queue import is_present
 from app.text import md
@@ -59,6 +59,7 @@ def problem() -> str:
 class VectorSource:
     """The rows of a picture and the source of their vectors."""
 
+    run: Run
     rows: Rows
     places: npt.NDArray[np.int64]  # (n,) places of these rows among those in focus
     key: str  # digest of run and rows
@@ -67,14 +68,9 @@ class VectorSource:
     disk: bool  # False for a visitor's own file, of which nothing is written to disk
 
 
-def layers_of(run: Run) -> int:
-    """Return the number of layers of a run's model."""
-    return run.capabilities.layers
-
-
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _sample(name: str, digest: str, rows: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float16]]:
-    return stored_sample(cache.runs()[name], rows)
+def _sample(digest: str, rows: int, _run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float16]]:
+    return stored_sample(_run, rows)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -93,25 +89,26 @@ def source(rows: Rows) -> VectorSource:
     """Return the rows to draw: the sample whose vectors ship with the run, or all rows, at most 25,000.
 
     Raises:
+        InputError: the predictions come without a model.
         RunError: the sample is damaged.
     """
-    run, n = cache.run(rows.run), len(rows)
+    run, n = rows.source.require_run("vectors"), len(rows)
     if rows.over == "test" and sample() == "stored":
-        places, pooled = _sample(run.name, run.digest, n)
+        places, pooled = _sample(run.digest, n, run)
         part = replace(rows, frame=rows.frame.iloc[places])
         about = f"a stored sample of {len(places):,} of {n:,} rows"
-        return VectorSource(part, places, digest(run.digest, "test", "stored"), about, pooled, True)
+        return VectorSource(run, part, places, digest(run.digest, "test", "stored"), about, pooled, True)
     places = np.sort(np.random.default_rng(SEED).permutation(n)[:MOST])
     part = rows if n <= MOST else replace(rows, frame=rows.frame.iloc[places])
     mine = rows.over == "mine"
-    key = digest(run.digest, "mine", st.session_state["mine"].key) if mine else _key_of(run.digest, rows.over, len(part), part)
+    key = digest(run.digest, "mine", rows.file) if mine else _key_of(run.digest, rows.over, len(part), part)
     about = f"all {n:,} rows" if n <= MOST else f"a sample of {MOST:,} of {n:,} rows (seed {SEED})"
-    return VectorSource(part, places, key, about, None, not mine)
+    return VectorSource(run, part, places, key, about, None, not mine)
 
 
 def _vectors(disk: Cache, of: VectorSource) -> list[npt.NDArray[np.float16] | None]:
     """Return the vectors (n, d) by layer; None for a layer without available vectors."""
-    last = layers_of(cache.run(of.rows.run))
+    last = of.run.capabilities.layers
     key = digest(of.key, "vectors")
     job, cached = _jobs().get(key), disk.get(key)
     layers = job.result if job is not None and job.state == "done" else None if cached is None else cached["layers"]
@@ -144,7 +141,8 @@ def _pca(key: str, dims: int, missing: int, _vectors: Sequence[Any]) -> dict[int
 
 def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
     """Return id, x and y of a method's two-dimensional picture of a layer (0 = the embedding); None if it is not available."""
-    if method not in METHODS or not 0 <= layer <= layers_of(cache.run(rows.run)):
+    run = rows.source.run
+    if run is None or method not in METHODS or not 0 <= layer <= run.capabilities.layers:
         return None
     of = source(rows)
     projection = available_projections(of, method, 2).get(layer)
@@ -187,16 +185,15 @@ def _silhouettes(key: str, theme: Theme, _numbers: pd.DataFrame) -> Figure:
 
 def has_missing(of: VectorSource, method: str, dims: int) -> bool:
     """Return whether the pictures of some layers are missing and can be computed."""
-    run = cache.run(of.rows.run)
-    return run.has_weights and of.rows.has_text and len(available_projections(of, method, dims)) <= layers_of(run)
+    return of.run.has_weights and of.rows.has_text and len(available_projections(of, method, dims)) <= of.run.capabilities.layers
 
 
 def start_pictures(of: VectorSource, method: str, dims: int, layer: int) -> bool:
     """Compute the vectors, then the pictures down to a layer, in the background; return False if there is nothing to wait for."""
-    run, disk = cache.run(of.rows.run), _cache()
+    disk = _cache()
     vectors = _vectors(disk, of)
     if any(x is None for x in vectors[layer:]):
-        return _start_vectors(of, run, disk)
+        return _start_vectors(of, disk)
 
     def work(job: Job) -> dict[int, Projection]:
         return pictures(disk, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=job.tick)
@@ -204,10 +201,10 @@ def start_pictures(of: VectorSource, method: str, dims: int, layer: int) -> bool
     return wait(_jobs(), _key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
 
 
-def _start_vectors(of: VectorSource, run: Run, disk: Cache) -> bool:
+def _start_vectors(of: VectorSource, disk: Cache) -> bool:
     """Compute the vectors of every layer in the background; show a note if they cannot be computed."""
-    if not run.has_weights:
-        st.info(f"{md(run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
+    if not of.run.has_weights:
+        st.info(f"{md(of.run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
         return False
     if not of.rows.has_text:
         st.info(
@@ -221,7 +218,7 @@ def _start_vectors(of: VectorSource, run: Run, disk: Cache) -> bool:
         from sentviz.models.loading import load
 
         job.tick(0.0, "loading the model")
-        vectors = layer_vectors(load(run).stoppable(lambda: job.tick(0.0, "reading the texts")), frame, job.tick)
+        vectors = layer_vectors(load(of.run).stoppable(lambda: job.tick(0.0, "reading the texts")), frame, job.tick)
         disk.put(key, {"layers": vectors}, disk=of.disk)
         return vectors
 
@@ -240,16 +237,15 @@ def placed(
     Raises:
         InputError: the text cannot be read.
     """
-    run = cache.run(of.rows.run)
-    if not run.has_weights:
-        st.caption(f"{md(run.name)} ships without weights, so a sentence cannot be placed.")
+    if not of.run.has_weights:
+        st.caption(f"{md(of.run.name)} ships without weights, so a sentence cannot be placed.")
         return None
 
     def work(job: Job) -> dict[int, npt.NDArray[np.float64]]:
         from sentviz.models.loading import load
 
         job.tick(0.0, "asking the model about the sentence")
-        vectors = layer_vectors(load(run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
+        vectors = layer_vectors(load(of.run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
         job.tick(0.5, "placing it among the points")
         return {layer: picture.place(vectors[layer])[0] for layer, picture in projections.items()}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +19,6 @@ from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.analysis.testset.slices import Slice, matching
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
-from sentviz.figures.source import Call
-from sentviz.gallery import code
-from sentviz.gallery.subjects import Answers, Statistic, computed
 
 ORDERS = {
     "surest": "wrong and sure first",
@@ -86,19 +82,6 @@ def _beside(name: str) -> None:
     )
 
 
-def answers_of(runs: Sequence[Rows], statistic: Statistic = computed) -> Answers:
-    """Return the rows of one run, or of several, as the subject of figures."""
-    return Answers.of(*runs, runs=[cache.run(rows.run) for rows in runs], statistic=statistic)
-
-
-def notebook_call(runs: Sequence[Rows], figure: str, **options: Any) -> Call | None:
-    """Return the call that draws a figure of rows in a notebook; None for a visitor's own file, which is stored for the visit only."""
-    if runs[0].over == "mine":
-        return None
-    beside = tuple(rows.run for rows in runs[1:])
-    return code(runs[0].run, figure, versus=beside, over=runs[0].over, threshold=runs[0].threshold, **options)
-
-
 def rows_of_second_run(rows: Rows) -> Rows | None:
     """Return the rows of the second run; None if none is chosen or it has no predictions for the same rows."""
     focus = visit.focus()
@@ -138,7 +121,7 @@ def rows_in_slice(rows: Rows) -> tuple[Rows, str]:
         st.warning(md(str(error)), icon=":material/filter_alt_off:")
         return rows, ""
     beside = focus.versus[0] if focus.versus else "the second run"
-    return replace(rows, frame=rows.frame[mask]), part.says(rows.classes, (rows.run, beside))
+    return replace(rows, frame=rows.frame[mask]), part.says(rows.classes, (rows.source.name, beside))
 
 
 def list_rows(rows: Rows) -> None:
@@ -161,7 +144,7 @@ def list_rows(rows: Rows) -> None:
         hide_index=True,
         placeholder="–",
         height=min(38 + 35 * min(len(table), SHOWN), 420),
-        key=f"drawer-{ordered.digest}-{ordered.over}-{hash(tuple(ordered.frame['id'].head(SHOWN)))}",
+        key=f"drawer-{ordered.source.digest}-{ordered.over}-{hash(tuple(ordered.frame['id'].head(SHOWN)))}",
         on_select="rerun",
         selection_mode="single-row",
         column_config={
@@ -175,15 +158,16 @@ def list_rows(rows: Rows) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if len(table) > SHOWN:
             st.caption(f"The first {SHOWN} of {len(table):,}; the CSV has all.")
-        csv_button(lambda: _whole(ordered), file_safe("rows", rows.over, rows.run), "drawer-csv")
+        csv_button(lambda: _whole(ordered), file_safe("rows", rows.over, rows.source.name), "drawer-csv")
     if chosen:
         _opened(ordered, ordered.frame.iloc[chosen[0]])
     else:
         st.caption("Select a row to read it whole and to open it in Explore.")
-    if not rows.has_text:
-        data = cache.run(rows.run).config["data"]["name"]
+    if not rows.has_text and not rows.source.data:
+        st.caption(f"{md(rows.source.name)} has no texts: rows are shown by id.")
+    elif not rows.has_text:
         st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
-        offer(data, rows.over)
+        offer(rows.source.data, rows.over)
 
 
 def _filtered(rows: Rows) -> tuple[Rows, str]:
@@ -263,8 +247,9 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
-        if not cache.run(rows.run).has_weights:
-            st.caption(f"{md(rows.run)} ships without weights; choose another model above to open the row in Explore.")
+        if rows.source.ask is None:
+            lacks = "has predictions but no model" if rows.source.run is None else "ships without weights"
+            st.caption(f"{md(rows.source.name)} {lacks}; choose another model above to open the row in Explore.")
             return
         with st.container(horizontal=True, gap="small"):
             look = st.button("Open in Explore", icon=":material/psychology_alt:", key="drawer-open")

@@ -72,7 +72,8 @@ def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> 
     try:
         drawn = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
     except KeyError as error:
-        raise InputError(f"{subject.run.name}: {error.args[0]}.") from error
+        name = getattr(getattr(subject, "run", None), "name", figure)
+        raise InputError(f"{name}: {error.args[0]}.") from error
     drawn = drawn if drawn.source else subject.sourced(drawn)
     return replace(drawn, call=call(figure, subject, options))
 

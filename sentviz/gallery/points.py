@@ -51,7 +51,7 @@ class Points(Answers):
 
         if self.over != "test" or self.versus:
             raise InputError("Vectors are stored for the test split of a single run. Leave over and versus out.")
-        places, pooled = stored_sample(self.run, len(self.first))
+        places, pooled = stored_sample(self.first.source.require_run("vectors"), len(self.first))
         return replace(self.first, frame=self.first.frame.iloc[places]), pooled
 
     def picture(self, method: str, dims: int, layer: int) -> tuple[Projection, Projection, int]:
@@ -65,20 +65,21 @@ class Points(Answers):
         from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures
         from sentviz.io.paths import home
 
-        last = self.run.capabilities.layers
+        run = self.first.source.require_run("vectors")
+        last = run.capabilities.layers
         layer = last if layer < 0 else layer
         if layer > last:
-            raise InputError(f"{self.run.name} has the layers 0, the embedding, to {last}, not {layer}.")
+            raise InputError(f"{run.name} has the layers 0, the embedding, to {last}, not {layer}.")
         rows, pooled = self.sample
         vectors: list[Any] = [*[None] * last, pooled]
         if layer < last:
-            if why := WEIGHTS.lacks(self.run):
+            if why := WEIGHTS.lacks(run):
                 raise InputError(why)
             from sentviz.models.loading import load
 
             texts = self.texts.frame.set_index("id").loc[rows.frame["id"]].reset_index()
-            vectors = [*layer_vectors(load(self.run), texts)[:-1], pooled]
-        projections = pictures(Cache(home()), digest(self.run.digest, "test", "stored"), vectors, method, dims, layer, SEED)
+            vectors = [*layer_vectors(load(run), texts)[:-1], pooled]
+        projections = pictures(Cache(home()), digest(run.digest, "test", "stored"), vectors, method, dims, layer, SEED)
         return projections[layer], projections[last], layer
 
 
@@ -90,7 +91,7 @@ def _embeddings(
     from sentviz.figures.scatter import scatter
 
     projection, _, at = of.picture(method, dims, layer)
-    (rows, _), last = of.sample, of.run.capabilities.layers
+    (rows, _), last = of.sample, of.first.source.require_run("vectors").capabilities.layers
     frame = rows.frame
     if colour == "length":
         lengths = of.texts.texts.str.count(r"\S+")

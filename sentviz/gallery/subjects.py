@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sentviz.analysis.testset.rows import OVER, Rows
+from sentviz.analysis.testset.rows import OVER, Rows, RowsSource
 from sentviz.errors import InputError
 from sentviz.figures.source import Source
 from sentviz.gallery.registry import FigureSubject, RunRequirement
@@ -15,6 +15,7 @@ from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
+    from sentviz.analysis.testset.word_counts import Counts
     from sentviz.figures.figure import Figure
     from sentviz.runs.trace import Trace
 
@@ -40,40 +41,43 @@ def computed(function: Callable[..., Any], rows: Rows, option: Any) -> Any:
 NAMED = 8  # largest number of runs that a caption names
 
 
-def sourced(figure: Figure, *sources: Run, split: str = "test", rows: Rows | None = None, trace: Trace | None = None) -> Figure:
+def sourced(
+    figure: Figure, *sources: Run | RowsSource, split: str = "test", rows: Rows | None = None, trace: Trace | None = None
+) -> Figure:
     """Return the figure with its origin: run, seed, rows and digest, and manual changes of the trace.
 
-    For more than `NAMED` runs: their number, their seeds and one digest of all. Without a run, the figure is unchanged.
+    For more than `NAMED` sources: their number, their seeds and one digest of all. Without a source, the figure is unchanged.
 
     Args:
         split: split of the runs that the figure shows, if there are no `rows`.
     """
-    runs = list({run.name: run for run in sources}.values())
-    if not runs:
+    unique = list({of.name: of if isinstance(of, RowsSource) else RowsSource.of(of) for of in sources}.values())
+    if not unique:
         return figure
 
-    def about(run: Run) -> str:
-        size = run.metrics().get(split, {}).get("n")
-        return rows.about if rows is not None else OVER.get(split, split) + (f" n = {size:,}" if size is not None else "")
+    def about(*parts: RowsSource) -> str:
+        if rows is not None:
+            return rows.about
+        sizes = sorted({of.run.metrics()[split]["n"] for of in parts if of.run is not None and split in of.run.metrics()})
+        return OVER.get(split, split) + (f" n = {', '.join(f'{n:,}' for n in sizes)}" if sizes else "")
 
-    origins = tuple(Source(run.name, run.digest, run.config["recipe"]["seed"], about(run)) for run in runs)
-    if len(runs) > NAMED:
-        return replace(figure, runs=origins, source=_together(runs, split))
-    words = [f"{'; '.join(f'{origin.run} (seed {origin.seed}, {origin.rows}, digest {origin.digest})' for origin in origins)}."]
+    runs = tuple(Source(of.name, of.digest, of.seed, about(of)) for of in unique if of.run is not None and of.seed is not None)
+    if len(unique) > NAMED:
+        return replace(figure, runs=runs, source=_together(unique, about(*unique)))
+    seeds = ("" if of.seed is None else f"seed {of.seed}, " for of in unique)
+    words = ["; ".join(f"{of.name} ({seed}{about(of)}, digest {of.digest})" for of, seed in zip(unique, seeds, strict=True)) + "."]
     if trace is not None:
         words += trace.change.sentences(trace.tokens)
-    return replace(figure, runs=origins, source=" ".join(words))
+    return replace(figure, runs=runs, source=" ".join(words))
 
 
-def _together(runs: Sequence[Run], split: str) -> str:
+def _together(sources: Sequence[RowsSource], rows: str) -> str:
     import hashlib
 
-    seeds = sorted({run.config["recipe"]["seed"] for run in runs})
-    digest = hashlib.sha256("".join(sorted(run.digest for run in runs)).encode()).hexdigest()[:12]
-    sizes = sorted({run.metrics()[split]["n"] for run in runs if split in run.metrics()})
-    words = f"{len(runs)} runs of {', '.join(dict.fromkeys(run.config['data']['name'] for run in runs))}"
-    rest = f"seeds {', '.join(map(str, seeds))}; {OVER.get(split, split)} n = {', '.join(f'{n:,}' for n in sizes)}; digest of all {digest}."
-    return f"{words}; {rest}"
+    seeds = sorted({of.seed for of in sources if of.seed is not None})
+    digest = hashlib.sha256("".join(sorted(of.digest for of in sources)).encode()).hexdigest()[:12]
+    words = f"{len(sources)} runs of {', '.join(dict.fromkeys(of.data for of in sources if of.data))}"
+    return f"{words}; seeds {', '.join(map(str, seeds))}; {rows}; digest of all {digest}."
 
 
 @dataclass
@@ -204,10 +208,10 @@ class Runs(FigureSubject):
 @dataclass
 class Answers(FigureSubject):
     """Predictions of a run, and of runs to compare it with: for a stored split or the demo set, at a threshold for the second of two
-    classes.
+    classes. Rows that are given may come without a run; then `run` is None.
     """
 
-    run: Run
+    run: Run | None
     versus: Sequence[str] = ()
     over: str = "test"
     threshold: float = -1.0
@@ -216,61 +220,70 @@ class Answers(FigureSubject):
     SAYS: ClassVar[str] = "of what a run says of rows"
 
     @classmethod
-    def of(cls, *rows: Rows, runs: Sequence[Run] = (), statistic: Statistic = computed) -> Self:
-        """Return the subject of rows that are already predicted, the same rows for each run.
+    def of(cls, *rows: Rows, statistic: Statistic = computed) -> Self:
+        """Return the subject of rows that are already predicted, the same rows for each source.
 
         Args:
-            runs: those of the rows; found by name unless given.
-            statistic: computes a statistic of rows, or returns what it computed before.
+            statistic: computes a statistic of rows, or returns an earlier result.
         """
-        sources = list(runs) or [find(each.run) for each in rows]
-        subject = cls(sources[0], tuple(run.name for run in sources[1:]), rows[0].over, rows[0].threshold)
-        subject.sources, subject.rows, subject.statistic = sources, list(rows), statistic
+        first, *rest = (each.source for each in rows)
+        named = all(each.source.run for each in rows)
+        subject = cls(first.run if named else None, tuple(source.name for source in rest), rows[0].over, rows[0].threshold)
+        subject.rows, subject.statistic = list(rows), statistic
         return subject
 
     @property
     def nameable(self) -> bool:
-        """False for rows of a visitor's file, which exist only during a visit."""
-        return self.over != "mine"
-
-    @cached_property
-    def sources(self) -> list[Run]:
-        """All runs, opened."""
-        return [self.run, *map(find, self.versus)]
+        """False for rows of a visitor's file, which exist only during a visit, and for predictions without a run."""
+        return self.over != "mine" and self.run is not None
 
     @cached_property
     def rows(self) -> list[Rows]:
-        """The rows of each run, the same rows in the same order.
+        """The rows of each source, the same rows in the same order.
 
         Raises:
             SentvizError: a run has no predictions for them, or has other classes.
         """
         from sentviz.analysis.testset.versus import aligned
 
-        first, *rest = (answered(run, self.over).at_threshold(self.threshold) for run in self.sources)
+        first, *rest = (answered(run, self.over).at_threshold(self.threshold) for run in filter(None, (self.run, *map(find, self.versus))))
         return [first, *(aligned(first, rows) for rows in rest)]
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Words of the first source's rows by cell: those stored with its run, which need no texts, or new ones.
+
+        Raises:
+            DataMissingError, InputError: no words are stored, and the texts are not available.
+        """
+        from sentviz.analysis.testset import word_counts
+
+        run = self.first.source.run
+        if run is not None and self.over == "test" and self.threshold < 0 and word_counts.FILE in run.config["files"]:
+            return word_counts.read(run, self.first)
+        return word_counts.count_words(self.texts)
 
     @property
     def first(self) -> Rows:
-        """The rows of the first run."""
+        """The rows of the first source."""
         return self.rows[0]
 
     @cached_property
     def texts(self) -> Rows:
-        """The rows of the first run with their texts.
+        """The rows of the first source with their texts; unchanged if no data set has the texts.
 
         Raises:
             DataMissingError: the texts are not available; the message names the command that fetches them.
         """
         from sentviz.data import datasets
 
-        if self.first.has_text:
+        if self.first.has_text or not self.first.source.data:
             return self.first
-        return self.first.with_text(datasets.load_split(self.run.config["data"]["name"], self.over).frame)
+        return self.first.with_text(datasets.load_split(self.first.source.data, self.over).frame)
 
     def sourced(self, figure: Figure) -> Figure:
-        """Return the figure with its runs and rows."""
-        return sourced(figure, *self.sources, rows=self.first)
+        """Return the figure with the sources of its rows."""
+        return sourced(figure, *(rows.source for rows in self.rows), rows=self.first)
 
 
 def answered(run: Run, over: str) -> Rows:
@@ -290,7 +303,7 @@ def answered(run: Run, over: str) -> Rows:
 
     frame = demo.load()
     frame = frame.assign(label=frame["label"].map(demo.labels_for(run.labels)), tag=frame["phenomenon"])
-    return predicted(load(run), run.digest, frame, "demo")
+    return predicted(load(run), RowsSource.of(run), frame, "demo")
 
 
 @dataclass

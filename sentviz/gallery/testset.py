@@ -28,7 +28,7 @@ def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
 
     rows = of.first
     counts = confusion(rows.labels, rows.predicted, len(rows.classes))
-    return confusion_matrix(counts, rows.classes, run=rows.run, selected=selected, theme=theme)
+    return confusion_matrix(counts, rows.classes, run=rows.source.name, selected=selected, theme=theme)
 
 
 @figure("agreement", "Which of two runs is right", Answers, "confusion:agreement_matrix")
@@ -36,12 +36,12 @@ def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
     from sentviz.analysis.testset.operating import agreement
     from sentviz.figures.confusion import agreement_matrix
 
-    if len(of.sources) != 2:
+    if len(of.rows) != 2:
         raise InputError("The figure agreement compares two runs: name the second one with versus.")
     first, second = of.rows
     counts = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     cells = [[counts.both_right, counts.only_a], [counts.only_b, counts.neither]]
-    return agreement_matrix(cells, (first.run, second.run), selected=selected, theme=theme)
+    return agreement_matrix(cells, (first.source.name, second.source.name), selected=selected, theme=theme)
 
 
 @figure("classes", "Precision, recall and F1 of each class", Answers, "confusion:class_scores")
@@ -49,7 +49,7 @@ def _classes(of: Answers, *, theme: Theme = "light") -> Figure:
     from sentviz.analysis.testset.operating import per_class
     from sentviz.figures.confusion import class_scores
 
-    return class_scores({rows.run: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows}, theme=theme)
+    return class_scores({rows.source.name: per_class(rows.labels, rows.predicted, rows.classes) for rows in of.rows}, theme=theme)
 
 
 @figure("roc", "ROC curves", Answers, "operating:one_vs_rest")
@@ -69,9 +69,9 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
     from sentviz.figures.operating import one_vs_rest
 
     classes = of.first.classes
-    lines = {rows.run: of.statistic(operating.curves, rows, classes) for rows in of.rows}
-    areas = {rows.run: of.statistic(operating.areas, rows, classes) for rows in of.rows}
-    points = {rows.run: operating.operating_points(rows.labels, rows.predicted, classes) for rows in of.rows}
+    lines = {rows.source.name: of.statistic(operating.curves, rows, classes) for rows in of.rows}
+    areas = {rows.source.name: of.statistic(operating.areas, rows, classes) for rows in of.rows}
+    points = {rows.source.name: operating.operating_points(rows.labels, rows.predicted, classes) for rows in of.rows}
     panels = [classes[1]] if kind == "roc" else [classes[1], classes[0]]
     if len(classes) > 2:
         lines = {run: pd.concat([line, operating.macro(line, kind)]) for run, line in lines.items()}
@@ -84,7 +84,7 @@ def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
     from sentviz.analysis.testset.operating import thresholds
     from sentviz.figures.operating import threshold_lines
 
-    tables = {rows.run: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
+    tables = {rows.source.name: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
     return threshold_lines(tables, of.first.classes, threshold=0.5 if of.threshold < 0 else of.threshold, theme=theme)
 
 
@@ -95,11 +95,12 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
     if by not in STEPS:
         raise InputError(f"`by` must be {' or '.join(map(repr, STEPS))}, not {by!r}.")
-    rows, calibration = of.first, of.run.calibration
-    shares = {"as it is": rows.probabilities, f"logits / {calibration:.2f}": tempered(rows.probabilities, calibration)}
+    rows, shares = of.first, {"as it is": of.first.probabilities}
+    if (factor := rows.source.calibration) is not None:
+        shares[f"logits / {factor:.2f}"] = tempered(rows.probabilities, factor)
     bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
     spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
-    title = f"{rows.run}: {STEPS[by].lower()}"
+    title = f"{rows.source.name}: {STEPS[by].lower()}"
     return reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme)
 
 

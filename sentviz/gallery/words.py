@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -52,20 +53,11 @@ def name_of(cell: Cell, classes: tuple[str, ...]) -> str:
     return (f"{classes[label]}, right" if label == predicted else f"{classes[label]} taken for {classes[predicted]}") + short
 
 
-def _counts(of: Answers) -> Counts:
-    """Return the word counts of the rows: those stored with the run, which need no texts, or new ones."""
-    from sentviz.analysis.testset import word_counts as words
-
-    if of.over == "test" and of.threshold < 0 and words.FILE in of.run.config["files"]:
-        return words.read(of.run, of.first)
-    return words.count_words(of.texts)
-
-
 def _cells(counts: Counts, classes: int, between: str = "") -> list[Cell]:
-    """Return the four cells of two classes. With more classes, `between` names two, for example "0,2"; by default the pair with the most
-    mistakes.
+    """Return the four cells of two classes, or a cell per class of rows without labels. With more classes, `between` names two, for example
+    "0,2"; by default the pair with the most mistakes.
     """
-    if classes == 2 and not between:
+    if not between and (classes == 2 or counts.cells[0][0] < 0):
         return list(counts.cells)
     if between:
         first, _, second = between.partition(",")
@@ -77,8 +69,14 @@ def _cells(counts: Counts, classes: int, between: str = "") -> list[Cell]:
     return [(a, b) for a in pair for b in pair]
 
 
-def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
-    """Return the words of a cell in their order; an empty frame if no word stands out."""
+def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
+    """Return the words of a cell in their order; an empty frame if no word stands out.
+
+    Args:
+        by: "keyness" or "count". stops: "drop" leaves stop words out, "keep" keeps them.
+    Raises:
+        InputError: `by` or `stops` has another value.
+    """
     import pandas as pd
 
     from sentviz.analysis.testset import word_counts as words
@@ -93,40 +91,67 @@ def _largest(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFrame:
     return words.largest(scored, by, max(IN_CLOUD, IN_LIST), left_out)
 
 
+@lru_cache(maxsize=64)
+def _placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
+    """Return the places of words in a cloud, computed once; a shared frame that must not be changed."""
+    from sentviz.figures.cloud_layout import layout
+    from sentviz.figures.word_clouds import PANEL
+
+    return layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
+
+
 @figure("word-cloud", "The words of right and wrong answers", Answers, "word_clouds:cloud")
-def _cloud(of: Answers, *, between: str = "", by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
+def _cloud(
+    of: Answers,
+    *,
+    between: str = "",
+    by: By = "keyness",
+    stops: str = "drop",
+    selected: tuple[int, str] | None = None,
+    theme: Theme = "light",
+) -> Figure:
     import pandas as pd
 
-    from sentviz.figures.cloud_layout import layout
-    from sentviz.figures.word_clouds import PANEL, cloud
+    from sentviz.figures.word_clouds import cloud
 
-    counts, rows = _counts(of), of.first
+    counts, rows = of.counts, of.first
     cells = _cells(counts, len(rows.classes), between)
     sizes, drawn = dict(zip(counts.cells, counts.sizes.tolist(), strict=True)), []
     for place, cell in enumerate(cells):
-        table = _largest(counts, cell, by, stops).head(IN_CLOUD)
+        table = largest_words(counts, cell, by, stops).head(IN_CLOUD)
         if not table.empty:
-            weights = dict(zip(table["word"], table["z" if by == "keyness" else "count"].astype(float), strict=True))
-            placed = layout(weights, *PANEL, seed=SEED)
+            placed = _placed(tuple(table["word"]), tuple(table["z" if by == "keyness" else "count"].astype(float)))
             drawn.append(placed.merge(table, on="word").assign(cell=place, label=cell[0], predicted=cell[1]))
     words = pd.concat(drawn, ignore_index=True)[COLUMNS] if drawn else pd.DataFrame(columns=COLUMNS)
     left_out = "Stop words are left out. " if stops == "drop" else ""
     about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
     titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
-    return cloud(words, titles, by=by, right=[label == predicted for label, predicted in cells], about=about, theme=theme)
+    right = [label == predicted for label, predicted in cells if label >= 0]
+    return cloud(words, titles, by=by, right=right, selected=selected, about=about, theme=theme)
 
 
 @figure("word-list", "The words of one cell of the matrix", Answers, "word_clouds:word_bars")
-def _list(of: Answers, *, label: int = -1, predicted: int = -1, by: By = "keyness", stops: str = "drop", theme: Theme = "light") -> Figure:
+def _list(
+    of: Answers,
+    *,
+    label: int = -1,
+    predicted: int = -1,
+    by: By = "keyness",
+    stops: str = "drop",
+    selected: str = "",
+    theme: Theme = "light",
+) -> Figure:
     from sentviz.figures.word_clouds import word_bars
 
-    counts, rows = _counts(of), of.first
-    cell = (label, predicted) if label >= 0 and predicted >= 0 else _most_mistaken(counts, rows)
-    table = _largest(counts, cell, by, stops).head(IN_LIST)
+    counts, rows = of.counts, of.first
+    named = predicted >= 0 and (label >= 0 or (label, predicted) in counts.cells)
+    cell = (label, predicted) if named else _most_mistaken(counts, rows)
+    table = largest_words(counts, cell, by, stops).head(IN_LIST)
     if table.empty:
         raise InputError("No word of these rows stands out against the others.")
     once = ONCE if by == "keyness" else ""
-    return word_bars(table, title=name_of(cell, rows.classes), by=by, right=cell[0] == cell[1], about=once, theme=theme)
+    right = cell[0] in (-1, cell[1])
+    return word_bars(table, title=name_of(cell, rows.classes), by=by, right=right, selected=selected, about=once, theme=theme)
 
 
 def _most_mistaken(counts: Counts, rows: Rows) -> Cell:

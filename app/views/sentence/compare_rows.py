@@ -68,12 +68,17 @@ def show(run: Run, second_run: Run) -> None:
 def _verdict(first: Rows, second: Rows) -> None:
     pair = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     counts = dict(zip(AGREE, (pair.both_right, pair.only_a, pair.only_b, pair.neither), strict=True))
-    names = {"both": "both right", "first": f"only {first.run} right", "second": f"only {second.run} right", "neither": "both wrong"}
+    names = {
+        "both": "both right",
+        "first": f"only {first.source.name} right",
+        "second": f"only {second.source.name} right",
+        "neither": "both wrong",
+    }
     part = _slice()
 
     def take() -> None:
         chosen = st.session_state["compare-agree"]
-        visit.go(slice=str(Slice("agree", chosen)) if chosen else "", versus=(second.run,))
+        visit.go(slice=str(Slice("agree", chosen)) if chosen else "", versus=(second.source.name,))
 
     st.session_state["compare-agree"] = part.value if part is not None and part.kind == "agree" else None
     st.pills(
@@ -86,7 +91,7 @@ def _verdict(first: Rows, second: Rows) -> None:
     )
     better = "No significant difference."
     if pair.p < 0.05:
-        better = f"{first.run if pair.difference > 0 else second.run} is better on rows like these."
+        better = f"{(first if pair.difference > 0 else second).source.name} is better on rows like these."
     spread = f"{100 * pair.difference:+.1f} points [{100 * pair.low:+.1f}, {100 * pair.high:+.1f}]".replace("-", "−")
     p = "p < 0.001" if pair.p < 0.001 else f"p = {pair.p:.3f}"
     right = [f"{(pair.both_right + alone) / pair.n:.1%}" for alone in (pair.only_a, pair.only_b)]
@@ -110,7 +115,7 @@ def _table(first: Rows, second: Rows, second_run: Run) -> None:
     if part is not None:
         try:
             mask = part.mask(first, second)
-            words = part.says(first.classes, (first.run, second.run))
+            words = part.says(first.classes, (first.source.name, second.source.name))
         except SentvizError as error:
             st.warning(md(str(error)), icon=":material/filter_alt_off:")
     frame = disagreements(first, second)
@@ -119,7 +124,8 @@ def _table(first: Rows, second: Rows, second_run: Run) -> None:
     if frame.empty:
         st.caption("No rows match.")
         return
-    table, key = _readable(frame, first, second), f"compare-rows-{first.digest}-{second.digest}-{first.over}-{visit.focus().slice}"
+    table = _readable(frame, first, second)
+    key = f"compare-rows-{first.source.digest}-{second.source.digest}-{first.over}-{visit.focus().slice}"
 
     def take() -> None:
         if chosen := st.session_state[key]["selection"]["rows"]:
@@ -147,9 +153,8 @@ def _table(first: Rows, second: Rows, second_run: Run) -> None:
     if first.has_text:
         st.caption("Select a row: it becomes the sentence above.")
         return
-    data = cache.run(first.run).config["data"]["name"]
     st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
-    offer(data, first.over)
+    offer(first.source.data, first.over)
 
 
 def _readable(frame: pd.DataFrame, first: Rows, second: Rows, cut: int | None = CUT) -> pd.DataFrame:
@@ -162,8 +167,8 @@ def _readable(frame: pd.DataFrame, first: Rows, second: Rows, cut: int | None = 
 
     columns = {
         "label": [names[k] for k in frame["label"]],
-        first.run: predictions("first"),
-        second.run: predictions("second"),
+        first.source.name: predictions("first"),
+        second.source.name: predictions("second"),
         DIFFERENCE: 100 * frame["difference"].to_numpy(float),
         "id": frame["id"].to_numpy(),
     }

@@ -50,7 +50,7 @@ own = accuracy(rows.labels, rows.predicted)
 right = int(rows.frame["right"].sum())
 left_out = f" {len(every) - len(rows):,} rows without a label are left out." if len(rows) < len(every) else ""
 st.markdown(
-    f"{md(rows.run)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
+    f"{md(rows.source.name)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
     f" {matrix_part.mistake(rows)}{left_out}"
 )
 match view:
@@ -61,5 +61,5 @@ match view:
     case _:
         matrix_part.show(runs)
         if rows.over == "demo":
-            phenomena({each.run: each for each in runs})
+            phenomena({each.source.name: each for each in runs})
 list_rows(every)

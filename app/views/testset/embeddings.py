@@ -6,10 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from app import cache, visit
+from app import visit
 from app.blocks import pictures
 from app.blocks.figure import export_menu, show_drawn
-from app.blocks.rows import choose_rows, list_rows, notebook_call, outlined_points, rows_of_second_run
+from app.blocks.rows import choose_rows, list_rows, outlined_points, rows_of_second_run
 from app.components import browser
 from app.text import halves, intro, md, page_theme
 from sentviz.analysis.embeddings.projection import METHODS, Projection, simplified
@@ -19,16 +19,23 @@ from sentviz.errors import SentvizError
 from sentviz.figures.colours import Theme
 from sentviz.figures.figure import Figure, file_safe
 from sentviz.figures.scatter import COLOURS, said_of, scatter
-from sentviz.gallery import sourced
+from sentviz.gallery import call, sourced
 from sentviz.gallery.points import about_picture, layer_names
+from sentviz.gallery.subjects import Answers
 
 intro(
     "Each row as one point: the vector that the classifier reads, in a picture that keeps near rows near.",
     "Distances between far points, sizes of groups and, with t-SNE and UMAP, axes mean little: trust the numbers next to it.",
 )
 rows = choose_rows(beside=False)
-focus, run = visit.focus(), cache.run(rows.run)
-last = pictures.layers_of(run)
+focus = visit.focus()
+try:
+    run = rows.source.require_run("vectors of its rows")
+except SentvizError as error:
+    st.info(md(str(error)), icon=":material/scatter_plot:")
+    list_rows(rows)
+    st.stop()
+last = run.capabilities.layers
 layer = last if focus.depth < 0 else min(focus.depth, last)
 LAYERS = layer_names(last)
 ASKS = {
@@ -174,14 +181,14 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
                         help="The picture with all its layers, for any browser and without a network.",
                     )
                 plain = shipped and chosen is None and not sentence
-                lines = notebook_call([rows], "embeddings", colour=coloured_by, **options) if plain else None
+                lines = call("embeddings", Answers.of(rows), {"colour": coloured_by} | options) if plain else None
                 export_menu(still, file_safe("embeddings", projection.method, at, run.name), "embedding", code=lines)
     with right:
         numbers = pictures.measured_of(of, projection, at)
         show_drawn(
             lambda theme: sourced(pictures.silhouettes(of, projection, at, theme), run, rows=rows),
             "silhouette",
-            code=notebook_call([rows], "silhouette", **options) if shipped else None,
+            code=call("silhouette", Answers.of(rows), options) if shipped else None,
         )
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(

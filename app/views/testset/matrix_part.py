@@ -9,13 +9,13 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_figure
-from app.blocks.rows import answers_of
 from app.text import halves, md
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset.operating import Paired, agreement
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import AGREE, Slice
 from sentviz.errors import SentvizError
+from sentviz.gallery.subjects import Answers
 
 PLACES = dict(zip(((0, 0), (0, 1), (1, 0), (1, 1)), AGREE, strict=True))  # cells of the agreement matrix, row by row
 
@@ -51,7 +51,7 @@ def show(runs: Sequence[Rows]) -> None:
             type="tertiary",
             key="swap",
             on_click=visit.go,
-            kwargs={"run": runs[1].run, "versus": (runs[0].run,), "threshold": visit.focus().threshold},
+            kwargs={"run": runs[1].source.name, "versus": (runs[0].source.name,), "threshold": visit.focus().threshold},
         )
     left, right = halves("agreement")
     with left:
@@ -89,11 +89,11 @@ def _picks(key: str, name: Callable[[int, int], Slice]) -> Callable[[], None]:
 def _matrix(rows: Rows, key: str, cell: tuple[int, ...] | None = None) -> None:
     """Draw a matrix. Its cells can be clicked unless `cell` is None; an empty cell means that none is chosen."""
     picks = None if cell is None else _picks(key, lambda i, j: Slice("cell", f"{i},{j}"))
-    show_figure("confusion", answers_of([rows]), key, selected=cell or None, on_select=picks)
+    show_figure("confusion", Answers.of(rows), key, selected=cell or None, on_select=picks)
 
 
 def _classes(runs: Sequence[Rows]) -> None:
-    show_figure("classes", answers_of(runs))
+    show_figure("classes", Answers.of(*runs))
 
 
 def _agreement(first: Rows, second: Rows, chosen: str) -> None:
@@ -101,8 +101,8 @@ def _agreement(first: Rows, second: Rows, chosen: str) -> None:
     pair = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     place = next((cell for cell, name in PLACES.items() if name == chosen), None)
     picks = _picks("agreement", lambda i, j: Slice("agree", PLACES[i, j]))
-    show_figure("agreement", answers_of([first, second]), selected=place, on_select=picks)
-    st.markdown(_verdict(md(first.run), md(second.run), pair))
+    show_figure("agreement", Answers.of(first, second), selected=place, on_select=picks)
+    st.markdown(_verdict(md(first.source.name), md(second.source.name), pair))
 
 
 def _verdict(first: str, second: str, pair: Paired) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import cache, visit
+from app import visit
 from app.blocks.figure import show_figure
-from app.blocks.rows import answers_of
 from app.text import halves, md
 from app.views.testset import matrix_part
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
+from sentviz.gallery.subjects import Answers
 from sentviz.gallery.testset import STEPS
 from sentviz.io.glossary import tip
 
@@ -25,7 +25,7 @@ KEPT = 8  # stored results for a visitor's own file
 
 def curves(runs: Sequence[Rows]) -> None:
     """Draw ROC and precision-recall of every class with all runs; for two classes also the metrics by threshold."""
-    of = answers_of(runs, _kept)
+    of = Answers.of(*runs, statistic=_kept)
     left, right = halves("curves")
     with left:
         show_figure("roc", of)
@@ -36,10 +36,10 @@ def curves(runs: Sequence[Rows]) -> None:
 
 
 def _threshold(runs: Sequence[Rows]) -> None:
-    tables = {rows.run: operating.thresholds(rows.labels, rows.probabilities[:, 1]) for rows in runs}
+    tables = {rows.source.name: operating.thresholds(rows.labels, rows.probabilities[:, 1]) for rows in runs}
     left, right = halves("threshold")
     with left:
-        show_figure("threshold", answers_of(runs))
+        show_figure("threshold", Answers.of(*runs))
         for run, table in tables.items():
             accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
             st.markdown(
@@ -65,18 +65,18 @@ def _band(name: str) -> None:
 
 
 def calibration(runs: Sequence[Rows]) -> None:
-    """Draw confidence against accuracy with and without the run's stored temperature, and the calibration error of both."""
+    """Draw confidence against accuracy with and without the source's temperature, and the calibration error of both."""
     tables = []
     for place, rows in enumerate(runs):
-        run = cache.run(rows.run)
-        factor = run.calibration
-        name = f"logits / {factor:.2f}"
-        errors = _kept(operating.calibration, rows, factor)
-        st.markdown(_sentence(md(rows.run), factor, errors), help=tip("calibration"))
+        name, factor = rows.source.name, rows.source.calibration
+        errors = _kept(operating.calibration, rows, 1.0 if factor is None else factor)
+        if factor is None:
+            errors = errors[errors["state"] == "as it is"]
+        st.markdown(_sentence(md(name), factor, errors), help=tip("calibration"))
         for column, by in zip(halves(f"reliability-{place}"), STEPS, strict=True):
             with column:
-                show_figure("reliability", answers_of([rows]), f"reliability-{place}-{by}", by=by)
-        tables.append(errors.assign(run=rows.run, state=errors["state"].replace("calibrated", name)))
+                show_figure("reliability", Answers.of(rows), f"reliability-{place}-{by}", by=by)
+        tables.append(errors.assign(run=name, state=errors["state"].replace("calibrated", f"logits / {factor or 1:.2f}")))
     table = pd.concat(tables)
     percent = {name: st.column_config.NumberColumn(format="percent") for name in ("confidence", "accuracy")}
     small = {
@@ -91,15 +91,16 @@ def calibration(runs: Sequence[Rows]) -> None:
     )
 
 
-def _sentence(run: str, factor: float, errors: pd.DataFrame) -> str:
-    before, after = (errors[(errors["state"] == state) & (errors["by"] == "width")].iloc[0] for state in ("as it is", "calibrated"))
+def _sentence(run: str, factor: float | None, errors: pd.DataFrame) -> str:
+    before, *after = errors[errors["by"] == "width"].to_dict("records")
     gap = before["confidence"] - before["accuracy"]
     words = "surer than it should be" if gap > 0.005 else "less sure than it could be" if gap < -0.005 else "as sure as it should be"
-    return (
-        f"{run} is {before['confidence']:.1%} sure on average and right on {before['accuracy']:.1%} of the rows: {words}. Its logits"
-        f" divided by {factor:.2f}, fitted on validation rows, take the calibration error from {before['value']:.3f} [{before['low']:.3f},"
-        f" {before['high']:.3f}] to {after['value']:.3f} [{after['low']:.3f}, {after['high']:.3f}]."
-    )
+    text = f"{run} is {before['confidence']:.1%} sure on average and right on {before['accuracy']:.1%} of the rows: {words}."
+    values = [f"{error['value']:.3f} [{error['low']:.3f}, {error['high']:.3f}]" for error in (before, *after)]
+    if factor is None:
+        return f"{text} The calibration error is {values[0]}; a temperature that lowers it is not known for these predictions."
+    moved = f"take the calibration error from {values[0]} to {values[1]}"
+    return f"{text} Its logits divided by {factor:.2f}, fitted on validation rows, {moved}."
 
 
 def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd.DataFrame:

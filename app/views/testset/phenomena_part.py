@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app import cache, visit
+from app import visit
 from app.blocks.figure import show_figure
 from app.text import md
 from sentviz.analysis.testset.rows import EVERY, Rows, accuracy_by_phenomenon
@@ -22,6 +22,7 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
     """Draw the accuracy of the first six runs by phenomenon; for rows of the demo set."""
     runs = list(rows_by_run)[:MOST]
     try:
+        sources = [rows_by_run[name].source.require_run("accuracies by phenomenon") for name in runs]
         frame = accuracy_by_phenomenon({name: rows_by_run[name] for name in runs})
     except SentvizError as error:
         st.caption(md(str(error)))
@@ -31,7 +32,6 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
     except SentvizError:
         part = None
     chosen = part.value if part is not None and part.kind == "tag" else ""
-    sources = [cache.run(name) for name in runs]
     chance = 1 / max(len(rows_by_run[name].classes) for name in runs)
     names = [name for name in dict.fromkeys(frame["phenomenon"]) if name != EVERY]
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from app import cache, visit
-from app.blocks.figure import show_drawn
-from app.blocks.rows import choose_rows, list_rows, notebook_call
+from app import visit
+from app.blocks.figure import show_figure
+from app.blocks.rows import choose_rows, list_rows
 from app.server.queue import turn
 from app.text import halves, intro, md
 from sentviz.analysis.testset import word_counts as lib
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.cloud_layout import layout, unwritable
-from sentviz.figures.word_clouds import PANEL, By, cloud, word_bars
-from sentviz.gallery import sourced
-from sentviz.gallery.testset import SEED
-from sentviz.gallery.words import COLUMNS, IN_CLOUD, IN_LIST, ONCE, name_of
+from sentviz.figures.cloud_layout import unwritable
+from sentviz.figures.word_clouds import By
+from sentviz.gallery.subjects import Answers
+from sentviz.gallery.words import largest_words, name_of
+from sentviz.runs.store import Run
 
 DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one language holds fewer
 
@@ -30,7 +30,7 @@ intro(
     "A word among the mistakes is where they happen, not proof that it causes them: open a row in Explore to run the model.",
 )
 rows = choose_rows(beside=False)
-focus, run = visit.focus(), cache.run(rows.run)
+focus = visit.focus()
 by: By = "count" if focus.words == "count" else "keyness"
 
 
@@ -46,7 +46,7 @@ def counts_of(rows: Rows) -> lib.Counts:
         SentvizError: no texts, and no stored words either.
     """
     if rows.over == "mine":
-        key = (rows.digest, st.session_state["mine"].key, focus.threshold)
+        key = (rows.source.digest, rows.file, focus.threshold)
 
         def count() -> lib.Counts:
             with st.spinner("Counting words"), turn(long=True) as step:
@@ -54,22 +54,20 @@ def counts_of(rows: Rows) -> lib.Counts:
 
         return visit.keep_result("mine-words", key, count)
     if rows.has_text:
-        return counted(rows.digest, rows.over, focus.threshold, rows)
+        return counted(rows.source.digest, rows.over, focus.threshold, rows)
+    run = rows.source.run
+    if run is None:
+        raise InputError(f"{rows.source.name} has no texts, so its words cannot be counted.")
     if rows.over != "test" or lib.FILE not in run.config["files"]:
         raise InputError("The texts of these rows are not on this machine, so their words cannot be counted; get the data set below.")
     if focus.threshold >= 0:
         raise InputError("The words stored with this run belong to its own predictions. Another threshold needs the texts.")
-    return stored(rows.run, rows.digest, rows)
+    return stored(run.digest, rows, run)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def stored(name: str, digest: str, _rows: Rows) -> lib.Counts:
-    return lib.read(cache.run(name), _rows)
-
-
-@st.cache_data(max_entries=64, show_spinner="Placing words")
-def placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
-    return layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
+def stored(digest: str, _rows: Rows, _run: Run) -> lib.Counts:
+    return lib.read(_run, _rows)
 
 
 def picked() -> Slice | None:
@@ -104,60 +102,40 @@ def cells_in_view(counts: lib.Counts) -> list[lib.Cell]:
 
 
 def take_word(key: str, cells: list[lib.Cell]) -> None:
-    """Make the clicked word, with its cell, the slice; remove the slice if it was that already."""
+    """Make the clicked word, with its cell, the slice; remove the slice if it was that already.
+
+    Args:
+        cells: cells of the figure, in its order.
+    """
     points = st.session_state[f"plot-{key}"]["selection"]["points"]
     if not points:
         return
-    *_, place, word = points[-1]["customdata"]
-    label, predicted = cells[int(place)]
+    *_, place, word = points[-1]["customdata"]  # the list of one cell has another number in the place of the cell
+    label, predicted = cells[int(place)] if len(cells) > 1 else cells[0]
     chosen = str(Slice("word", word if label < 0 else f"{word}@{label},{predicted}"))
     visit.go(slice="" if chosen == visit.focus().slice else chosen)
 
 
 def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
     """Draw the clouds on the left, the list of one cell on the right; `stops` is "drop" or "keep"."""
-    left_words = lib.stop_words() if stops == "drop" else frozenset()
     part, sizes = picked(), dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
     word = part.word if part is not None else ""
-    tables: dict[lib.Cell, pd.DataFrame] = {}
-    for cell in cells:
-        try:
-            tables[cell] = lib.largest(lib.keyness(counts, cell, once=True), by, max(IN_CLOUD, IN_LIST), left_words)
-        except InputError:  # an empty cell, or the only one with words
-            tables[cell] = pd.DataFrame()
+    tables = {cell: largest_words(counts, cell, by, stops) for cell in cells}
     first = max(cells, key=lambda cell: (not tables[cell].empty, cell[0] not in (-1, cell[1]), sizes[cell]))
     chosen = next((cell for cell in cells if part is not None and part.cell == cell), first)
-    drawn = []
-    for place, cell in enumerate(cells):
-        table = tables[cell].head(IN_CLOUD)
-        if table.empty:
-            continue
-        spots = placed(tuple(table["word"]), tuple(table["z" if by == "keyness" else "count"].astype(float)))
-        label, predicted = cell
-        drawn.append(spots.merge(table, on="word").assign(cell=place, label=label, predicted=predicted))
-    words = pd.concat(drawn, ignore_index=True)[COLUMNS] if drawn else pd.DataFrame(columns=COLUMNS)
-    titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
-    right = [cell[0] == cell[1] for cell in cells] if rows.labelled else []
-    once = ONCE if by == "keyness" else ""
-    left_out = "Stop words are left out. " if left_words else ""
-    about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
     marked = (cells.index(chosen), word) if word and part is not None and (part.cell == chosen or not part.cell) else None
-    selecting: dict[str, Any] = {"selection_mode": ("points",)} if rows.has_text else {}
+    between = ",".join(map(str, sorted({label for label, _ in cells}))) if rows.labelled and len(rows.classes) > 2 else ""
+    of = Answers.of(rows)
+    of.counts = counts
 
-    between = ",".join(map(str, sorted({label for label, _ in cells}))) if len(rows.classes) > 2 else ""
-
-    def on(key: str, of: list[lib.Cell]) -> dict[str, Any]:
-        return {"on_select": lambda: take_word(key, of), **selecting} if selecting else {}
+    def on_select(key: str, of: list[lib.Cell]) -> Callable[[], None] | None:
+        return (lambda: take_word(key, of)) if rows.has_text else None
 
     left, aside = halves("words", 1.75, 1.0)
     with left:
-        show_drawn(
-            lambda theme: sourced(cloud(words, titles, by=by, right=right, selected=marked, about=about, theme=theme), run, rows=rows),
-            "cloud",
-            code=notebook_call([rows], "word-cloud", between=between, by=by, stops=stops),
-            **on("cloud", cells),
-        )
-        if letter := unwritable(words["word"]):
+        options: dict[str, Any] = {"between": between, "by": by, "stops": stops}
+        drawn = show_figure("word-cloud", of, "cloud", selected=marked, on_select=on_select("cloud", cells), **options)
+        if drawn is not None and (letter := unwritable(drawn.frame["word"])):
             st.caption(
                 f"No font of this machine has “{md(letter)}”: your browser draws such words with its own fonts, but PNG and PDF files"
                 " would show boxes. On Debian and Ubuntu the package fonts-noto-cjk brings Korean."
@@ -171,29 +149,11 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
 
         if rows.labelled:
             st.selectbox("Cell", cells, format_func=lambda cell: name_of(cell, rows.classes), key="words-cell", on_change=take_cell)
-        table = tables[chosen].head(IN_LIST).assign(cell=cells.index(chosen))
-        if table.empty:
+        if tables[chosen].empty:
             st.caption("No word is typical of these rows: there are too few rows, or their words are those of all rows.")
             return
-        title = name_of(chosen, rows.classes)
-        show_drawn(
-            lambda theme: sourced(
-                word_bars(
-                    table,
-                    title=title,
-                    by=by,
-                    right=chosen[0] in (-1, chosen[1]),
-                    selected=word,
-                    about=once,
-                    theme=theme,
-                ),
-                run,
-                rows=rows,
-            ),
-            "word-list",
-            code=notebook_call([rows], "word-list", label=chosen[0], predicted=chosen[1], by=by, stops=stops),
-            **on("word-list", cells),
-        )
+        options = {"label": chosen[0], "predicted": chosen[1], "by": by, "stops": stops}
+        show_figure("word-list", of, selected=word or None, on_select=on_select("word-list", [chosen]), **options)
 
 
 try:

@@ -1,4 +1,4 @@
-"""Predictions of a run for the rows of a split, of the demo set, or of a visitor's file."""
+"""Predictions for the rows of a split, of the demo set, or of a visitor's file, with their source: a run, or a file of predictions."""
 
 from __future__ import annotations
 
@@ -33,22 +33,63 @@ NAMED = 5  # rows that a sentence names
 STORED = 5e-6  # stored probabilities have five decimals: a smaller one is known to be smaller, no more
 
 
+@dataclass(frozen=True)
+class RowsSource:
+    """The origin of predictions: a run, or a file of predictions that another program made.
+
+    A source without a run has nothing but its predictions: no weights, vectors or measurements.
+    """
+
+    name: str  # name that readers see
+    digest: str  # digest that changes if the predictions change
+    seed: int | None = None  # seed of the training; None if unknown
+    calibration: float | None = None  # temperature that calibrates the probabilities; None if unknown
+    run: Run | None = None  # run that made the predictions
+
+    @classmethod
+    def of(cls, run: Run) -> RowsSource:
+        """Return a run as a source."""
+        return cls(run.name, run.digest, run.config["recipe"]["seed"], run.calibration, run)
+
+    @property
+    def ask(self) -> Run | None:
+        """Run that predicts new texts; None if the source has no weights."""
+        return self.run if self.run is not None and self.run.has_weights else None
+
+    @property
+    def data(self) -> str:
+        """Name of the data set whose splits hold the texts of rows; empty if there is none."""
+        return "" if self.run is None else str(self.run.config["data"]["name"])
+
+    def require_run(self, what: str) -> Run:
+        """Return the run.
+
+        Args:
+            what: plural noun that needs the run, for the message.
+        Raises:
+            InputError: the source has no run.
+        """
+        if self.run is None:
+            raise InputError(f"{self.name} has predictions but no model, so there are no {what}.")
+        return self.run
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with the predictions of a run.
+    """Rows with predictions.
 
     ``frame``: id (str), label (class, -1 = no label), predicted (class), confidence (0..1), right (bool; without a label, it is `False`),
     loss (cross-entropy in nats; NaN without a label, at most 12.2 for stored predictions), p0 .. p{K-1}; text, and text_pair for pairs, if
     the texts are available; tag if the rows have tags.
     """
 
-    run: str
-    digest: str
+    source: RowsSource
     over: str  # test, official_test, ..., demo, mine
     classes: tuple[str, ...]
     frame: pd.DataFrame
     threshold: float = -1.0  # probability from which the second of two classes is predicted; negative = the more probable class
-    unread: Mapping[str, str] = field(default_factory=dict)  # id -> reason, for rows that the run cannot read; they are not in the frame
+    unread: Mapping[str, str] = field(default_factory=dict)  # id -> reason, for rows that the model cannot read; they are not in the frame
+    file: tuple[str, ...] = ()  # key of a visitor's file and its chosen columns; empty for rows that all visitors share
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -106,7 +147,7 @@ class Rows:
         if threshold < 0:
             return self
         if len(self.classes) != 2:
-            raise InputError(f"A threshold decides between two classes; {self.run} has {len(self.classes)}.")
+            raise InputError(f"A threshold decides between two classes; {self.source.name} has {len(self.classes)}.")
         predicted_class = (self.frame["p1"] >= threshold).astype(np.int64)
         return replace(
             self, frame=self.frame.assign(predicted=predicted_class, right=predicted_class == self.frame["label"]), threshold=threshold
@@ -114,12 +155,12 @@ class Rows:
 
 
 def unread(rows: Rows) -> str:
-    """Return sentences that name the rows that a run cannot read, with the reasons."""
+    """Return sentences that name the rows that a model cannot read, with the reasons."""
     sentences = []
     for reason in dict.fromkeys(rows.unread.values()):
         ids = [name for name, why in rows.unread.items() if why == reason]
         more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
-        sentences.append(f"{rows.run} cannot read row{'s' * (len(ids) > 1)} {', '.join(ids[:NAMED])}{more}: {reason}")
+        sentences.append(f"{rows.source.name} cannot read row{'s' * (len(ids) > 1)} {', '.join(ids[:NAMED])}{more}: {reason}")
     return " ".join(sentences)
 
 
@@ -136,13 +177,15 @@ def stored(run: Run, split: str = "test") -> Rows:
         raise RunError(f"{run.name} has no stored answers for the split {split!r}.")
     shares = frame[list(classes)].to_numpy(np.float64)
     labels = frame["label"].to_numpy(np.int64)
-    return predicted_rows(run.name, run.digest, split, classes, {"id": frame["id"].astype(str).to_numpy(), "label": labels}, shares, STORED)
+    columns = {"id": frame["id"].astype(str).to_numpy(), "label": labels}
+    return predicted_rows(RowsSource.of(run), split, classes, columns, shares, STORED)
 
 
-def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
+def predicted(model: Model, source: RowsSource, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
     """Predict every row of a frame that the model can read.
 
     Args:
+        source: of the predictions, the run of the model.
         frame: id, text; optional: text_pair, label (class, -1 = no label), tag.
     Raises:
         InputError: there is no row, or no row that the model can read.
@@ -157,12 +200,12 @@ def predicted(model: Model, digest: str, frame: pd.DataFrame, over: str, progres
     logits, _ = model.forward([row for row in readings if row is not None], progress=progress)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
     columns |= {name: frame[name].array for name in ("label", "text", "text_pair", "tag") if name in frame}
-    rows = predicted_rows(model.name, digest, over, model.labels, columns, softmax(logits).astype(np.float64))
+    rows = predicted_rows(source, over, model.labels, columns, softmax(logits).astype(np.float64))
     return replace(rows, unread=unread)
 
 
 def predicted_rows(
-    run: str, digest: str, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12
+    source: RowsSource, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12
 ) -> Rows:
     """Return the rows of predicted probabilities.
 
@@ -187,7 +230,7 @@ def predicted_rows(
         | {f"p{k}": shares[:, k] for k in range(len(classes))}
         | {name: columns[name] for name in ("text", "text_pair", "tag") if name in columns}
     )
-    return Rows(run, digest, over, classes, frame)
+    return Rows(source, over, classes, frame)
 
 
 def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = False) -> pd.DataFrame:

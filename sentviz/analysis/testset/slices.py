@@ -163,7 +163,9 @@ class Slice:
         frame, every = rows.frame, np.ones(len(rows), dtype=bool)
         if self.cell:
             if max(self.cell) >= len(rows.classes):
-                raise InputError(f"{rows.run} has {len(rows.classes)} classes; there is no cell {self.cell[0] + 1}, {self.cell[1] + 1}.")
+                raise InputError(
+                    f"{rows.source.name} has {len(rows.classes)} classes; there is no cell {self.cell[0] + 1}, {self.cell[1] + 1}."
+                )
             every = (rows.labels == self.cell[0]) & (rows.predicted == self.cell[1])
         match self.kind:
             case "word":
@@ -171,7 +173,7 @@ class Slice:
             case "p":
                 k, low, high = self.band
                 if k >= len(rows.classes):
-                    raise InputError(f"{rows.run} has {len(rows.classes)} classes; there is no class {k + 1}.")
+                    raise InputError(f"{rows.source.name} has {len(rows.classes)} classes; there is no class {k + 1}.")
                 return np.asarray((rows.probabilities[:, k] >= low) & (rows.probabilities[:, k] <= high))
             case "agree":
                 if other is None or list(other.frame["id"]) != list(frame["id"]):

@@ -136,13 +136,13 @@ def evaluate_on_sets(who: str, digest: str, answer: Answer, sets: Iterable[Texts
 
 def of_run(run: Run) -> Answer:
     """Return a run's calibrated predictions as an answer."""
-    from sentviz.analysis.testset.rows import predicted
+    from sentviz.analysis.testset.rows import RowsSource, predicted
     from sentviz.models.loading import load
 
     model, side = load(run), np.array(demo.sides(run.labels))
 
     def answer(frame: pd.DataFrame) -> Floats:
-        rows = predicted(model, run.digest, frame[["id", "text"]], "standing")
+        rows = predicted(model, RowsSource.of(run), frame[["id", "text"]], "standing")
         shares = tempered(rows.probabilities, run.calibration)
         positive, negative = (shares[:, side == sign].sum(axis=1) for sign in (1, -1))
         share = dict(zip(rows.frame["id"], positive / (positive + negative), strict=True))

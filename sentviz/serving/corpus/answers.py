@@ -68,14 +68,14 @@ class Scorer:
         return len(rows)
 
     def _count(self, task: Task, rows: pd.DataFrame, labels: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64]) -> None:
-        from sentviz.analysis.testset.rows import predicted_rows
+        from sentviz.analysis.testset.rows import RowsSource, predicted_rows
         from sentviz.analysis.testset.word_counts import count_words
 
         read = predicted >= 0
         columns = {"id": np.arange(read.sum()), "label": labels[read]}
         columns |= {name: rows[name][read].to_numpy() for name in ("text", "text_pair") if name in rows}
         shares = np.eye(len(self.model.labels))[predicted[read]]
-        counts = count_words(predicted_rows(self.job.run.name, "", "mine", self.model.labels, columns, shares), 1)
+        counts = count_words(predicted_rows(RowsSource.of(self.job.run), "mine", self.model.labels, columns, shares), 1)
         path = self.job.out / WORDS / part_name(task)
         path.parent.mkdir(exist_ok=True)
         with replacing(path) as part:

@@ -211,7 +211,7 @@ class Scored:
         """Return the predicted rows of one part, or of all, without their texts, as pages and statistics use them."""
         import pandas as pd
 
-        from sentviz.analysis.testset.rows import predicted_rows
+        from sentviz.analysis.testset.rows import RowsSource, predicted_rows
 
         columns = ["file", "row", *(["label"] if self._labelled else []), *self.classes]
         places = range(len(self.parts)) if place is None else [place]
@@ -221,7 +221,7 @@ class Scored:
         label = frame["label"].to_numpy(np.int64) if self._labelled else np.full(len(frame), -1)
         single_file = len(self.index["files"]) == 1
         ids = frame["row"].astype(str) if single_file else frame["file"].astype(str) + ":" + frame["row"].astype(str)
-        return predicted_rows(self.run, self.digest, "mine", self.labels, {"id": ids.to_numpy(), "label": label}, shares)
+        return predicted_rows(RowsSource(self.run, self.digest), "mine", self.labels, {"id": ids.to_numpy(), "label": label}, shares)
 
     @property
     def _labelled(self) -> bool:
