@@ -6,14 +6,12 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from app.blocks.error import show_error
-from app.server import files, memory
-from app.server.errors import WriteErrors
+from app.errors import WriteErrors, show_error
 from app.server.headers import Private, Rooted, SecurityHeaders
-from app.server.sessions import sweeping
+from app.server.process import guard_files, limit_arenas, sweeping
 
-memory.limit_arenas()
-files.guard()
+limit_arenas()
+guard_files()
 known = st.get_option("server.allowedHosts")
 app = st.App(
     "navigation.py",

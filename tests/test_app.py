@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.server.errors import sentence
+from app.errors import sentence
 from sentviz.figures.style import SIZES
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import runs

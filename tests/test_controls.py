@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sentviz.papers.ndt.controls import controls, said
+from sentviz.papers.ndt.study import controlled_lambdas, describe_controls
 from sentviz.runs.store import Run
 
 
@@ -27,7 +27,7 @@ def varied(run: Path, folder: Path, variant: str, model: str = "ndt-free-2") -> 
 def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp_path: Path) -> None:
     first, second = varied(tiny_run, tmp_path / "as-is", ""), varied(tiny_run, tmp_path / "frozen", "frozen")
     second_run = varied(tiny_run, tmp_path / "other", "", "ndt-unit-2")
-    frame = controls([first, second, second_run], first.config["data"]["name"])
+    frame = controlled_lambdas([first, second, second_run], first.config["data"]["name"])
     assert set(frame["run"]) == {first.name, second.name}
     assert frame["variant"].unique().tolist() == ["", "frozen"]
     history = first.history()
@@ -37,13 +37,13 @@ def test_every_lambda_is_there_with_its_start_end_and_change(tiny_run: Path, tmp
         assert row.start == pytest.approx(values[0])
         assert row.change == pytest.approx(values[-1] - values[0])
         assert row.accuracy == first.metrics()["test"]["accuracy"]["value"]
-    lines = said(frame)
+    lines = describe_controls(frame)
     assert len(lines) == 2
     assert "every lambda stays at the preset's start" in lines[1]
 
 
 def test_without_controls_there_is_nothing_to_say(tiny_run: Path) -> None:
     run = Run.open(tiny_run)
-    assert controls([run], run.config["data"]["name"]).empty
-    assert said(controls([], "sst2")) == []
+    assert controlled_lambdas([run], run.config["data"]["name"]).empty
+    assert describe_controls(controlled_lambdas([], "sst2")) == []
     assert dataclasses.is_dataclass(run)

@@ -16,7 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
-from app.server import files
+from app.server.process import guard_files
 from app.server.queue import turns
 from app.text import md
 from sentviz.errors import InputError
@@ -30,7 +30,7 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Restore Streamlit's functions after the test."""
     monkeypatch.setattr(media, "create_fast_hasher", media.create_fast_hasher)
     monkeypatch.setattr(MemoryUploadedFileManager, "add_file", MemoryUploadedFileManager.add_file)
-    files.guard()
+    guard_files()
 
 
 def stored(storage: media.MemoryMediaFileStorage) -> str:
@@ -40,7 +40,7 @@ def stored(storage: media.MemoryMediaFileStorage) -> str:
 def test_nobody_computes_the_address_of_a_file_from_its_content(guarded: None) -> None:
     """A file has one address in a process, for everybody who exports it, and another address in another process."""
     first, again = (stored(media.MemoryMediaFileStorage("/media")) for _ in range(2))
-    files.guard()
+    guard_files()
     assert first == again != stored(media.MemoryMediaFileStorage("/media"))
 
 
@@ -56,7 +56,7 @@ def test_a_visit_keeps_its_last_upload_only(guarded: None) -> None:
 def test_the_app_is_served_so() -> None:
     code = "import app.main\nfrom streamlit.runtime import memory_media_file_storage as m\nprint(m.create_fast_hasher.__module__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[-1] == "app.server.files"
+    assert done.stdout.split()[-1] == "app.server.process"
 
 
 # ---- the page

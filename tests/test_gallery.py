@@ -153,7 +153,7 @@ def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
     assert not make("attention", subject, layer=1).frame.empty
     with pytest.raises(InputError, match="runs the model"):
         make("strip", subject, score="integrated-gradients")
-    with pytest.raises(InputError, match="there is its trace only"):
+    with pytest.raises(InputError, match="only a trace is available"):
         _ = subject.fresh
 
 

@@ -21,7 +21,7 @@ from sentviz.errors import InputError
 from sentviz.figures import Figure, gate_groups
 from sentviz.figures.gate_groups import gate_grid, gate_lines
 from sentviz.gallery import draw
-from sentviz.papers.sentiformer.gates import over_seeds
+from sentviz.papers.sentiformer.study import gates_over_seeds
 from sentviz.runs.store import Run, find
 from sentviz.runs.writing import attach
 from tests.injected import use_injected_data
@@ -168,7 +168,7 @@ def test_the_page_of_scalars_shows_position_weights(folder: Path) -> None:
 def test_seeds_taken_together(tmp_path: Path) -> None:
     """One seed keeps its intervals; several give the mean with wider intervals; rows that one seed lacks are left out."""
     runs = [attach(run, FILE, measured(k, 0.05 * k)) for k, run in enumerate(made_seeds(tmp_path, "sst5_trees", "cnn", 3))]
-    single, three = over_seeds(runs[:1]), over_seeds(runs)
+    single, three = gates_over_seeds(runs[:1]), gates_over_seeds(runs)
     keys = ["kind", "name", "against", "layer"]
     stored = measured(0).set_index(keys).sort_index()
     pd.testing.assert_frame_equal(
@@ -181,5 +181,5 @@ def test_seeds_taken_together(tmp_path: Path) -> None:
     assert of["high"] - of["low"] > 3 * max(row["high"] - row["low"] for row in alone)
     less = measured(1)
     runs[1] = attach(runs[1], FILE, less[less["name"] != "ADJ"])
-    assert "ADJ" not in set(over_seeds(runs)["name"])
-    assert over_seeds(made_seeds(tmp_path / "none", "sst5_trees", "cnn", 1)).empty
+    assert "ADJ" not in set(gates_over_seeds(runs)["name"])
+    assert gates_over_seeds(made_seeds(tmp_path / "none", "sst5_trees", "cnn", 1)).empty

@@ -13,7 +13,7 @@ from sentviz.errors import InputError
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
 from sentviz.papers.ndt import PAPER, latency, prints, tables
-from sentviz.papers.ndt.averages import fits, said
+from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, best_ndt, configurations, parameters, points, printed_name, summary
 from sentviz.runs.store import Run, runs
@@ -134,10 +134,10 @@ def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
     fit_of = fits(measured, "twitter_financial").set_index(["column", "average"])["fits"]
     assert fit_of["f1", "weighted"] and fit_of["precision", "weighted"]
     assert not fit_of["f1", "macro"] and not fit_of["precision", "macro"]
-    assert "Printed F1 fits weighted:" in said(fits(measured, "twitter_financial"))
+    assert "Printed F1 fits weighted:" in describe_averages(fits(measured, "twitter_financial"))
     few = measured[measured["model"].isin(("vanilla", "diff", "vanilla-matched"))]
     assert not fits(few, "twitter_financial")["fits"].any()
-    assert "cannot be told from 2 configurations" in said(fits(few, "twitter_financial"))
+    assert "cannot be told from 2 configurations" in describe_averages(fits(few, "twitter_financial"))
 
 
 def test_printed_ratios_carry_the_rounding_of_whole_seconds() -> None:

@@ -11,7 +11,7 @@ import pytest
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import holm
 from sentviz.papers.sentiformer import PAPER, prints, reach
-from sentviz.papers.sentiformer.answer import asked
+from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, readings, worded
 from sentviz.papers.sentiformer.tables import ablation, accuracy
@@ -130,7 +130,7 @@ def test_against_baselines(whole: int, lstm: int, verdict: str, tmp_path: Path) 
     finding = judge(BEATS, runs)
     assert finding.verdict == verdict and "BiLSTM" in finding.evidence and "n = 200" in finding.evidence
     assert judge(BEATS, runs[:3]).verdict == "unjudged"
-    assert next(answer for answer in asked(runs) if "BiLSTM" in answer.question).verdict == verdict
+    assert next(answer for answer in answer_questions(runs) if "BiLSTM" in answer.question).verdict == verdict
 
 
 def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     finding = judge(BEATS, runs)
     assert finding.verdict == "open" and "CNN had a rate to choose" in finding.evidence  # it had a choice that SentiFormer had not
     runs += made_seeds(tmp_path, "sst5_trees", "sentiformer", 3, wrong=110, validation=0.3, variant="fast")  # chosen by none
-    pairs = {pair.other: pair for pair in against_baselines(runs, "sst5_trees")}
+    pairs = {pair.baseline: pair for pair in against_baselines(runs, "sst5_trees")}
     assert set(pairs) == {"bilstm", "cnn-fast"} and {pair.own for pair in pairs.values()} == {"sentiformer"}
     adjusted = holm({name: pair.comparison.p for name, pair in pairs.items()})
     assert {name: pair.adjusted for name, pair in pairs.items()} == adjusted
@@ -156,14 +156,14 @@ def test_every_model_has_the_same_freedom(tmp_path: Path) -> None:
     for model, wrong, validation in (("sentiformer", 10, 0.95), ("bilstm", 60, 0.92), ("cnn", 4, 0.5)):
         runs += made_seeds(tmp_path, "sst5_trees", model, 3, wrong=wrong, validation=validation, variant="fast")
     pairs = against_baselines(runs, "sst5_trees")
-    assert [(pair.own, pair.other, pair.word) for pair in pairs] == [
+    assert [(pair.own, pair.baseline, pair.word) for pair in pairs] == [
         ("sentiformer-fast", "bilstm-fast", "better"),
         ("sentiformer-fast", "cnn", "better"),
     ]
     finding = judge(BEATS, runs)
     assert finding.verdict == "holds" and finding.evidence.startswith("SentiFormer, rate 1e-3 minus BiLSTM, rate 1e-3")
     assert "to choose" not in finding.evidence
-    assert "SentiFormer, rate 1e-3 beats BiLSTM, rate 1e-3" in asked(runs)[0].numbers
+    assert "SentiFormer, rate 1e-3 beats BiLSTM, rate 1e-3" in answer_questions(runs)[0].numbers
 
 
 def test_a_reading_is_of_the_rate_that_validation_chose(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_proposition_2_is_held_against_chance(
 def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [("word", name, "", -1, (low + high) / 2, low, high, seeds, 90) for name in ("the", "is")]
     names = ["kind", "name", "against", "layer", "value", "low", "high", "seeds", "n"]
-    monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame(rows, columns=names))
+    monkeypatch.setattr("sentviz.papers.sentiformer.claims.gates_over_seeds", lambda runs: pd.DataFrame(rows, columns=names))
     finding = judge("On SST-5 “the” and “is” learn gates close to zero", [])
     assert finding.verdict == (verdict if seeds > 1 else "unjudged")
 
@@ -358,6 +358,6 @@ def test_gates_of_function_words_beside_polar_ones(
         ("difference", "function words", "polar words", 0, -low, -high, -low, seeds, 90),
         ("difference", "function words", "nouns", -1, -low, -high, -low, seeds, 90),
     ]
-    monkeypatch.setattr("sentviz.papers.sentiformer.claims.over_seeds", lambda runs: pd.DataFrame([*misleading, mean_row], columns=names))
+    monkeypatch.setattr("sentviz.papers.sentiformer.claims.gates_over_seeds", lambda runs: pd.DataFrame([*misleading, mean_row], columns=names))
     finding = judge("On SST-5 the gates shut function words more than words of sentiment", [])
     assert finding.verdict == (verdict if seeds > 1 else "unjudged")

@@ -11,8 +11,7 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.papers.sevenessxin import claims, measured, prints
-from sentviz.papers.sevenessxin.answer import asked
-from sentviz.papers.sevenessxin.claims import BEST, CLAIMS
+from sentviz.papers.sevenessxin.claims import BEST, CLAIMS, answer_questions
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_seeds, plant
@@ -46,7 +45,7 @@ def test_every_claim_answers_without_runs(tmp_path: Path, monkeypatch: pytest.Mo
         assert verdict.evidence
         if claim.against == HERE:
             assert verdict.verdict == "unjudged", claim.statement
-    assert {answer.verdict for answer in asked([])} == {"unjudged"}
+    assert {answer.verdict for answer in answer_questions([])} == {"unjudged"}
 
 
 def test_its_own_tables_by_hand() -> None:

@@ -122,5 +122,5 @@ def _difference(
     from sentviz.analysis.maps.compare import difference
     from sentviz.figures.attention import difference_map
 
-    changed = difference(of.once("without the lexicon", lambda: of.asked(Edit("term", name="lexicon", to=0.0))), of.trace)
+    changed = difference(of.once("without the lexicon", lambda: of.new_trace(Edit("term", name="lexicon", to=0.0))), of.trace)
     return difference_map(changed, "itself without its lexicon", layer, head, component, side=side, theme=theme)

@@ -48,7 +48,7 @@ def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> F
     if score not in SCORES:
         raise InputError(f"There is no score {score!r}; there are {', '.join(SCORES)}.")
     trace = of.trace
-    if not of.held and not {"removal", score} <= set(available(trace)):
+    if not of.has_fixed_trace and not {"removal", score} <= set(available(trace)):
         trace = explained(of.model, of.fresh, ["removal", score])
     return strip(trace, score, theme)
 
@@ -112,7 +112,7 @@ def _removed(trace: Trace) -> list[tuple[int, str]]:
 def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
     from sentviz.analysis.explain import available, explained
 
-    trace = of.trace if of.held else explained(of.model, of.trace, available(of.trace, asking=True))
+    trace = of.trace if of.has_fixed_trace else explained(of.model, of.trace, available(of.trace, asking=True))
     return methods(trace, theme)
 
 
@@ -174,7 +174,7 @@ def _smoother(
 def _gates(of: Sentence, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.gates import gate_cells
 
-    trace = of.trace if of.trace.terms else of.asked(maps=False, projections=True)
+    trace = of.trace if of.trace.terms else of.new_trace(maps=False, projections=True)
     return gate_cells(trace, tagger=tagger(of.run), theme=theme)
 
 

@@ -97,7 +97,7 @@ class Sentence(FigureSubject):
     strength: InitVar[float | Mapping[str, float]] = 1.0
     gates_open: InitVar[Sequence[int]] = ()
     gates_shut: InitVar[Sequence[int]] = ()
-    held: bool = field(default=False, init=False)  # the trace was given
+    has_fixed_trace: bool = field(default=False, init=False)  # True if the sentence was built from a trace
     known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)  # results that `once` or a page computed
     load: Callable[[], Any] | None = field(default=None, init=False, repr=False)  # returns the run's model, if a page has loaded it
 
@@ -113,7 +113,7 @@ class Sentence(FigureSubject):
     def of(cls, run: Run, trace: Trace) -> Sentence:
         """Return the sentence of a trace, which is not computed again."""
         sentence = cls(run, trace.text, trace.text_pair, trace.change.text())
-        sentence.trace, sentence.held = trace, True
+        sentence.trace, sentence.has_fixed_trace = trace, True
         return sentence
 
     @cached_property
@@ -143,9 +143,9 @@ class Sentence(FigureSubject):
         """The trace as the model gives it now, also of the example.
 
         Raises:
-            InputError: as `asked`.
+            InputError: as `new_trace`.
         """
-        return self.asked()
+        return self.new_trace()
 
     def once(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return what several figures of the sentence need, computed by the first of them."""
@@ -153,14 +153,14 @@ class Sentence(FigureSubject):
             self.known[key] = compute()
         return self.known[key]
 
-    def asked(self, *edits: Edit, **options: Any) -> Trace:
+    def new_trace(self, *edits: Edit, **options: Any) -> Trace:
         """Return a new trace under the sentence's intervention and further edits, with options of `Model.trace`.
 
         Raises:
             InputError: the sentence was built from a trace.
         """
-        if self.held:
-            raise InputError("This figure asks the model anew, and there is its trace only.")
+        if self.has_fixed_trace:
+            raise InputError("This figure runs the model again, but only a trace is available.")
         trace: Trace = self.model.trace(*self.texts, **options, change=self.intervention.with_(*edits))
         return trace
 

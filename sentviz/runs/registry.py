@@ -101,9 +101,9 @@ class Paper:
     def items(self) -> list[dict[str, Any]]:
         """Return every printed table and figure of the paper.
 
-        Keys: id, printed, title, view, runs, state ("live" or "cannot be had"), and why, which says how it differs from the paper or why
-        it is not available. A live item may name `figures` of the gallery and `tables` of the paper; tables are made of the data set
-        that `data` names, or of all.
+        Keys: id, printed, title, view, runs, state ("live" if the item can be drawn), and why, which says how the item differs from the
+        paper or why it cannot be drawn. A live item may name `figures` of the gallery and `tables` of the paper; tables are made of the
+        data set that `data` names, or of all.
 
         Raises:
             SentvizError: the list cannot be read.

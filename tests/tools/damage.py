@@ -220,7 +220,7 @@ class Visitor:
         if self.script.name == "navigation.py":
             from streamlit.testing.v1 import local_script_runner
 
-            from app.blocks.error import show_error
+            from app.errors import show_error
 
             original = local_script_runner.LocalScriptRunner.__init__
 

@@ -21,7 +21,7 @@ from sentviz.figures.phenomena import MOST, phenomena
 from sentviz.gallery import code, sourced
 from sentviz.gallery.subjects import Answers, Runs, Sentence
 from sentviz.papers.hardmax.study import surveyed
-from sentviz.papers.sentiformer.gates import gated
+from sentviz.papers.sentiformer.study import gated
 from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.study import configurations, rates

@@ -15,9 +15,7 @@ from app.views.papers.blocks import missing_note, show_study_figure, show_table
 from app.views.papers.shared import digests
 from sentviz.papers.ndt import PAPER
 from sentviz.papers.ndt.answer import BASES
-from sentviz.papers.ndt.controls import controls as controlled_lambdas
-from sentviz.papers.ndt.controls import said as controls_in_words
-from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, summary
+from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, controlled_lambdas, describe_controls, summary
 from sentviz.papers.ndt.tables import comparisons
 from sentviz.papers.ndt.tables import results as results_table
 from sentviz.papers.studies.against import mixed
@@ -155,7 +153,7 @@ def controls(runs: Sequence[Run], dataset: str) -> None:
     if frame.empty:
         return
     st.markdown("##### Learned, or put in by the start?")
-    st.markdown("\n".join(f"- {md(line)}" for line in controls_in_words(frame)))
+    st.markdown("\n".join(f"- {md(line)}" for line in describe_controls(frame)))
     with st.expander("Every lambda of these runs", on_change="rerun", key="ndt-controls") as drawer:
         if drawer.open:
             counted = frame.assign(

@@ -152,13 +152,13 @@ class Slice:
                 method, layer = self.picture
                 return f"inside the outline drawn in the {method.upper() if method != 'tsne' else 't-SNE'} picture of layer {layer}"
 
-    def mask(self, rows: Rows, other: Rows | None = None, points: pd.DataFrame | None = None) -> Bools:
-        """(n,) which rows are in the slice.
+    def mask(self, rows: Rows, second_run: Rows | None = None, points: pd.DataFrame | None = None) -> Bools:
+        """Return which rows are in the slice, (n,).
 
         Args:
-            other: the second run on the same rows, for agree. points: id, x, y of the picture of a lasso.
+            second_run: the second run on the same rows, for agree. points: id, x, y of the picture of a lasso.
         Raises:
-            InputError: what the slice needs is not there; the sentence says what.
+            InputError: the rows, the second run or the points lack something that the slice needs; the message names it.
         """
         frame, every = rows.frame, np.ones(len(rows), dtype=bool)
         if self.cell:
@@ -176,9 +176,9 @@ class Slice:
                     raise InputError(f"{rows.source.name} has {len(rows.classes)} classes; there is no class {k + 1}.")
                 return np.asarray((rows.probabilities[:, k] >= low) & (rows.probabilities[:, k] <= high))
             case "agree":
-                if other is None or list(other.frame["id"]) != list(frame["id"]):
+                if second_run is None or list(second_run.frame["id"]) != list(frame["id"]):
                     raise InputError("Which run is right needs a second run on the same rows.")
-                first, second = (np.asarray(side["right"], dtype=bool) for side in (frame, other.frame))
+                first, second = (np.asarray(side["right"], dtype=bool) for side in (frame, second_run.frame))
                 parts: dict[str, Bools] = {"both": first & second, "first": first & ~second, "second": ~first & second}
                 return parts.get(self.value, np.asarray(~first & ~second))
             case "tag":

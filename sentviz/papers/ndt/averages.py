@@ -50,8 +50,8 @@ def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["column", "average", "printed_gap", "measured_gap", "error", "runs", "fits"])
 
 
-def said(frame: pd.DataFrame) -> str:
-    """The finding in words, with the gaps in points."""
+def describe_averages(frame: pd.DataFrame) -> str:
+    """Return sentences that name the averages that fit the printed columns, with the gaps in points."""
     if not frame.empty and frame["runs"].max() < LEAST:
         return f"Which average the printed columns are cannot be told from {frame['runs'].max()} configurations."
     sentences = []

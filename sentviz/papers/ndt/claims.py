@@ -11,8 +11,7 @@ import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
 from sentviz.papers.ndt import printed_claims
-from sentviz.papers.ndt.controls import controls
-from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, tested
+from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, controlled_lambdas, tested
 from sentviz.papers.studies.against import corrected, minus, mixed, seeded
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
@@ -95,7 +94,7 @@ def judge_learned_growth(dataset: str, runs: Sequence[Run]) -> Finding:
 def judge_learned_fall(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether training lowers lambda under [-1,1], where it starts negative. The evidence names runs with positive starts, too."""
     falls = [-float(change.mean()) for change in _changes(runs, dataset, "symmetric")]
-    frame = controls(runs, dataset)
+    frame = controlled_lambdas(runs, dataset)
     swapped = frame[(frame["variant"] == "swapped") & frame["model"].str.contains("symmetric")]
     remark = f"from positive starts {int((swapped['end'] > 0).sum())} of {len(swapped)} lambdas end positive" if len(swapped) else ""
     return judge_signs(falls, "training moved lambda down", remark)

@@ -92,23 +92,23 @@ def _cost(of: Study, *, theme: Theme = "light") -> Figure:
 def _confusion_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.confusion_panels import confusion_panels
     from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import confusions, missing, shown
+    from sentviz.papers.ndt.panels import confusions, missing, panel_runs
 
     result = confusion_panels(confusions(of.runs), missing=missing(of.runs), theme=theme)
-    return sourced(result, *shown(of.runs).values())
+    return sourced(result, *panel_runs(of.runs).values())
 
 
 @figure("roc-panels", "ROC curves of DT and the best NDT", Study, "roc_panels:roc_panels")
 def _roc_panels(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.roc_panels import roc_panels
     from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import missing, rocs, shown
+    from sentviz.papers.ndt.panels import missing, panel_runs, rocs
     from sentviz.papers.ndt.study import DATASETS
 
     lost = missing(of.runs)
     lost = [*lost, *(f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost)]
     result = roc_panels(rocs(of.runs), order=tuple(DATASETS.values()), missing=lost, theme=theme)
-    return sourced(result, *shown(of.runs, "diff").values(), *shown(of.runs).values())
+    return sourced(result, *panel_runs(of.runs, "diff").values(), *panel_runs(of.runs).values())
 
 
 def _tsne_waits(of: Study) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 250  # largest number of points of a ROC curve
 
 
-def shown(runs: Iterable[Run], model: str = "ndt") -> dict[str, Run]:
+def panel_runs(runs: Iterable[Run], model: str = "ndt") -> dict[str, Run]:
     """Return the run of each data set for the paper's panels: the first seed of `model`; for "ndt", of the NDT best on validation."""
     every, by_dataset = list(runs), {}
     for dataset in DATASETS:
@@ -32,8 +32,8 @@ def shown(runs: Iterable[Run], model: str = "ndt") -> dict[str, Run]:
 
 
 def missing(runs: Iterable[Run], model: str = "ndt") -> list[str]:
-    """Return the titles of the data sets that are missing in `shown`."""
-    there = shown(runs, model)
+    """Return the titles of the data sets that are missing in `panel_runs`."""
+    there = panel_runs(runs, model)
     return [title for dataset, title in DATASETS.items() if dataset not in there]
 
 
@@ -52,7 +52,7 @@ def confusions(runs: Iterable[Run]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for dataset, run in shown(runs).items():
+    for dataset, run in panel_runs(runs).items():
         labels, probabilities = predictions([run])
         counts = confusion(labels, probabilities[0].argmax(axis=1), len(run.labels))
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -75,7 +75,7 @@ def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
     parts = [
         _curves(run, run.digest, seed).assign(row=row, panel=DATASETS[dataset])
         for row, model in (("DT", "diff"), ("best NDT", "ndt"))
-        for dataset, run in shown(every, model).items()
+        for dataset, run in panel_runs(every, model).items()
     ]
     columns = ["row", "panel", "run", "curve", "fpr", "tpr", "auc", "low", "high", "n"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sentviz.errors import InputError
 from sentviz.papers.ndt import latency, leak, prints
 from sentviz.papers.ndt.answer import BASES, against
-from sentviz.papers.ndt.averages import fits, said
+from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, VOCABULARIES, beside, configurations, parameters, printed_name, summary
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
@@ -56,7 +56,7 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
         f"{DATASETS[dataset]}, {split}: measured with 95% intervals over test rows and, with several seeds, over seeds"
         + (", beside the print." if split == "test" else "; the paper prints nothing of these rows."),
         other_sample(runs, dataset),
-        said(fits(means, dataset)) if split == "test" else "",
+        describe_averages(fits(means, dataset)) if split == "test" else "",
         "vanilla-matched is ours: NDT's block with one map.",
     ]
     printed = bool(frame[[f"{metric}_printed" for metric in COLUMNS]].notna().any(axis=None))

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 
 from sentviz.analysis.claim import Answer, Verdict
 from sentviz.papers.sentiformer import separation, throughput
-from sentviz.papers.sentiformer.gates import gated, over_seeds
-from sentviz.papers.sentiformer.study import DATASETS, MODELS, READINGS, ablations, against_baselines, readings, worded
+from sentviz.papers.sentiformer.study import (
+    DATASETS,
+    MODELS,
+    READINGS,
+    ablations,
+    against_baselines,
+    gated,
+    gates_over_seeds,
+    readings,
+    worded,
+)
 from sentviz.papers.studies.against import in_points, seeded
 from sentviz.runs.store import Run
 
@@ -17,14 +26,14 @@ NEAR = 0.1  # largest mean gate that counts as close to zero
 _ANSWER = {"holds": "yes", "fails": "no", "open": "cannot be told", "unjudged": "cannot be judged here"}
 
 
-def asked(runs: Sequence[Run]) -> list[Answer]:
+def answer_questions(runs: Sequence[Run]) -> list[Answer]:
     """Return the answers to the questions of a reader of the paper, the most important first."""
     return [_baselines(runs), _reading(runs), _parts(runs), _gates(runs), _speed(), _theory()]
 
 
 def answers(runs: Sequence[Run]) -> list[str]:
     """Return the answers as sentences."""
-    return [answer.sentence for answer in asked(runs)]
+    return [answer.sentence for answer in answer_questions(runs)]
 
 
 def _baselines(runs: Sequence[Run]) -> Answer:
@@ -90,7 +99,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
 
 def _gates(runs: Sequence[Run]) -> Answer:
     question = "Do the gates shut function words?"
-    by_dataset = {dataset: over_seeds(measured_runs) for dataset in DATASETS if (measured_runs := gated(runs, dataset))}
+    by_dataset = {dataset: gates_over_seeds(measured_runs) for dataset in DATASETS if (measured_runs := gated(runs, dataset))}
     if not by_dataset:
         get = "sentviz gates sst5_trees/sentiformer measures them."
         return Answer(question, "unjudged", "No gates are measured here", get, "gates")

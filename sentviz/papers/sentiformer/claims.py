@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
 from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
-from sentviz.papers.sentiformer.gates import gated, over_seeds
 from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
     DATASETS,
@@ -18,6 +17,8 @@ from sentviz.papers.sentiformer.study import (
     ablations,
     against_baselines,
     configurations,
+    gated,
+    gates_over_seeds,
     readings,
     worded,
 )
@@ -215,7 +216,7 @@ def judge_baselines(dataset: str, runs: Sequence[Run]) -> Finding:
     numbers = "; ".join(pair.numbers for pair in pairs)
     verdict = seeded(worded([pair.word for pair in pairs]), [pair.comparison.test for pair in pairs])
     least = min(pairs, key=lambda pair: pair.comparison.difference)
-    effect = least.comparison.effect(f"{MODELS[least.own]} minus {MODELS[least.other]}")
+    effect = least.comparison.effect(f"{MODELS[least.own]} minus {MODELS[least.baseline]}")
     return Finding(verdict, f"{MODELS[pairs[0].own]} minus {numbers}", effect=effect)
 
 
@@ -250,7 +251,7 @@ def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
 
 def judge_gates_near_zero(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether the mean gates of "the" and "is" are near zero, by intervals for other texts and seeds."""
-    frame = over_seeds(gated(runs, dataset))
+    frame = gates_over_seeds(gated(runs, dataset))
     words = frame[(frame["kind"] == "word") & frame["name"].isin(["the", "is"]) & (frame["layer"] < 0)]
     if len(words) < 2:
         return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
@@ -265,7 +266,7 @@ def judge_gates_near_zero(dataset: str, runs: Sequence[Run]) -> Finding:
 
 def judge_gates_of_function_words(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether the mean gate of function words is lower than that of polar words."""
-    frame = over_seeds(gated(runs, dataset))
+    frame = gates_over_seeds(gated(runs, dataset))
     rows = frame[(frame["kind"] == "difference") & (frame["against"] == "polar words") & (frame["layer"] < 0)]
     if rows.empty:
         return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")

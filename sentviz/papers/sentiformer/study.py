@@ -1,17 +1,19 @@
-"""The runs of the SentiFormer study: against its baselines, without each part, and the reading of SST-5 that its print fits."""
+"""The runs of the SentiFormer study: against its baselines, without each part, their gates, and which classes the paper's SST-5 counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sentviz.analysis.claim import Verdict, decide
 from sentviz.analysis.evaluation import holm
+from sentviz.analysis.maps.gates import FILE
 from sentviz.papers.sentiformer import prints
 from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import Comparison, Word, compared, mixed
+from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
 
@@ -29,6 +31,7 @@ DATASETS = {
 COMPARED = {WHOLE: "SentiFormer", "bilstm": "BiLSTM", "cnn": "CNN"}
 RATES = {f"{name}-fast": f"{title}, rate 1e-3" for name, title in COMPARED.items()}  # the printed rate is SentiFormer's
 MODELS = COMPARED | RATES | prints.TITLES
+GATE_KEYS = ["kind", "name", "against", "layer"]
 READINGS = {"sst5_trees": "five", "sst5_trees_binary": "two"}  # classes that the printed SST-5 numbers may count
 
 
@@ -71,7 +74,7 @@ class BaselineComparison:
     """SentiFormer and a baseline, each at the learning rate with its smallest validation loss."""
 
     own: str  # preset of SentiFormer
-    other: str  # preset of the baseline
+    baseline: str  # preset of the baseline
     comparison: Comparison  # SentiFormer minus the baseline
     adjusted: float  # p after Holm, over the baselines
     more: frozenset[str]  # models that were trained at a rate at which the other model was not
@@ -80,7 +83,7 @@ class BaselineComparison:
     def word(self) -> Word:
         """Verdict on SentiFormer. It stays open if the winner had one more learning rate to choose from."""
         result = self.comparison.word(self.adjusted)
-        winner = {"better": WHOLE, "worse": self.other.removesuffix("-fast"), "cannot be told": ""}[result]
+        winner = {"better": WHOLE, "worse": self.baseline.removesuffix("-fast"), "cannot be told": ""}[result]
         return "cannot be told" if winner in self.more else result
 
     @property
@@ -88,7 +91,7 @@ class BaselineComparison:
         """Difference in words, with the reason if the comparison is unfair."""
         named = " and ".join(sorted(MODELS[name] for name in self.more))
         unfair = f"; {named} had a rate to choose that the other had not" if named else ""
-        return f"{MODELS[self.other]} {self.comparison.explained(self.adjusted)}{unfair}"
+        return f"{MODELS[self.baseline]} {self.comparison.explained(self.adjusted)}{unfair}"
 
 
 def against_baselines(runs: Iterable[Run], dataset: str) -> list[BaselineComparison]:
@@ -121,6 +124,34 @@ def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     reported = prints.accuracies(dataset).set_index("model")["printed"]
     gains = {name: reported[MODELS[name]] - reported[MODELS[WHOLE]] for name in ABLATIONS if MODELS[name] in reported.index}
     return frame.assign(title=frame["model"].map(MODELS), printed=frame["model"].map(gains).astype(float))
+
+
+def gated(runs: Iterable[Run], dataset: str) -> list[Run]:
+    """Return the runs of SentiFormer on a data set whose gates are measured, seeds in order."""
+    return [run for run in configurations(runs, dataset).get(WHOLE, []) if FILE in run.config["files"]]
+
+
+def gates_over_seeds(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return measured gates of runs of one configuration on the same texts (section IV-B), with intervals over texts and seeds.
+
+    There is one row per key that every seed has; the frame is empty if no run is measured.
+
+    Frame:
+        kind, name, against, layer, of `sentviz.analysis.maps.gates.over_split`; value (mean over seeds), low, high (for other texts and
+        other seeds; of one seed for other texts only), seeds, n.
+    """
+    import pandas as pd
+
+    frames = [run.frame(FILE) for run in runs if FILE in run.config["files"]]
+    by_key: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
+    for row in (row for frame in frames for row in frame[[*GATE_KEYS, "value", "low", "high", "n"]].to_dict("records")):
+        by_key.setdefault(tuple(row[key] for key in GATE_KEYS), []).append(row)
+    rows = [
+        dict(zip(GATE_KEYS, key, strict=True)) | combined(each) | {"seeds": len(each), "n": max(row["n"] for row in each)}
+        for key, each in by_key.items()
+        if len(each) == len(frames)
+    ]
+    return pd.DataFrame(rows, columns=[*GATE_KEYS, "value", "low", "high", "seeds", "n"])
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError
 from sentviz.papers.sentiformer import prints, throughput
-from sentviz.papers.sentiformer.gates import gated, over_seeds
-from sentviz.papers.sentiformer.study import DATASETS, READINGS, ablations, beside, configurations
+from sentviz.papers.sentiformer.study import DATASETS, READINGS, ablations, beside, configurations, gated, gates_over_seeds
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.runs.store import Run
@@ -93,7 +92,7 @@ def gates(runs: Sequence[Run], dataset: str) -> Table:
         raise InputError(
             f"The gates of no SentiFormer on {DATASETS[dataset]} are measured. `sentviz gates {dataset}/sentiformer` measures them."
         )
-    frame = over_seeds(measured_runs)
+    frame = gates_over_seeds(measured_runs)
     means = frame[(frame["layer"] < 0) & frame["kind"].isin(["class", "difference"])]
     seeds = int(means["seeds"].max())
     over = f"other texts and other seeds, {seeds} here" if seeds > 1 else "other texts; there is one seed, so another training may differ"

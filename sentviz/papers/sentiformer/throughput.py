@@ -243,10 +243,10 @@ def printed_times() -> dict[str, float]:
     return {str(name): float(rates[OURS] / rate) for name, rate in rates.items()}
 
 
-def promised(tokens: int = LONG, window: int = 0, others: int = 0) -> float:
+def promised(tokens: int = LONG, window: int = 0, global_keys: int = 0) -> float:
     """Return n / (k + s), the ratio of full to sparse attention weights (section III-D); by default with k and s of the paper's model."""
     shape = _shape()
-    seen = (window or shape["window"]) + (others or len(shape["global_tokens"]) + shape["global_drawn"])
+    seen = (window or shape["window"]) + (global_keys or len(shape["global_tokens"]) + shape["global_drawn"])
     return tokens / float(seen)
 
 

@@ -96,6 +96,6 @@ PAPER = Paper(
     claims="sentviz.papers.sevenessxin.claims:CLAIMS",
     tables="sentviz.papers.sevenessxin.tables:TABLES",
     figures="sentviz.papers.sevenessxin.figures",
-    answers="sentviz.papers.sevenessxin.answer:answers",
+    answers="sentviz.papers.sevenessxin.claims:answers",
     printed="sentviz.papers.sevenessxin.prints:values",
 )

@@ -1,11 +1,11 @@
-"""The claims of 7ess-Xin: tested on its own tables and log, and on the available runs."""
+"""The claims of 7ess-Xin, tested on its own tables and log and on the available runs, and its questions, answered by these tests."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
+from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import configurations, curve, gains, rates, sized, versions
@@ -247,3 +247,36 @@ CLAIMS = board(
         judge_padding, {ON: ("3e5e63", "section III-A3")}, "padding",
         how="a Wilson interval of the share of answers that change"),
 )  # fmt: skip
+
+
+# ---- the paper's questions
+
+QUESTIONS = (  # question, the claim of the runs here that answers it, the part that shows it
+    ("Do RoPE and QK-norm help?", "RoPE and QK-norm gain in nearly every version", "phases"),
+    ("Is V6 the best version?", "V6 with RoPE is the best version", "results"),
+    ("Do fewer tweets cost accuracy?", "Fewer tweets to learn from cost accuracy", "curve"),
+    ("Do depth, width and heads give little?", "More depth, width and heads give little", "results"),
+    ("Does it lean to the positive class?", "The model leans to the positive class", "matrix"),
+    ("Does unmasked padding matter?", "Padding that is not masked changes answers (ours, of the published code)", "padding"),
+)
+SHORT: dict[Verdict, str] = {
+    "holds": "Yes",
+    "fails": "No",
+    "open": "It cannot be told",
+    "unjudged": "It cannot be judged here",
+}
+
+
+def answer_questions(runs: Sequence[Run]) -> list[Answer]:
+    """Return the answers to `QUESTIONS`, in that order."""
+    tests: dict[str, Callable[[Sequence[Run]], Finding]] = {claim.statement: claim.test for claim in CLAIMS if claim.against == "runs here"}
+    findings = [(question, tests[claim](runs), part) for question, claim, part in QUESTIONS]
+    return [
+        Answer(question, finding.verdict, SHORT[finding.verdict], f"{finding.evidence[:1].upper()}{finding.evidence[1:]}.", part)
+        for question, finding, part in findings
+    ]
+
+
+def answers(runs: Sequence[Run]) -> list[str]:
+    """Return the answers to `QUESTIONS` as sentences."""
+    return [item.sentence for item in answer_questions(runs)]

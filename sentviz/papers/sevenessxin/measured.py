@@ -1,4 +1,4 @@
-"""What is measured of runs with weights beside the study: padding that is read, and what neutral tweets get.
+"""Measure runs with weights in addition to the study: predictions if padding is read, and predictions for neutral tweets.
 
 `python -m sentviz.papers.sevenessxin.measured padding RUN` and `... neutral RUN` measure anew; what ships is in `measured/`.
 """

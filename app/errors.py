@@ -1,4 +1,4 @@
-"""Errors as one sentence for the visitor, never as a traceback."""
+"""Errors as one sentence for the visitor, in place of a page or as a response, never as a traceback."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import errno
 import logging
 from typing import TYPE_CHECKING
 
+import streamlit as st
 from starlette.responses import PlainTextResponse
 
+from app import cache, visit
+from app.text import md
 from sentviz.errors import SentvizError
 
 if TYPE_CHECKING:
@@ -26,6 +29,20 @@ def sentence(error: Exception) -> str:
         return f"The disk of this server cannot be written ({error.strerror}), so nothing was stored."
     log.error("A page met what nobody foresaw", exc_info=error)
     return f"Something here does not work as it should ({type(error).__name__}). It is a fault of sentviz; its log says where."
+
+
+def show_error(error: Exception) -> bool:
+    """Show what went wrong in place of the rest of a page; `st.App` calls this function for each error of a page or a callback."""
+    st.error(md(sentence(error)), icon=":material/report:")
+    st.caption("Other pages and other runs go on as before. The page Runs says what is wrong with which run.")
+    available = [name for name, run in cache.runs().items() if run.has_weights and name != visit.focus().run]
+    if available:
+        st.selectbox("Model", available, None, placeholder="another model", key="boundary", on_change=_go, width=300)
+    return True
+
+
+def _go() -> None:
+    visit.go(run=st.session_state["boundary"])
 
 
 class WriteErrors:
