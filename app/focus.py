@@ -301,7 +301,10 @@ class Focus:
         """Return the focus that a model can show, and a note for each field that was changed."""
         fitted = {name: field.fits(getattr(self, name), has) for name, field in FIELDS.items() if field.fits}
         changes = {name: value for name, value in fitted.items() if value != getattr(self, name)}
-        return replace(self, **changes), [f"{self.run} has no such {name}; the default is shown." for name in changes]
+        return replace(self, **changes), [
+            f"{self.run} cannot show the chosen {(FIELDS[name].called or name).removeprefix('the ')}; the default is shown."
+            for name in changes
+        ]
 
 
 FIELDS = declared(Focus)

@@ -240,7 +240,7 @@ def test_gradients_stay_finite_where_nothing_is_seen(window: int, narrow: int, m
 def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
     """The encoder's attention layer with C = 1 equals nn.MultiheadAttention with the same weights."""
     from sentviz.models.encoder import Attention
-    from sentviz.models.protocol import Change, Inputs
+    from sentviz.models.protocol import Inputs, InterventionTensors
     from sentviz.runs.configs import EncoderConfig
 
     d, heads, n = 12, 3, 7
@@ -255,7 +255,7 @@ def test_one_component_is_torch_multihead_attention(padded: bool) -> None:
         theirs.out_proj.weight.copy_(ours.output.weight)
         theirs.out_proj.bias.copy_(ours.output.bias)
         x, real = drawn(2, 2, n, d), padding([n, 4], n)
-        got, _ = ours(x, Inputs(torch.zeros(2, n, dtype=torch.long), real if padded else None), None, Change())
+        got, _ = ours(x, Inputs(torch.zeros(2, n, dtype=torch.long), real if padded else None), None, InterventionTensors())
         want, _ = theirs(x, x, x, key_padding_mask=~real if padded else None, need_weights=False)
     keep = real if padded else torch.ones_like(real)
     np.testing.assert_allclose(got[keep], want[keep], atol=1e-12)

@@ -26,7 +26,7 @@ from sentviz.models.pretrained.adapter import based, merged
 from sentviz.models.pretrained.base import add_base
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
-from sentviz.models.protocol import Change, Inputs
+from sentviz.models.protocol import Inputs, InterventionTensors
 from sentviz.papers.cards import card
 from sentviz.runs.bases import Base, bases, find_base
 from sentviz.runs.configs import EncoderConfig
@@ -219,7 +219,7 @@ def test_stopped_and_resumed_is_equal_bit_for_bit(tmp_path: Path) -> None:
     ours, theirs = second.task.network.state_dict(), whole.task.network.state_dict()
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items()) and set(ours) == set(theirs)
     assert all(name.startswith(("blocks.2.", "classifier.")) for name in ours)
-    network, change = whole.task.network, Change()
+    network, change = whole.task.network, InterventionTensors()
     batch = network.ready(whole.task.batch(np.arange(4)))
     x = network.embed(batch)
     for layer in (0, 1):

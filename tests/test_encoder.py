@@ -13,7 +13,7 @@ from torch import Tensor
 from sentviz.models.encoder import Encoder
 from sentviz.models.hardmax import HardmaxEncoder
 from sentviz.models.loading import network_of
-from sentviz.models.protocol import Change, Inputs, Watch
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, ModelConfig, RecurrentConfig
 from tests import makers, slow
 from tests.makers import small_encoder
@@ -74,15 +74,15 @@ def batch_of(form: dict[str, Any], rows: list[Any]) -> Inputs:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None:
-    """In every form a padded batch gives the slow encoder's logits, and under a Watch its states, maps, scores and lambdas."""
+    """In every form a padded batch gives the slow encoder's logits, and under a Capture its states, maps, scores and lambdas."""
     form = FORMS[name]
     encoder = small_encoder(3, **form)
     state, batch = state_of(encoder), batch_of(form, TEXTS)
     with torch.no_grad():
         fast = encoder(batch)
-        full = encoder(batch, Watch(scores=True))
+        full = encoder(batch, Capture(scores=True))
         lambdas = encoder.lambdas().numpy()
-    assert not fast.seen and not fast.hidden
+    assert not fast.captured and not fast.hidden
     for b, ids in enumerate(IDS):
         n = len(ids)
         polarity = None if batch.polarity is None else batch.polarity[b].numpy()
@@ -92,7 +92,7 @@ def test_logits_states_and_maps_are_those_of_the_slow_encoder(name: str) -> None
         np.testing.assert_allclose(full.logits[b], want.logits, atol=2e-6)
         np.testing.assert_allclose(fast.pooled[b], want.pooled, atol=2e-6)
         for layer in range(encoder.config.layers):
-            seen = full.seen[layer]
+            seen = full.captured[layer]
             np.testing.assert_allclose(full.hidden[layer][b, :n], want.hidden[layer], atol=2e-6)
             np.testing.assert_allclose(lambdas[layer], want.lambdas[layer], atol=1e-6)
             for got, right in (
@@ -110,7 +110,7 @@ def test_vanilla_is_torch_transformer_encoder() -> None:
     batch = makers.batch(TEXTS)
     assert batch.mask is not None
     with torch.no_grad():
-        x, out = encoder.embed(batch), encoder(batch, Watch(maps=False))
+        x, out = encoder.embed(batch), encoder(batch, Capture(maps=False))
         for layer, block in enumerate(encoder.blocks):
             theirs = torch.nn.TransformerEncoderLayer(8, 2, 12, 0.0, batch_first=True, dtype=torch.float64).eval()
             theirs.load_state_dict(
@@ -151,24 +151,24 @@ def test_differential_attention_is_the_published_formula() -> None:
             rms = (out.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt()
             heads.append((1 - init) * out / rms * module.head_norm.weight)
         want = torch.cat(heads, -1) @ module.output.weight.T + module.output.bias
-        got, _ = module(x, Inputs(torch.zeros(1, 6, dtype=torch.long)), None, Change())
+        got, _ = module(x, Inputs(torch.zeros(1, 6, dtype=torch.long)), None, InterventionTensors())
     np.testing.assert_allclose(got[0], want, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logits, pooled vectors and gradients equal those of a watched pass, which computes every state; also under interventions."""
+    """Logits, pooled vectors and gradients equal those of a pass that captures (and computes) every state; also under interventions."""
     form = FORMS[name] | {"pooling": "cls", "max_length": 40}
     encoder = small_encoder(9, **form)
     rng, has = np.random.default_rng(1), encoder.capabilities
     batch = batch_of(form, [rng.integers(1, 20, size=n) for n in (40, 23, 4, 1)])
     off = torch.rand(4, has.layers, has.heads, generator=torch.Generator().manual_seed(0)) < 0.4
     changes = [
-        Change(),
-        Change(values_off=torch.from_numpy(rng.random((4, 40)) < 0.3)),
-        Change(heads_off=frozenset({(has.layers - 1, 1)})),
-        Change(heads_off_by_row=off),
-        Change(gates_open=frozenset({2}), gates_shut=frozenset({1}), strength={"gate": 0.5, "lexicon": 0.5}),
+        InterventionTensors(),
+        InterventionTensors(values_off=torch.from_numpy(rng.random((4, 40)) < 0.3)),
+        InterventionTensors(heads_off=frozenset({(has.layers - 1, 1)})),
+        InterventionTensors(heads_off_by_row=off),
+        InterventionTensors(gates_open=frozenset({2}), gates_shut=frozenset({1}), strength={"gate": 0.5, "lexicon": 0.5}),
     ]
     widths: list[int] = []
     ffn = encoder.blocks[-1].ffn
@@ -176,7 +176,7 @@ def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: st
     for change in changes:
         rows = encoder.table.detach()[batch.ids].requires_grad_()
         with_vectors = replace(batch, vectors=rows)
-        few, all_ = encoder(with_vectors, change=change), encoder(with_vectors, Watch(maps=False), change)
+        few, all_ = encoder(with_vectors, change=change), encoder(with_vectors, Capture(maps=False), change)
         np.testing.assert_allclose(few.logits.detach(), all_.logits.detach(), atol=1e-10)
         np.testing.assert_allclose(few.pooled.detach(), all_.pooled.detach(), atol=1e-10)
         got, want = (torch.autograd.grad(out.logits[:, 0].sum(), rows)[0] for out in (few, all_))
@@ -216,7 +216,7 @@ def test_rotary_scores_depend_on_the_distance_only() -> None:
     encoder = small_encoder(6, layers=1, positions="rotary")
     with torch.no_grad():
         row = torch.full((1, 12), 4)
-        s = encoder(Inputs(row), Watch(scores=True)).seen[0].scores[0, 0, 0]
+        s = encoder(Inputs(row), Capture(scores=True)).captured[0].scores[0, 0, 0]
     for distance in range(-6, 7):
         along = torch.diagonal(s, distance)
         np.testing.assert_allclose(along, along[0].expand_as(along), atol=1e-6)
@@ -230,9 +230,9 @@ def test_a_neutral_row_is_unmoved_by_the_lexicon() -> None:
     ids = torch.tensor([[2, 9, 4, 17, 3]])
     polarity = torch.tensor([[[1 / 3] * 3, [0.9, 0.05, 0.05], [0.1, 0.1, 0.8], [0.2, 0.6, 0.2], [1 / 3] * 3]]).double()
     with torch.no_grad():
-        a = plain(Inputs(ids), Watch())
-        b = added(Inputs(ids, polarity=polarity), Watch())
-    first, moved = a.seen[0].attention[0], b.seen[0].attention[0]
+        a = plain(Inputs(ids), Capture())
+        b = added(Inputs(ids, polarity=polarity), Capture())
+    first, moved = a.captured[0].attention[0], b.captured[0].attention[0]
     np.testing.assert_allclose(moved[:, 0], first[:, 0], atol=1e-7)
     assert float((moved[:, 1:4] - first[:, 1:4]).abs().amax(dim=-1).min()) > 0.005
     np.testing.assert_allclose(b.hidden[1][0, 0], a.hidden[1][0, 0], atol=1e-6)
@@ -241,13 +241,13 @@ def test_a_neutral_row_is_unmoved_by_the_lexicon() -> None:
 
 @pytest.mark.parametrize("window", [2, 5])
 def test_a_window_is_the_same_banded_and_dense(window: int) -> None:
-    """The fast banded path and the watched dense path of a long padded batch give the same logits."""
+    """The fast banded path and the captured dense path of a long padded batch give the same logits."""
     globals_ = (0, 4, -36, -1)  # the second and the third are one place where the text has 40 tokens
     encoder = small_encoder(8, window=window, global_tokens=globals_, components=2, mixing="unit", max_length=40)
     rng = np.random.default_rng(0)
     batch = makers.batch([rng.integers(1, 20, size=n) for n in (40, 23, 4)])
     with torch.no_grad():
-        np.testing.assert_allclose(encoder(batch).logits, encoder(batch, Watch()).logits, atol=1e-10)
+        np.testing.assert_allclose(encoder(batch).logits, encoder(batch, Capture()).logits, atol=1e-10)
 
 
 @pytest.mark.parametrize("how", ["add", "multiply"])
@@ -275,11 +275,11 @@ def test_the_strength_scales_the_injection(how: str, heads: str) -> None:
     batch = Inputs(torch.tensor([[1, 2, 5, 7]]), polarity=torch.rand(1, 4, 3, dtype=torch.float64))
     sigma = (batch.polarity[0] @ batch.polarity[0].T).numpy()
     with torch.no_grad():
-        off = encoder(batch, Watch(scores=True), Change(strength={"lexicon": 0.0}))
+        off = encoder(batch, Capture(scores=True), InterventionTensors(strength={"lexicon": 0.0}))
         np.testing.assert_allclose(off.logits, plain(batch).logits, atol=1e-12)
         for strength in (0.5, 2.0):
-            got = encoder(batch, Watch(scores=True), Change(strength={"lexicon": strength})).seen[0].scores[0, 0].numpy()
-            bare = off.seen[0].scores[0, 0].numpy()
+            got = encoder(batch, Capture(scores=True), InterventionTensors(strength={"lexicon": strength})).captured[0].scores[0, 0].numpy()
+            bare = off.captured[0].scores[0, 0].numpy()
             for head in range(len(bare)):
                 s = strength if heads == "all" or head == len(bare) - 1 else 0.0
                 want = bare[head] + s * sigma if how == "add" else bare[head] * (s * sigma + 1 - s)
@@ -295,7 +295,10 @@ def test_the_row_of_a_neutral_token_cannot_move_in_the_first_layer(scaled: bool)
     polarity[0, 0] = 1 / 3
     batch = Inputs(torch.tensor([[2, 5, 7, 8, 9, 3]]), polarity=polarity)
     with torch.no_grad():
-        off, on = (encoder(batch, Watch(), Change(strength={"lexicon": strength})).attention[:, 0].numpy() for strength in (0.0, 5.0))
+        off, on = (
+            encoder(batch, Capture(), InterventionTensors(strength={"lexicon": strength})).attention[:, 0].numpy()
+            for strength in (0.0, 5.0)
+        )
     np.testing.assert_allclose(on[0, :, 0], off[0, :, 0], atol=1e-12)
     assert np.abs(on[0, :, 1:] - off[0, :, 1:]).max() > 1e-3
     assert np.abs(on[1, :, 0] - off[1, :, 0]).max() > 1e-6

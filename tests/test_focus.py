@@ -116,7 +116,7 @@ def test_gates_are_of_a_run_and_its_text() -> None:
     assert [focus.with_(**change).gates for change in ({"text": "two"}, {"row": "test-1"}, {"run": "sst2/diff"})] == [()] * 3
     assert focus.fit(Capabilities(2, gate=True)) == (focus, [])
     fitted, notes = focus.fit(Capabilities(2))
-    assert fitted == Focus(text="one") and len(notes) == 1 and "no such gates" in notes[0]
+    assert fitted == Focus(text="one") and len(notes) == 1 and "the chosen gates" in notes[0]
 
 
 def test_what_is_of_a_private_text_stays_out_of_the_url_with_it() -> None:
@@ -153,7 +153,7 @@ def test_a_strength_needs_its_term() -> None:
 
 def test_a_silenced_head_needs_a_model_with_heads() -> None:
     focus, notes = Focus(off=((1, 1),)).fit(Capabilities(2, maps=False, silence=False))
-    assert focus == Focus() and len(notes) == 1 and "no such off" in notes[0]
+    assert focus == Focus() and len(notes) == 1 and "the chosen silenced heads" in notes[0]
 
 
 def test_other_rows_drop_the_part_of_the_old_ones() -> None:

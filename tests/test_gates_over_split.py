@@ -19,7 +19,7 @@ from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.batches import by_length, collate
 from sentviz.models.model import Model
-from sentviz.models.protocol import Watch
+from sentviz.models.protocol import Capture
 from tests.makers import BAD, GOOD, LABELS, small_encoder, small_model, toy_splits
 from tests.slow import gate_mean
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_measured_is_one_sentence(model: Model) -> None:
     with pytest.raises(InputError, match="no text to look at"):
         over_split(model, FRAME.head(0), CLASSES)
     plain = small_model()
-    seen = plain.network(collate([plain.encode(TEXTS[0]).reading]), Watch(maps=False, projections=True)).seen
+    seen = plain.network(collate([plain.encode(TEXTS[0]).reading]), Capture(maps=False, projections=True)).captured
     with pytest.raises(InputError, match="no gates"):
         gates_of(seen[0].terms)
     assert FILE == "gates.parquet"

@@ -126,7 +126,7 @@ def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
 
 def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
     app = opened(run=PLAIN, strength="0.5")
-    assert len(app.info) == 1 and "no such strength" in app.info[0].value
+    assert len(app.info) == 1 and "the chosen strength" in app.info[0].value
     assert "strength" not in app.query_params
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sentviz.errors import InputError
-from sentviz.models.protocol import Watch
+from sentviz.models.protocol import Capture
 from sentviz.training import task_of, train
 from sentviz.training.own import MASK, hidden_tokens, masked_loss, states
 from sentviz.training.plan import rate
@@ -44,7 +44,7 @@ def test_the_loss_is_that_of_a_loop_over_hidden_tokens() -> None:
     loss = masked_loss(network, inputs, 4)  # type: ignore[arg-type]
     torch.manual_seed(1)
     masked_inputs, is_hidden = hidden_tokens(inputs, network.config.vocab_size, 4)
-    last = network(masked_inputs, Watch()).hidden[-1]
+    last = network(masked_inputs, Capture()).hidden[-1]
     losses = []
     for text, place in is_hidden.nonzero().tolist():
         scores = [float(network.final_norm(last[text, place]) @ row) for row in network.table]  # type: ignore[operator]
@@ -58,7 +58,7 @@ def test_states_are_those_that_the_classifier_pools() -> None:
     seen = states(network, inputs)  # type: ignore[arg-type]
     mask = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.mask is None else inputs.mask
     mean = torch.stack([row[is_token].mean(0) for row, is_token in zip(seen, mask, strict=True)])
-    torch.testing.assert_close(mean, network(inputs, Watch()).pooled)
+    torch.testing.assert_close(mean, network(inputs, Capture()).pooled)
 
 
 def test_a_batch_in_which_nothing_is_hidden_teaches_nothing() -> None:

@@ -20,7 +20,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.models.hardmax import HardmaxEncoder
 from sentviz.models.loading import network_of
 from sentviz.models.model import Model
-from sentviz.models.protocol import Inputs, Network, Watch
+from sentviz.models.protocol import Capture, Inputs, Network
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, RecurrentConfig
 from sentviz.serving.onnx import cost, export, load
 from sentviz.serving.onnx import graph as graphs
@@ -101,7 +101,7 @@ def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
     for batch, n in SIZES:
         inputs = texts(built, batch, built.config.max_length if fixed else n)
         with torch.inference_mode():
-            fast, watched = built(inputs), built(inputs, Watch(maps=has.maps))
+            fast, watched = built(inputs), built(inputs, Capture(maps=has.maps))
             answer = session(inputs)
         torch.testing.assert_close(answer.logits, fast.logits, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(answer.pooled, fast.pooled, rtol=1e-5, atol=1e-5)
@@ -111,7 +111,7 @@ def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
             real = real if kind == "attention" else real[:, None]
             np.testing.assert_allclose(session.run_graph(inputs, kind)[0] * real, wanted * real, atol=1e-5)
     with pytest.raises(InputError, match="only predicts"):
-        session(texts(built, 1, built.config.max_length), Watch())
+        session(texts(built, 1, built.config.max_length), Capture())
 
 
 @pytest.fixture(scope="module")

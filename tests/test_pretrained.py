@@ -18,7 +18,7 @@ from sentviz.models.batches import collate
 from sentviz.models.encoder import Encoder
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
-from sentviz.models.protocol import Inputs, Watch
+from sentviz.models.protocol import Capture, Inputs
 from sentviz.runs.configs import EncoderConfig
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
@@ -82,7 +82,7 @@ def test_states_maps_and_logits_are_those_of_transformers(kind: str, folders: di
     network, wanted = opened(folders[kind]), theirs(folders[kind], ROWS)
     inputs = collate([TokenizedText(np.array(row)) for row in ROWS])
     with torch.inference_mode():
-        seen, fast = network(inputs, Watch()), network(inputs)
+        seen, fast = network(inputs, Capture()), network(inputs)
     np.testing.assert_allclose(seen.logits, wanted.logits, atol=1e-8)
     np.testing.assert_allclose(fast.logits, wanted.logits, atol=1e-8)
     for i, row in enumerate(ROWS):
@@ -177,7 +177,7 @@ def test_real_weights_compute_what_transformers_computes(name: str) -> None:
     assert encoded.ids.tolist() == ids[0].tolist()
     with torch.inference_mode():
         wanted = model(input_ids=ids, output_hidden_states=True, output_attentions=True)
-        seen = network(Inputs(ids), Watch())
+        seen = network(Inputs(ids), Capture())
     for ours, states in zip(seen.hidden, wanted.hidden_states, strict=True):
         assert abs(ours - states).max() <= 1e-5 * abs(states).max()
     for ours, maps in zip(seen.attention, wanted.attentions, strict=True):

@@ -19,7 +19,7 @@ from sentviz.models import attention as at
 from sentviz.models.batches import collate
 from sentviz.models.encoder import AwarePositions, Encoder
 from sentviz.models.model import Model
-from sentviz.models.protocol import SHUT, Change, Inputs, Watch
+from sentviz.models.protocol import SHUT, Capture, Inputs, InterventionTensors
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.trace import Trace
 from tests.makers import LABELS, randomise
@@ -90,9 +90,9 @@ def test_scores_hold_the_gate_of_each_key() -> None:
     """Scores are e_ij = q_i k_j / sqrt(d_k) + log sigmoid(x_j W_g), with x the layer's input."""
     model = encoder()
     with torch.no_grad():
-        out = model(inputs(9), Watch(scores=True, projections=True))
+        out = model(inputs(9), Capture(scores=True, projections=True))
     for layer, block in enumerate(model.blocks):
-        seen = out.seen[layer]
+        seen = out.captured[layer]
         assert seen.scores is not None and seen.queries is not None and seen.keys is not None
         x, weight = out.hidden[layer][0].double(), block.attention.gate.weight[0].detach().double()  # type: ignore[union-attr]
         for h in range(2):
@@ -107,9 +107,9 @@ def patterns(model: Encoder, batch: Inputs) -> list[list[list[int]]]:
     """Return the global tokens of each layer and text."""
     layers = []
     with torch.no_grad():
-        out = model(batch, Watch(maps=False, projections=True))
+        out = model(batch, Capture(maps=False, projections=True))
     for layer in range(3):
-        terms = out.seen[layer].terms
+        terms = out.captured[layer].terms
         assert terms is not None and terms.structure.pattern is not None
         places = terms.structure.pattern.globals
         layers.append([sorted(place for place in row if place >= 0) for row in places.expand(len(batch.ids), -1).tolist()])
@@ -160,7 +160,7 @@ def test_a_model_without_drawn_globals_draws_no_random_number() -> None:
 def test_the_band_is_the_dense_map(window: int, lengths: tuple[int, ...]) -> None:
     """Logits and gradients of the banded path equal those through complete maps."""
     model, batch = encoder(window=window, global_tokens=(0, -1, 1, 0)), inputs(*lengths)
-    banded, dense = model(batch), model(batch, Watch())
+    banded, dense = model(batch), model(batch, Capture())
     torch.testing.assert_close(banded.logits, dense.logits, rtol=0, atol=2e-5)
     weight = model.embedding.weight
     band_gradient, two = (torch.autograd.grad(out.logits.square().sum(), weight)[0] for out in (banded, dense))
@@ -191,17 +191,17 @@ def test_without_a_norm_nothing_is_normalised() -> None:
 @pytest.mark.parametrize("window", [0, 4])
 def test_forced_gates_replace_the_term_in_every_layer(window: int) -> None:
     model, batch = encoder(window=window, global_drawn=0), inputs(20, 12)
-    change = Change(strength={"gate": 2.0}, gates_open=frozenset({3}), gates_shut=frozenset({5, 60}))
+    change = InterventionTensors(strength={"gate": 2.0}, gates_open=frozenset({3}), gates_shut=frozenset({5, 60}))
     with torch.no_grad():
-        before, after, fused = model(batch, Watch(scores=True)), model(batch, Watch(scores=True), change), model(batch, None, change)
+        before, after, fused = model(batch, Capture(scores=True)), model(batch, Capture(scores=True), change), model(batch, None, change)
     torch.testing.assert_close(after.logits, fused.logits, rtol=0, atol=1e-4)
     assert after.attention is not None and before.attention is not None
     for layer in range(3):
-        gate = after.seen[layer].biases["gate"][0, 0, 0, 0]
+        gate = after.captured[layer].biases["gate"][0, 0, 0, 0]
         assert gate[3] == 0 and gate[5] == SHUT
         assert float(after.attention[layer, :, :, :, 5].abs().max()) == 0
-    own = before.seen[0].biases["gate"][0, 0, 0, 0]
-    torch.testing.assert_close(after.seen[0].biases["gate"][0, 0, 0, 0, :3], 2 * own[:3])
+    own = before.captured[0].biases["gate"][0, 0, 0, 0]
+    torch.testing.assert_close(after.captured[0].biases["gate"][0, 0, 0, 0, :3], 2 * own[:3])
 
 
 @pytest.fixture(scope="module")

@@ -358,6 +358,8 @@ def test_gates_of_function_words_beside_polar_ones(
         ("difference", "function words", "polar words", 0, -low, -high, -low, seeds, 90),
         ("difference", "function words", "nouns", -1, -low, -high, -low, seeds, 90),
     ]
-    monkeypatch.setattr("sentviz.papers.sentiformer.claims.gates_over_seeds", lambda runs: pd.DataFrame([*misleading, mean_row], columns=names))
+    monkeypatch.setattr(
+        "sentviz.papers.sentiformer.claims.gates_over_seeds", lambda runs: pd.DataFrame([*misleading, mean_row], columns=names)
+    )
     finding = judge("On SST-5 the gates shut function words more than words of sentiment", [])
     assert finding.verdict == (verdict if seeds > 1 else "unjudged")

@@ -15,7 +15,7 @@ from sentviz.analysis.epochs.series import epoch_series, examples
 from sentviz.data.examples import EXAMPLES
 from sentviz.errors import DataMissingError, InputError
 from sentviz.models.model import Model
-from sentviz.models.protocol import Watch
+from sentviz.models.protocol import Capture
 from sentviz.papers.studies.timing import threads
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.store import FILES, Run
@@ -82,7 +82,7 @@ def answered_as_before(run: Run, model: Model) -> None:
             logits.append(model.forward([encoded.reading])[0][0])
             if model.capabilities.maps:
                 with torch.inference_mode():
-                    every.append(model.network(model.batch([encoded.reading]), Watch(maps=False)).logits[0].numpy())
+                    every.append(model.network(model.batch([encoded.reading]), Capture(maps=False)).logits[0].numpy())
     np.testing.assert_allclose(np.array(every or logits), STORED[key], rtol=0, atol=1e-6)
     np.testing.assert_allclose(np.array(logits), STORED[key], rtol=5e-7, atol=1e-6)
 

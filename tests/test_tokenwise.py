@@ -26,7 +26,7 @@ from sentviz.figures.positions import position_signals
 from sentviz.gallery import code, draw
 from sentviz.models.loading import load
 from sentviz.models.model import Model
-from sentviz.models.protocol import Change, Inputs
+from sentviz.models.protocol import Inputs, InterventionTensors
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 from tests.makers import gated_model, small_model
@@ -88,7 +88,9 @@ def test_forced_gates_stay_with_their_tokens_where_words_are_left_out(model: Mod
         left = [i for i in range(len(reading)) if i not in some]
         ids, tags = (torch.tensor([[int(array[i]) for i in left]]) for array in (reading.ids, reading.tags))
         places = {i: left.index(i) for i in (4, 7) if i in left}
-        change = Change(gates_shut=frozenset({places[4]} if 4 in places else ()), gates_open=frozenset({places[7]} if 7 in places else ()))
+        change = InterventionTensors(
+            gates_shut=frozenset({places[4]} if 4 in places else ()), gates_open=frozenset({places[7]} if 7 in places else ())
+        )
         with torch.inference_mode():
             expected = model.network(Inputs(ids, tags=tags), change=change).logits[0].numpy()
         np.testing.assert_allclose(logits, expected, atol=2e-5)

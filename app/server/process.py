@@ -1,4 +1,4 @@
-"""What the server process sets up once: shared memory, the files of visitors, and the end of closed visits."""
+"""Set up the server process: limit its memory, keep visitors' files apart, and end closed visits."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Watch
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors, LayerActivations, Network
 from sentviz.runs.configs import ConvolutionalConfig, RecurrentConfig
 
 
@@ -56,7 +56,9 @@ class Recurrent(_Baseline):
         self.lstms = nn.ModuleList(nn.LSTM(config.width, config.hidden, batch_first=True, bidirectional=True) for _ in range(config.layers))
         self.classifier = self._classifier()
 
-    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+    def step(
+        self, layer: int, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors
+    ) -> tuple[Tensor, LayerActivations | None]:
         """Run one LSTM layer; the states of padding are zero."""
         if torch.onnx.is_in_onnx_export():
             x = _operator(self.lstms[layer], x, inputs.lengths)  # type: ignore[arg-type]
@@ -102,7 +104,9 @@ class Convolutional(_Baseline):
         self.filters = nn.ModuleList(nn.Conv1d(config.width, config.filters, width) for width in config.widths)
         self.classifier = self._classifier()
 
-    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+    def step(
+        self, layer: int, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors
+    ) -> tuple[Tensor, LayerActivations | None]:
         """Run all filters, (B, n, d) -> (B, n, d): each token's state is the output of the filters centred on it."""
         if inputs.mask is not None:
             x = x * inputs.mask.unsqueeze(-1)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from sentviz.models import attention as at
 from sentviz.models.grid import CodedEmbedding
 from sentviz.models.mixing import mixing
-from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Scalar, Watch, look
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors, LayerActivations, Network, Scalar, capture_layer
 from sentviz.models.terms import AttentionTerms, HeadNorm
 from sentviz.runs.configs import EncoderConfig, HubConfig
 
@@ -50,15 +50,15 @@ class Attention(nn.Module):
         nn.init.zeros_(self.project.bias)
         nn.init.zeros_(self.output.bias)
 
-    def lambdas(self, like: Tensor, change: Change) -> Tensor:
+    def lambdas(self, like: Tensor, change: InterventionTensors) -> Tensor:
         """Return the current mixing, (C,)."""
         if change.lambdas is not None:
             return change.lambdas[self.layer].to(like)
         return self.mixing(like)  # type: ignore[no-any-return]
 
     def forward(
-        self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change, first: int | None = None
-    ) -> tuple[Tensor, LayerSeen | None]:
+        self, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors, first: int | None = None
+    ) -> tuple[Tensor, LayerActivations | None]:
         """Return the layer's output, (B, n, d) -> (B, n, d), or (B, first, d) for the first tokens only, and its captured activations."""
         config, heads, terms = self.config, self.config.heads, self.terms(x, inputs, change)
         q, k, v = self.projected(x, first)
@@ -70,11 +70,11 @@ class Attention(nn.Module):
             q, k = _rotate(q), _rotate(k)
         if terms.cosine:
             q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
-        seen: LayerSeen | None = None
-        if watch is None or not watch.sees(self.layer):
+        seen: LayerActivations | None = None
+        if capture is None or not capture.includes(self.layer):
             out = terms.attend(q, k, v)
         else:
-            seen, effective = look(q, k, v, terms, watch)
+            seen, effective = capture_layer(q, k, v, terms, capture)
             out = terms.attend(q, k, v) if effective is None else effective @ v
         out = change.silence(self.layer, terms.after(out))
         return self.output(out.transpose(1, 2).flatten(-2)), seen
@@ -90,7 +90,7 @@ class Attention(nn.Module):
             k, v = torch.split(F.linear(x, weight[of_q:], bias[of_q:]), rest, dim=-1)
         return q, k, v
 
-    def terms(self, x: Tensor, inputs: Inputs, change: Change) -> AttentionTerms:
+    def terms(self, x: Tensor, inputs: Inputs, change: InterventionTensors) -> AttentionTerms:
         """Return the terms of this layer's attention for its input (B, n, d)."""
         config = self.config
         biases: list[at.Term] = []
@@ -216,14 +216,14 @@ class Block(nn.Module):
         self.dropout, self.norm_first = nn.Dropout(config.dropout), config.norm_first
 
     def forward(
-        self, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change, first: int | None = None
-    ) -> tuple[Tensor, LayerSeen | None]:
+        self, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors, first: int | None = None
+    ) -> tuple[Tensor, LayerActivations | None]:
         """Return the block's output, (B, n, d) -> (B, n, d), or (B, first, d) for the first tokens only, and its captured activations."""
         if self.norm_first:
-            out, seen = self.attention(self.attention_norm(x), inputs, watch, change, first)
+            out, seen = self.attention(self.attention_norm(x), inputs, capture, change, first)
             x = x[:, :first] + self.dropout(out)
             return x + self.dropout(self.ffn(self.ffn_norm(x))), seen
-        out, seen = self.attention(x, inputs, watch, change, first)
+        out, seen = self.attention(x, inputs, capture, change, first)
         x = self.attention_norm(x[:, :first] + self.dropout(out))
         return self.ffn_norm(x + self.dropout(self.ffn(x))), seen
 
@@ -353,11 +353,13 @@ class Encoder(Network):
         x = self.dropout(x)
         return x if self.widen is None else self.widen(x)
 
-    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+    def step(
+        self, layer: int, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors
+    ) -> tuple[Tensor, LayerActivations | None]:
         """Run one block."""
-        return self.blocks[layer](x, inputs, watch, change)  # type: ignore[no-any-return]
+        return self.blocks[layer](x, inputs, capture, change)  # type: ignore[no-any-return]
 
-    def final(self, x: Tensor, inputs: Inputs, change: Change) -> Tensor:
+    def final(self, x: Tensor, inputs: Inputs, change: InterventionTensors) -> Tensor:
         """Run the last block; with [CLS] pooling, compute only the state of [CLS]."""
         return self.blocks[-1](x, inputs, None, change, 1 if self.config.pooling == "cls" else None)[0]  # type: ignore[no-any-return]
 
@@ -375,7 +377,7 @@ class Encoder(Network):
     def lambdas(self) -> Tensor:
         """Return the learned mixing, (L, C), lambda_1 = 1."""
         like = self.classifier.weight
-        return torch.stack([block.attention.lambdas(like, Change()) for block in self.blocks])  # type: ignore[union-attr,operator]
+        return torch.stack([block.attention.lambdas(like, InterventionTensors()) for block in self.blocks])  # type: ignore[union-attr,operator]
 
     def scalars(self) -> Iterator[Scalar]:
         """Yield every lambda but the first, the temperatures of QK-norm, and alpha, beta and gamma of aware positions."""

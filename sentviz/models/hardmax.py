@@ -27,7 +27,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.models import attention as at
 from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, simulate
 from sentviz.models.model import Model, filled
-from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Output, Scalar, Watch, look
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors, LayerActivations, Network, Output, Scalar, capture_layer
 from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.intervention import Intervention
@@ -187,12 +187,16 @@ class HardmaxEncoder(Network):
         output = torch.diag(pace.expand(self.config.width))
         return HardmaxTerms(1.0, at.ScoreModifiers(inputs.mask), x.new_ones(1), output, tolerance=self.config.tolerance)
 
-    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+    def step(
+        self, layer: int, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors
+    ) -> tuple[Tensor, LayerActivations | None]:
         """Return z + step * (A z - z); a silenced layer moves no token."""
         points, pace = x[:, None, None], self.pace
         terms = self.terms(x, inputs, pace)
         values = (x if change.values_off is None else x.masked_fill(change.values_off[:, :, None], 0))[:, None]
-        seen, effective = look(points, points, values, terms, watch) if watch is not None and watch.sees(layer) else (None, None)
+        seen, effective = (
+            capture_layer(points, points, values, terms, capture) if capture is not None and capture.includes(layer) else (None, None)
+        )
         out = terms.attend(points, points, values) if effective is None else effective @ values
         return x + change.silence(layer, pace * (out - x[:, None]))[:, 0], seen
 
@@ -252,7 +256,7 @@ class HardmaxModel(Model):
         softened.softmax_temperature = temperature
         return softened
 
-    def outputs(self, rows: Sequence[TokenizedText], change: Change | None) -> Output:
+    def outputs(self, rows: Sequence[TokenizedText], change: InterventionTensors | None) -> Output:
         """Return the outputs of one batch."""
         return self.network.short([row.ids for row in rows], self.softmax_temperature, change.heads_off if change else ())
 

@@ -19,7 +19,7 @@ from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length, collate, portions, read
-from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output
 from sentviz.models.weights import load_weights, normalize_polarities
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities, ModelConfig
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", bound=Network)
 Progress = Callable[[int, int], None]
-WORDLESS = "The model knows no word of this text: its answer is the one to no word at all."
+WORDLESS = "The model knows none of the words of this text, so its prediction is that for a text without words."
 
 
 class Model:
@@ -89,7 +89,7 @@ class Model:
         length = self._filled(change)
         return encoded.filled(length, self.tokenizer.token_of(0)) if length else encoded
 
-    def _filled(self, change: Intervention | Change | None) -> int:
+    def _filled(self, change: Intervention | InterventionTensors | None) -> int:
         """Return the number of tokens to which padding that is read fills every text; 0 if padding is masked."""
         padded = self.capabilities.padded or (change is not None and change.strength.get("mask") == 0)
         return self.config.max_length if padded else 0
@@ -106,7 +106,7 @@ class Model:
         """Return one text as the network takes it."""
         return collate([encoded.reading])
 
-    def batch(self, rows: Sequence[TokenizedText], change: Change | None = None) -> Inputs:
+    def batch(self, rows: Sequence[TokenizedText], change: InterventionTensors | None = None) -> Inputs:
         """Return several texts as the network takes them."""
         return collate(rows, filled=self._filled(change))
 
@@ -125,9 +125,9 @@ class Model:
         intervention.check(self.capabilities, self.config.max_length, self.name)
         return intervention
 
-    def applied(self, change: Intervention | None) -> Change:
+    def applied(self, change: Intervention | None) -> InterventionTensors:
         """Return an intervention as the network takes it."""
-        return Change.from_intervention(change or UNCHANGED, self.lambdas)
+        return InterventionTensors.from_intervention(change or UNCHANGED, self.lambdas)
 
     def read(self, frame: pd.DataFrame) -> list[TokenizedText]:
         """Return every row of a frame as token ids, which `forward` takes."""
@@ -188,7 +188,7 @@ class Model:
                 progress(done, len(rows))
         return logits, pooled
 
-    def outputs(self, rows: Sequence[TokenizedText], change: Change | None) -> Output:
+    def outputs(self, rows: Sequence[TokenizedText], change: InterventionTensors | None) -> Output:
         """Return the output of one batch of `forward`."""
         out: Output = self.network(self.batch(rows, change), change=change)
         return out
@@ -297,11 +297,11 @@ class Model:
         head_ids = _choice(heads, has.heads, "head")
         component_ids = _choice(components, has.components, "component")
         query_ids = _choice(queries, n, "query")
-        watch = Watch(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
+        capture = Capture(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
         with torch.inference_mode():
             inputs = self.network.ready(self.inputs(encoded))
-            out: Output = self.network(inputs, watch, changed)
-        seen = [out.seen[layer] for layer in layer_ids] if has.maps else []
+            out: Output = self.network(inputs, capture, changed)
+        seen = [out.captured[layer] for layer in layer_ids] if has.maps else []
         attention = None if out.attention is None else _single(out.attention[:, 0])
         if changed.heads_off and attention is not None and has.components == 1:
             attention = attention.copy()  # the one component, as it is

@@ -1,4 +1,4 @@
-"""The interface of all networks: inputs, interventions, watched activations and outputs of a forward pass.
+"""The interface of all networks: inputs, interventions, captured activations and outputs of a forward pass.
 
 Axes in shape comments: B batch, n queries, m keys, H heads, C components, L layers, d width, K classes.
 """
@@ -18,25 +18,25 @@ from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import Capabilities, ModelConfig
 from sentviz.runs.intervention import Intervention
 
-SHUT = -1e4  # stands for the log of a gate that is 0: the softmax then gives the token no weight
+SHUT = -1e4  # used as the log of a gate that is 0: the softmax then gives the token a weight of 0
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Texts as a network takes them. `mask` is None when nothing is padded: the kernels are faster without."""
+    """Input of a forward pass: a batch of tokenized texts."""
 
     ids: Tensor  # (B, n)
-    mask: Tensor | None = None  # (B, n) True = a real token
-    segments: Tensor | None = None  # (B, n) which of two texts a token is of
-    tags: Tensor | None = None  # (B, n) part of speech
-    places: Tensor | None = None  # (B, n) of tokens in the text as it was asked, where some were left out of it
-    polarity: Tensor | None = None  # (B, n, 3) lambda(x) of each token, instead of the network's own table
-    distances: Tensor | None = None  # (B|1, H, 2 n - 1) a bias for each distance from query to key, 1 - n to n - 1; a network makes it
-    vectors: Tensor | None = None  # (B, n, e) rows in place of those of the embedding table, for gradients
+    mask: Tensor | None = None  # (B, n) True = a real token; None if no text is padded, which lets faster kernels run
+    segments: Tensor | None = None  # (B, n) 0 = first text, 1 = second text
+    tags: Tensor | None = None  # (B, n) part of speech, as an index of `TAGS`
+    places: Tensor | None = None  # (B, n) positions of the tokens in the original text; None if no token was left out
+    polarity: Tensor | None = None  # (B, n, 3) lambda(x) of each token; None: from the network's own table
+    distances: Tensor | None = None  # (B|1, H, 2 n - 1) bias for each distance from query to key, 1 - n to n - 1; computed by `ready`
+    vectors: Tensor | None = None  # (B, n, e) embeddings used instead of rows of the embedding table, for gradients
 
     @property
     def lengths(self) -> Tensor:
-        """(B,) real tokens of each text."""
+        """Number of real tokens of each text, (B,)."""
         if self.mask is not None:
             return self.mask.sum(dim=1)
         return torch.full((self.ids.shape[0],), self.ids.shape[1], device=self.ids.device)
@@ -48,8 +48,8 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Watch:
-    """The activations that a forward pass returns. An empty tuple selects everything along its axis."""
+class Capture:
+    """Selection of the activations that a forward pass returns. An empty tuple selects everything along its axis."""
 
     layers: tuple[int, ...] = ()
     heads: tuple[int, ...] = ()
@@ -57,29 +57,29 @@ class Watch:
     queries: tuple[int, ...] = ()
     maps: bool = True
     scores: bool = False
-    projections: bool = False  # queries, keys, values and the layer's terms: all that its maps are made of
-    into: tuple[Tensor, Tensor] | None = None  # one layer's components and attention, written in place of new tensors
+    projections: bool = False  # queries, keys, values and the layer's terms, from which its maps can be computed later
+    into: tuple[Tensor, Tensor] | None = None  # components and attention of one layer are written here instead of into new tensors
 
-    def sees(self, layer: int) -> bool:
-        """Return True if a layer is watched."""
+    def includes(self, layer: int) -> bool:
+        """Return whether activations of a layer are captured."""
         return not self.layers or layer in self.layers
 
 
 @dataclass(frozen=True)
-class Change:
-    """An intervention as a network applies it: tensors and sets of places. The network itself is never changed."""
+class InterventionTensors:
+    """An `Intervention` in the form that a network applies: tensors and sets of indices. The network itself is never changed."""
 
-    lambdas: Tensor | None = None  # (L, C) replaces the learned mixing
-    heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) whose output is zero
-    values_off: Tensor | None = None  # (B, n) True = the token's value vectors are zero
-    strength: Mapping[str, float] = field(default_factory=dict)  # factor on a term of the scores, by its name; 1 as trained, 0 = none
-    gates_open: frozenset[int] = frozenset()  # places of tokens, in every text as it was asked, whose gate is 1 in every layer
-    gates_shut: frozenset[int] = frozenset()  # ... is 0, whatever the gate's strength
-    heads_off_by_row: Tensor | None = None  # (B, L, H) True = that head's output is zero in that row of the batch
+    lambdas: Tensor | None = None  # (L, C) mixing weights that replace the learned ones
+    heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) pairs whose output is set to zero
+    values_off: Tensor | None = None  # (B, n) True = the token's value vectors are set to zero
+    strength: Mapping[str, float] = field(default_factory=dict)  # name of a score term -> factor: 1 as trained, 0 = term removed
+    gates_open: frozenset[int] = frozenset()  # positions of tokens in the original text whose gate is 1 in every layer
+    gates_shut: frozenset[int] = frozenset()  # positions whose gate is 0, for any strength of the gate
+    heads_off_by_row: Tensor | None = None  # (B, L, H) True = the head's output is set to zero in that row of the batch
 
     @classmethod
-    def from_intervention(cls, intervention: Intervention, learned: Callable[[], npt.NDArray[np.float32]]) -> Change:
-        """Build it from an intervention that the model can apply.
+    def from_intervention(cls, intervention: Intervention, learned: Callable[[], npt.NDArray[np.float32]]) -> InterventionTensors:
+        """Build the tensors of an intervention that the model can apply.
 
         Args:
             learned: returns the (L, C) learned mixing weights; called if a weight is changed.
@@ -100,11 +100,15 @@ class Change:
         )
 
     def of(self, term: str) -> float:
-        """The strength of a term."""
+        """Return the strength of a term, 1 if it is not changed."""
         return self.strength.get(term, 1.0)
 
     def gates(self, term: Tensor, places: Tensor | None = None) -> Tensor:
-        """Return the term of the gates (B, m) with open and shut gates replaced. `places` (B, m) are 0 to m - 1 by default."""
+        """Return the log gates (B, m), with those of `gates_open` and `gates_shut` replaced.
+
+        Args:
+            places: (B, m) positions of the tokens in the original text; 0 to m - 1 by default.
+        """
         for forced, value in ((self.gates_open, 0.0), (self.gates_shut, SHUT)):
             if forced:
                 tokens = torch.arange(term.shape[-1], device=term.device) if places is None else places
@@ -112,7 +116,7 @@ class Change:
         return term
 
     def silence(self, layer: int, out: Tensor) -> Tensor:
-        """The heads' outputs (B, H, n, d_v) of a layer, those of silenced heads zero."""
+        """Return the heads' outputs of a layer, (B, H, n, d_v), with those of silenced heads set to zero."""
         off = [head for at, head in self.heads_off if at == layer]
         if not off and self.heads_off_by_row is None:
             return out
@@ -124,8 +128,8 @@ class Change:
 
 
 @dataclass
-class LayerSeen:
-    """Activations of one layer that a `Watch` selects. Axes hold only the selected heads, components and queries."""
+class LayerActivations:
+    """Activations of one layer that a `Capture` selects. Axes hold only the selected heads, components and queries."""
 
     attention: Tensor | None = None  # (B, H, n, m)
     components: Tensor | None = None  # (B, C, H, n, m)
@@ -139,18 +143,18 @@ class LayerSeen:
 
 @dataclass
 class Output:
-    """Result of a forward pass. `hidden` and `seen` are empty without a `Watch`."""
+    """Result of a forward pass. `hidden` and `captured` are empty without a `Capture`."""
 
     logits: Tensor  # (B, K)
     pooled: Tensor  # (B, d)
-    components: Tensor | None = None  # (L, B, C, H, n, m) of the watched layers, where no gradient is asked for
-    attention: Tensor | None = None  # (L, B, H, n, m)
-    hidden: list[Tensor] = field(default_factory=list)  # L+1 of (B, n, d)
-    seen: dict[int, LayerSeen] = field(default_factory=dict)
+    components: Tensor | None = None  # (L, B, C, H, n, m) of the captured layers; None if gradients are computed
+    attention: Tensor | None = None  # (L, B, H, n, m) of the captured layers; None if gradients are computed
+    hidden: list[Tensor] = field(default_factory=list)  # L + 1 tensors (B, n, d): output of the embedding, then of each layer
+    captured: dict[int, LayerActivations] = field(default_factory=dict)
 
 
 class Scalar(NamedTuple):
-    """A number that training learns and histories keep; layer and component -1 = the whole model, the whole layer."""
+    """A learned number that the training history records. Layer -1: of the model; component -1: of the layer."""
 
     name: str  # lambda, temperature, alpha ...
     layer: int
@@ -159,9 +163,9 @@ class Scalar(NamedTuple):
 
 
 class Network(nn.Module):
-    """Tokens in, logits out: what models of all kinds have in common.
+    """Base class of the networks of all kinds of models: from tokens to logits.
 
-    A kind says how tokens are embedded, what a layer does and what the classifier reads. Nothing of a call is kept on a network.
+    A subclass defines the embedding, a layer and the input of the classifier. A network stores nothing of a call, so threads can share it.
     """
 
     config: ModelConfig
@@ -174,27 +178,29 @@ class Network(nn.Module):
 
     @property
     def table(self) -> Tensor:
-        """(V, e) the embedding of every vocabulary entry."""
+        """Embedding of every vocabulary entry, (V, e)."""
         raise NotImplementedError
 
     def rows(self, ids: Tensor) -> Tensor:
-        """Rows of `table`, (..) ids -> (.., e)."""
+        """Return the embeddings of ids of any shape, (..) -> (.., e)."""
         return self.table[ids]
 
     def plain(self) -> Network:
-        """The network with every weight as a number of its own, for whoever writes it down; itself unless something is coded."""
+        """Return a network whose weights are all stored as plain numbers, for export; the network itself if no weight is compressed."""
         return self
 
     def embed(self, inputs: Inputs) -> Tensor:
         """Return the input of the first layer, (B, n, d)."""
         raise NotImplementedError
 
-    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
-        """One layer, (B, n, d) -> (B, n, d), and what was seen of it."""
+    def step(
+        self, layer: int, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors
+    ) -> tuple[Tensor, LayerActivations | None]:
+        """Run one layer, (B, n, d) -> (B, n, d), and return its captured activations; None if nothing of this layer is captured."""
         raise NotImplementedError
 
-    def final(self, x: Tensor, inputs: Inputs, change: Change) -> Tensor:
-        """The last layer where nobody looks: the states that `pool` reads, and maybe more, (B, n, d) -> (B, n or fewer, d)."""
+    def final(self, x: Tensor, inputs: Inputs, change: InterventionTensors) -> Tensor:
+        """Run the last layer if nothing is captured, (B, n, d) -> (B, n or fewer, d): at least the states that `pool` reads."""
         return self.step(self.capabilities.layers - 1, x, inputs, None, change)[0]
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -209,96 +215,99 @@ class Network(nn.Module):
         return {}
 
     def ready(self, inputs: Inputs) -> Inputs:
-        """The inputs with whatever the layers read beside the tokens."""
+        """Return the inputs with everything that the layers read in addition to the tokens."""
         return inputs
 
     def lambdas(self) -> Tensor:
-        """(L, C) the learned mixing, lambda_1 = 1; ones where there is nothing to mix."""
+        """Return the learned mixing weights, (L, C), with lambda_1 = 1; all are 1 if the model has one component."""
         return torch.ones(self.capabilities.layers, self.capabilities.components)
 
     def scalars(self) -> Iterator[Scalar]:
-        """Every learned scalar."""
+        """Return every learned scalar; none by default."""
         return iter(())
 
     def parameters_count(self) -> int:
-        """Parameters, those too that a control keeps at their start or that are read-only since the model was loaded."""
+        """Return the number of parameters, including those that a control freezes and those that loading made read-only."""
         return sum(p.numel() for p in self.parameters())
 
-    def forward(self, inputs: Inputs, watch: Watch | None = None, change: Change | None = None) -> Output:
+    def forward(self, inputs: Inputs, capture: Capture | None = None, change: InterventionTensors | None = None) -> Output:
         """Run a batch.
 
         Args:
             inputs: texts of at most `config.max_length` tokens.
-            watch: what to return of the layers; None runs the fused kernels and returns logits and pooled vectors only, for which, but
-                in training, the last layer makes no state that the classifier does not read.
-            change: lambdas to use instead of the learned ones, heads and values to silence, strengths of terms.
+            capture: activations to return. None runs the fused kernels and returns only logits and pooled vectors; outside of training, the
+                last layer then computes only the states that the classifier reads.
+            change: the intervention; none by default.
         """
-        change, inputs = change or Change(), self.ready(inputs)
+        change, inputs = change or InterventionTensors(), self.ready(inputs)
         x = self.embed(inputs)
-        components, attention = self._stacks(x, watch)
-        hidden, seen = [x], dict[int, LayerSeen]()
-        places = {layer: i for i, layer in enumerate(_watched(watch, self.capabilities.layers))} if watch is not None else {}
-        alone = watch is None and not self.training  # dropout draws for every token
-        for layer in range(self.capabilities.layers - alone):
-            layer_watch = watch
-            if watch is not None and components is not None and attention is not None and layer in places:
-                layer_watch = replace(watch, into=(components[places[layer]], attention[places[layer]]))
-            x, layer_seen = self.step(layer, x, inputs, layer_watch, change)
-            if watch is not None:
+        components, attention = self._stacks(x, capture)
+        hidden, captured = [x], dict[int, LayerActivations]()
+        places = {layer: i for i, layer in enumerate(_captured_layers(capture, self.capabilities.layers))} if capture is not None else {}
+        skips_states = capture is None and not self.training  # In training, dropout draws random numbers for every token.
+        for layer in range(self.capabilities.layers - skips_states):
+            layer_capture = capture
+            if capture is not None and components is not None and attention is not None and layer in places:
+                layer_capture = replace(capture, into=(components[places[layer]], attention[places[layer]]))
+            x, layer_activations = self.step(layer, x, inputs, layer_capture, change)
+            if capture is not None:
                 hidden.append(x)
-                if layer_seen is not None:
-                    seen[layer] = layer_seen
-        if alone:
+                if layer_activations is not None:
+                    captured[layer] = layer_activations
+        if skips_states:
             x = self.final(x, inputs, change)
         pooled = self.pool(x, inputs.mask)
         logits = self.classifier(pooled)
-        return Output(logits, pooled, components, attention, hidden, seen) if watch is not None else Output(logits, pooled)
+        return Output(logits, pooled, components, attention, hidden, captured) if capture is not None else Output(logits, pooled)
 
-    def _stacks(self, x: Tensor, watch: Watch | None) -> tuple[Tensor | None, Tensor | None]:
-        """Room for all watched maps, so that stacking them copies nothing; with one component the two are one."""
+    def _stacks(self, x: Tensor, capture: Capture | None) -> tuple[Tensor | None, Tensor | None]:
+        """Return empty tensors for the captured maps (components, attention) of all layers, so that stacking copies nothing.
+
+        With one component both are the same memory. Both are None if no maps are captured or gradients are computed.
+        """
         has = self.capabilities
-        if watch is None or not watch.maps or not has.maps or torch.is_grad_enabled():
+        if capture is None or not capture.maps or not has.maps or torch.is_grad_enabled():
             return None, None
         batch, n, _ = x.shape
-        layers, heads = len(_watched(watch, has.layers)), len(watch.heads) or has.heads
-        shape = (layers, batch, len(watch.components) or has.components, heads, len(watch.queries) or n, n)
+        layers, heads = len(_captured_layers(capture, has.layers)), len(capture.heads) or has.heads
+        shape = (layers, batch, len(capture.components) or has.components, heads, len(capture.queries) or n, n)
         components = x.new_empty(shape)
         return components, components[:, :, 0] if has.components == 1 else x.new_empty(shape[:2] + shape[3:])
 
 
-def _watched(watch: Watch, layers: int) -> tuple[int, ...]:
-    return watch.layers or tuple(range(layers))
+def _captured_layers(capture: Capture, layers: int) -> tuple[int, ...]:
+    return capture.layers or tuple(range(layers))
 
 
-def look(q: Tensor, k: Tensor, v: Tensor, terms: AttentionTerms, watch: Watch) -> tuple[LayerSeen, Tensor | None]:
-    """The watched part of a layer, and the whole effective map when everything of it was needed anyway."""
-    seen = LayerSeen()
-    everything = not (watch.heads or watch.components or watch.queries)
-    components, heads = list(watch.components) or slice(None), list(watch.heads) or slice(None)
-    rows = torch.tensor(watch.queries, device=q.device) if watch.queries else None
-    if watch.projections:
-        seen.queries, seen.keys = q[:, components][:, :, heads], k[:, components][:, :, heads]
+def capture_layer(q: Tensor, k: Tensor, v: Tensor, terms: AttentionTerms, capture: Capture) -> tuple[LayerActivations, Tensor | None]:
+    """Return the captured activations of a layer, and its complete effective map if it had to be computed, otherwise None."""
+    activations = LayerActivations()
+    everything = not (capture.heads or capture.components or capture.queries)
+    components, heads = list(capture.components) or slice(None), list(capture.heads) or slice(None)
+    rows = torch.tensor(capture.queries, device=q.device) if capture.queries else None
+    if capture.projections:
+        activations.queries, activations.keys = q[:, components][:, :, heads], k[:, components][:, :, heads]
         if rows is not None:
-            seen.queries = seen.queries[..., rows, :]
-        seen.values, seen.terms = v[:, heads], terms.part(watch.components, watch.heads)
-    if not (watch.maps or watch.scores):
-        return seen, None
+            activations.queries = activations.queries[..., rows, :]
+        activations.values, activations.terms = v[:, heads], terms.part(capture.components, capture.heads)
+    if not (capture.maps or capture.scores):
+        return activations, None
     if not everything:
-        q, k, terms = q[:, :, heads], k[:, :, heads], terms.part(heads=watch.heads)
+        q, k, terms = q[:, :, heads], k[:, :, heads], terms.part(heads=capture.heads)
         q = q if rows is None else q[..., rows, :]
-    if everything and watch.into is not None and not watch.scores:
-        a = terms.maps(q, k, out=watch.into[0])
-        effective = terms.mix(a, out=watch.into[1])
+    if everything and capture.into is not None and not capture.scores:
+        a = terms.maps(q, k, out=capture.into[0])
+        effective = terms.mix(a, out=capture.into[1])
     else:
         a = terms.maps(q, k, rows)
         effective = terms.mix(a)
-        if watch.into is not None:
-            watch.into[0].copy_(a[:, components])
-            watch.into[1].copy_(effective)
-    if watch.scores:
+        if capture.into is not None:
+            capture.into[0].copy_(a[:, components])
+            capture.into[1].copy_(effective)
+    if capture.scores:
         s = terms.scores(q, k, rows)
-        seen.scores = s[:, components]
-        seen.biases = {b.name: b.dense().expand_as(s)[:, components] for b in terms.structure.part(queries=rows).biases}
-    if watch.maps:
-        seen.components, seen.attention = a[:, components], effective
-    return seen, effective if everything else None
+        activations.scores = s[:, components]
+        activations.biases = {b.name: b.dense().expand_as(s)[:, components] for b in terms.structure.part(queries=rows).biases}
+    if capture.maps:
+        activations.components, activations.attention = a[:, components], effective
+    return activations, effective if everything else None

@@ -21,7 +21,7 @@ from sentviz.models.encoder import Encoder
 from sentviz.models.loading import network_of
 from sentviz.models.mixing import Constrained, Differential
 from sentviz.models.model import Model
-from sentviz.models.protocol import Change, Inputs
+from sentviz.models.protocol import Inputs, InterventionTensors
 from sentviz.runs.configs import CONFIGS
 from sentviz.runs.presets import find_preset, preset
 from sentviz.training.recipe import Recipe
@@ -149,7 +149,7 @@ def states(network: Encoder, inputs: Inputs) -> Tensor:
     inputs = network.ready(inputs)
     x = network.embed(inputs)
     for layer in range(network.config.layers):
-        x, _ = network.step(layer, x, inputs, None, Change())
+        x, _ = network.step(layer, x, inputs, None, InterventionTensors())
     return network.final_norm(x)  # type: ignore[no-any-return]
 
 

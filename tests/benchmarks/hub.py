@@ -12,7 +12,7 @@ from torch import Tensor
 from sentviz.models import attention as at
 from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register
 from sentviz.models.hub.model import injected, shape
-from sentviz.models.protocol import Inputs, Watch
+from sentviz.models.protocol import Capture, Inputs
 from tests.benchmarks.timing import ratios, say
 
 SIZES = ((128, 4, 4, 512), (256, 6, 8, 1024))  # width, layers, heads, feed-forward
@@ -51,7 +51,7 @@ def hub_trace() -> None:
 
             def own(ids: Tensor = ids, encoder: HubEncoder = encoder) -> None:
                 with torch.inference_mode():
-                    encoder(Inputs(ids), Watch())
+                    encoder(Inputs(ids), Capture())
 
             def hugging(ids: Tensor = ids, theirs: Any = theirs) -> None:
                 with torch.inference_mode():

@@ -17,7 +17,7 @@ from sentviz.data import datasets  # noqa: E402
 from sentviz.data.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
-from sentviz.models.protocol import Watch  # noqa: E402
+from sentviz.models.protocol import Capture  # noqa: E402
 from sentviz.runs.catalog import catalog  # noqa: E402
 from sentviz.runs.store import Run  # noqa: E402
 from sentviz.training import Trainer  # noqa: E402
@@ -123,10 +123,10 @@ def test_attention_dropout_acts_in_training_only(folders: dict[str, Path]) -> No
     attention.dropout.p = 0.5
     model.network.train()
     with torch.inference_mode():
-        draws = [model.network(batch, Watch(maps=False, layers=(2,))).hidden[1] for _ in range(3)]
+        draws = [model.network(batch, Capture(maps=False, layers=(2,))).hidden[1] for _ in range(3)]
         assert not torch.equal(draws[0], draws[1])
         model.network.eval()
-        same = [model.network(batch, Watch(maps=False, layers=(2,))).hidden[1] for _ in range(2)]
+        same = [model.network(batch, Capture(maps=False, layers=(2,))).hidden[1] for _ in range(2)]
     assert torch.equal(same[0], same[1])
 
 

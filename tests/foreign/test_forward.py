@@ -19,7 +19,7 @@ from sentviz.analysis.maps.arithmetic import cell  # noqa: E402
 from sentviz.analysis.maps.layers import verdict_by_layer  # noqa: E402
 from sentviz.data.lexicon import NEUTRAL, Lexicon  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
-from sentviz.models.protocol import Inputs, Watch  # noqa: E402
+from sentviz.models.protocol import Capture, Inputs  # noqa: E402
 from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
 from tests.foreign.models import KINDS, SHORT, TEXT, answers, expected_output, loaded, theirs  # noqa: E402
 
@@ -284,4 +284,4 @@ def test_watching_a_part_is_the_part_of_the_whole(folders: dict[str, Path]) -> N
     assert not whole.attention[1][:, far].any() and whole.attention[0][:, far].all()
     assert model.config.windows == (0, 6, 0)
     with torch.inference_mode():
-        assert model.network(model.inputs(model.encode(SHORT)), Watch(maps=False)).attention is None
+        assert model.network(model.inputs(model.encode(SHORT)), Capture(maps=False)).attention is None

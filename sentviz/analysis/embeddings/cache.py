@@ -155,7 +155,7 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     import torch
 
     from sentviz.models.batches import by_length
-    from sentviz.models.protocol import Watch
+    from sentviz.models.protocol import Capture
 
     n = len(frame)
     if tick is not None:
@@ -166,7 +166,7 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     for rows in by_length([len(row) for row in read]):
         batch = model.batch([read[i] for i in rows])
         with torch.inference_mode():
-            out = model.network(batch, Watch(maps=False))
+            out = model.network(batch, Capture(maps=False))
             for layer, state in enumerate(out.hidden):
                 result[layer, rows] = model.network.pool(state, batch.mask).numpy()
         done += len(rows)

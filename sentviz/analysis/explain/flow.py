@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sentviz.models.model import Model
-    from sentviz.models.protocol import Change, Inputs
+    from sentviz.models.protocol import Inputs, InterventionTensors
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -136,13 +136,13 @@ def value_zeroing_maps(model: Model, trace: Trace) -> Doubles:
     """
     import torch
 
-    from sentviz.models.protocol import Watch
+    from sentviz.models.protocol import Capture
 
     changed = model.applied(model.intervention(trace.change))
     inputs = model.network.ready(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
     model.check()
     with torch.inference_mode():
-        hidden = model.network(inputs, Watch(maps=False), changed).hidden
+        hidden = model.network(inputs, Capture(maps=False), changed).hidden
         maps = [_turn_distances(model, i, x, out, inputs, changed) for i, (x, out) in enumerate(pairwise(hidden))]
         distances: Doubles = torch.stack(maps).numpy()
     return distances
@@ -180,7 +180,7 @@ def _shares(values: Doubles) -> Floats:
     return np.asarray(values * (len(values) / total) if total else values, dtype=np.float32)
 
 
-def _turn_distances(model: Model, layer: int, x: Tensor, out: Tensor, inputs: Inputs, change: Change) -> Tensor:
+def _turn_distances(model: Model, layer: int, x: Tensor, out: Tensor, inputs: Inputs, change: InterventionTensors) -> Tensor:
     """Return the cosine distance of output i of a layer if the value vectors of token j are zero, (n, m) float64."""
     import torch
     import torch.nn.functional as F

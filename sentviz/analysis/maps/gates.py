@@ -94,7 +94,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
     import torch
 
     from sentviz.models.batches import by_length
-    from sentviz.models.protocol import Watch
+    from sentviz.models.protocol import Capture
 
     layers, lengths = model.capabilities.layers, [len(each) for each in encoded]
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -102,7 +102,7 @@ def _gates(model: Model, encoded: Sequence[Encoded], progress: Progress | None) 
     done = 0
     for batch in by_length(lengths):
         with torch.inference_mode():
-            seen = model.network(model.batch([encoded[i].reading for i in batch]), Watch(maps=False, projections=True)).seen
+            seen = model.network(model.batch([encoded[i].reading for i in batch]), Capture(maps=False, projections=True)).captured
         for layer in range(layers):
             for row, i in zip(gates_of(seen[layer].terms), batch, strict=True):
                 gates[starts[i] : starts[i + 1], layer] = row[: lengths[i]]

@@ -140,7 +140,7 @@ def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list
     """
     import torch
 
-    from sentviz.models.protocol import Watch
+    from sentviz.models.protocol import Capture
 
     has = model.capabilities
     if not has.maps:
@@ -149,7 +149,7 @@ def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list
         some = [rows[i] for i in batch]
         with torch.inference_mode():
             inputs = model.batch(some)
-            maps = model.network(inputs, Watch()).attention
+            maps = model.network(inputs, Capture()).attention
             assert maps is not None
             specials = torch.isin(inputs.ids, torch.tensor(getattr(model.tokenizer, "frame_ids", SPECIAL_IDS)))
             each = patterns(maps, torch.tensor([len(row) for row in some]), specials, model.cls).double().numpy()

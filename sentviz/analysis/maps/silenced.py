@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from sentviz.models.model import Model
-    from sentviz.models.protocol import Change, Inputs, Network
+    from sentviz.models.protocol import Inputs, InterventionTensors, Network
 
 
 def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
@@ -54,7 +54,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     return np.asarray(odds[0] - odds[1:], dtype=np.float32).reshape(has.layers, has.heads)
 
 
-def _after(network: Network, layer: int, x: Tensor, inputs: Inputs, change: Change) -> Tensor:
+def _after(network: Network, layer: int, x: Tensor, inputs: Inputs, change: InterventionTensors) -> Tensor:
     """Return the output of a layer: the input of the next layer, or of the classifier."""
     if layer == network.capabilities.layers - 1:
         return network.final(x, inputs, change)

@@ -1,9 +1,9 @@
 """A Hugging Face encoder as a `Network`.
 
 The model's own embeddings, layers and classification head run. Only the step from Q, K, V to the heads' outputs is computed here, by the
-equation of `sentviz.models.attention`, through transformers' attention interface. One function serves every architecture. The arguments of
-a call (watch, intervention, polarities) are in a context variable while the layer runs: nothing is stored on the model, and threads do not
-see each other's calls.
+equation of `sentviz.models.attention`, through transformers' attention interface. One function serves every architecture. While a layer
+runs, the arguments of the call (capture, intervention, polarities) are in a context variable: nothing is stored on the model, and threads
+do not see each other's calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from sentviz.errors import RunError
 from sentviz.models import attention as at
 from sentviz.models.encoder import injection
-from sentviz.models.protocol import Change, Inputs, LayerSeen, Network, Watch, look
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors, LayerActivations, Network, capture_layer
 from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HubConfig
 
@@ -106,9 +106,9 @@ class Call:
 
     layer: int
     terms: Callable[[Tensor, float], AttentionTerms]  # arguments: the queries (B, 1, H, n, d_k) and their scale
-    watch: Watch | None
-    change: Change
-    seen: LayerSeen | None = None
+    capture: Capture | None
+    change: InterventionTensors
+    seen: LayerActivations | None = None
     called: bool = False
 
 
@@ -127,16 +127,16 @@ def attention(
 ) -> tuple[Tensor, None]:
     """Return the heads' outputs (B, n, H, d_v) for q, k, v (B, H, n, d). Transformers calls this function in every layer.
 
-    Without a watch, the fused kernels run, with the lexicon as three more features of Q and K; training with dropout needs the maps.
+    Without a capture, the fused kernels run, with the lexicon as three more features of Q and K; training with dropout needs the maps.
     """
     call = CALL.get()
     call.called = True
-    q, k, watch = query[:, None], key[:, None], call.watch
+    q, k, capture = query[:, None], key[:, None], call.capture
     if call.change.values_off is not None:
         value = value.masked_fill(call.change.values_off[:, None, :, None], 0)
     terms = call.terms(q, query.shape[-1] ** -0.5 if scaling is None else scaling)
-    if watch is not None and watch.sees(call.layer):
-        call.seen, effective = look(q, k, value, terms, watch)
+    if capture is not None and capture.includes(call.layer):
+        call.seen, effective = capture_layer(q, k, value, terms, capture)
         out = terms.attend(q, k, value) if effective is None else effective @ value
     elif dropout:
         out = F.dropout(terms.maps(q, k)[:, 0], dropout) @ value
@@ -204,7 +204,7 @@ class HubEncoder(Network):
         x: Tensor = body.embeddings(input_ids=ids, inputs_embeds=vectors, **types)
         return body.embeddings_project(x) if hasattr(body, "embeddings_project") else x
 
-    def terms(self, layer: int, like: Tensor, scale: float, inputs: Inputs, change: Change) -> AttentionTerms:
+    def terms(self, layer: int, like: Tensor, scale: float, inputs: Inputs, change: InterventionTensors) -> AttentionTerms:
         """Return the terms of a layer's attention; `like` is (B, 1, H, n, d_k)."""
         config, factor = self.config, None
         biases: tuple[at.LowRank, ...] = ()
@@ -223,13 +223,15 @@ class HubEncoder(Network):
             rotary=config.positions == "rotary",
         )
 
-    def step(self, layer: int, x: Tensor, inputs: Inputs, watch: Watch | None, change: Change) -> tuple[Tensor, LayerSeen | None]:
+    def step(
+        self, layer: int, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors
+    ) -> tuple[Tensor, LayerActivations | None]:
         """Run one of the model's own layers with our attention."""
         places: dict[str, Any] = {}
         if self.config.positions == "rotary":
             body, ids = self.model.base_model, torch.arange(x.shape[1], device=x.device)[None]
             places["position_embeddings"] = body.rotary_emb(x, ids, body.config.layer_types[layer])
-        call = Call(layer, lambda like, scale: self.terms(layer, like, scale, inputs, change), watch, change)
+        call = Call(layer, lambda like, scale: self.terms(layer, like, scale, inputs, change), capture, change)
         out: Any = None
         token = CALL.set(call)
         try:

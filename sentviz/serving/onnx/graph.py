@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from sentviz.errors import RunError
-from sentviz.models.protocol import Inputs, Network, Watch
+from sentviz.models.protocol import Capture, Inputs, Network
 
 MAX_BATCH = 1 << 16  # texts; the exporter needs an upper bound to allow any smaller batch
 
@@ -56,10 +56,10 @@ class Graph(nn.Module):
 
         The network computes as for traces: its faster kernels without maps branch on sizes and write in place, which ONNX does not support.
         """
-        out = self.network(Inputs(ids, mask, segments, tags), Watch(maps=self.network.capabilities.maps))
+        out = self.network(Inputs(ids, mask, segments, tags), Capture(maps=self.network.capabilities.maps))
         outputs = [out.logits, out.pooled]
         if self.maps:
-            layers = [out.seen[layer] for layer in range(self.network.capabilities.layers)]
+            layers = [out.captured[layer] for layer in range(self.network.capabilities.layers)]
             outputs.append(torch.stack([layer_output.attention for layer_output in layers], dim=1))
             if "components" in self.outputs:
                 outputs.append(torch.stack([layer_output.components for layer_output in layers], dim=1))

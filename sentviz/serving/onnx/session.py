@@ -17,14 +17,14 @@ from sentviz.io.files import inside, open_regular, read_regular
 from sentviz.models.loading import model_class
 from sentviz.models.model import Model
 from sentviz.models.pretrained.tokens import load_tokenizer
-from sentviz.models.protocol import Change, Inputs, Network, Output, Watch
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output
 from sentviz.runs.configs import ModelConfig, read_config
 from sentviz.runs.store import most
 from sentviz.serving.onnx.graph import require_package
 
 CARD, WHOLE, SMALL = "model.json", "model.onnx", "model.int8.onnx"
 FORMAT = 1
-PLAIN = Change()
+PLAIN = InterventionTensors()
 
 
 class Session(Network):
@@ -48,13 +48,13 @@ class Session(Network):
         self.names = tuple(each.name for each in self.session.get_inputs())
         self.outputs = tuple(each.name for each in self.session.get_outputs())
 
-    def forward(self, inputs: Inputs, watch: Watch | None = None, change: Change | None = None) -> Output:
+    def forward(self, inputs: Inputs, capture: Capture | None = None, change: InterventionTensors | None = None) -> Output:
         """Return logits and pooled vectors.
 
         Raises:
             InputError: activations or an intervention are requested.
         """
-        if watch is not None or (change is not None and change != PLAIN):
+        if capture is not None or (change is not None and change != PLAIN):
             raise InputError("An exported model only predicts. Open its run to see activations or to make interventions.")
         logits, pooled = self.run_graph(inputs, "logits", "pooled")
         return Output(torch.from_numpy(logits), torch.from_numpy(pooled))

@@ -1,4 +1,4 @@
-"""Watching, interventions, parameter counts and configurations of an encoder, and what it refuses."""
+"""Captured activations, interventions, parameter counts and configurations of an encoder, and what it refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sentviz.models.encoder import Encoder
-from sentviz.models.protocol import Change, Watch
+from sentviz.models.protocol import Capture, InterventionTensors
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
@@ -49,15 +49,15 @@ def test_parameter_counts_are_the_printed_ones(data: str) -> None:
             assert round(total / 1e6, 2) == printed
 
 
-WATCHES = [
-    Watch(layers=(1,)),
-    Watch(heads=(1,)),
-    Watch(heads=(1, 0), queries=(2, 0)),
-    Watch(components=(1,), scores=True),
-    Watch(layers=(0,), heads=(0,), components=(1, 0), queries=(1,), scores=True, projections=True),
-    Watch(queries=(2,), maps=False, scores=True),
-    Watch(maps=False, projections=True),
-    Watch(layers=(1,), maps=False),
+CAPTURES = [
+    Capture(layers=(1,)),
+    Capture(heads=(1,)),
+    Capture(heads=(1, 0), queries=(2, 0)),
+    Capture(components=(1,), scores=True),
+    Capture(layers=(0,), heads=(0,), components=(1, 0), queries=(1,), scores=True, projections=True),
+    Capture(queries=(2,), maps=False, scores=True),
+    Capture(maps=False, projections=True),
+    Capture(layers=(1,), maps=False),
 ]
 MIXED = {"components": 2, "mixing": "free"}
 RICH = {
@@ -69,49 +69,49 @@ RICH = {
 
 
 @pytest.mark.parametrize("form", RICH.values(), ids=RICH)
-@pytest.mark.parametrize("watch", WATCHES, ids=range(len(WATCHES)))
-def test_a_choice_is_a_slice_of_everything(watch: Watch, form: dict[str, Any]) -> None:
+@pytest.mark.parametrize("capture", CAPTURES, ids=range(len(CAPTURES)))
+def test_a_choice_is_a_slice_of_everything(capture: Capture, form: dict[str, Any]) -> None:
     """Selected layers, heads, components and queries equal slices of the complete record, and the logits do not change."""
     encoder, batch = small_encoder(9, **form), batch_of(form, [TEXTS[0], TEXTS[1]])
     with torch.no_grad():
         plain = encoder(batch)
-        whole = encoder(batch, Watch(scores=True, projections=True))
-        part = encoder(batch, watch)
+        whole = encoder(batch, Capture(scores=True, projections=True))
+        part = encoder(batch, capture)
     np.testing.assert_allclose(part.logits, plain.logits, atol=1e-10)
     np.testing.assert_allclose(whole.logits, plain.logits, atol=1e-10)
-    assert set(part.seen) == set(watch.layers or range(2))
-    heads, components = list(watch.heads or range(2)), list(watch.components or range(2))
-    rows = list(watch.queries or range(len(IDS[0])))
+    assert set(part.captured) == set(capture.layers or range(2))
+    heads, components = list(capture.heads or range(2)), list(capture.components or range(2))
+    rows = list(capture.queries or range(len(IDS[0])))
 
     def cut(x: Tensor, *, c: bool, n: bool) -> Tensor:
         x = x[:, components][:, :, heads] if c else x[:, heads]
         return x[..., rows, :] if n else x
 
-    for layer, seen in part.seen.items():
-        full = whole.seen[layer]
+    for layer, seen in part.captured.items():
+        full = whole.captured[layer]
         for name, wanted, c, n in (
-            ("attention", watch.maps, False, True),
-            ("components", watch.maps, True, True),
-            ("scores", watch.scores, True, True),
-            ("queries", watch.projections, True, True),
-            ("keys", watch.projections, True, False),
-            ("values", watch.projections, False, False),
+            ("attention", capture.maps, False, True),
+            ("components", capture.maps, True, True),
+            ("scores", capture.scores, True, True),
+            ("queries", capture.projections, True, True),
+            ("keys", capture.projections, True, False),
+            ("values", capture.projections, False, False),
         ):
             got = getattr(seen, name)
             assert (got is not None) == wanted, name
             if wanted:
                 np.testing.assert_allclose(got, cut(getattr(full, name), c=c, n=n), atol=1e-12)
-        assert set(seen.biases) == (set(full.biases) if watch.scores else set())
+        assert set(seen.biases) == (set(full.biases) if capture.scores else set())
         for name, got in seen.biases.items():
             np.testing.assert_allclose(got, cut(full.biases[name], c=True, n=True), atol=1e-12)
 
 
 def test_scores_are_product_plus_named_biases() -> None:
-    """Watched scores minus watched biases are the scaled products of watched queries and keys."""
+    """Captured scores minus captured biases are the scaled products of captured queries and keys."""
     form = RICH["lexicon"]
     encoder, batch = small_encoder(9, **form), batch_of(form, [TEXTS[0]])
     with torch.no_grad():
-        seen = encoder(batch, Watch(scores=True, projections=True)).seen[1]
+        seen = encoder(batch, Capture(scores=True, projections=True)).captured[1]
     assert set(seen.biases) == {"gate", "lexicon"}
     product = torch.einsum("bchnd,bchmd->bchnm", seen.queries, seen.keys) / encoder.config.key_size**0.5
     np.testing.assert_allclose(seen.scores - sum(seen.biases.values()), product, atol=1e-12)
@@ -126,16 +126,16 @@ def test_interventions_are_those_of_the_slow_encoder(form: dict[str, Any]) -> No
     lambdas = np.random.default_rng(1).normal(size=(config.layers, config.components))
     off = {(0, 1), (config.layers - 1, 0)}
     with torch.no_grad():
-        got = encoder(batch, change=Change(torch.from_numpy(lambdas), frozenset(off))).logits[0]
-        watched = encoder(batch, Watch(), Change(torch.from_numpy(lambdas), frozenset(off))).logits[0]
+        got = encoder(batch, change=InterventionTensors(torch.from_numpy(lambdas), frozenset(off))).logits[0]
+        captured = encoder(batch, Capture(), InterventionTensors(torch.from_numpy(lambdas), frozenset(off))).logits[0]
     want = slow.encode(state_of(encoder), config, IDS[0], lambdas=lambdas, heads_off=off).logits
     np.testing.assert_allclose(got, want, atol=2e-6)
-    np.testing.assert_allclose(watched, want, atol=2e-6)
+    np.testing.assert_allclose(captured, want, atol=2e-6)
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_nothing_stays_on_a_module(name: str) -> None:
-    """Every module holds the same objects before and after a watched, changed pass."""
+    """Every module holds the same objects before and after a pass with captured activations and an intervention."""
     encoder, batch = small_encoder(11, **FORMS[name]), batch_of(FORMS[name], TEXTS)
 
     def inventory(module: nn.Module) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def test_nothing_stays_on_a_module(name: str) -> None:
 
     before, state = inventory(encoder), {k: v.clone() for k, v in encoder.state_dict().items()}
     lambdas = torch.zeros(encoder.config.layers, encoder.config.components)
-    encoder(batch, Watch(scores=True, projections=True), Change(lambdas, frozenset({(0, 0)})))
+    encoder(batch, Capture(scores=True, projections=True), InterventionTensors(lambdas, frozenset({(0, 0)})))
     assert inventory(encoder) == before
     assert all(torch.equal(v, state[k]) for k, v in encoder.state_dict().items())
 
