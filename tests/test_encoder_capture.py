@@ -161,7 +161,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"components": 2, "mixing": "sigmoid"}, "mixing must be one of"),
     ({"components": 3, "mixing": "differential"}, "lambda_start"),
     ({"components": 5, "mixing": "unit"}, "lambda_start"),
-    ({"components": 2, "mixing": "unit", "lambda_start": ((0.1,),)}, "2 rows"),
+    ({"components": 2, "mixing": "unit", "lambda_start": ((0.1,),) * 3}, "2 rows"),
     ({"components": 2, "mixing": "unit", "lambda_start": ((0.1,), (0.1, 0.2))}, "1 values"),
     ({"positions": "rotory"}, "positions must be one of"),
     ({"norm": "batch"}, "norm must be one of"),

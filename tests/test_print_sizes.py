@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from sentviz.errors import InputError
@@ -90,6 +91,19 @@ def test_panels_too_narrow_for_a_column_are_stacked() -> None:
         assert [note.text for note in plot.layout.annotations] == titles
         places = [(note.x, note.y) for note in plot.layout.annotations]
         assert places == ([(0.5, top) for _, top in spans] if stacked else places)
+
+
+def test_names_of_a_map_in_a_column_do_not_overlap() -> None:
+    """A map of about 30 tokens keeps every name and sum at its own width, and every second one in a column; the frame keeps all."""
+    whole = heatmap(fake_trace(tokens=[f"word{i}" for i in range(28)]), 0)
+    plot, every_second = go.Figure(whole.plot), list(range(0, whole.frame["key"].nunique(), 2))
+    fit_width(plot, 320)
+    for axis in (plot.layout.xaxis, plot.layout.yaxis):
+        assert [i for i, name in enumerate(axis.ticktext) if name] == every_second
+    (sums,) = (trace.text for trace in plot.data if trace.type == "scatter" and trace.mode == "text")
+    assert [i for i, text in enumerate(sums) if text] == every_second
+    fit_width(whole.plot, whole.plot.layout.width)
+    assert all(whole.plot.layout.xaxis.ticktext) and all(whole.plot.layout.yaxis.ticktext) and len(whole.frame) > 28**2
 
 
 def test_rows_of_words_keep_their_height_in_a_column() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ def fit_width(plot: go.Figure, width: int) -> tuple[int, int]:
 
     The area inside the margins is scaled; its height only if no axis has rows of words. If both axes have one scale, the height follows
     from the width. Titled panels of one kind that would be too narrow are put in fewer columns. The title is broken into lines, and tick
-    labels are thinned or rotated. Numbers that no longer fit into their cells are hidden. Legends and colour bars outside the axes keep
+    labels are thinned or rotated. Names of a heatmap's rows and columns that would still overlap are thinned. Numbers that no longer fit
+    into their cells are hidden. Legends and colour bars outside the axes keep
     their distance in pixels and get room for their lines.
     """
     natural, tall, top = plot.layout.width or 800, plot.layout.height or 480, plot.layout.margin.t or 0
@@ -59,6 +61,7 @@ def fit_width(plot: go.Figure, width: int) -> tuple[int, int]:
     _break_sides(plot, inner)
     height = round(ends + inner + _fit_ticks(plot, wide))
     _fit_cells(plot, wide)
+    _thin_tokens(plot, wide, inner)
     plot.update_layout(width=width, height=height)
     return width, height
 
@@ -185,6 +188,45 @@ def _fit_ticks(plot: go.Figure, inner: float) -> float:
     for edge, more in grown.items():
         plot.update_layout({f"margin_{edge}": (plot.layout.margin[edge] or 0) + round(more)})
     return sum(grown.values())
+
+
+def _thin_tokens(plot: go.Figure, wide: float, inner: float) -> None:
+    """Keep every k-th name of the rows and columns of heatmaps, with the smallest k for which they do not overlap.
+
+    Texts next to a row, such as its sum, are kept with the row's name.
+
+    Args:
+        wide, inner: width and height of the area inside the margins, in pixels.
+    """
+    heatmaps = {(trace.xaxis or "x", trace.yaxis or "y") for trace in plot.data if trace.type == "heatmap"}
+    for x, y in _panel_axes(plot):
+        name = f"y{y.plotly_name[5:]}"
+        if (f"x{x.plotly_name[5:]}", name) not in heatmaps:
+            continue
+        across, up = _pixels_per_cell(x, wide), _pixels_per_cell(y, inner)
+        size, widest = x.tickfont.size or 12, max((label_width(str(label), x.tickfont.size or 12) for label in x.ticktext or ()), default=0)
+        _keep_every(x, {0: widest + 4, -45: size / 0.71}.get(int(-90 if x.tickangle is None else x.tickangle), size), across)
+        every = _keep_every(y, 1.1 * (y.tickfont.size or 12), min(across, up) if y.scaleanchor else up)
+        for trace in plot.data:
+            if every > 1 and trace.type == "scatter" and trace.textposition == "middle right" and (trace.yaxis or "y") == name:
+                trace.text = [text if row % every == 0 else "" for text, row in zip(trace.text, trace.y, strict=True)]
+
+
+def _pixels_per_cell(axis: Any, span: float) -> float:
+    """Return the pixels between two neighbouring ticks of an axis of a heatmap, or all of `span` if it has no names."""
+    if not axis.ticktext or len(axis.ticktext) < 2:
+        return span
+    start, end = axis.domain or (0, 1)
+    cells = abs(axis.range[1] - axis.range[0]) if axis.range else len(axis.ticktext)
+    return float((end - start) * span * (axis.tickvals[1] - axis.tickvals[0]) / cells)
+
+
+def _keep_every(axis: Any, needed: float, step: float) -> int:
+    """Replace names by "" so that those left are `needed` pixels apart, where neighbours have `step`; every how many-th name is left."""
+    every = max(ceil(needed / step), 1)
+    if every > 1 and axis.ticktext:
+        axis.ticktext = [label if i % every == 0 else "" for i, label in enumerate(axis.ticktext)]
+    return every
 
 
 def _ends_inside(

@@ -61,6 +61,7 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
                     xshift=-9 if side == "right" else 9,
                     yshift=up,
                     font={"size": 11, "color": colours.muted},
+                    bgcolor=colours.paper,  # Otherwise intervals of other models would cross the name.
                 )
     plot.update_xaxes(title_text="parameters, millions", title_standoff=4, automargin=False, nticks=7)
     plot.update_yaxes(title_text="× vanilla", title_standoff=4, automargin=False, rangemode="tozero")
