@@ -1,7 +1,7 @@
-"""One text seen on its way through a model, as plain arrays, and what its attention maps are made of.
+"""Everything that a model computed for one text, as plain arrays.
 
-A map of n tokens has n x n numbers, and a model has many. A trace therefore holds the maps themselves only where that was asked for; with
-Q, K and the layers' terms it makes any map, or rows of it, when they are read (`map`, `rows`, `band`, `stack`): the caller need not know.
+A map of n tokens has n x n numbers, and a model has many maps. A trace stores the maps only on request. Otherwise it stores Q, K and the
+layers' terms, and computes a map or some of its rows when they are read (`map`, `rows`, `band`, `stack`). Callers see no difference.
 
 Letters of the axes, used in every shape comment of the package:
     B batch   n queries   m keys   H heads   C components   L layers   d width   K classes
@@ -75,9 +75,9 @@ class LayerTerms(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Everything seen of one text. Arrays are read-only; absent ones were not asked for.
+    """Result of a forward pass for one text. Arrays are read-only; None if the array was not requested.
 
-    Layers, heads, components and query rows may have been chosen: the ``*_ids`` say which ones the axes hold, counted from 0.
+    A trace may hold only some layers, heads, components and query rows: the ``*_ids`` name those on the axes, counted from 0.
     """
 
     run: str
@@ -98,23 +98,23 @@ class Trace:
     query_ids: tuple[int, ...]
     dropped: int = 0  # tokens cut off at the model's maximum length
     change: Intervention = UNCHANGED  # changes of the model; the effective maps of silenced heads are zero
-    tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" of specials; () where it reads none
-    polarity: Floats | None = None  # (m, 3) lambda(x) of each token, where the model has a lexicon
+    tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" for special tokens; () if the model reads none
+    polarity: Floats | None = None  # (m, 3) lambda(x) of each token; None if the model has no lexicon
     pooling: str = "mean"  # input of the classifier: "mean" over the tokens, or "cls", the first token
-    attention: Floats | None = None  # (L, H, n, m) what multiplies V
+    attention: Floats | None = None  # (L, H, n, m) effective attention, which multiplies V
     components: Floats | None = None  # (L, C, H, n, m) softmax maps before mixing
     hidden: Floats | None = None  # (L+1, m, d) embedding output, then each layer's
-    pooled: Floats | None = None  # (d,) what the classifier reads
+    pooled: Floats | None = None  # (d,) input of the classifier
     scores: Floats | None = None  # (L, C, H, n, m) before softmax
     token_scores: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,), see sentviz.analysis.explain
-    rises: Mapping[str, float] = field(default_factory=dict)  # explanation -> what its scores should sum to, where that is known (log-odds)
+    rises: Mapping[str, float] = field(default_factory=dict)  # explanation -> known sum of its scores (log-odds)
     units: Mapping[str, Ints] = field(default_factory=dict)  # explanation of units -> (m,) the unit of each token, counted from 0
     biases: Mapping[str, Floats] = field(default_factory=dict)  # name -> (L, C, H, n, m), additive terms of the scores
     queries: Floats | None = None  # (L, C, H, n, d_k)
     keys: Floats | None = None  # (L, C, H, m, d_k)
     values: Floats | None = None  # (L, H, m, d_v)
     evidence: Evidence | None = None  # evidence for the headline; never stored
-    terms: tuple[LayerTerms, ...] = ()  # (L) what the layers' maps are made of beside Q and K; a stored trace has none
+    terms: tuple[LayerTerms, ...] = ()  # (L) terms of the scores, from which Q and K give the maps; a stored trace has none
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -140,7 +140,7 @@ class Trace:
 
     @property
     def padding(self) -> int:
-        """Tokens of padding at the end, which stand there where it is read."""
+        """Number of padding tokens at the end; above 0 only if the model reads padding."""
         last = next((i for i in reversed(range(len(self.tokens))) if not (self.specials[i] and self.tokens[i] in PADDING)), -1)
         return len(self.tokens) - 1 - last
 
@@ -151,7 +151,7 @@ class Trace:
 
     @property
     def whole(self) -> bool:
-        """Whether it holds every layer, head and query, as it does unless some were chosen."""
+        """True if the trace holds every layer, head, component and query."""
         layers, components = self.lambdas.shape
         chosen = self.layer_ids, self.component_ids, self.query_ids
         return chosen == tuple(tuple(range(n)) for n in (layers, components, len(self.tokens))) and (
@@ -159,7 +159,7 @@ class Trace:
         )
 
     def map(self, layer: int, head: int | str = "mean", component: int | str = "effective") -> Floats:
-        """One (n, m) map.
+        """Return one map, (n, m).
 
         Args:
             layer: layer, counted from 0.
@@ -171,7 +171,7 @@ class Trace:
         return self.rows(layer, 0, len(self.query_ids), head, component)
 
     def rows(self, layer: int, start: int, stop: int, head: int | str = "mean", component: int | str = "effective") -> Floats:
-        """Rows [start, stop) of a map, (rows, m): as held, or made now. Nothing of n x n is made for a few rows.
+        """Return rows [start, stop) of a map, (rows, m), stored or computed now; only these rows are computed.
 
         Raises:
             KeyError: as `map`.
@@ -184,9 +184,9 @@ class Trace:
         return wide
 
     def band(self, layer: int, start: int, stop: int, head: int | str = "mean", component: int | str = "effective") -> tuple[Floats, Ints]:
-        """Rows [start, stop) of a map on the keys in their reach, (rows, reach), and the places (reach,) of those keys.
+        """Return rows [start, stop) of a map for the keys that they can see, (rows, reach), and the positions of those keys, (reach,).
 
-        All other keys get no attention: with a window the reach is about as wide as window and rows together.
+        All other keys get no attention. With a window, the number of keys is about that of the window and the rows together.
 
         Raises:
             KeyError: as `map`.
@@ -206,7 +206,7 @@ class Trace:
         return np.asarray(maps.max(axis=0) if head == "max" else maps.mean(axis=0), dtype=np.float32), keys
 
     def _made(self, at: int, start: int, stop: int, part: int | None, heads: tuple[int, ...] | None = None) -> tuple[Floats, Ints]:
-        """(H, rows, reach) attention made of Q, K and the terms, and the keys; `at`, `part` and `heads` are places along the axes held."""
+        """Compute attention (H, rows, reach) and its keys from Q, K and terms; `at`, `part` and `heads` index the axes of the trace."""
         if not self.terms or self.queries is None or self.keys is None:
             raise KeyError("the trace was made without attention maps")
         if part is None and self.component_ids != tuple(range(self.lambdas.shape[1])):
@@ -233,7 +233,7 @@ class Trace:
         return maps, np.asarray(keys.numpy())
 
     def stack(self, component: int | str = "effective") -> Floats:
-        """(L, H, n, m) every map that the trace is of: as held, or made now.
+        """Return all maps of the trace, (L, H, n, m), stored or computed now.
 
         Raises:
             KeyError: as `map`.
@@ -251,7 +251,7 @@ class Trace:
         return maps_of_layers
 
     def bands(self, component: int | str = "effective", size: int = BAND_BYTES) -> Iterator[tuple[int, int, Floats, Ints]]:
-        """Every map a band of rows at a time: place of the layer, first row, (H, rows, reach) weights, (reach,) keys.
+        """Yield every map in bands of rows: index of the layer, first row, weights (H, rows, reach), keys (reach,).
 
         Args:
             size: bytes that a band of all heads and components may take.
@@ -270,13 +270,22 @@ class Trace:
                 yield at, start, maps, keys
 
     def replace(self, **changes: Any) -> Trace:
-        """The same trace with some fields changed."""
+        """Return a copy of the trace with some fields changed."""
         return replace(self, **changes)
 
     def over(
         self, places: Ints, tokens: tuple[str, ...], *, attention: Floats | None = None, components: Floats | None = None, **changes: Any
     ) -> Trace:
-        """The same text over other pieces, (n,) places among the tokens, with these maps and nothing else that is of tokens."""
+        """Return the trace with other pieces of the text in place of the tokens, for example words.
+
+        Offsets, segments, flags and tags are those at `places`. All other arrays over tokens are removed, unless they are given.
+
+        Args:
+            places: (n,) index of the first token of each piece.
+            tokens: text of each piece.
+            attention, components: maps over the pieces, as in the fields of these names.
+            changes: other fields to set.
+        """
         values: dict[str, Any] = {
             "tokens": tokens,
             "offsets": self.offsets[places],

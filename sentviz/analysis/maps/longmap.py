@@ -1,8 +1,8 @@
 """Prepare an attention map of any text for a browser: tokens merged to units, 8 bits per weight, block averages for long texts.
 
-A map is read through a `TokenMap`, a band of query rows at a time on the keys that they may see, so that the map of a text of 10,000 tokens
-never stands in memory as a whole, and what a window leaves out is never made. Tokens become words or sentences (`Units`). First the key
-columns of a unit are put together, then its query rows:
+A map is read through a `TokenMap`, in bands of query rows with the keys that these rows can see. The map of a text of 10,000 tokens is
+therefore never completely in memory, and weights outside of an attention window are never computed. Tokens are merged to words or sentences
+(`Units`). The key columns of a unit are merged first, then its query rows:
 
     over keys      sum: a unit receives what its tokens receive together, so every row keeps its sum (the default)
     over queries   mean: a unit looks where its tokens look on average (the default)
@@ -34,24 +34,24 @@ KINDS: tuple[Kind, ...] = ("tokens", "words", "sentences")
 HOWS: tuple[How, ...] = ("mean", "max", "sum")
 
 EXACT_UNITS = 1_500
-"""Units a side up to which a map is sent as it is; beyond, block averages are sent, and exact tiles on demand."""
-OVERVIEW_CELLS = 500  # blocks a side of an overview
-BAND_BYTES = 64 << 20  # what the maps of one band of query rows may take
+"""Largest number of units for which the exact map is sent; of longer texts, block averages are sent, and exact tiles on request."""
+OVERVIEW_CELLS = 500  # largest number of blocks along each side of an overview
+BAND_BYTES = 64 << 20  # largest size of the maps of one band of query rows
 
 _CLOSERS = "[\"'”’»›)\\]}」』）】]*"
 _SENTENCE_END = re.compile(rf"[.!?…‽؟۔।॥]+{_CLOSERS}(?=\s|$)|[。！？｡]+{_CLOSERS}|[\n\r\v\f\x85\u2028\u2029]+")
 
 
-# ---- tokens put together
+# ---- units of tokens
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The tokens of a text put together; each unit is a run of neighbours, each token belongs to one."""
+    """Units of a text: tokens, words or sentences. A unit consists of neighbouring tokens, and each token belongs to one unit."""
 
     kind: Kind
-    labels: tuple[str, ...]  # u; as written in the text, specials by their name
-    starts: Ints  # (u,) the first token of each
+    labels: tuple[str, ...]  # u; as written in the text; special tokens by name
+    starts: Ints  # (u,) first token of each unit
     offsets: Ints  # (u, 2) characters [start, end) in its text
     tokens: int  # m
 
@@ -60,12 +60,12 @@ class Units:
 
     @property
     def ends(self) -> Ints:
-        """(u,) one behind the last token of each."""
+        """End of each unit, (u,): the position after its last token."""
         return np.append(self.starts[1:], self.tokens)
 
 
 def units(trace: Trace, kind: Kind = "tokens") -> Units:
-    """The tokens, words or sentences of a trace; special tokens stay alone.
+    """Return the tokens, words or sentences of a trace; each special token is a separate unit.
 
     Raises:
         InputError: an unknown kind.
@@ -90,10 +90,10 @@ def units(trace: Trace, kind: Kind = "tokens") -> Units:
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Characters [start, end) of each sentence; together they cover the text.
+    """Return the characters [start, end) of each sentence; together the sentences cover the text.
 
-    A sentence ends behind . ! ? … and their kin with the quotes and brackets that follow, where a blank or the end comes next (none is
-    needed behind 。！？), and at every line break. Abbreviations are not known: "Mr. Smith" is cut in two.
+    A sentence ends at every line break, and after . ! ? … and similar marks with the quotes and brackets that follow, if white space or the
+    end of the text comes next (not needed after 。！？). Abbreviations are not recognized: "Mr. Smith" is split.
     """
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     if not ends or ends[-1] < len(text):
@@ -113,7 +113,7 @@ def _sentence_starts(trace: Trace) -> Ints:
 
 
 def _together(values: Floats, starts: Ints, how: How, axis: int, sizes: Ints | None = None) -> Floats:
-    """Runs of rows (axis 0) or columns (axis 1) that begin at `starts` put together.
+    """Merge each run of rows (axis 0) or columns (axis 1) that begins at one of `starts`.
 
     Args:
         sizes: number of entries of each run, if entries of 0 were left out; by default the entries that are present.
@@ -130,12 +130,12 @@ def _together(values: Floats, starts: Ints, how: How, axis: int, sizes: Ints | N
     return total.astype(np.float32)
 
 
-# ---- where a map comes from
+# ---- sources of maps
 
 
 @dataclass(frozen=True)
 class TokenMap:
-    """One map over tokens, (n, n), read a band of query rows at a time; keys out of reach of all of its rows are left out."""
+    """One map over tokens, (n, n), read in bands of query rows; keys that no row of a band can see are left out."""
 
     tokens: int  # n
     read: Callable[[int, int], tuple[Floats, Ints]]  # (start, stop) -> (stop - start, reach) weights, (reach,) places of the keys in order
@@ -145,13 +145,13 @@ class TokenMap:
 def map_of_trace(
     trace: Trace, layer: int, head: int | str = "mean", component: int | str = "effective", *, band_bytes: int = BAND_BYTES
 ) -> TokenMap:
-    """A map that a trace is of, see `Trace.map`; one that it does not hold is made a band of rows at a time.
+    """Return a map of a trace (see `Trace.map`); a map that the trace does not store is computed in bands of rows.
 
     Args:
-        band_bytes: how much memory the maps of one band may take.
+        band_bytes: largest size of the maps of one band.
     Raises:
-        KeyError: the trace is not of that map.
-        InputError: the trace was made for some of the query rows only.
+        KeyError: the trace does not have that map.
+        InputError: the trace has only some of the query rows.
     """
     n = len(trace.tokens)
     if trace.query_ids != tuple(range(n)):
@@ -167,7 +167,7 @@ class WindowVisibility:
     """Units that each unit of a text can see through an attention window; a unit sees what any of its tokens sees."""
 
     window: int
-    globals: Ints  # (g,) places of the tokens that all see
+    globals: Ints  # (g,) positions of the tokens that all tokens see
     share: float  # share of the pairs of tokens in which the query sees the key
     low: Ints  # (u,) first key unit in the window of each unit
     high: Ints  # (u,) last one
@@ -178,7 +178,7 @@ def window_visibility(trace: Trace, units: Units, layer: int) -> WindowVisibilit
     """Return what the units of a text see in a layer; None if every token sees all tokens, or if the trace holds no terms.
 
     Raises:
-        KeyError: the trace is not of that layer.
+        KeyError: the trace does not have that layer.
     """
     if layer not in trace.layer_ids:
         raise KeyError(f"the trace holds no layer {layer}")
@@ -235,7 +235,7 @@ def tile(
 
 
 def _strip(source: TokenMap, units: Units, top: int, bottom: int, queries: How, keys: How) -> tuple[Floats, Ints]:
-    """Query units [top, bottom) on the key units in their reach: (bottom - top, reach) weights, (reach,) places of those units."""
+    """Return query units [top, bottom) for the key units that they can see: weights (bottom - top, reach), key units (reach,)."""
     first, last = int(units.starts[top]), int(units.ends[bottom - 1])
     parts = []
     for start in range(first, last, source.band):
@@ -256,7 +256,7 @@ def _strip(source: TokenMap, units: Units, top: int, bottom: int, queries: How, 
 def overview(
     source: TokenMap, units: Units, *, queries: How = "mean", keys: How = "sum", cells: int = OVERVIEW_CELLS
 ) -> tuple[Floats, int]:
-    """The whole map as averages of blocks x blocks units, at most `cells` a side, and the size of a block; 1 = exact."""
+    """Return the map as averages over square blocks of units, at most `cells` along each side, and the units per block; 1 = exact."""
     block = -(-len(units) // cells)
     sizes = np.diff(np.arange(0, len(units), block), append=len(units))
     averages = np.zeros((len(sizes), len(sizes)), dtype=np.float32)
@@ -281,7 +281,7 @@ def _bands(units: Units, block: int, tokens: int) -> Iterator[tuple[int, int]]:
 def merged(
     trace: Trace, units: Units, layer: int, head: int | str, component: int | str, *, queries: How = "mean", keys: How = "sum"
 ) -> Trace:
-    """The trace with units for tokens and this one map: what figures draw of words and sentences."""
+    """Return the trace with units in place of tokens, and with this map only, for figures of words and sentences."""
     values = tile(map_of_trace(trace, layer, head, component), units, queries=queries, keys=keys)
     effective = component == "effective"
     return trace.over(
@@ -297,17 +297,17 @@ def merged(
     )
 
 
-# ---- to the browser
+# ---- data for the browser
 
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """A map in 8 bits a weight and one scale: weight = scale * code * |code|.
+    """A map with 8 bits per weight and one scale: weight = scale * code * |code|.
 
-    Squares, because attention has a few large weights and many small ones, which equal steps would round to 0.
+    The codes are squared because most attention weights are small: with equal steps they would be rounded to 0.
     """
 
-    codes: npt.NDArray[np.uint8] | npt.NDArray[np.int8]  # (u, w); int8 where an entry is negative
+    codes: npt.NDArray[np.uint8] | npt.NDArray[np.int8]  # (u, w); int8 if any weight is negative
     scale: float
 
     @property
@@ -317,17 +317,17 @@ class Packed:
 
     @property
     def error(self) -> float:
-        """The most that any weight is off; a weight x is off by sqrt(scale x) + scale / 4 at most."""
+        """Largest error of any weight; the error of a weight x is at most sqrt(scale x) + scale / 4."""
         return self.scale * ((127 if self.signed else 255) - 0.25)
 
     def values(self) -> Floats:
-        """(u, w) the weights as the browser sees them."""
+        """Return the weights as the browser decodes them, (u, w)."""
         codes = self.codes.astype(np.float32)
         return np.asarray(np.float32(self.scale) * codes * np.abs(codes), dtype=np.float32)
 
 
 def pack(values: Floats) -> Packed:
-    """Round a map to 8 bits a weight."""
+    """Round a map to 8 bits per weight."""
     size = np.abs(values)
     signed, peak = bool((values < 0).any()), float(size.max())
     scale = peak / (127 if signed else 255) ** 2
@@ -339,8 +339,8 @@ def payload(head: Mapping[str, Any], layers: Iterable[tuple[Packed, int, int, in
     """Return a map for the browser as bytes: the length of the head (4 bytes, little-endian), the head as JSON, the codes.
 
     Args:
-        head: labels and whatever else the view needs; plain data.
-        layers: packed maps with the unit of their first row and column and the units a side of each cell: the overview, then exact tiles.
+        head: labels and other data of the view; must be serializable as JSON.
+        layers: packed maps, each with the unit of its first row and column and the units per cell: the overview, then exact tiles.
     """
     described, codes, offset = [], [], 0
     for packed, row, column, block in layers:
