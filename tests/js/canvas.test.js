@@ -104,11 +104,11 @@ test("a point of the large map is a cell, a label its row or its column", () => 
   assert.deepEqual([0, 0.5, 2].map(value => toned(value, { peak: 1, signed: false })), [0, 128, 255])
 })
 
-test("the tour greets once, keeps its place, and once skipped stays away", () => {
-  const kept = new Map(), memory = { getItem: name => kept.get(name) ?? null, setItem: (name, value) => kept.set(name, value) }
-  const steps = ["ask", "reply", "answer"].map(slot => ({ slot })), tour = new Tour(memory)
+test("the tour starts on request only, and keeps its place in a new scene", () => {
+  const steps = ["ask", "reply", "answer"].map(slot => ({ slot })), tour = new Tour()
   tour.fit(steps)
-  tour.greet()
+  assert.equal(tour.step, null)
+  tour.start()
   assert.equal(tour.step.slot, "ask")
   tour.move(1)
   tour.fit(steps.slice(1))
@@ -117,27 +117,8 @@ test("the tour greets once, keeps its place, and once skipped stays away", () =>
   assert.ok(tour.last)
   tour.move(1)
   assert.equal(tour.step, null)
-  tour.greet()
+  tour.fit(steps)
   assert.equal(tour.step, null)
-  const other = new Tour(memory)
-  other.fit(steps)
-  other.greet()
-  assert.equal(other.step, null)
-  other.start()
-  assert.equal(other.step.slot, "ask")
-})
-
-test("a browser that remembers nothing, or must not, is never greeted twice by mistake", () => {
-  const broken = { getItem: () => { throw Error("forbidden") }, setItem: () => { throw Error("forbidden") } }
-  for (const memory of [null, broken]) {
-    const tour = new Tour(memory)
-    tour.fit([{ slot: "ask" }])
-    tour.greet()
-    assert.equal(tour.step, null)
-    tour.start()
-    tour.end()
-    assert.equal(tour.step, null)
-  }
 })
 
 test("a link says what is pinned; an answer that is older than the last click changes nothing", () => {

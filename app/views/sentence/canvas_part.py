@@ -35,7 +35,7 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
     falls = answers.heads(visit.focus(), trace) if measures else None
     pinned = visit.focus().token - 1 if 0 < visit.focus().token <= len(trace.tokens) else None
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=_chosen(trace), pinned=pinned)
-    data = canvas_data(scene, acts=True, greets=True)
+    data = canvas_data(scene, acts=True)
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
 
     def draw() -> None:

@@ -172,12 +172,11 @@ def tour(has: Capabilities) -> tuple[Step, ...]:
 # ---- data
 
 
-def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> dict[str, Any]:
+def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
     """Return a scene as plain JSON for the scripts, which only draw words or set them as text.
 
     Args:
         acts: True if heads can be silenced from the picture.
-        greets: True if the tour starts automatically for visitors who have not seen it.
     """
     trace = scene.trace
     count, best = min(len(trace.tokens) - trace.padding, WORDS), int(trace.probabilities.argmax())
@@ -205,7 +204,6 @@ def canvas_data(scene: Scene, *, acts: bool = False, greets: bool = False) -> di
         "off": [list(pair) for pair in trace.change.heads_off],
         "pick": _places(scene.pick),
         "acts": acts and scene.has.silence,
-        "greets": greets,
         "tour": [asdict(step) | {"term": glossary()[step.term].title} for step in scene.steps],
         "palettes": palettes("sequential", "signed", "neutral", "muted", classes=trace.labels),
     }

@@ -9,7 +9,7 @@ import { clamp } from "../kit/maths.js"
 import { answers, heads, light, words } from "./nodes.js"
 import { cellAt, paintMap, paintTile, picture, table } from "./paint.js"
 import { leading, map, read, span, together } from "./scene.js"
-import { Tour, remembered } from "./tour.js"
+import { Tour } from "./tour.js"
 import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
 
 const ROOM = [216, 420] // smallest and largest height of the large map in pixels
@@ -28,7 +28,7 @@ export function mount(root) {
     pick: null, // map that stays large
     peek: null, // map under the pointer
     cell: null, // cell of the large map under the pointer
-    tour: new Tour(remembered()),
+    tour: new Tour(),
     show: data => show(view, data),
   }
   live(view, view.host, () => paint(view), () => view.scene && update(view))
@@ -41,7 +41,6 @@ function show(view, data) {
   settle(view, data.pinned ?? null)
   dress(view)
   view.tour.fit(data.tour)
-  if (data.greets) view.tour.greet()
   update(view)
 }
 
