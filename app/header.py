@@ -27,8 +27,12 @@ STYLE = (
     " body:has([data-testid='stDialog']) [data-testid='stPopoverBody'] { display: none; }"
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }"
-    " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }</style>"  # Streamlit's own is too faint to read: 3.7 : 1
+    " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }"  # Streamlit's own is too faint to read: 3.7 : 1
+    " [data-testid='stLogoLink'] { display: flex; align-items: center; gap: .5rem; }"
+    " [data-testid='stLogoLink']::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
+    " .about { margin: 0; font-size: .875rem; opacity: .8; }</style>"
 )
+ABOUT = "sentviz shows how sentiment transformers reach their predictions."
 WITHOUT_RUN = ("Papers", "Library")  # sections whose pages are of many runs or of none
 
 
@@ -93,6 +97,8 @@ def _chips(title: str, section: str) -> None:
             sheet.open_sheet()
         with st.popover("Copy link", icon=":material/link:", type="tertiary"):
             _link()
+        st.space("stretch")
+        st.html(f'<p class="about">{ABOUT}</p>', width="content")
 
 
 def _link() -> None:

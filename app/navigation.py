@@ -10,7 +10,9 @@ from app import header
 from app.views.papers.shared import page_of
 from sentviz.runs.registry import papers
 
-st.set_page_config(page_title="sentviz", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+ICON = str(Path(__file__).with_name("icon.svg"))
+st.set_page_config(page_title="sentviz", page_icon=ICON, layout="wide")
+st.logo(ICON, size="large")
 
 PAGES = {  # section -> script below app/views, title, icon, help
     "Sentence": [
