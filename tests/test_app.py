@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.errors import sentence
+from app.header import ABOUT
 from sentviz.figures.style import SIZES
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import runs
@@ -266,6 +268,18 @@ def test_a_page_says_its_name_and_the_run_that_it_shows() -> None:
     assert "Sentence › **Hardmax** · imdb/hardmax" in headings["hardmax"].replace("\\", "")
     assert headings["claims"].endswith("Papers › **Claims**")
     assert "Library › **Runs** · sst2/ndt" in headings["runs"].replace("\\", "")
+
+
+@pytest.mark.slow
+def test_every_page_has_the_mark_and_a_line_about_sentviz(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mark at the top left is the app's icon, and one line in the page's head explains sentviz."""
+    marks: list[str] = []
+    monkeypatch.setattr(st, "logo", lambda image, **_: marks.append(Path(image).name))
+    for page in ("glossary", "explore"):
+        marks.clear()
+        app = opened(page)
+        assert marks[-1:] == ["icon.svg"]
+        assert any(ABOUT in str(node.proto) for node in app.get("html"))
 
 
 @pytest.mark.parametrize(("number", "message"), [(28, "The disk of this server cannot be written"), (13, "It is a fault of sentviz")])
