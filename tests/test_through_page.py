@@ -87,6 +87,8 @@ def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, m
     assert seen[-1]["sentence"]["tokens"] == ["a", "dull", "film"] and app.session_state["focus"].run == "sst2/vanilla-matched"
     app.button_group(key="through-run").set_value(NAME).run()
     assert app.query_params["run"] == NAME and not app.exception
+    assert app.button_group(key="through-run").value == NAME  # the choice stays, so that a visitor can go on to another run
+    assert len(app.button_group(key="through-run").options) > 1
 
 
 def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,16 +35,17 @@ FIGURES = {
 
 
 def chosen_run() -> tuple[Run, Focus]:
-    """Return the run in focus, and the focus.
+    """Draw the choice of runs with saved epochs; return the chosen run, and the focus that it can show.
 
-    If the run has no measured epochs, show how to measure them, and offer runs that have some. A run of the same language replaces it; if
-    there is none, stop the page.
+    If the run in focus has no measured epochs, show how to measure them. A run of the same language replaces it; if there is none, stop
+    the page.
     """
     focus = visit.focus()
     run = cache.run(focus.run)
-    if run.measured:
-        return run, focus
     able = {name: each for name, each in cache.runs().items() if each.measured}
+    if run.measured:
+        _choice(list(able), run.name)
+        return run, focus
     substitute = _instead(run, list(able.values()))
     parts = missing(run).split("`")  # the command stands between two of them
     message = "`".join(part if k % 2 else md(part) for k, part in enumerate(parts))
@@ -57,17 +58,22 @@ def chosen_run() -> tuple[Run, Focus]:
         lacking(run, "epochs")
     else:
         st.info(message, icon=":material/movie:")
-
-    def take() -> None:
-        visit.go(run=st.session_state["through-run"] or focus.run)
-
     if able:
-        st.session_state["through-run"] = substitute.name if substitute else None
-        st.pills("Runs with saved epochs", able, key="through-run", on_change=take)
+        _choice(list(able), substitute.name if substitute else None)
     if substitute is None:
         st.stop()
     name_runs(substitute.name)
     return substitute, replace(focus, run=substitute.name, row="").fit(substitute.capabilities)[0]
+
+
+def _choice(able: Sequence[str], shown: str | None) -> None:
+    """Draw the choice of runs with saved epochs, with `shown` chosen; a click moves the focus to a run."""
+
+    def take() -> None:
+        visit.go(run=st.session_state["through-run"] or visit.focus().run)
+
+    st.session_state["through-run"] = shown
+    st.pills("Runs with saved epochs", able, key="through-run", on_change=take)
 
 
 def _instead(run: Run, able: Sequence[Run]) -> Run | None:
