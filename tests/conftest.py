@@ -118,12 +118,17 @@ def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests fast that have no other mark; put the browser tests first, then the files with most slow tests.
+    """Mark the tests of `tests/browser`, and mark tests fast that have no other mark; sort the files.
 
+    The browser tests are first, then the files with most slow tests.
     xdist gives whole files to its workers in this order (``--dist loadfile``). So no worker is left alone with a long file at the end.
     """
     slow: Counter[Path] = Counter()
     for item in items:
+        if item.path.parent.name == "browser":
+            item.add_marker("browser")
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))  # Playwright's own sockets
+            item.add_marker(pytest.mark.skipif(not (ROOT / "checkpoints" / "sst2").is_dir(), reason="checkpoints/ is empty"))
         if item.get_closest_marker("exhaustive"):
             slow[item.path] += 100
         elif item.get_closest_marker("slow"):

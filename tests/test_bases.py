@@ -146,6 +146,7 @@ def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
         np.testing.assert_allclose(two(Inputs(ids)).logits, single(Inputs(ids)).logits, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_bases_are_found_by_name_and_are_no_runs(root: Path, trained: Run) -> None:
     assert list(bases()) == ["tiny"] and "bases/tiny" not in runs()
     assert find_base("tiny").digest == trained.config["base"]["digest"]

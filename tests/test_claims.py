@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,8 +30,14 @@ def rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@cache
+def without_runs() -> pd.DataFrame:
+    """Return every claim's finding without runs, by statement."""
+    return judged([]).set_index("claim")
+
+
 def evidence(statement: str) -> tuple[str, str]:
-    row = judged([]).set_index("claim").loc[statement]
+    row = without_runs().loc[statement]
     return str(row["verdict"]), str(row["evidence"])
 
 

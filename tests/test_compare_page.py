@@ -10,10 +10,10 @@ from sentviz.data import demo
 from sentviz.papers.studies.stats import paired
 from sentviz.runs.store import find
 from tests.shipped import often
-from tests.test_app import RUN, opened, words
+from tests.test_app import RUN, SHIPPED, opened, words
 
 ROOT = Path(__file__).parents[1]
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")]
+pytestmark = [pytest.mark.slow, SHIPPED]
 CONTROL = "sst2/vanilla-matched"
 
 

@@ -39,7 +39,7 @@ def test_files_with_most_slow_tests_come_first() -> None:
     ]
     conftest.pytest_collection_modifyitems(items)
     assert [item.nodeid for item in items] == ["browser/d::x", "c::x", "c::y", "b::x", "b::y", "a::x"]
-    assert added == {"a::x": "fast", "b::x": "fast"}
+    assert {key for key, mark in added.items() if mark == "fast"} == {"a::x", "b::x"} and "browser/d::x" in added
 
 
 def test_every_run_is_checked_and_those_that_fail_are_named() -> None:

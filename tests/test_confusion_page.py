@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,11 @@ from sentviz.figures.confusion import agreement_matrix, class_scores, confusion_
 from sentviz.figures.operating import one_vs_rest, reliability_diagram, threshold_lines
 from sentviz.runs.calibration import tempered
 from sentviz.runs.store import find
-from tests.test_app import RUN, opened, words
+from tests.shipped import often
+from tests.test_app import RUN, SHIPPED, opened, words
 
 pytestmark = pytest.mark.slow
 
-SHIPPED = pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
 THREE = "twitter_financial/vanilla"
 
 
@@ -257,10 +257,13 @@ ODD = {
 }
 
 
+VIEWS = ("matrix", "curves", "calibration")
+
+
 @SHIPPED
-@pytest.mark.parametrize("view", ["matrix", "curves", "calibration"])
-@pytest.mark.parametrize("name", ODD)
-def test_odd_rows_are_no_trouble_for_any_view(monkeypatch: pytest.MonkeyPatch, name: str, view: str) -> None:
+@pytest.mark.parametrize("case", often(product(ODD, VIEWS), *zip(ODD, VIEWS * 3, strict=True)))
+def test_odd_rows_are_no_trouble_for_any_view(monkeypatch: pytest.MonkeyPatch, case: tuple[str, str]) -> None:
+    name, view = case
     monkeypatch.setattr(cache, "table", lambda focus: ODD[name])
     app = opened("confusion", view=view)
     assert not app.error

@@ -305,6 +305,7 @@ def test_splits_never_change(name: str, split: str, expected: str) -> None:
     pd.testing.assert_frame_equal(first.frame, second.frame)
 
 
+@pytest.mark.slow
 @needs_data
 def test_train_is_shuffled() -> None:
     labels = load_split("imdb", "train").frame["label"]

@@ -11,10 +11,10 @@ import streamlit as st
 
 from sentviz.data import demo
 from sentviz.runs.store import Run
-from tests.test_app import RUN, opened, page_text, words
+from tests.test_app import RUN, SHIPPED, opened, page_text, words
 
 ROOT = Path(__file__).parents[1]
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")]
+pytestmark = [pytest.mark.slow, SHIPPED]
 
 
 @pytest.fixture(autouse=True)

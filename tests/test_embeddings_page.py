@@ -18,12 +18,9 @@ from sentviz.analysis.testset.rows import stored
 from sentviz.analysis.testset.slices import Slice
 from sentviz.figures.scatter import COLOURS
 from sentviz.runs.store import find
-from tests.test_app import RUN, opened, page_text, words
+from tests.test_app import RUN, SHIPPED, opened, page_text, words
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/"),
-]
+pytestmark = [pytest.mark.slow, SHIPPED]
 
 
 @pytest.fixture(autouse=True)

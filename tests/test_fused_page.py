@@ -20,7 +20,7 @@ from sentviz.runs.store import Run
 from sentviz.training import train
 from tests.makers import toy_recipe, use_toy_data
 from tests.studies import N, made_run, made_seeds, with_heads
-from tests.test_app import opened
+from tests.test_app import opened, page_text
 
 pytestmark = pytest.mark.slow
 
@@ -40,11 +40,6 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     yield on
     st.cache_resource.clear()
     st.cache_data.clear()
-
-
-def words(app: AppTest) -> str:
-    """All text of the page without markdown's escapes."""
-    return "\n".join(str(e.value) for e in [*app.markdown, *app.caption, *app.warning, *app.info, *app.error]).replace("\\", "")
 
 
 def table(app: AppTest, column: str) -> pd.DataFrame:
@@ -67,11 +62,11 @@ def several(tmp_path: Path) -> Path:
 
 def test_the_answer_comes_first_and_names_what_is_missing(page: Opened, several: Path) -> None:
     app = page(several)
-    page_text = words(app)
-    assert "NSMC: of 4 settings 1 gains, 3 are not here" in page_text
-    assert "Last head ÷ √d +15.00" in page_text and f"n = {N}" in page_text
-    assert "SST-2: no baseline here" in page_text and "sentviz study fused --dataset sst2" in page_text
-    assert page_text.index("NSMC: of 4") < page_text.index("Table 1")
+    text = page_text(app)
+    assert "NSMC: of 4 settings 1 gains, 3 are not here" in text
+    assert "Last head ÷ √d +15.00" in text and f"n = {N}" in text
+    assert "SST-2: no baseline here" in text and "sentviz study fused --dataset sst2" in text
+    assert text.index("NSMC: of 4") < text.index("Table 1")
 
 
 def test_table_1_has_the_print_and_ours(page: Opened, several: Path) -> None:
@@ -100,17 +95,17 @@ def test_every_comparison_and_every_item_can_be_opened(page: Opened, several: Pa
 
 
 def test_heads_tasks_and_claims_are_on_it(page: Opened, several: Path) -> None:
-    page_text = words(page(several, "cls"))
-    assert "the row of [CLS] cannot change" in page_text
-    assert "bands: least and largest over seeds" in page_text
-    assert "A run with weights would show it" in page_text
+    text = page_text(page(several, "cls"))
+    assert "the row of [CLS] cannot change" in text
+    assert "bands: least and largest over seeds" in text
+    assert "A run with weights would show it" in text
     tasks = table(page(several, "tasks"), "injected")
     assert list(tasks.dropna(subset="injected")["task"]) == ["Hate speech"]
     claims = {claim.statement: claim.key("fused") for claim in claims_of(PAPER)}
     app = page(several, "claims")
     assert set(claims.values()) <= set(board_keys(app))
     app.selectbox(key="focus-claim").set_value(claims["Table 2 prints standard deviation and variance under σ and σ²"]).run()
-    assert "the two columns are swapped" in words(app) and not app.exception
+    assert "the two columns are swapped" in page_text(app) and not app.exception
 
 
 def board_keys(app: AppTest) -> list[str]:
@@ -121,10 +116,10 @@ def board_keys(app: AppTest) -> list[str]:
 
 def test_without_any_run_the_print_and_the_way_to_runs_are_there(page: Opened, tmp_path: Path) -> None:
     app = page(tmp_path)
-    assert "NSMC: no baseline here" in words(app)
+    assert "NSMC: no baseline here" in page_text(app)
     assert len(table(app, "ko-electra")) == len(fused.SETTINGS)
-    assert "The heads of no run on NSMC are measured" in words(page(tmp_path, "cls"))
-    assert "trains the pair of runs of one task" in words(page(tmp_path, "tasks"))
+    assert "The heads of no run on NSMC are measured" in page_text(page(tmp_path, "cls"))
+    assert "trains the pair of runs of one task" in page_text(page(tmp_path, "tasks"))
     assert not app.error
 
 
@@ -138,7 +133,7 @@ def test_coverage_is_measured_again_or_says_what_is_missing(page: Opened, tmp_pa
     stored = coverage.MEASURED.read().query("dataset == 'nsmc'")
     monkeypatch.setattr(coverage, "measure", lambda dataset: stored.assign(neutral=0.25))
     app.button(key="fused-again").click().run()
-    assert "KNU: **25.00%** of 755,797 tokens, shipped 49.39%" in words(app)
+    assert "KNU: **25.00%** of 755,797 tokens, shipped 49.39%" in page_text(app)
 
 
 def test_a_sentence_shows_that_the_row_of_cls_stays(page: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,9 +149,9 @@ def test_a_sentence_shows_that_the_row_of_cls_stays(page: Opened, tmp_path: Path
     app.session_state["fused-sentence"] = True
     app.run()
     assert not app.exception, app.exception
-    page_text = words(app)
-    assert "row of [CLS] **0**" in page_text
-    assert "elsewhere **0**" not in page_text and "elsewhere **" in page_text
+    text = page_text(app)
+    assert "row of [CLS] **0**" in text
+    assert "elsewhere **0**" not in text and "elsewhere **" in text
     app.button(key="fused-follow").click().run()
     assert app.session_state["focus"].look == "lexicon"
     assert app.session_state["focus"].run == "sst2/cls-last-scaled"

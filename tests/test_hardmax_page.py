@@ -19,11 +19,11 @@ from sentviz.models.hardmax import HardmaxModel
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach
 from sentviz.training import train
-from tests import makers
+from tests import makers, test_app
+from tests.test_app import page_text
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
 SONG = "what a warm, clever song! but a dull, clumsy soup, and zebras"
 
 
@@ -47,21 +47,15 @@ def page(hardmax_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     st.cache_resource.clear()
 
     def opened(part: str = "review", text: str = SONG, width: int = 2) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app" / "navigation.py"), default_timeout=90).run()
-        app.session_state["focus"] = app.session_state["focus"].with_(run=f"toy/hardmax-d{width}", text=text)
-        app.switch_page("views/hardmax/hardmax.py").run()
-        if part != "review":
-            app.button_group(key="focus-lab").set_value(part).run()
-        assert not app.exception, app.exception
+        app = test_app.opened("hardmax", run=f"toy/hardmax-d{width}", lab=part)
+        if part == "review":
+            app.session_state["focus"] = app.session_state["focus"].with_(text=text)
+            app.run()
+            assert not app.exception, app.exception
         return app
 
     yield opened
     st.cache_resource.clear()
-
-
-def words(app: AppTest) -> str:
-    """All text of the page without markdown's escapes."""
-    return "\n".join(str(e.value) for e in [*app.markdown, *app.caption, *app.warning, *app.info, *app.error]).replace("\\", "")
 
 
 def answer(app: AppTest) -> str:
@@ -80,9 +74,9 @@ def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int
     p = review.probabilities[-1]
     assert f"{p.max():.1%}" in answer(app)
     assert run.labels[int(p.argmax())].capitalize() in answer(app)
-    page_text = words(app)
-    assert f"{len(review.words)} words read" in page_text
-    assert "zebras" in page_text
+    text = page_text(app)
+    assert f"{len(review.words)} words read" in text
+    assert "zebras" in text
     assert "text" not in app.query_params
     assert app.selectbox(key="hardmax-look").value == "spread" if width > 2 else True
 
@@ -90,8 +84,8 @@ def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int
 def test_an_example_is_one_click(page: Any) -> None:
     app = page()
     app.text_area(key="hardmax-text").set_value("a warm, splendid garden").run()
-    assert "4" not in answer(app) or "3 words read" in words(app)
-    assert "3 words read" in words(app)
+    assert "4" not in answer(app) or "3 words read" in page_text(app)
+    assert "3 words read" in page_text(app)
     assert app.session_state["focus"].text == "a warm, splendid garden"
 
 
@@ -121,9 +115,9 @@ def test_all_words_can_be_removed_but_the_last(page: Any) -> None:
     app.button(key="hardmax-remove").click().run()
     app.button(key="hardmax-remove").click().run()
     assert not app.exception, app.exception
-    assert "No token is left" in words(app)
+    assert "No token is left" in page_text(app)
     app.button(key="hardmax-undo").click().run()
-    assert "2 words read" in words(app)
+    assert "2 words read" in page_text(app)
 
 
 def test_the_temperature_turns_softmax_to_hardmax(page: Any, hardmax_runs: Path) -> None:
@@ -160,7 +154,7 @@ def test_any_text_is_a_view_or_one_sentence(page: Any, text: str, expected: str 
     app = page(text=text)
     assert not app.exception, app.exception
     if expected:
-        assert expected in words(app)
+        assert expected in page_text(app)
     if text.startswith("zebra"):
         assert len(app.warning) == 1
     assert not any("<script>" in str(m.value) for m in [*app.markdown, *app.caption])
@@ -169,8 +163,8 @@ def test_any_text_is_a_view_or_one_sentence(page: Any, text: str, expected: str 
 def test_without_a_run_the_page_teaches_and_the_playground_works(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("review", "leaders"):
         monkeypatch.setattr(f"app.views.hardmax.{part}.runs", dict)
-        assert "sentviz train imdb" in words(page(part))
-    assert "holds" in words(page("playground"))
+        assert "sentviz train imdb" in page_text(page(part))
+    assert "holds" in page_text(page("playground"))
 
 
 # ---- the playground
@@ -178,57 +172,51 @@ def test_without_a_run_the_page_teaches_and_the_playground_works(page: Any, monk
 
 def test_the_playground_checks_the_theorem(page: Any) -> None:
     app = page("playground")
-    page_text = words(app)
-    assert page_text.count("**holds**") >= 4
-    assert "**fails**" not in page_text
+    text = page_text(app)
+    assert text.count("**holds**") >= 4
+    assert "**fails**" not in text
     app.select_slider(key="focus-heat").set_value("1").run()
-    assert "does not apply" in words(app)
+    assert "does not apply" in page_text(app)
 
 
-@pytest.mark.parametrize("start", ["disc", "sphere", "clusters", "grid", "clicked"])
-def test_every_start_stands_in_both_dimensions(page: Any, start: str) -> None:
+def test_every_start_stands_in_both_dimensions(page: Any) -> None:
     app = page("playground")
-    app.selectbox(key="focus-play-start").set_value(start).run()
-    assert not app.exception and not app.warning
-    app.button_group(key="focus-play-dimension").set_value("3").run()
-    assert not app.exception, app.exception
-    assert bool(app.warning) == (start == "clicked")
+    for start in ("disc", "sphere", "clusters", "grid", "clicked"):
+        app.button_group(key="focus-play-dimension").set_value("2").run()
+        app.selectbox(key="focus-play-start").set_value(start).run()
+        assert not app.exception and not app.warning, start
+        app.button_group(key="focus-play-dimension").set_value("3").run()
+        assert not app.exception and bool(app.warning) == (start == "clicked"), start
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "expected"),
-    [
+def test_impossible_numbers_are_one_sentence(page: Any) -> None:
+    app = page("playground")
+    for key, value, expected in (
         ("focus-play-alpha", 0.0, "alpha must be"),
         ("focus-play-alpha", -1.0, "alpha must be"),
         ("focus-play-eigen-2-1", 0.0, "positive definite"),
         ("focus-play-eigen-2-0", -2.0, "-2"),
-    ],
-)
-def test_impossible_numbers_are_one_sentence(page: Any, key: str, value: float, expected: str) -> None:
+    ):
+        before = app.number_input(key=key).value
+        app.number_input(key=key).set_value(value).run()
+        assert not app.exception and len(app.warning) == 1, key
+        assert expected in page_text(app).replace("−", "-")
+        app.number_input(key=key).set_value(before).run()
+
+
+def test_pasted_points(page: Any) -> None:
     app = page("playground")
-    app.number_input(key=key).set_value(value).run()
-    assert not app.exception, app.exception
-    assert len(app.warning) == 1
-    assert expected in words(app).replace("−", "-")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+    app.selectbox(key="focus-play-start").set_value("pasted").run()
+    for text, expected in (
         ("1 2\n3", "Line 2"),
         ("1, x", "not a number"),
         ("nan 1", "not finite"),
         ("", "type points"),
         ("1 1", "One token"),
         ("1 1\n" * 2, "one place"),
-    ],
-)
-def test_pasted_points(page: Any, text: str, expected: str) -> None:
-    app = page("playground")
-    app.selectbox(key="focus-play-start").set_value("pasted").run()
-    app.text_area(key="play-pasted-2").set_value(text).run()
-    assert not app.exception, app.exception
-    assert expected in words(app)
+    ):
+        app.text_area(key="play-pasted-2").set_value(text).run()
+        assert not app.exception and expected in page_text(app), text
 
 
 def test_the_playground_travels_in_the_link(page: Any) -> None:
@@ -245,9 +233,9 @@ def test_the_playground_travels_in_the_link(page: Any) -> None:
     app.run()
     assert not app.exception, app.exception
     assert (app.select_slider(key="focus-play-n").value, app.number_input(key="focus-play-layers").value) == (20, 4)
-    assert "20 tokens" in words(app)
+    assert "20 tokens" in page_text(app)
     app.button(key="play-reset").click().run()
-    assert "play" not in app.query_params and "100 tokens" in words(app)
+    assert "play" not in app.query_params and "100 tokens" in page_text(app)
 
 
 @pytest.mark.parametrize("link", ["", "n:51", "n", "start:odd~dimension:4", "seed:-1~layers:61~angle:7", "alpha:nan~e1:inf", "x:1", "~~:"])
@@ -261,7 +249,7 @@ def test_a_typed_matrix_must_be_symmetric(page: Any) -> None:
     app.button_group(key="play-way").set_value("typed").run()
     app.text_area(key="play-matrix-2").set_value("2 1\n0 2").run()
     assert not app.exception, app.exception
-    assert "A must be symmetric" in words(app)
+    assert "A must be symmetric" in page_text(app)
 
 
 def test_numbers_in_many_spellings() -> None:
@@ -289,12 +277,12 @@ def test_leaders_over_the_test_set(page: Any, width: int) -> None:
     slider = f"leaders-distance-toy/hardmax-d{width}"
     app.slider(key=slider).set_value(0.0).run()
     assert not app.exception and not app.warning, [w.value for w in app.warning]
-    page_text = words(app)
-    assert "places**" in page_text
-    assert ("words ever lead" in page_text) == (width == 2)
+    text = page_text(app)
+    assert "places**" in text
+    assert ("words ever lead" in text) == (width == 2)
     app.slider(key=slider).set_value(app.slider(key=slider).max).run()
     assert not app.exception, app.exception
-    assert app.slider(key=slider).max < 2 or "lower the distance" in words(app)
+    assert app.slider(key=slider).max < 2 or "lower the distance" in page_text(app)
 
 
 # ---- what the browser says

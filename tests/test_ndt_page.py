@@ -9,12 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sentviz.papers.ndt import PAPER
-from tests.test_app import RUN, opened, words
+from tests.test_app import SHIPPED, opened, words
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/"),
-]
+pytestmark = [pytest.mark.slow, SHIPPED]
 
 
 def part(name: str, dataset: str = "sst2") -> AppTest:

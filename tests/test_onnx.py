@@ -28,7 +28,6 @@ from sentviz.serving.onnx.graph import Graph, write
 from sentviz.serving.onnx.session import CARD, SMALL, WHOLE, Session
 from tests import docs
 from tests.makers import randomise, toy_splits, use_toy_data
-from tests.shipped import often
 
 pytestmark = pytest.mark.skipif(
     find_spec("onnxruntime") is None or find_spec("onnxscript") is None, reason="the extra onnx is not installed"
@@ -90,7 +89,8 @@ def texts(of: Network, batch: int, n: int) -> Inputs:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", often(ARCHITECTURES, "mixed, rotary, QK-norm, factor"))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ARCHITECTURES)
 def test_a_graph_answers_as_its_network_does(name: str, tmp_path: Path) -> None:
     """Logits, pooled vectors and maps equal the network's, for one and several texts, one token and the maximum; also without maps."""
     built = network(name).requires_grad_(False)

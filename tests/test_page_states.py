@@ -7,7 +7,7 @@ from itertools import combinations, product
 import pytest
 
 from tests.fresh import FAULTS
-from tests.test_app import ROOT, RUN, opened, words
+from tests.test_app import RUN, SHIPPED, opened, words
 
 FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
     "explore": {"text": ("", "Not a bad film, for once."), "large": ("strongest", "chosen"), "token": ("", "1"), "off": ("", "1.1")},
@@ -63,7 +63,7 @@ def test_every_pair_of_values_is_in_a_state() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (ROOT / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/")
+@SHIPPED
 @pytest.mark.parametrize("page", FIELDS)
 def test_every_state_of_a_page_opens(page: str) -> None:
     """A page in each state has neither an exception nor a sentence that reports a fault of sentviz."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -209,12 +210,15 @@ def overview() -> Figure:
     return small_multiples(fake_trace(layers=3, heads=8))
 
 
+MADE_UP = ((sentences, bars, lengths), (verdict, heads, cells, scalars, accuracy, layers, overview, figure))
+
+
 @pytest.mark.browser
 @pictures
-def test_made_up_figures_fit_a_column() -> None:
+@pytest.mark.parametrize("makers", often(MADE_UP, MADE_UP[0]), ids=("three", "others"))
+def test_made_up_figures_fit_a_column(makers: tuple[Callable[[], Figure], ...]) -> None:
     """Figures with long names, many columns and lines that end together have no fault as SVGs of 84 mm."""
     pytest.importorskip("playwright.sync_api")
-    makers = (sentences, bars, verdict, heads, cells, scalars, accuracy, lengths, layers, overview, figure)
     with reader() as read:
         faults = {make.__name__: of_svg(make(), "column", read) for make in makers}
     assert not any(faults.values()), faults

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 import sentviz
 from sentviz.analysis.explain import percent
 from sentviz.cli import main
+from tests.shipped import often
 
 PACKAGE = Path(sentviz.__file__).parent
 HEAVY = {
@@ -93,7 +94,7 @@ IMPORTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", IMPORTS.values(), ids=IMPORTS)
+@pytest.mark.parametrize("code", often(IMPORTS.values(), *(IMPORTS[name] for name in ("names", "scores", "command"))), ids=IMPORTS)
 def test_looking_at_stored_runs_loads_nothing_heavy(code: str, tiny_runs: Path, tmp_path: Path) -> None:
     """A new interpreter loads neither torch nor scikit-learn nor another large library for any of these."""
     listing = "; import json as j, sys as s; print(j.dumps(sorted({m.partition('.')[0] for m in s.modules})))"

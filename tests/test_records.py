@@ -68,7 +68,7 @@ BARE = {".csv", ".tex"}  # tables carry no record
 
 
 @pytest.mark.parametrize(
-    "write", often([exported, styled, sheets, reported, of_notebook, of_paper], exported, reported), ids=lambda write: write.__name__
+    "write", often([exported, styled, sheets, reported, of_notebook, of_paper], exported), ids=lambda write: write.__name__
 )
 def test_every_file_with_a_figure_is_sealed(write: Callable[[Path], None], tmp_path: Path) -> None:
     """Each file and each of its panels has a sealed record, and the numbers equal those of the runs."""

@@ -20,6 +20,8 @@ from sentviz.papers.studies.items import makers
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, plant
 
+pytestmark = pytest.mark.slow
+
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
 
 
@@ -149,7 +151,6 @@ def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     assert beside(runs, "sst5_trees").set_index("model").loc["CNN, rate 1e-3", "value"] == pytest.approx(0.975)
 
 
-@pytest.mark.slow
 def test_every_model_has_the_same_freedom(tmp_path: Path) -> None:
     """At the higher rate SentiFormer and the BiLSTM are better on validation, the CNN worse: three models, each at its own."""
     runs = [run for model in ("sentiformer", "bilstm", "cnn") for run in seeds(tmp_path, model, 90)]
@@ -222,7 +223,6 @@ def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:
     assert "the commonest class: BiLSTM on SST-5. These have learned nothing" in caption
 
 
-@pytest.mark.slow
 def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 20) + seeds(tmp_path, "sentiformer-no-norm", 40)
     frame = accuracy(runs).frame

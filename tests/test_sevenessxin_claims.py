@@ -16,6 +16,8 @@ from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_seeds, plant
 
+pytestmark = pytest.mark.slow
+
 HERE = "runs here"
 OUTCOMES = ["holds", "fails", "open"]
 
@@ -96,14 +98,12 @@ def test_the_best_version_of_table_and_log(leads: tuple[float, float], verdict: 
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("plain", "rope", "verdict"), [(90, 10, "holds"), (10, 90, "fails"), (30, 30, "open")])
 def test_the_second_phase(plain: int, rope: int, verdict: str, tmp_path: Path) -> None:
     wrong = {name: number for v in VERSIONS for name, number in ((v, plain), (f"{v}-{ROPE}", rope))}
     assert judge("RoPE", seeds(tmp_path, wrong)).verdict == verdict
 
 
-@pytest.mark.slow
 def test_half_of_the_versions_leave_the_second_phase_open(tmp_path: Path) -> None:
     """Five versions gain and five are not here: they could."""
     wrong = {name: number for v in VERSIONS[:5] for name, number in ((v, 90), (f"{v}-{ROPE}", 10))}
@@ -117,7 +117,6 @@ def test_two_versions_cannot_judge_the_second_phase(tmp_path: Path) -> None:
     assert finding.verdict == "unjudged" and finding.evidence.startswith("of 2 versions 2 can be told to gain") and finding.effect
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("own", "rivals", "verdict"), [(10, 90, "holds"), (90, 10, "fails"), (30, 30, "open")])
 def test_the_best_version(own: int, rivals: int, verdict: str, tmp_path: Path) -> None:
     wrong = {f"{v}-{ROPE}": rivals for v in VERSIONS} | {BEST: own}

@@ -77,6 +77,7 @@ def sampled(model: Model, size: int, seed: int) -> list[str]:
     return [TEXTS[i] for i in order if len(model.encode(TEXTS[i])) >= specialise.LEAST_TOKENS][:size]
 
 
+@pytest.mark.slow
 def test_likeness_is_that_of_scipy_row_by_row(model: Model, frame: pd.DataFrame) -> None:
     """Likeness of every pair equals scipy's, in both layers, to 2e-5."""
     texts = sampled(model, 12, 3)

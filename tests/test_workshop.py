@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from app.focus import choices
 from sentviz.analysis.explain import SCORES
 from tests.shipped import often
-from tests.test_app import RUN, opened, words
+from tests.test_app import RUN, SHIPPED, opened, words
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / RUN).is_dir(), reason=f"{RUN} is not in checkpoints/"),
-]
+pytestmark = [pytest.mark.slow, SHIPPED]
 
 
 @pytest.mark.parametrize("look", choices("look"))

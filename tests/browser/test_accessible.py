@@ -10,7 +10,6 @@ import pytest
 
 from tests.tools.accessible import findings, overflowing, settled_at
 
-pytestmark = pytest.mark.browser
 pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
 
 

@@ -14,11 +14,6 @@ from sentviz.runs.trace import Trace
 from tests.browser.conftest import offline
 from tests.fakes import fake_trace
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
-
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
     "<img src=x onerror=window.hacked=1>",

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.test_first_light import settled
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (Path(__file__).parents[2] / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not here"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
 
 
 def point(page: Any, mark: Any) -> None:
@@ -23,6 +16,7 @@ def point(page: Any, mark: Any) -> None:
     page.mouse.click(box["x"] + 6, box["y"] + box["height"] / 2)
 
 
+@pytest.mark.exhaustive
 def test_from_a_cell_to_the_section_that_shows_it(page: Any, server: str) -> None:
     """The first cell of the NDT board: details beside it, by link; a second click closes them; the list opens a claim without a mouse."""
     page.goto(f"{server}/ndt")

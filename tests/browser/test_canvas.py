@@ -11,12 +11,6 @@ import pytest
 from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 
-ROOT = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
 PLACE = ".st-key-canvas"
 
 

@@ -13,12 +13,6 @@ from sentviz.figures.fonts import font_file
 from tests.browser.test_first_light import download, settled
 from tests.shipped import often
 
-ROOT = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
 CLOUD = ".st-key-figure-cloud"
 BOXES = """selector => [...document.querySelectorAll(selector + ' .annotation-text')].map(node => {
   const box = node.getBoundingClientRect();

@@ -14,11 +14,7 @@ from tests.browser.test_first_light import settled
 
 ROOT = Path(__file__).parents[2]
 RUN = "imdb/hardmax-d2"
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.usefixtures("moving"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
+pytestmark = pytest.mark.usefixtures("moving")
 
 
 def opened(page: Any, server: str, part: str) -> Any:

@@ -11,13 +11,6 @@ import pytest
 from sentviz.data import demo
 from tests.browser.test_first_light import settled
 
-ROOT = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
-
 
 def opened(page: Any, server: str, query: str = "run=sst2%2Fndt-unit-2&over=demo") -> None:
     page.goto(f"{server}/compare?{query}")
@@ -25,6 +18,7 @@ def opened(page: Any, server: str, query: str = "run=sst2%2Fndt-unit-2&over=demo
     settled(page)
 
 
+@pytest.mark.exhaustive
 def test_a_row_of_the_table_becomes_the_sentence(page: Any, server: str) -> None:
     opened(page, server)
     page.locator(".st-key-compare-agree button", has_text="only sst2/ndt-unit-2 right").click()

@@ -14,11 +14,7 @@ from sentviz.data.demo import load
 from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.usefixtures("moving"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
+pytestmark = pytest.mark.usefixtures("moving")
 
 PLOT = ".st-key-figure-embedding"
 HEADING = ".st-key-drawer-head h5"

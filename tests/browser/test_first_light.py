@@ -7,16 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
-
 from tests.browser.conftest import listening
-
-ROOT = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
 
 
 def answer(page: Any) -> str:

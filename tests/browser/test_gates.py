@@ -13,7 +13,6 @@ import pytest
 from tests.browser.conftest import serving
 from tests.browser.test_first_light import settled
 
-pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # Playwright's own sockets
 TEXT = "a warm garden, and not a dull song"
 LAYERS = 2
 
@@ -36,6 +35,7 @@ def probabilities(page: Any) -> list[str]:
     return [re.findall(r"\d+\.\d%", line)[0] for line in page.locator(".st-key-canvas .said").all_inner_texts()]
 
 
+@pytest.mark.exhaustive
 def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:
     """Each click sets the next state of a gate in the URL, the lists and the sentence; the third click restores the trained gate."""
     opened(page, server, "attention", look="gates")

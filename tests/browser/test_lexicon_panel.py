@@ -15,7 +15,6 @@ from tests.browser.conftest import serving
 from tests.browser.test_first_light import settled
 from tests.injected import TEXT, train_runs
 
-pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # Playwright's own sockets
 TOKENS = ["[CLS]", *re.findall(r"\w+|,", TEXT), "[SEP]"]
 
 

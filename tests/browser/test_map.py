@@ -8,12 +8,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
 SONG = "A song begins, and the garden stays dull. "
 PLACE = ".st-key-halves-map"
 

@@ -10,13 +10,6 @@ import pytest
 
 from tests.browser.test_first_light import settled
 
-ROOT = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
-
 
 def test_a_file_is_predicted_and_a_bad_one_refused(page: Any, server: str, tmp_path: Path) -> None:
     good, bad = tmp_path / "mine.csv", tmp_path / "bad.csv"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.engines import score
@@ -17,8 +16,6 @@ from sentviz.serving.corpus.view import server
 from tests.browser.conftest import listening
 
 WAIT = 30_000  # milliseconds
-
-pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # Playwright's own sockets
 
 
 def test_a_million_points_are_seen_without_sending_them(disk: Any, tiny_run: Path, tmp_path: Path) -> None:

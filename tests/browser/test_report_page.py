@@ -16,11 +16,6 @@ from sentviz.runs.store import Run
 from tests.browser.conftest import offline
 from tests.shipped import often
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
-
 HOSTILE = 'a warm </script><script>window.hacked=1</script> <img src=x onerror=window.hacked=1> <!-- & "song" we saw $x$ שלום 🙂'
 
 

@@ -11,13 +11,6 @@ import pytest
 from sentviz.export.verify import verify
 from tests.browser.test_first_light import settled
 
-ROOT = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (ROOT / "checkpoints/sst2/ndt-unit-2").is_dir(), reason="sst2/ndt-unit-2 is not in checkpoints/"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
-
 
 def menu(page: Any, button: str) -> None:
     """Return a button of the export menu of the curves."""

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.mark.exhaustive
 def test_proposition_2_is_learned_and_asked(page: Any, server: str) -> None:

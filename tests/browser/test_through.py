@@ -14,11 +14,7 @@ from PIL import Image
 from tests.browser.conftest import offline
 from tests.browser.test_first_light import settled
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.usefixtures("moving"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Playwright's own sockets
-]
+pytestmark = pytest.mark.usefixtures("moving")
 
 RUN = "sst2/ndt-unit-2-epochs"
 VIEW = ".st-key-figure-through"
@@ -127,6 +123,7 @@ def test_without_motion_it_jumps_from_epoch_to_epoch(page: Any, server: str) -> 
     assert set(film[:, 1]) <= {0.0, 1.0, 2.0}
 
 
+@pytest.mark.exhaustive
 def test_a_typed_sentence_moves_where_weights_are_kept(page: Any, server: str) -> None:
     """Answer and map of a typed sentence are those of the epochs with weights, 1, 3 and 6; at other epochs a note names the epoch."""
     slider = opened(page, server)
