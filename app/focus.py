@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.fields import (
+    LISTED,
     LONGEST,
+    Field,
     LinkNames,
+    Reading,
     as_sent,
     characters,
     chip_text,
@@ -120,6 +123,36 @@ def _looks(value: str) -> str:
 
 def _depth(value: int) -> str:
     return f"states of layer {value}" if value else "embedding"
+
+
+# ---- an intervention in a link
+
+
+def _as_field(text: str) -> tuple[str, str] | None:
+    """Return the name of the field that holds an edit, and the edit in the spelling of that field; None if no field can hold it."""
+    try:
+        edit = Edit.parse(text)
+    except SentvizError:
+        return None
+    at = [place + 1 for place in edit.at]
+    match edit.what, edit.to:
+        case "lambda", float():
+            return "mix", f"{at[0]}.{at[1]}:{edit.to}"
+        case "head", 0 if len(at) == 2:
+            return "off", f"{at[0]}.{at[1]}"
+        case "term", float():
+            return "strength", f"{edit.name}:{edit.to}"
+        case "gate", 0 | 1:
+            return "gates", f"{at[0]}:{'open' if edit.to else 'shut'}"
+        case _:
+            return None
+
+
+def _unknown_edits(text: str, names: LinkNames) -> Reading:
+    return None, [part for part in text.split("~", LISTED)[:LISTED] if part and _as_field(part) is None]
+
+
+CHANGE = Field("", _unknown_edits, called="the change", instead="it is left out")  # read from links; written as the fields of its edits
 
 
 # ---- what a model can show
@@ -274,12 +307,18 @@ class Focus:
 
     @classmethod
     def parse(cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str]) -> tuple[Focus, list[str]]:
-        """Return the focus of URL parameters, and at most three notes about values without meaning, which become the default."""
+        """Return the focus of URL parameters, and at most three notes about values without meaning, which become the default.
+
+        The parameter `change` is the text of an intervention (`sentviz.runs.intervention`).
+        """
+        query = dict(query)
+        for name, text in filter(None, map(_as_field, query.get("change", "").split("~", LISTED)[:LISTED])):
+            query[name] = f"{query[name]}~{text}" if name in query else text
         names = LinkNames(runs, scores, DEFAULT_RUN if DEFAULT_RUN in runs else next(iter(runs), DEFAULT_RUN))
         values: dict[str, Any] = {"run": names.run}
         notes, strange = [], 0
         for name, text in query.items():
-            field = FIELDS.get(name)
+            field = CHANGE if name == "change" else FIELDS.get(name)
             if field is None or field.read is None:
                 continue
             value, bad = field.read(text, names)

@@ -34,7 +34,7 @@ class Settings:
         known = self.pages.get(page, {})
         for name in known:
             self.values.pop(name, None)
-        own = {name: as_sent(value[:TEXT_IN_URL]) for name, value in query.items() if name not in FIELDS}
+        own = {name: as_sent(value[:TEXT_IN_URL]) for name, value in query.items() if name not in {*FIELDS, "change"}}
         self.values |= own
         self.linked = own.keys() - known.keys()
 

@@ -147,6 +147,13 @@ def test_lambda_sliders_move_the_answer_and_the_url() -> None:
     assert next(m.value for m in app.markdown if m.value.startswith("###")) == before
 
 
+def test_a_link_with_an_intervention_is_written_with_its_fields() -> None:
+    app = opened("explore", change="head:1.2=0~lambda:2.2=0.5")
+    assert app.button(key="chip-off").label.replace("\\", "") == "silenced: layer 1 head 2"
+    assert (app.query_params["off"], app.query_params["mix"]) in (("1.2", "2.2:0.5"), (["1.2"], ["2.2:0.5"]))
+    assert "change" not in app.query_params
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -72,6 +72,12 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
         ({"strength": "11"}, "the strength"),
         ({"strength": "lexicon:1:2"}, "the strength"),
         ({"strength": "a b:1"}, "the strength"),
+        ({"change": "head:1.4=0.5"}, "the change “head:1.4=0.5”"),
+        ({"change": "head:1.4.2=0"}, "the change"),
+        ({"change": "state:1.2=0"}, "the change"),
+        ({"change": "gate:3=mean"}, "the change"),
+        ({"change": "lambda:1.2=999"}, "the lambda"),
+        ({"change": "<script>"}, "the change"),
         ({"gates": "0:open"}, "the gates"),
         ({"gates": "2:ajar"}, "the gates"),
         ({"gates": "2"}, "the gates"),
@@ -88,6 +94,15 @@ def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], note: 
     assert focus.with_(versus=()) == Focus()
     assert len(notes) == 1
     assert note in notes[0]
+
+
+def test_a_link_may_name_an_intervention_by_its_text() -> None:
+    """`change` is read into the fields, which are written as before; edits without meaning are left out with a note each."""
+    focus = Focus(mix=((1, 2, -0.25),), off=((1, 4),), strength=(("lexicon", 0.5),), gates=((2, "open"), (4, "shut")))
+    assert Focus.parse({"change": focus.change.text()}, RUNS, SCORES) == (focus, [])
+    assert "change" not in focus.query()
+    both, notes = Focus.parse({"off": "2.1", "change": "head:1.4=0~nonsense~state:1=0"}, RUNS, SCORES)
+    assert both.off == ((2, 1), (1, 4)) and len(notes) == 2
 
 
 def test_foreign_parameters_are_ignored() -> None:
@@ -223,10 +238,11 @@ def test_every_field_is_tried() -> None:
 @given(foci())
 def test_every_focus_survives_its_url(focus: Focus) -> None:
     assert Focus.parse(focus.query(), RUNS, SCORES) == (focus, [])
+    assert Focus.parse({"change": focus.change.text()}, RUNS, SCORES)[0].change == focus.change
 
 
 @busy
-@given(st.dictionaries(st.sampled_from(sorted(FIELDS)) | st.text(), any_text))
+@given(st.dictionaries(st.sampled_from([*sorted(FIELDS), "change"]) | st.text(), any_text))
 def test_no_link_stops_a_page(query: dict[str, str]) -> None:
     """Any value of any field reads as a focus with three notes at most, which can be shown, fitted and written again."""
     focus, notes = Focus.parse(query, RUNS, SCORES)
