@@ -50,7 +50,7 @@ run = known.get(focus.run) or known[names[0]]
 if focus.run not in known:
     focused = cache.run(focus.run)
     why = "are not measured" if focused.capabilities.maps else "do not exist: it has no attention"
-    st.caption(f"The heads of {md(focused.name)} {why}; {md(run.name)} is shown.")
+    st.caption(f"Showing {md(run.name)}: the heads of {md(focused.name)} {why}.")
     if focused.capabilities.maps:
         with st.expander(f"Measure {md(focused.name)}", icon=":material/science:"):
             lacking(focused, "heads")
