@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,13 @@ import sentviz
 from sentviz.cli import main
 from sentviz.data import datasets
 from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.figures import Figure, heatmap
+from sentviz.figures.colours import palette
 from sentviz.gallery import FIGURES, FigureSpec, Sentence, code, draw, make
 from sentviz.gallery.registry import RunRequirement, figure, find_figure
 from sentviz.gallery.subjects import SUBJECTS
 from sentviz.runs.store import find
+from tests.fakes import fake_trace
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +56,28 @@ def public() -> set[str]:
     }
 
 
+def colours_not_drawn(figure: Figure) -> list[str]:
+    """Return the colours that a caption names although no colour of that role is in the light figure."""
+    light, drawn = palette("light"), figure.plot.to_json().lower()
+    half = len(light.signed) // 2
+    roles = {
+        "purple": light.signed[:half],
+        "green": light.signed[half + 1 :],
+        "orange": (light.classes[0], light.classes[1], light.probability[0]),
+        "blue": (light.classes[-1], light.classes[-2], light.probability[-1], *light.sequential),
+    }
+    named = set(re.findall("[a-z]+", figure.caption.lower())) & roles.keys()
+    return sorted(name for name in named if not any(colour.lower() in drawn for colour in roles[name]))
+
+
+def test_a_caption_that_names_another_colour_is_noticed() -> None:
+    """A map with negative cells is purple and green: the word orange in its caption is wrong."""
+    figure = heatmap(fake_trace(signed=True), 0)
+    assert "Purple is negative" in figure.caption and not colours_not_drawn(figure)
+    wrong = replace(figure, caption=figure.caption.replace("Purple", "Orange"))
+    assert colours_not_drawn(wrong) == ["orange"]
+
+
 def test_every_figure_has_a_name() -> None:
     """Every drawing function has a name in the gallery, and every name has a function."""
     assert {spec.draws for spec in FIGURES.values()} == public()
@@ -79,6 +106,8 @@ def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, mo
     except DataMissingError as error:
         pytest.skip(str(error))
     assert not figure.frame.empty and figure.caption
+    unknown = colours_not_drawn(figure)
+    assert not unknown, f"the caption names {unknown}, which the figure does not draw: {figure.caption}"
     assert figure.source or name in ("colours", "cost", "coverage", "time-by-length")
     assert called or not spec.of.OF_RUN  # studies bind some by name
 
