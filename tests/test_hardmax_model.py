@@ -94,7 +94,7 @@ def test_texts_without_a_known_word(text: str) -> None:
             ask(text)
     predicted = model.predict([TEXT, text])
     assert predicted["positive"][1] == pytest.approx(1 / (1 + np.exp(-model.decision[1])), abs=1e-6)
-    assert predicted["remark"][0] == "" and "no word of this text" in predicted["remark"][1]
+    assert predicted["remark"][0] == "" and "none of the words of this text" in predicted["remark"][1]
     (none,) = model.tokenizer.ids_batch([text])
     assert len(none) == 0
     with pytest.raises(InputError, match="empty"):

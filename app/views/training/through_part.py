@@ -66,13 +66,13 @@ def chosen_run() -> tuple[Run, Focus]:
     return substitute, replace(focus, run=substitute.name, row="").fit(substitute.capabilities)[0]
 
 
-def _choice(able: Sequence[str], shown: str | None) -> None:
-    """Draw the choice of runs with saved epochs, with `shown` chosen; a click moves the focus to a run."""
+def _choice(able: Sequence[str], name: str | None) -> None:
+    """Draw the choice of runs with saved epochs, with `name` chosen; a click moves the focus to a run."""
 
     def take() -> None:
         visit.go(run=st.session_state["through-run"] or visit.focus().run)
 
-    st.session_state["through-run"] = shown
+    st.session_state["through-run"] = name
     st.pills("Runs with saved epochs", able, key="through-run", on_change=take)
 
 
