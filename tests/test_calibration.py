@@ -1,4 +1,4 @@
-"""Temperature and intercept: their likelihood against a slow search, the weights of sources, and runs that store them."""
+"""Temperature and intercept: the fit against a slow search, the runs that store them, and one number on all surfaces."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ from safetensors.torch import load_file
 import sentviz
 from sentviz.analysis.calibration import Calibration, calibration_report, fit_calibration, source_weights
 from sentviz.analysis.evaluation import evaluate
+from sentviz.analysis.explain import explained
+from sentviz.analysis.explain.leave_out import leaving_out, words
+from sentviz.analysis.testset.rows import stored
+from sentviz.browser.canvas import canvas_data, scene_of
 from sentviz.errors import InputError, RunError
+from sentviz.export.record import Record
+from sentviz.export.verify import compare_with_runs
+from sentviz.gallery import draw
 from sentviz.models.loading import load
-from sentviz.runs.calibration import softmax, tempered
+from sentviz.models.model import Model
+from sentviz.runs.calibration import softmax, tempered, untempered
 from sentviz.runs.store import Run
 from sentviz.training.finishing import calibrate
 from sentviz.training.recipe import Recipe
@@ -113,7 +121,7 @@ def test_tempered_probabilities_are_those_of_the_logits() -> None:
     raw = softmax(logits).astype(np.float64)
     warm = tempered(raw, 1.7)
     assert warm == pytest.approx(softmax(logits / 1.7), abs=1e-5) and softmax(logits, 1.7) == pytest.approx(warm, abs=1e-5)
-    assert tempered(warm, 1 / 1.7) == pytest.approx(raw, abs=1e-6)
+    assert untempered(warm, 1.7) == pytest.approx(raw, abs=1e-6)
     assert (warm.argmax(axis=1) == raw.argmax(axis=1)).all() and np.isfinite(tempered(np.array([[0.0, 1.0]]), 3)).all()
 
 
@@ -175,3 +183,72 @@ def test_an_intercept_needs_the_classifier_of_our_networks() -> None:
         Recipe.of({"dataset": "toy", "source": "bert", "intercept": True})
     with pytest.raises(InputError, match="does not take intercept"):
         Recipe.of({"dataset": "toy", "model": "hardmax-d2", "intercept": True})
+
+
+# ---- one number
+
+
+def slow_share(logits: np.ndarray, temperature: float, k: int) -> float:
+    """Return the probability of a class at a temperature, with loops over single numbers."""
+    powers = [math.exp((float(value) - float(max(logits))) / temperature) for value in logits]
+    return powers[k] / sum(powers)
+
+
+def test_answers_are_calibrated_everywhere(tiny_run: Path, tiny_model: Model) -> None:
+    """`trace`, `predict`, stored rows and the example have softmax(logits / T) to 1e-5; the classes are those of the raw answers."""
+    run, texts = Run.open(tiny_run), ["a warm, clever song", "a dull story", "we saw a film"]
+    assert run.calibration == tiny_model.calibration != 1
+    frame, raw = tiny_model.predict(texts), tiny_model.raw().predict(texts)
+    for text, positive, before in zip(texts, frame["positive"], raw["positive"], strict=True):
+        trace = tiny_model.trace(text)
+        assert trace.probabilities[1] == pytest.approx(slow_share(trace.logits, run.calibration, 1), abs=1e-6)
+        assert positive == pytest.approx(trace.probabilities[1], abs=1e-6)
+        assert before == pytest.approx(trace.calibrated(1.0).probabilities[1], abs=1e-6)
+        assert 1 / (1 + math.exp(-trace.odds)) == pytest.approx(trace.confidence, abs=1e-6)
+    assert frame["label"].tolist() == raw["label"].tolist() and tiny_model.calibration == run.calibration
+    example = run.example()
+    assert example.calibration == run.calibration
+    assert example.probabilities[1] == pytest.approx(slow_share(example.logits, run.calibration, 1), abs=1e-6)
+    rows, table = stored(run), run.frame("test.parquet")
+    shares = table[list(run.labels)].to_numpy(np.float64)
+    assert rows.probabilities == pytest.approx(tempered(shares, run.calibration))
+    assert rows.raw().probabilities == pytest.approx(shares, abs=2e-5)
+    assert rows.predicted.tolist() == shares.argmax(axis=1).tolist() == rows.raw().predicted.tolist()
+    assert [rows.calibration, rows.raw().calibration] == [run.calibration, 1]
+
+
+def test_a_probability_without_a_word_is_that_of_the_shorter_text(tiny_model: Model) -> None:
+    """The probability from the fall of the raw log-odds is that of the text without the word, also in the picture's data."""
+    trace = explained(tiny_model, tiny_model.trace("a warm, clever song"), ["removal"])
+    best, falls = int(trace.probabilities.argmax()), trace.token_scores["removal"]
+    data = canvas_data(scene_of(trace, tiny_model.capabilities))
+    for word in words(trace):
+        logits = leaving_out(tiny_model, trace, [word.indices])[0]
+        expected = slow_share(logits, tiny_model.calibration, best)
+        assert trace.without(float(falls[word.indices[0]])) == pytest.approx(expected, abs=1e-5)
+        unit = data["units"].index(list(word.indices))
+        assert 1 / (1 + math.exp(data["falls"][unit] - data["odds"])) == pytest.approx(expected, abs=1e-3)
+
+
+def test_for_more_classes_the_rest_keep_their_shares(tiny_model: Model) -> None:
+    """The probability at a temperature after a fall of one logit of three is that of the new logits."""
+    three = np.array([0.4, 2.1, -0.7], dtype=np.float32)
+    trace = tiny_model.trace("a warm song").replace(logits=three, labels=("a", "b", "c")).calibrated(1.7)
+    best = int(trace.probabilities.argmax())
+    lower = trace.logits.copy()
+    lower[best] -= 0.8
+    assert trace.without(0.8) == pytest.approx(slow_share(lower, 1.7, best), abs=1e-6)
+
+
+def test_a_figure_of_either_number_is_verified(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files with calibrated and with raw numbers verify, and so does a record of earlier versions, which does not say which it has."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_run.parents[1]))
+    name = "/".join(tiny_run.parts[-2:])
+    for figure in ("verdict", "threshold", "reliability"):
+        calibrated, raw = draw(name, figure), draw(name, figure, calibrated=False)
+        assert compare_with_runs(Record.of(calibrated)).state == compare_with_runs(Record.of(raw)).state == "equal"
+        assert (figure != "verdict") or not calibrated.frame.equals(raw.frame)
+        old = json.loads(Record.of(raw).text())
+        assert old.pop("probabilities") == "calibrated" and old.pop("seal")
+        old["call"]["options"].pop("calibrated")
+        assert compare_with_runs(Record.read(json.dumps(old))).state == "numbers equal"

@@ -169,7 +169,7 @@ def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model
     for _, some in frame.groupby("file"):
         assert some["row"].tolist() == list(range(1, len(some) + 1))
     of_csv = frame[frame["file"] == "a.csv"]
-    expected = tiny_model.predict(TEXTS)
+    expected = tiny_model.raw().predict(TEXTS)
     assert of_csv["predicted"].tolist() == expected["label"].tolist()
     shares = of_csv[["probability_negative", "probability_positive"]].to_numpy()
     np.testing.assert_allclose(shares, expected[list(tiny_model.labels)], atol=1e-6)
@@ -177,6 +177,7 @@ def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model
     np.testing.assert_allclose(np.stack(of_csv["vector"].tolist()), pooled.astype(np.float16), atol=2e-3)
     hot = np.exp(logits / tiny_model.calibration)
     np.testing.assert_allclose(of_csv["calibrated_positive"], (hot / hot.sum(axis=1, keepdims=True))[:, 1], atol=1e-6)
+    np.testing.assert_allclose(of_csv["calibrated_positive"], tiny_model.predict(TEXTS)["positive"], atol=1e-6)
     assert of_csv["label"].tolist()[:3] == [0, 1, -1]
     odd = frame[frame["file"] == "d.jsonl"]
     assert odd["predicted"].isna().tolist() == [False] * 5 + [True] * 4 + [False]

@@ -29,7 +29,7 @@ ORDERS = {
 }
 OVER_ROWS = ("over",)  # other rows delete what was searched for
 OF_LABELS = ("surest", "loss")  # orders that need labels
-LOSS = "In nats. Stored probabilities have five decimals, so 12.2 stands for 12.2 or more."
+LOSS = "In nats, of the calibrated probability. Stored probabilities have five decimals, so the largest losses are lower limits."
 SHOWN = 200  # rows of the table on the page
 CUT = 400  # characters of a text in the table
 TEXTS = {"text": "text", "text_pair": "second text"}

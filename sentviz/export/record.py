@@ -38,6 +38,7 @@ MAX_PANELS = 64  # figures of a sheet or report that are read
 MAX_TABLE = 64_000_000  # characters of a frame that is read
 MAX_COMPARED = 16_000_000  # characters of a frame whose cells are compared one by one
 MAX_DIGITS = 20  # digits of an integer
+CALIBRATED = "calibrated"  # entry of a record whose figure shows calibrated probabilities
 MAX_NESTED = 8  # levels of nested lists in an option
 
 
@@ -62,6 +63,7 @@ class Record:
         picture: digest of the file without this record.
         panels: records of the figures of a sheet or report. The record of a sheet itself has a name, a style and a version only.
         sealed: whether the text that was read ended with its seal.
+        calibrated: whether the figure shows calibrated probabilities by default; earlier versions showed raw ones.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Record:
     picture: str = ""
     panels: tuple[Record, ...] = ()
     sealed: bool = True
+    calibrated: bool = True
 
     @classmethod
     def of_sheet(cls, name: str, panels: Sequence[Record], style: str = "") -> Record:
@@ -99,7 +102,8 @@ class Record:
         call = None if self.call is None else vars(self.call) | {"options": _plain(self.call.options)}
         runs = [vars(run) for run in self.runs]
         panels = {"panels": [panel._entries() for panel in self.panels]} if self.panels else {}
-        return {"sentviz": self.version} | {key: getattr(self, key) for key in _TEXTS} | {"call": call, "runs": runs} | panels
+        kind = {"probabilities": CALIBRATED} if self.calibrated else {}
+        return {"sentviz": self.version} | kind | {key: getattr(self, key) for key in _TEXTS} | {"call": call, "runs": runs} | panels
 
     @classmethod
     def read(cls, text: str) -> Record:
@@ -136,6 +140,7 @@ class Record:
         """Return the record of one figure. Raises any of the errors that `read` handles if the entries are wrong."""
         texts: dict[str, Any] = {key: _typed(entries.pop(key), str) for key in _TEXTS}
         version, call, runs = _typed(entries.pop("sentviz"), str), entries.pop("call"), _typed(entries.pop("runs"), list)
+        calibrated = entries.pop("probabilities", "") == CALIBRATED
         if entries:
             raise KeyError(f"unknown entry {next(iter(entries))!r}")
         if call is not None:
@@ -143,7 +148,7 @@ class Record:
             call = Call(**{key: _typed(value, str) for key, value in call.items()}, options=options)
         kinds: dict[str, Any] = {"run": str, "digest": str, "seed": int, "rows": str}
         sources = tuple(Source(**{key: _typed(value, kinds[key]) for key, value in run.items()}) for run in runs)
-        record = cls(call=call, runs=sources, version=version, **texts)
+        record = cls(call=call, runs=sources, version=version, calibrated=calibrated, **texts)
         if record.table and _digest(unpacked(record.table)) != record.frame:
             raise ChangedError("its record was changed: the numbers in it do not have the stored digest")
         return record

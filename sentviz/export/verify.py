@@ -80,8 +80,11 @@ def compare_with_runs(record: Record) -> Verdict:
         return Verdict("cannot be had", f"It shows {record.call.of!r:.100}, which is not available.", record)
     if spec.of.OF_RUN and (unnamed := _unnamed_run(record.call, {source.run for source in record.runs})):
         return Verdict("differs", f"Its figure shows a run that its record does not name: {unnamed:.100}.", record)
+    options = dict(record.call.options)
+    if not record.calibrated and "calibrated" in spec.options:
+        options["calibrated"] = False
     try:
-        again = draw(record.call.of, record.call.figure, **record.call.options)
+        again = draw(record.call.of, record.call.figure, **options)
     except SentvizError as error:
         return Verdict("cannot be had", f"It cannot be drawn again: {error!s:.500}", record)
     except Exception as error:  # The options of a forged record can be anything.

@@ -62,7 +62,7 @@ class Epochs(Runs):
         traces, problems = examples(self.run) if self.text is None else asked_of(self.run, self.text, self.pair)
         if not traces:
             raise RunError(problems[0])
-        return traces
+        return traces if self.calibrated else {epoch: trace.calibrated(1.0) for epoch, trace in traces.items()}
 
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with its run and the sample that was measured."""

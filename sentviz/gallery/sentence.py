@@ -35,10 +35,12 @@ MOVING = capability(
 @figure("verdict", "Probability of each class", Sentence, "verdict:probability_bars")
 def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> Figure:
     from sentviz.analysis.explain import headline
+    from sentviz.analysis.explain.notices import calibration_note
     from sentviz.figures.verdict import probability_bars
 
     drawn = probability_bars(of.trace.labels, of.trace.probabilities, theme=theme)
-    return replace(drawn, caption=f"{headline(of.trace)} {drawn.caption}") if answered else drawn
+    caption = f"{drawn.caption} {calibration_note(of.trace)}".strip()
+    return replace(drawn, caption=f"{headline(of.trace)} {caption}" if answered else caption)
 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")

@@ -92,6 +92,7 @@ class Sentence(FigureSubject):
     text: str | None = None
     pair: str | None = None
     change: str = ""
+    calibrated: bool = True  # False = probabilities before calibration
     lambdas: InitVar[Any] = None
     heads_off: InitVar[Sequence[tuple[int, int]]] = ()
     strength: InitVar[float | Mapping[str, float]] = 1.0
@@ -112,7 +113,8 @@ class Sentence(FigureSubject):
     @classmethod
     def of(cls, run: Run, trace: Trace) -> Sentence:
         """Return the sentence of a trace, which is not computed again."""
-        sentence = cls(run, trace.text, trace.text_pair, trace.change.text())
+        calibrated = trace.calibration == run.calibration
+        sentence = cls(run, trace.text, trace.text_pair, trace.change.text(), calibrated)
         sentence.trace, sentence.has_fixed_trace = trace, True
         return sentence
 
@@ -129,14 +131,15 @@ class Sentence(FigureSubject):
         """The run's model."""
         from sentviz.models.loading import load
 
-        return load(self.run) if self.load is None else self.load()
+        model = load(self.run) if self.load is None else self.load()
+        return model if self.calibrated else model.raw()
 
     @cached_property
     def trace(self) -> Trace:
         """The stored trace of the example, which needs no torch, or what the model says of another text or under interventions."""
         example = self.run.example()
         as_stored = not self.intervention and self.texts == (example.text, example.text_pair)
-        return example if as_stored else self.fresh
+        return self.fresh if not as_stored else example if self.calibrated else example.calibrated(1.0)
 
     @cached_property
     def fresh(self) -> Trace:
@@ -175,6 +178,7 @@ class Runs(FigureSubject):
 
     run: Run
     versus: Sequence[str] = ()
+    calibrated: bool = True  # False = probabilities before calibration
 
     SAYS: ClassVar[str] = "of how a run was trained and what was measured of it"
 
@@ -198,7 +202,7 @@ class Runs(FigureSubject):
     @cached_property
     def demo_rows(self) -> dict[str, Rows]:
         """Predictions of each run for the demo set, by the run's name."""
-        return {run.name: answered(run, "demo") for run in self.sources}
+        return {run.name: answered(run, "demo", self.calibrated) for run in self.sources}
 
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with its runs."""
@@ -215,6 +219,7 @@ class Answers(FigureSubject):
     versus: Sequence[str] = ()
     over: str = "test"
     threshold: float = -1.0
+    calibrated: bool = True  # False = probabilities before calibration, and a threshold for them
     statistic: Statistic = field(default_factory=lambda: computed, init=False, repr=False)  # `computed`, or a page's, which keeps results
 
     SAYS: ClassVar[str] = "of what a run says of rows"
@@ -228,7 +233,8 @@ class Answers(FigureSubject):
         """
         first, *rest = (each.source for each in rows)
         named = all(each.source.run for each in rows)
-        subject = cls(first.run if named else None, tuple(source.name for source in rest), rows[0].over, rows[0].threshold)
+        calibrated = first.calibration is None or rows[0].calibration == first.calibration
+        subject = cls(first.run if named else None, tuple(source.name for source in rest), rows[0].over, rows[0].threshold, calibrated)
         subject.rows, subject.statistic = list(rows), statistic
         return subject
 
@@ -246,7 +252,8 @@ class Answers(FigureSubject):
         """
         from sentviz.analysis.testset.versus import aligned
 
-        first, *rest = (answered(run, self.over).at_threshold(self.threshold) for run in filter(None, (self.run, *map(find, self.versus))))
+        runs = filter(None, (self.run, *map(find, self.versus)))
+        first, *rest = (answered(run, self.over, self.calibrated).at_threshold(self.threshold) for run in runs)
         return [first, *(aligned(first, rows) for rows in rest)]
 
     @cached_property
@@ -286,7 +293,7 @@ class Answers(FigureSubject):
         return sourced(figure, *(rows.source for rows in self.rows), rows=self.first)
 
 
-def answered(run: Run, over: str) -> Rows:
+def answered(run: Run, over: str, calibrated: bool = True) -> Rows:
     """Return a run's predictions for a stored split; for the demo set, the model is run.
 
     Raises:
@@ -295,7 +302,8 @@ def answered(run: Run, over: str) -> Rows:
     from sentviz.analysis.testset.rows import predicted, stored
 
     if over != "demo":
-        return stored(run, over)
+        rows = stored(run, over)
+        return rows if calibrated else rows.raw()
     if why := WEIGHTS.lacks(run):
         raise InputError(why)
     from sentviz.data import demo
@@ -303,7 +311,8 @@ def answered(run: Run, over: str) -> Rows:
 
     frame = demo.load()
     frame = frame.assign(label=frame["label"].map(demo.labels_for(run.labels)), tag=frame["phenomenon"])
-    return predicted(load(run), RowsSource.of(run), frame, "demo")
+    model = load(run)
+    return predicted(model if calibrated else model.raw(), RowsSource.of(run), frame, "demo")
 
 
 @dataclass

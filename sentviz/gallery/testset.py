@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import WEIGHTS, Answers, Runs, sourced
-from sentviz.runs.calibration import tempered
+from sentviz.runs.calibration import tempered, untempered
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -95,9 +95,11 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
     if by not in STEPS:
         raise InputError(f"`by` must be {' or '.join(map(repr, STEPS))}, not {by!r}.")
-    rows, shares = of.first, {"as it is": of.first.probabilities}
+    rows = of.first
+    raw = untempered(rows.probabilities, rows.calibration)
+    shares = {"as it is": raw}
     if (factor := rows.source.calibration) is not None:
-        shares[f"logits / {factor:.2f}"] = tempered(rows.probabilities, factor)
+        shares[f"logits / {factor:.2f}"] = tempered(raw, factor)
     bins = {name: operating.reliability(rows.labels, share, by=by) for name, share in shares.items()}
     spread = {name: operating.reliability(rows.labels, share) for name, share in shares.items()}
     title = f"{rows.source.name}: {STEPS[by].lower()}"

@@ -52,7 +52,7 @@ class Review:
     unknown: tuple[str, ...]  # words of the text that are not tokens, including stop words, as written
     clustering: Clustering
     means: Doubles  # (K + 1, d)
-    probabilities: Doubles  # (K + 1, 2) the decoder's class probabilities for the mean before each layer and after the last
+    probabilities: Doubles  # (K + 1, 2) the decoder's calibrated class probabilities for the mean before each layer and after the last
     dropped: int  # words cut off at the maximum length
 
     @property
@@ -326,7 +326,7 @@ class HardmaxModel(Model):
         )
         w, b = self.decision
         means = clustering.positions.mean(axis=1)
-        first = 1 / (1 + np.exp(means @ w + b))
+        first = 1 / (1 + np.exp((means @ w + b) / self.calibration))
         return Review(
             words=tuple(self.tokenizer.token_of(int(i)) for i in encoded.ids[selected]),
             offsets=encoded.offsets[selected],

@@ -82,6 +82,12 @@ class Model:
         model.check = check
         return model
 
+    def raw(self) -> Self:
+        """Return this model with probabilities at a temperature of 1, as it was trained, with the same network and tokenizer."""
+        model = copy(self)
+        model.calibration = 1.0
+        return model
+
     def encode(self, text: str, text_pair: str | None = None, change: Intervention | None = None) -> Encoded:
         """Return the tokens of a text, cut at the model's maximum length, with padding if the model reads padding."""
         encoded = self.tokenizer.encode(text, text_pair, max_length=self.config.max_length, cls=self.cls)
@@ -219,7 +225,7 @@ class Model:
         change: Intervention | str | None = None,
         **arguments: Any,
     ) -> pd.DataFrame:
-        """Predictions as a frame: `text`, `label` (the class name), one probability per class, and `remark`.
+        """Predictions as a frame: `text`, `label` (the class name), one calibrated probability per class, and `remark`.
 
         A text that cannot be read has no answer (None, NaN) but a remark that says why; it holds up no other.
 
@@ -244,7 +250,7 @@ class Model:
         with _reported(progress, int(is_readable.sum())) as report:
             logits, _ = self.forward([row for row in rows if row is not None], intervention, report)
         probabilities = np.full((len(rows), len(self.labels)), np.nan, dtype=np.float32)
-        probabilities[is_readable] = softmax(logits)
+        probabilities[is_readable] = softmax(logits, self.calibration)
         predicted = [
             self.labels[shares.argmax()] if readable else None for shares, readable in zip(probabilities, is_readable, strict=True)
         ]
@@ -320,7 +326,8 @@ class Model:
             unknown=encoded.unknown,
             labels=self.labels,
             logits=_single(out.logits[0]),
-            probabilities=softmax(_single(out.logits))[0],
+            probabilities=softmax(_single(out.logits[0]), self.calibration),
+            calibration=self.calibration,
             lambdas=self.lambdas() if changed.lambdas is None else changed.lambdas.numpy(),
             layer_ids=layer_ids,
             head_ids=head_ids,

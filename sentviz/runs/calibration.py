@@ -16,13 +16,15 @@ def softmax(logits: npt.NDArray[np.floating[Any]], temperature: float = 1.0) -> 
     return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
 
 
-def tempered(probabilities: npt.NDArray[np.float64], temperature: float) -> npt.NDArray[np.float64]:
-    """Return softmax(log p / T) of probabilities (n, K); a probability below `LEAST` counts as `LEAST`.
-
-    This calibrates stored raw probabilities. The inverse temperature gives the raw ones again.
-    """
+def tempered(probabilities: npt.NDArray[np.float64], temperature: float, least: float = LEAST) -> npt.NDArray[np.float64]:
+    """Return softmax(log p / T) of probabilities (n, K); a probability below `least` counts as `least`. This calibrates stored ones."""
     if temperature == 1:
         return probabilities
-    logs = np.log(np.maximum(probabilities, LEAST)) / temperature
+    logs = np.log(np.maximum(probabilities, least)) / temperature
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def untempered(probabilities: npt.NDArray[np.float64], temperature: float) -> npt.NDArray[np.float64]:
+    """Return the raw probabilities (n, K) of probabilities at a temperature, the inverse of `tempered`."""
+    return tempered(probabilities, 1 / temperature, np.finfo(np.float64).tiny)

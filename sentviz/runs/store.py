@@ -279,7 +279,7 @@ class Run:
 
         path = self.path("example.safetensors")
         try:
-            return Trace.load(path)
+            return Trace.load(path).calibrated(self.calibration)
         except RunError as error:
             raise RunError(f"{self.name}: {error}") from error
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from sentviz.data.tokenizers import PADDING
 from sentviz.errors import InputError, RunError
 from sentviz.io.late import late
+from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.evidence import Evidence
 from sentviz.runs.intervention import UNCHANGED, Intervention
@@ -90,12 +91,13 @@ class Trace:
     unknown: Bools  # (n,) not in the vocabulary
     labels: tuple[str, ...]
     logits: Floats  # (K,)
-    probabilities: Floats  # (K,)
+    probabilities: Floats  # (K,) softmax of logits / calibration
     lambdas: Floats  # (L, C), lambda_1 = 1; Differential: (1, -lambda)
     layer_ids: tuple[int, ...]
     head_ids: tuple[int, ...]
     component_ids: tuple[int, ...]
     query_ids: tuple[int, ...]
+    calibration: float = 1.0  # temperature of the probabilities; a stored trace has 1, and `Run.example` applies the run's
     dropped: int = 0  # tokens cut off at the model's maximum length
     change: Intervention = UNCHANGED  # changes of the model; the effective maps of silenced heads are zero
     tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" for special tokens; () if the model reads none
@@ -137,6 +139,25 @@ class Trace:
     def confidence(self) -> float:
         """Probability of the most probable class."""
         return float(self.probabilities.max())
+
+    def calibrated(self, temperature: float) -> Trace:
+        """Return the trace with its probabilities at a temperature; 1 gives the raw ones. Logits and scores are always raw."""
+        return replace(self, probabilities=softmax(self.logits, temperature), calibration=temperature)
+
+    @property
+    def odds(self) -> float:
+        """Log-odds of the most probable class, log p / (1 - p), at the temperature of the probabilities."""
+        z = self.logits.astype(np.float64) / self.calibration
+        best = int(self.probabilities.argmax())
+        rest = np.delete(z, best)
+        return float(z[best] - rest.max() - np.log(np.exp(rest - rest.max()).sum()))
+
+    def without(self, fall: float) -> float:
+        """Return the probability of the most probable class after a fall of its raw log-odds, as a score says of a word left out.
+
+        This is exact for two classes and for a temperature of 1. For more classes, the rest keep their shares among each other.
+        """
+        return float(1 / (1 + np.exp(fall / self.calibration - self.odds)))
 
     @property
     def padding(self) -> int:
@@ -312,9 +333,10 @@ class Trace:
 
         arrays: dict[str, npt.NDArray[Any]] = {}
         meta: dict[str, Any] = {}
+        raw = self.calibrated(1.0)
         for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name in ("terms", "evidence"):  # a stored trace needs no model: it holds its maps
+            value = getattr(raw, item.name)
+            if item.name in ("terms", "evidence", "calibration"):  # a stored trace needs no model: it holds its maps
                 continue
             if isinstance(value, Intervention):
                 meta |= {item.name: value.text()} if value else {}  # Earlier versions can read a trace without this entry.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -13,6 +14,7 @@ from app.blocks.sentence import notebook, place
 from app.components import browser
 from app.focus import Focus
 from sentviz.analysis.explain import SCORES
+from sentviz.analysis.explain.notices import calibration_note
 from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, scene_of
 from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
@@ -106,7 +108,8 @@ def _menu(key: str, label: str, name: str, make: Callable[[Theme], Figure], code
 
 
 def _verdict(trace: Trace, run: Run, theme: Theme) -> Figure:
-    return sourced(probability_bars(trace.labels, trace.probabilities, theme=theme), run, trace=trace)
+    bars = probability_bars(trace.labels, trace.probabilities, theme=theme)
+    return sourced(replace(bars, caption=f"{bars.caption} {calibration_note(trace)}".strip()), run, trace=trace)
 
 
 def _strip(trace: Trace, run: Run, score: str, theme: Theme) -> Figure:

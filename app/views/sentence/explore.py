@@ -19,7 +19,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.catalog import language, reads_pairs
 
-ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate", "calibrated": "tune"}
+ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate"}
 
 focus = visit.focus()
 run = run_with_weights(focus.run)

@@ -171,8 +171,11 @@ def epoch_series(run: Run) -> EpochSeries:
 
 
 def examples(run: Run) -> tuple[dict[int, Trace], tuple[str, ...]]:
-    """Return the stored trace of the run's example after each measured epoch, and a sentence for each missing or damaged one."""
-    return _each(run.measured, lambda epoch: Trace.load(run.path(f"epochs/{epoch}.example.safetensors")))
+    """Return the stored trace of the run's example after each measured epoch, and a sentence for each missing or damaged one.
+
+    All probabilities are at the run's temperature, so that the last epoch agrees with the run.
+    """
+    return _each(run.measured, lambda epoch: Trace.load(run.path(f"epochs/{epoch}.example.safetensors")).calibrated(run.calibration))
 
 
 def asked_of(

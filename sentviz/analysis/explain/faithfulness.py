@@ -96,7 +96,7 @@ def sampled(model: Model, texts: Sequence[str], pairs: Sequence[str] | None = No
 
     def read() -> Iterator[Trace]:
         for place in np.random.default_rng(seed).permutation(len(texts)):
-            trace = model.trace(texts[place], None if pairs is None else pairs[place])
+            trace = model.raw().trace(texts[place], None if pairs is None else pairs[place])
             if len(words(trace)) >= MIN_WORDS:
                 yield trace
 
@@ -224,7 +224,7 @@ def _aopc(
     removed = [[(frozenset(order[:top].tolist()), frozenset(order[top:].tolist() if alone else ())) for top in tops] for order in orders]
     sets = list(dict.fromkeys(words_left_out for row in removed for pair in row for words_left_out in pair))
     logits = leaving_out(model, trace, [[i for word in words_left_out for i in tokens[word]] for words_left_out in sets])
-    left = dict(zip(sets, softmax(logits)[:, k].astype(np.float64), strict=True))
+    left = dict(zip(sets, softmax(logits, trace.calibration)[:, k].astype(np.float64), strict=True))
     falls = float(trace.probabilities[k]) - np.array(
         [[[left[words_left_out] for words_left_out in pair] for pair in row] for row in removed]
     )

@@ -219,6 +219,6 @@ class _EditableText:
 
     def flip(self, edits: Edits) -> Flip:
         """Return the flip of an edit with the prediction for the edited text."""
-        shares = softmax(self._logits([edits]))[0]
+        shares = softmax(self._logits([edits])[0], self.trace.calibration)
         best = int(shares.argmax())
         return Flip(edits, *self.edited(edits, whole=True), self.trace.labels[best], float(shares[best]))

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.explain.flip import MAX_PASSES, smallest_flip
-from sentviz.analysis.explain.leave_out import log_odds
 from sentviz.analysis.explain.scores import explained, percent
 from sentviz.analysis.explain.units import find_units, spaced_words
 from sentviz.errors import InputError
@@ -113,10 +112,9 @@ def _unit(trace: Trace) -> str:
     units: dict[int, list[tuple[int, ...]]] = {}
     for word in spaced_words(trace):
         units.setdefault(int(places[word.indices[0]]), []).append(word.indices)
-    odds = float(log_odds(trace.logits, int(trace.probabilities.argmax())))
     for words in sorted(units.values(), key=lambda words: -float(falls[words[0][0]])):
         fall, first, last = float(falls[words[0][0]]), words[0][0], words[-1][-1]
-        left = float(1 / (1 + np.exp(fall - odds)))
+        left = trace.without(fall)
         if trace.confidence - left >= MIN_FALL and fall > trace.evidence.chance.get(len(words), np.inf):
             text = (trace.text, trace.text_pair or "")[int(trace.segments[first])]
             return f"Without “{text[int(trace.offsets[first, 0]) : int(trace.offsets[last, 1])]}”: {percent(left)}."

@@ -1,13 +1,10 @@
-"""Notices shown with a prediction: known mistake, truncation, unknown words, calibrated probability, interventions."""
+"""Notices shown with a prediction: known mistake, truncation, unknown words, interventions."""
 
 from __future__ import annotations
 
 import unicodedata
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from sentviz.analysis.explain import percent
 from sentviz.data.examples import EXAMPLES
 from sentviz.data.tags import TAGGER, Tagger, count_known
 from sentviz.data.texts import LONGEST
@@ -31,7 +28,7 @@ def written_in(text: str) -> str:
 
 
 def notices(trace: Trace, run: Run) -> list[tuple[str, str]]:
-    """Return the notices of a prediction, each with its kind (wrong, cut, unknown, calibrated, changed) and a sentence."""
+    """Return the notices of a prediction, each with its kind (wrong, cut, unknown, changed) and a sentence."""
     messages: list[tuple[str, str]] = []
     example = next((example for example in EXAMPLES if (example.text, example.pair) == (trace.text, trace.text_pair)), None)
     if example and example.reading in trace.labels and example.reading != trace.label:
@@ -66,11 +63,17 @@ def notices(trace: Trace, run: Run) -> list[tuple[str, str]]:
         )
     elif foreign := _foreign_notice(trace, run):
         messages.append(("unknown", foreign))
-    spread = np.exp((trace.logits - trace.logits.max()) / run.calibration)
-    calibrated = percent(float(spread.max() / spread.sum()))
-    messages.append(("calibrated", f"Calibrated on validation (logits / {run.calibration:.2f}): {calibrated}."))
     messages += [("changed", sentence) for sentence in trace.change.sentences(trace.tokens)]
     return messages
+
+
+def calibration_note(trace: Trace) -> str:
+    """Return a sentence with the probabilities before calibration; "" if the trace has no others."""
+    if trace.calibration == 1:
+        return ""
+    raw = trace.calibrated(1.0).probabilities
+    shares = ", ".join(f"{label} {share:.1%}" for label, share in zip(trace.labels, raw.tolist(), strict=True))
+    return f"Calibrated on validation rows (logits / {trace.calibration:.2f}); before calibration: {shares}."
 
 
 def uncounted(trace: Trace) -> str:

@@ -37,7 +37,7 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
     with torch.inference_mode():
         states = torch.from_numpy(trace.hidden.copy()).to(next(model.network.parameters()).dtype)  # Stored states have single precision.
         logits = torch.cat([model.network.classifier(model.network.pool(state[None], None)) for state in states])
-    return softmax(logits.numpy())
+    return softmax(logits.numpy(), trace.calibration)
 
 
 def head_patterns(trace: Trace, component: int | str = "effective") -> pd.DataFrame:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import demo
 from sentviz.errors import InputError, RunError
-from sentviz.runs.calibration import softmax
+from sentviz.runs.calibration import LEAST, softmax, tempered, untempered
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ OVER = {
 }  # names of `Rows.over` for visitors
 EVERY = "all"  # phenomenon of all rows together
 NAMED = 5  # rows that a sentence names
-STORED = 5e-6  # stored probabilities have five decimals: a smaller one is known to be smaller, no more
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Rows:
     """Rows with predictions.
 
     ``frame``: id (str), label (class, -1 = no label), predicted (class), confidence (0..1), right (bool; without a label, it is `False`),
-    loss (cross-entropy in nats; NaN without a label, at most 12.2 for stored predictions), p0 .. p{K-1}; text, and text_pair for pairs, if
+    loss (cross-entropy in nats; NaN without a label), p0 .. p{K-1}; text, and text_pair for pairs, if
     the texts are available; tag if the rows have tags.
     """
 
@@ -87,6 +86,7 @@ class Rows:
     over: str  # test, official_test, ..., demo, mine
     classes: tuple[str, ...]
     frame: pd.DataFrame
+    calibration: float = 1.0  # temperature of the probabilities
     threshold: float = -1.0  # probability from which the second of two classes is predicted; negative = the more probable class
     unread: Mapping[str, str] = field(default_factory=dict)  # id -> reason, for rows that the model cannot read; they are not in the frame
     file: tuple[str, ...] = ()  # key of a visitor's file and its chosen columns; empty for rows that all visitors share
@@ -125,6 +125,13 @@ class Rows:
     def probabilities(self) -> Floats:
         """(n, K)."""
         return self.frame[[f"p{k}" for k in range(len(self.classes))]].to_numpy(np.float64)
+
+    def raw(self) -> Rows:
+        """Return the same rows with the probabilities and losses before calibration; stored ones have five decimals."""
+        shares = untempered(self.probabilities, self.calibration)
+        columns = {name: column.array for name, column in self.frame.items() if name in ("id", "label", "text", "text_pair", "tag")}
+        rows = predicted_rows(self.source, self.over, self.classes, columns, shares)
+        return replace(self, frame=rows.frame, calibration=1.0, threshold=-1.0)
 
     @property
     def texts(self) -> pd.Series[str]:
@@ -165,7 +172,7 @@ def unread(rows: Rows) -> str:
 
 
 def stored(run: Run, split: str = "test") -> Rows:
-    """Return the rows of a split that are stored with the run, without texts.
+    """Return the rows of a split that are stored with the run, without texts, with calibrated probabilities.
 
     Raises:
         RunError: the run has no such split, or its file is damaged.
@@ -175,14 +182,13 @@ def stored(run: Run, split: str = "test") -> Rows:
     frame = frame[frame["split"] == split]
     if frame.empty:
         raise RunError(f"{run.name} has no stored answers for the split {split!r}.")
-    shares = frame[list(classes)].to_numpy(np.float64)
-    labels = frame["label"].to_numpy(np.int64)
-    columns = {"id": frame["id"].astype(str).to_numpy(), "label": labels}
-    return predicted_rows(RowsSource.of(run), split, classes, columns, shares, STORED)
+    shares = tempered(frame[list(classes)].to_numpy(np.float64), run.calibration)
+    columns = {"id": frame["id"].astype(str).to_numpy(), "label": frame["label"].to_numpy(np.int64)}
+    return replace(predicted_rows(RowsSource.of(run), split, classes, columns, shares, LEAST), calibration=run.calibration)
 
 
 def predicted(model: Model, source: RowsSource, frame: pd.DataFrame, over: str, progress: Progress | None = None) -> Rows:
-    """Predict every row of a frame that the model can read.
+    """Predict every row of a frame that the model can read; the probabilities are calibrated.
 
     Args:
         source: of the predictions, the run of the model.
@@ -200,8 +206,9 @@ def predicted(model: Model, source: RowsSource, frame: pd.DataFrame, over: str, 
     logits, _ = model.forward([row for row in readings if row is not None], progress=progress)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
     columns |= {name: frame[name].array for name in ("label", "text", "text_pair", "tag") if name in frame}
-    rows = predicted_rows(source, over, model.labels, columns, softmax(logits).astype(np.float64))
-    return replace(rows, unread=unread)
+    shares = softmax(logits, model.calibration).astype(np.float64)
+    rows = predicted_rows(source, over, model.labels, columns, shares)
+    return replace(rows, unread=unread, calibration=model.calibration)
 
 
 def predicted_rows(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain import SCORES, deviation, log_odds
+from sentviz.analysis.explain import SCORES, deviation
 from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.maps.longmap import Packed, pack
 from sentviz.browser.packing import digest, marked, palettes, short
@@ -193,14 +193,14 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
         "scores": None if scene.scores is None else short(scene.scores[:count]),
         "tones": None if scene.tones is None else short(scene.tones[:count]),
         "scale": None if scene.scale is None else asdict(scene.scale),
-        "falls": None if scene.falls is None else short(scene.falls),
+        "falls": None if scene.falls is None else short(scene.falls / trace.calibration),
         "labels": [visible(label)[:LETTERS] for label in trace.labels],
         "probabilities": short(trace.probabilities),
         "best": best,
-        "odds": float(f"{float(log_odds(trace.logits, best)):.6g}"),
+        "odds": float(f"{trace.odds:.6g}"),
         "before": None if scene.before is None else short(scene.before),
         "maps": _maps(trace, scene.has) if trace.has_maps else None,
-        "heads": None if scene.heads is None else short(scene.heads),
+        "heads": None if scene.heads is None else short(scene.heads / trace.calibration),
         "off": [list(pair) for pair in trace.change.heads_off],
         "pick": _places(scene.pick),
         "acts": acts and scene.has.silence,

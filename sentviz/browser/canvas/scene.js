@@ -75,7 +75,7 @@ export function given(scene, tokens) {
   }))
 }
 
-/** Return the probability of the prediction after a fall of its log-odds. */
+/** Return the probability of the prediction after a fall of its log-odds; both are calibrated. */
 export const fallen = (scene, fall) => 1 / (1 + Math.exp(fall - scene.odds))
 
 /** Return the probability of the prediction without a token's unit; null if it was not computed. */

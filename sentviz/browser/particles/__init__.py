@@ -170,11 +170,12 @@ def scene_of(
 
 def scene_of_review(run: Run, model: HardmaxModel, review: Review, **how: Any) -> Scene:
     """Return the scene of a text on its path through a run's layers; `how` goes to `scene_of`."""
+    weight, bias = model.decision
     return scene_of(
         review.clustering,
         review.words,
         f"A review of {len(review.words)} words through {run.name}",
-        decision=model.decision,
+        decision=(weight / model.calibration, bias / model.calibration),
         means=review.means,
         probabilities=review.probabilities[:, 1],
         labels=(run.labels[0], run.labels[1]),

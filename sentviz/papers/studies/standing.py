@@ -22,7 +22,6 @@ from sentviz.analysis.testset.operating import expected_error
 from sentviz.data import datasets, demo
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
-from sentviz.runs.calibration import tempered
 from sentviz.runs.store import Run, runs
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def of_run(run: Run) -> Answer:
 
     def answer(frame: pd.DataFrame) -> Floats:
         rows = predicted(model, RowsSource.of(run), frame[["id", "text"]], "standing")
-        shares = tempered(rows.probabilities, run.calibration)
+        shares = rows.probabilities
         positive, negative = (shares[:, side == sign].sum(axis=1) for sign in (1, -1))
         share = dict(zip(rows.frame["id"], positive / (positive + negative), strict=True))
         return np.array([share.get(str(name), np.nan) for name in frame["id"]])

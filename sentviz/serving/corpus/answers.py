@@ -118,7 +118,7 @@ def _predict(
     columns: dict[str, Any] = {"predicted": pa.array([model.labels[k] if k >= 0 else None for k in predicted], type=pa.string())}
     for name, temperature in (("probability", 1.0), ("calibrated", model.calibration)):
         if name == "probability" or temperature != 1:
-            shares = softmax(logits / np.float32(temperature))
+            shares = softmax(logits, temperature)
             columns |= {f"{name}_{label}": _filled(shares[:, k], read) for k, label in enumerate(model.labels)}
     columns["tokens"] = np.array([0 if row is None else len(row) for row in readings], dtype=np.int32)
     columns["remark"] = remarks

@@ -13,7 +13,7 @@ the same bytes in every part.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,7 +150,7 @@ def _read_index(out: Path) -> dict[str, Any]:
         index = json.loads(read_regular(out / INDEX, MAX_INDEX, INDEX))
         if index["format"] != FORMAT:
             raise InputError(f"{out} has format {index['format']}, and this version reads {FORMAT}. Score the files again.")
-        _ = index["digest"], index["files"], index["wishes"], index["labels"]
+        _ = index["digest"], index["files"], index["wishes"], index["labels"], index["temperature"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, InputError):
             raise
@@ -198,8 +198,9 @@ class Scored:
 
     @property
     def classes(self) -> list[str]:
-        """Names of the columns with probabilities."""
-        return [f"probability_{label}" for label in self.labels]
+        """Names of the columns with calibrated probabilities."""
+        kind = "probability" if self.index["temperature"] == 1 else "calibrated"
+        return [f"{kind}_{label}" for label in self.labels]
 
     def part(self, place: int, columns: list[str] | None = None) -> pa.Table:
         """Return the part with number `place`, with all columns or only some."""
@@ -221,7 +222,9 @@ class Scored:
         label = frame["label"].to_numpy(np.int64) if self._labelled else np.full(len(frame), -1)
         single_file = len(self.index["files"]) == 1
         ids = frame["row"].astype(str) if single_file else frame["file"].astype(str) + ":" + frame["row"].astype(str)
-        return predicted_rows(RowsSource(self.run, self.digest), "mine", self.labels, {"id": ids.to_numpy(), "label": label}, shares)
+        source = RowsSource(self.run, self.digest)
+        rows = predicted_rows(source, "mine", self.labels, {"id": ids.to_numpy(), "label": label}, shares)
+        return replace(rows, calibration=float(self.index["temperature"]))
 
     @property
     def _labelled(self) -> bool:

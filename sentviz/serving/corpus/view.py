@@ -88,7 +88,7 @@ def _row(points: Points, scored: Scored, place: int) -> dict[str, object]:
         raise IndexError(place)
     point = points[place]
     row = scored.part(int(point["part"]), ["file", "row", "predicted", *scored.classes]).slice(int(point["row"]), 1).to_pylist()[0]
-    share = row[f"probability_{row['predicted']}"]
+    share = row[scored.classes[scored.labels.index(row["predicted"])]]
     return {"text": f"{row['file']}, row {row['row']}: {row['predicted']} {share:.0%}"}
 
 
