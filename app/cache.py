@@ -67,6 +67,13 @@ def models() -> dict[str, Run]:
     return {name: run for name, run in runs().items() if run.has_weights}
 
 
+def best_run(spoken: str = "en") -> str:
+    """Return the name of the run that answers sentences of a language best; "" if there is none."""
+    from sentviz.runs.catalog import best_run as best
+
+    return best(models().values(), spoken)
+
+
 def run(name: str) -> Run:
     """Return the run called `name`. If there is none, show an error and stop the page."""
     run = runs().get(name)

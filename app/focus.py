@@ -40,8 +40,7 @@ from sentviz.runs.configs import Capabilities
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.registry import FIRST, papers, studies
 
-DEFAULT_RUN = "english/ndt-unit-2"
-RUN_BY_LANGUAGE = {"en": DEFAULT_RUN, "ko": "nsmc/cls-last-scaled"}  # run suggested for a text, by language code
+DEFAULT_RUN = "english/ndt-unit-2"  # run of a focus that no link made; `sentviz.runs.catalog.best_run` finds the app's default
 NOTES = 3  # largest number of notes about one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
 LOOKS |= {"lexicon": "lexicon", "gates": "gates and positions"}
@@ -256,6 +255,7 @@ class Focus:
     scale: str = choice(("value", "change"), chip="change from the start")  # scale of lambda curves: value, or change from the start
     # looks of exported figures, as in size=column~palette=grey; own words are in no link
     style: str = characters(most=400, means=_stylish, called="the looks", instead="figures look as usual", chip=_looks)
+    home: str = hidden("")  # run that a link without a run opens, if it is not `DEFAULT_RUN`
     shared: bool = hidden(False, resets=frozenset({"text", "row"}))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:
@@ -294,7 +294,7 @@ class Focus:
         return {
             name: field.write(value)
             for name, field in FIELDS.items()
-            if field.read and (value := getattr(self, name)) != field.default and name not in hidden
+            if field.read and (value := getattr(self, name)) != ((name == "run" and self.home) or field.default) and name not in hidden
         }
 
     def chips(self, classes: Sequence[str] = (), *, pairs: bool = False) -> dict[str, str]:
@@ -306,16 +306,20 @@ class Focus:
         }
 
     @classmethod
-    def parse(cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str]) -> tuple[Focus, list[str]]:
+    def parse(
+        cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str], default: str = DEFAULT_RUN
+    ) -> tuple[Focus, list[str]]:
         """Return the focus of URL parameters, and at most three notes about values without meaning, which become the default.
 
-        The parameter `change` is the text of an intervention (`sentviz.runs.intervention`).
+        Args:
+            query: parameters. `change` is the text of an intervention (`sentviz.runs.intervention`).
+            default: run to show if the link names none; if it is not among `runs`, the first one.
         """
         query = dict(query)
         for name, text in filter(None, map(_as_field, query.get("change", "").split("~", LISTED)[:LISTED])):
             query[name] = f"{query[name]}~{text}" if name in query else text
-        names = LinkNames(runs, scores, DEFAULT_RUN if DEFAULT_RUN in runs else next(iter(runs), DEFAULT_RUN))
-        values: dict[str, Any] = {"run": names.run}
+        names = LinkNames(runs, scores, default if default in runs else next(iter(runs), DEFAULT_RUN))
+        values: dict[str, Any] = {"run": names.run} | ({"home": default} if default != DEFAULT_RUN and default in runs else {})
         notes, strange = [], 0
         for name, text in query.items():
             field = CHANGE if name == "change" else FIELDS.get(name)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from app import cache, visit
 from app.blocks import sheet
+from app.blocks.sentence import reader_of
 from app.fields import TEXT_IN_URL
-from app.focus import FIELDS, PRIVATE, WITH_TEXT, Focus
+from app.focus import DEFAULT_RUN, FIELDS, PRIVATE, WITH_TEXT, Focus
 from app.server import queue
 from app.text import md, name_runs
 from sentviz.analysis.explain import SCORES
@@ -48,11 +51,11 @@ def begin(page: str, title: str, section: str) -> None:
     if page != before:
         settings.drop_link()
     if "focus" not in state:
-        state["focus"], state["notes"] = Focus.parse(query, list(cache.runs()), SCORES)
+        state["focus"], state["notes"] = _focus_of(query)
         settings.follow(page, query)
     elif (query or page == before) and query != state["query"] and not touched:
         # The visitor went back or forward. A switch to another page drops the query, and fast clicks send an outdated one.
-        linked, state["notes"] = Focus.parse(query, list(cache.runs()), SCORES)
+        linked, state["notes"] = _focus_of(query)
         old, state["focus"] = visit.focus(), linked if linked.text or linked.row else linked.beside(visit.focus())
         settings.forget({name for name in FIELDS if getattr(old, name) != getattr(visit.focus(), name)})
         settings.follow(page, query)
@@ -66,6 +69,15 @@ def begin(page: str, title: str, section: str) -> None:
     for note in state.pop("notes", []):
         st.info(md(note), icon=":material/info:")
     _chips(title, section)
+
+
+def _focus_of(query: Mapping[str, str]) -> tuple[Focus, list[str]]:
+    """Return the focus of URL parameters with its notes. If they name a text but no run, a run that reads its language is shown."""
+    focus, notes = Focus.parse(query, list(cache.runs()), SCORES, cache.best_run() or DEFAULT_RUN)
+    visit.set_run_chosen(bool(query.get("run")))
+    if not query.get("run") and focus.text and (reader := reader_of(focus.text, focus.run)):
+        focus = replace(focus, run=reader)
+    return focus, notes
 
 
 def end() -> None:

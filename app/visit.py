@@ -90,6 +90,18 @@ def go(**changes: Any) -> None:
     settings().forget(focus().moved(shared))
     settings().values |= {name: as_sent(str(value)) for name, value in changes.items() if name not in FIELDS}
     st.session_state["focus"], st.session_state["touched"] = focus().with_(**shared), True
+    if "run" in shared:
+        set_run_chosen(True)
+
+
+def set_run_chosen(chosen: bool) -> None:
+    """Note whether the visitor, or the link that was followed, chose the run in focus; otherwise a text's language decides."""
+    st.session_state["run_chosen"] = chosen
+
+
+def has_chosen_run() -> bool:
+    """Return whether the visitor, or the link that was followed, chose the run in focus."""
+    return bool(st.session_state.get("run_chosen"))
 
 
 def settle() -> None:

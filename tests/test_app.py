@@ -16,8 +16,9 @@ from streamlit.testing.v1 import AppTest
 from app.errors import sentence
 from app.header import ABOUT
 from sentviz.figures.style import SIZES
+from sentviz.runs.catalog import best_run
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
-from sentviz.runs.store import runs
+from sentviz.runs.store import Run, runs
 
 ROOT = Path(__file__).parents[1]
 RUN = "sst2/ndt-unit-2"
@@ -113,12 +114,32 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
     assert "**Without “not bad”: " in answer and "than chance: without what it names first" in answer
 
 
+def korean() -> dict[str, Run]:
+    return {name: run for name, run in runs().items() if isinstance(run, Run)}
+
+
+def test_a_korean_sentence_is_answered_by_a_run_that_reads_korean() -> None:
+    """A Korean text is answered by a Korean run at once, and an English text after it by the default, if no run was chosen."""
+    reader, default = best_run(korean().values(), "ko"), best_run(korean().values())
+    app = opened(text="나쁘지 않은 영화", run="")
+    assert app.session_state["focus"].run == reader and "means nothing" not in words(app)
+    app = opened(run="")
+    assert app.session_state["focus"].run == default
+    app.text_input(key="sentence").set_value("나쁘지 않은 영화").run()
+    assert not app.exception and app.session_state["focus"].run == reader
+    app.text_input(key="sentence").set_value("A dull film.").run()
+    assert app.session_state["focus"].run == default
+    app.selectbox(key="run").select("sst2/ndt-unit-2").run()
+    app.text_input(key="sentence").set_value("나쁘지 않은 영화").run()
+    assert app.session_state["focus"].run == "sst2/ndt-unit-2" and "means nothing" in words(app)
+
+
 def test_a_text_in_another_script_is_given_to_a_run_that_reads_it() -> None:
     """For a Korean text an English model's answer is called meaningless, and a click chooses a run that learned Korean."""
     app = opened(text="나쁘지 않은 영화", run="english/ndt-unit-2")
     assert "its answer means nothing" in words(app)
     app.button(key="reader").click().run()
-    assert not app.exception and app.session_state["focus"].run == "nsmc/cls-last-scaled"
+    assert not app.exception and app.session_state["focus"].run == best_run(korean().values(), "ko")
     assert "means nothing" not in words(app) and not [button for button in app.button if button.key == "reader"]
 
 

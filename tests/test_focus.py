@@ -230,7 +230,7 @@ def foci(draw: st.DrawFn) -> Focus:
 
 def test_every_field_is_tried() -> None:
     """A field that is added is one of those below, or the tests of all fields would not be."""
-    assert {*VALUES, *PRIVATE, "shared"} == set(FIELDS)
+    assert {*VALUES, *PRIVATE, "shared", "home"} == set(FIELDS)
 
 
 @pytest.mark.slow
@@ -259,14 +259,14 @@ def test_numbers_and_words_of_any_length(name: str, length: int) -> None:
     """Python itself refuses whole numbers of more than 4,300 digits with an error of its own."""
     for value in ("9" * length, "0" * length, "1." + "9" * length, "1." * length, "~" * length, "1.2:" + "9" * length):
         focus, notes = Focus.parse({name: value}, RUNS, SCORES)
-        free = name in {*TEXTS, *PRIVATE, "shared"}
+        free = name in {*TEXTS, *PRIVATE, "shared", "home"}
         assert free or len(notes) in (1, NOTES), value[:20]
         assert len(notes) <= NOTES and all(len(note) < 250 for note in notes)
         assert free or len(focus.query().get(name, "")) < 8 * LISTED
 
 
 @busy
-@given(st.dictionaries(st.sampled_from(sorted(set(FIELDS) - {*TEXTS, *PRIVATE, "shared"})), st.just("<none of these>")))
+@given(st.dictionaries(st.sampled_from(sorted(set(FIELDS) - {*TEXTS, *PRIVATE, "shared", "home"})), st.just("<none of these>")))
 def test_unknown_values_leave_the_defaults(query: dict[str, str]) -> None:
     focus, notes = Focus.parse(query, RUNS, SCORES)
     assert focus == Focus()

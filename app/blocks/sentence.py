@@ -10,7 +10,6 @@ from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
 from app.fields import LARGEST, LONGEST
-from app.focus import RUN_BY_LANGUAGE
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
 from sentviz.errors import SentvizError
@@ -18,7 +17,7 @@ from sentviz.figures import component_name
 from sentviz.figures.source import Call
 from sentviz.gallery import Sentence, code
 from sentviz.io.glossary import tip
-from sentviz.runs.catalog import language, reads_pairs
+from sentviz.runs.catalog import best_to_fetch, language, reads_pairs
 from sentviz.runs.configs import AdjustableTerm
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -71,7 +70,10 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
     second = f"{key}-pair"
 
     def take() -> None:
-        visit.go(text=st.session_state[key], pair=st.session_state.get(second, ""))
+        text, is_chosen = st.session_state[key], visit.has_chosen_run() or reads_pairs(run)
+        reader = "" if is_chosen else reader_of(text, run.name)
+        visit.go(text=text, pair=st.session_state.get(second, ""), **({"run": reader} if reader else {}))
+        visit.set_run_chosen(visit.has_chosen_run() and not reader)
 
     common: dict[str, Any] = {"on_change": take, "label_visibility": "collapsed", "max_chars": LONGEST}
     st.session_state[key] = text
@@ -187,12 +189,21 @@ def gate_switches(trace: Trace) -> None:
             )
 
 
+def reader_of(text: str, name: str) -> str:
+    """Return the run that answers the language of a text best; "" if the run called `name` reads it, or no installed run does."""
+    spoken, run = written_in(text), cache.runs().get(name)
+    return "" if not spoken or run is None or spoken == language(run) else cache.best_run(spoken)
+
+
 def offer_reader(run: Run, text: str) -> None:
-    """Draw a button to a run that reads the language of a text, if this run does not."""
+    """Draw a button to a run that reads the language of a text, if this run does not, or else the command that fetches such a run."""
     spoken = written_in(text)
-    reader = RUN_BY_LANGUAGE.get(spoken, "")
-    if spoken == language(run) or reader not in cache.models():
+    if not spoken or spoken == language(run):
         return
-    if st.button(f"Ask {md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
+    if not (reader := cache.best_run(spoken)):
+        name, size = best_to_fetch(spoken)
+        if name:
+            st.caption(f"`sentviz runs get {name}` ({size / 1e6:.0f} MB) installs a run that reads {SPOKEN[spoken]}.")
+    elif st.button(f"Ask {md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
         visit.go(run=reader)
         st.rerun()

@@ -44,13 +44,16 @@ def catalog(folders: tuple[Path, ...]) -> None:
 
 @main.command()
 @click.argument("run")
-@click.argument("sentence")
+@click.argument("sentence", required=False)
 @pair_option
 @change_option
 @click.option("--score", default="removal", show_default=True, help=f"Explanation method: {METHODS}")
 @command
-def explain(run: str, sentence: str, pair: str | None, change: str, score: str) -> None:
-    """Predict SENTENCE with RUN and print how much each word contributes to the predicted class."""
+def explain(run: str, sentence: str | None, pair: str | None, change: str, score: str) -> None:
+    """Predict SENTENCE with RUN and print how much each word contributes to the predicted class.
+
+    With a sentence only, the installed run that answers its language best is used, as in the app.
+    """
     import numpy as np
 
     from sentviz.analysis.explain import SCORES, agreement, deviation, explained, headline, incomplete, supported
@@ -59,6 +62,8 @@ def explain(run: str, sentence: str, pair: str | None, change: str, score: str) 
     from sentviz.analysis.explain.notices import uncounted
     from sentviz.models.loading import load
 
+    if sentence is None:
+        run, sentence = _best_run(run), run
     stored = _find_run(run, pair)
     model = load(stored)
     trace = supported(model, explained(model, model.trace(sentence, pair, change=change), {"removal", score}), chance_of(model, stored))
@@ -300,6 +305,20 @@ def verify(files: tuple[Path, ...]) -> None:
             click.echo(f"  {visible(' '.join(filter(None, drawn)))}\n  {visible(' · '.join(filter(None, source)))}")
     if any(verdict.state not in ("equal", "numbers equal") for verdict in verdicts):
         raise SystemExit(1)
+
+
+def _best_run(sentence: str) -> str:
+    """Return the installed run that answers the language of a sentence best. Raises UsageError if no installed run reads it."""
+    from sentviz.analysis.explain.notices import SPOKEN, written_in
+    from sentviz.runs.catalog import best_run, best_to_fetch
+    from sentviz.runs.store import Run, runs
+
+    spoken = written_in(sentence) or "en"
+    if name := best_run((run for run in runs().values() if isinstance(run, Run)), spoken):
+        return name
+    fetched, size = best_to_fetch(spoken)
+    remedy = f" `sentviz runs get {fetched}` ({size / 1e6:.0f} MB) installs one." if fetched else ""
+    raise click.UsageError(f"No installed run reads {SPOKEN[spoken]}.{remedy}")
 
 
 def _find_run(name: str, pair: str | None) -> Run:

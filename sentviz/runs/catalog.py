@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.data import datasets
+from sentviz.data import datasets, demo
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.runs.presets import CONSTRAINT_SIGNS
@@ -177,6 +178,53 @@ def language(run: Run) -> str:
         return datasets.info(run.config["data"]["name"]).language
     except InputError:
         return "en"
+
+
+def is_mixture(dataset: str) -> bool:
+    """Return whether a data set is cut from other data sets; False if it is unknown."""
+    try:
+        return any("/" in part for part in datasets.info(dataset).needed())
+    except InputError:
+        return False
+
+
+def best_run(available: Iterable[Run], spoken: str = "en") -> str:
+    """Return the name of the run that answers any sentence of a language best; "" if there is none.
+
+    Candidates are shipped runs with weights and attention that read single texts of this language as negative or positive. Runs trained on
+    a mixture come before all others, because they know several kinds of texts; then the highest accuracy on the test split decides.
+
+    Args:
+        spoken: language code, for example "ko".
+    """
+    from sentviz.runs.releases import index
+
+    candidates: list[tuple[bool, float, str]] = []
+    for run in available:
+        if run.name not in index() or not run.has_weights or language(run) != spoken or not run.capabilities.maps:
+            continue
+        if {-1, 1} <= set(demo.sides(run.labels)) and not reads_pairs(run):
+            with suppress(RunError):  # A run with damaged measurements is not the best.
+                accuracy = _real(run.metrics()["test"]["accuracy"]["value"])
+                candidates.append((is_mixture(run.config["data"]["name"]), accuracy, run.name))
+    return max(candidates, default=(False, 0.0, ""))[2]
+
+
+def best_to_fetch(spoken: str) -> tuple[str, int]:
+    """Return name and bytes, with its base, of the shipped run that answers a language best; ("", 0) if there is none.
+
+    The index has no accuracies: runs trained on a mixture come first, then the largest file.
+    """
+    from sentviz.runs.releases import index
+
+    candidates: list[tuple[bool, int, str]] = []
+    for name, entry in index().items():
+        dataset = name.partition("/")[0]
+        with suppress(InputError):  # This version does not know the data set.
+            if (item := datasets.info(dataset)).language == spoken and not item.pair:
+                base = index().get(entry.base)
+                candidates.append((is_mixture(dataset), entry.bytes + (base.bytes if base else 0), name))
+    return max(candidates, default=(False, 0, ""))[:0:-1]
 
 
 def _read_all() -> None:
