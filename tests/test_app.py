@@ -129,7 +129,7 @@ def test_a_korean_sentence_is_answered_by_a_run_that_reads_korean() -> None:
     assert not app.exception and app.session_state["focus"].run == reader
     app.text_input(key="sentence").set_value("A dull film.").run()
     assert app.session_state["focus"].run == default
-    app.selectbox(key="run").select("sst2/ndt-unit-2").run()
+    app = opened(run="sst2/ndt-unit-2")
     app.text_input(key="sentence").set_value("나쁘지 않은 영화").run()
     assert app.session_state["focus"].run == "sst2/ndt-unit-2" and "means nothing" in words(app)
 

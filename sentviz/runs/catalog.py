@@ -181,9 +181,9 @@ def language(run: Run) -> str:
 
 
 def is_mixture(dataset: str) -> bool:
-    """Return whether a data set is cut from other data sets; False if it is unknown."""
+    """Return whether a data set is cut from several others; False if it is unknown."""
     try:
-        return any("/" in part for part in datasets.info(dataset).needed())
+        return len({part.partition("/")[0] for part in datasets.info(dataset).needed() if "/" in part}) > 1
     except InputError:
         return False
 
