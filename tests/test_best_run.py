@@ -1,4 +1,4 @@
-"""The run that answers a language best: the order of the rule, and who is no candidate."""
+"""Tests of the rule that chooses the run for a language: the order of the runs, and which runs it never chooses."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_link_without_a_run_opens_the_default() -> None:
 
 
 def test_the_command_takes_a_sentence_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an installed run of the language, `sentviz explain` names the command that fetches one."""
+    """Check that `sentviz explain` names the command that fetches a run if none of the language is installed."""
     monkeypatch.setattr("sentviz.runs.store.runs", dict)
     done = CliRunner().invoke(main, ["explain", "나쁘지 않은 영화"])
     assert done.exit_code == 2 and "`sentviz runs get korean/e5` (24 MB) installs one." in done.output

@@ -181,9 +181,9 @@ def language(run: Run) -> str:
 
 
 def is_mixture(dataset: str) -> bool:
-    """Return whether a data set is cut from several others; False if it is unknown."""
+    """Return whether a data set combines several data sets, as `english` does; `sst5_trees`, whose parts are of one corpus, is no mixture."""
     try:
-        return len({part.partition("/")[0] for part in datasets.info(dataset).needed() if "/" in part}) > 1
+        return any(not part.startswith(dataset.partition("_")[0]) for part in datasets.info(dataset).needed() if "/" in part)
     except InputError:
         return False
 
