@@ -181,7 +181,7 @@ def language(run: Run) -> str:
 
 
 def is_mixture(dataset: str) -> bool:
-    """Return whether a data set combines several data sets, as `english` does; `sst5_trees`, whose parts are of one corpus, is no mixture."""
+    """Return whether a data set combines several data sets, as `english` does; False for the parts of one corpus, as in `sst5_trees`."""
     try:
         return any(not part.startswith(dataset.partition("_")[0]) for part in datasets.info(dataset).needed() if "/" in part)
     except InputError:
