@@ -42,10 +42,12 @@ def made_run(
     vectors: bool = False,
     also: tuple[str, ...] = (),
     digest: str = "",
+    base: str = "",
 ) -> Run:
     """A run that answers `wrong` of 200 rows wrongly, from row `first_wrong` on; each lambda starts at 0.2 and ends `drift` higher.
 
     `also`: further splits with the same answers. `digest`: of the rows it was trained on.
+    `base`: a base, whose name stands in place of "cls" in the names of its runs; of other models, the name in place of theirs.
     """
     rng = np.random.default_rng(seed)
     labels = np.arange(N) % len(classes)
@@ -68,6 +70,7 @@ def made_run(
     ]
     frame = pd.DataFrame(history or [(0, 0.0, "train_loss", -1, -1, 1.0)], columns=["step", "epoch", "name", "layer", "component", "value"])
     configuration = f"{model}-{variant}" if variant else model
+    configuration = base + (configuration.removeprefix("cls") if model.startswith("cls") else "") if base else configuration
     folder = name or configuration + (f"-s{seed}" if seed else "")
     config: dict[str, Any] = {
         "model": stored_config(shape),

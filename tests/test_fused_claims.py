@@ -266,4 +266,44 @@ def test_out_of_domain(better: int, worse: int, of: int, verdict: str, tmp_path:
     assert finding.verdict == verdict and finding.evidence.startswith(f"{better} of {of} gain, {worse} lose")
 
 
+# ---- runs on a base
+
+XIA = "is better than Xia et al.'s product"
+
+
+@pytest.mark.parametrize(("data", "base"), [("nsmc", "e5"), ("sst2", "minilm")])
+def test_a_base_decides_once_its_baseline_is_installed(data: str, base: str, tmp_path: Path) -> None:
+    """The runs from scratch refute the claim, those on the base confirm it; without the base's baseline nothing changes."""
+    scratch = settings(tmp_path / "scratch", data, 70, cls=10, cls_xia=10)
+    on_base = [
+        run
+        for model, wrong in {**dict.fromkeys(INJECTED, 10), "cls-xia": 70, "cls": 70}.items()
+        for run in made_seeds(tmp_path / "base", data, model, 2, wrong=wrong, base=base)
+    ]
+    assert {run.name for run in on_base} >= {f"{data}/{base}", f"{data}/{base}-s1", f"{data}/{base}-last-scaled"}
+    for statement in (f"Every setting {words} on {DATASETS[data]}" for words in ("gains over the baseline", XIA)):
+        alone, both = judge(statement, scratch), judge(statement, [*scratch, *on_base])
+        assert alone.verdict == "fails" and both.verdict == "holds"
+        assert both.evidence.startswith(study.ENCODER_TITLES[base]) and "from scratch, it does not hold" in both.evidence
+        assert dict(both.parts)["from scratch"] == alone and both.effect == both.parts[0][1].effect
+        assert judge(statement, [*scratch, *on_base[:-2]]) == alone
+
+
+def test_tasks_on_a_base_count_only_if_it_learns_them(tmp_path: Path) -> None:
+    """A base that answers KLUE-NLI at 55 % leaves the claim open, with the reason; at 65 % its comparison decides."""
+
+    def shelf(baseline: int, injected: int) -> list[Run]:
+        counts = {"cls": baseline, "cls-last-scaled": injected}
+        return [
+            run
+            for model, wrong in counts.items()
+            for run in made_seeds(tmp_path / f"{baseline}-{injected}", "klue_nli", model, 2, wrong=wrong, base="e5")
+        ]
+
+    unlearned = judge(MOST_TASKS, shelf(90, 20))
+    assert unlearned.verdict == "open" and "does not learn KLUE-NLI: its baseline answers 55.0% rightly, below 60%" in unlearned.evidence
+    assert judge(MOST_TASKS, shelf(70, 20)).verdict == "holds"
+    assert judge(MOST_TASKS, shelf(70, 120)).verdict == "fails"
+
+
 ABOUT_RUNS = [*GAINS, *STEADY, *CHANGES, MOST_TASKS]

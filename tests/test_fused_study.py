@@ -310,6 +310,33 @@ def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"unjudged"}
 
 
+def test_a_base_is_a_column_and_a_group(several: list[Run], tmp_path: Path) -> None:
+    """Tables and figures name the encoder as soon as a base has a baseline; the numbers from scratch stay as they are."""
+    on_base = [
+        with_heads(run, (0.1, 0.2, 0.3), (0.1, 0.1, 0.1)) for run in made_seeds(tmp_path / "base", "nsmc", "cls", 2, wrong=30, base="e5")
+    ]
+    on_base += made_seeds(tmp_path / "base", "nsmc", "cls-last", 2, wrong=20, base="e5")
+    both = [*several, *on_base]
+    assert fused.encoders(several, "nsmc") == ["cls"] and fused.encoders(both, "nsmc", "sst2") == ["e5", "cls"]
+    pd.testing.assert_frame_equal(fused.gains(both, "nsmc"), fused.gains(several, "nsmc"))
+    (row,) = fused.gains(both, "nsmc", "e5").to_dict("records")
+    assert row["model"] == "cls-last" and row["difference"] == pytest.approx(10 / N)
+    accuracies = fused_tables.accuracies(both)
+    assert accuracies.frame.set_index("setting")["nsmc_e5"].dropna().to_dict() == pytest.approx({"Baseline": 0.85, "Last head": 0.9})
+    assert "nsmc_e5" not in fused_tables.accuracies(several).frame
+    assert {"multilingual E5, NSMC", "from scratch, NSMC"} <= {column.label for column in accuracies.columns}
+    comparisons = fused_tables.comparisons(both).frame
+    assert comparisons.groupby("encoder").size().to_dict() == {"from scratch": 4, "multilingual E5": 1}
+    assert "encoder" not in fused_tables.comparisons(several).frame
+    gains = make("gains", Study.of("nsmc", both)).frame
+    assert {"e5: Last head", "scratch: Last head"} <= set(gains["row"])
+    assert set(gains[gains["kind"] == "printed"]["row"]) == {f"e5: {title}" for title in list(fused.SETTINGS.values())[1:]}
+    lines = make("cls-lines", Study.of("nsmc", both))
+    assert set(lines.frame["run"]) == {"Baseline, multilingual E5"} and "Baseline, multilingual E5 2" in lines.caption
+    titles = [fused.answer(both, "nsmc", encoder).short.split(":")[0] for encoder in fused.encoders(both, "nsmc")]
+    assert titles == ["NSMC, multilingual E5", "NSMC, from scratch"]
+
+
 # ---- coverage
 
 

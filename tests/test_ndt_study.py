@@ -12,7 +12,7 @@ import pytest
 from sentviz.errors import InputError
 from sentviz.figures.accuracy_grid import accuracy_grid
 from sentviz.figures.beside import measured_beside_printed
-from sentviz.papers.ndt import PAPER, latency, prints, tables
+from sentviz.papers.ndt import PAPER, based, latency, prints, tables
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.presets import PRESETS
 from sentviz.papers.ndt.study import DATASETS, METRICS, beside, best_ndt, configurations, parameters, points, printed_name, summary
@@ -189,3 +189,21 @@ def test_parameters_of_our_vocabularies_are_near_the_print() -> None:
     frame = parameters(SHIPPED, "sst2").dropna()
     assert len(frame) >= 4
     assert ((frame["value"] - frame["printed"]).abs() < 0.02).all()
+
+
+def test_ndt_on_a_base_has_accuracy_and_lambda_by_layer(tmp_path: Path) -> None:
+    """Planted runs on MiniLM: accuracies over seeds, the difference to the plain adapter, and lambda with its sign."""
+    runs = made_seeds(tmp_path, "sst2", "cls", 3, wrong=40, base="minilm")
+    for name, drift, wrong in (("free", -0.3, 10), ("unit", 0.1, 40)):
+        model = f"ndt-{name}-2"
+        runs += [made_run(tmp_path, "sst2", model, seed, wrong=wrong, drift=drift, base=f"minilm-{model}") for seed in range(3)]
+    table = based.accuracies(runs).frame.set_index("model")
+    assert list(table.index) == ["minilm", "minilm-ndt-free-2", "minilm-ndt-unit-2"]
+    assert table["accuracy"].to_list() == pytest.approx([0.8, 0.95, 0.8]) and set(table["seeds"]) == {3}
+    assert table.loc["minilm-ndt-free-2", "difference"] == pytest.approx(0.15)
+    assert table["verdict"].to_list()[1:] == ["better", "cannot be told"]
+    lambdas = based.lambdas(runs).frame.set_index(["model", "layer"])
+    assert lambdas.loc[("minilm-ndt-free-2", 1), ["start", "end"]].to_list() == pytest.approx([0.2, -0.1])
+    assert lambdas["sign"].to_list() == ["−", "−", "+", "+"]
+    with pytest.raises(InputError, match="sentviz train ndt_sst2_minilm --model minilm-ndt-free-2"):
+        based.accuracies([])

@@ -48,7 +48,8 @@ def gain_dots(
     colours = palette(theme)
     tall = _LINE * len(rows)
     legend = {"legend": legend_below(-48 / tall), "showlegend": True}
-    plot = new_plot(theme, title, (620, tall + 136), (150, 44, 24, 92), **legend)
+    left = max(150, 6 * min(30, max(map(len, rows), default=0)) + 12)  # pixels for the names of the rows
+    plot = new_plot(theme, title, (470 + left, tall + 136), (left, 44, 24, 92), **legend)
     plot.add_vline(x=0, line={"color": colours.muted, "width": 1.2})
     measured = set(frame["row"])
     for kind, (symbol, colour) in _KINDS.items():

@@ -97,10 +97,13 @@ def _verified() -> frozenset[str]:
 
 
 def _same_rows(a: Run, b: Run) -> bool:
-    """Return whether two runs have equal splits; the training split counts only if both recipes take the same number of rows."""
+    """Return whether two runs have equal splits, except for those of which their recipes take different numbers of rows."""
     of_a, of_b = (run.config["data"].get("splits", {}) for run in (a, b))
-    sizes = {run.config["recipe"].get("rows", 0) for run in (a, b)}
-    return all(of_a[name]["digest"] == of_b[name]["digest"] for name in of_a.keys() & of_b.keys() if name != "train" or len(sizes) == 1)
+    names = of_a.keys() & of_b.keys()
+    drawn = {"rows": {"train"}, "test_rows": names - {"train", "validation"}}  # setting of a recipe -> splits of which it draws rows
+    recipes = [run.config["recipe"] for run in (a, b)]
+    other = {split for name, splits in drawn.items() if len({recipe.get(name, 0) for recipe in recipes}) > 1 for split in splits}
+    return all(of_a[name]["digest"] == of_b[name]["digest"] for name in names - other)
 
 
 def catalog(folders: Folders = ()) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.attention import difference_map
 from sentviz.gallery import sourced
 from sentviz.papers.fused import coverage
-from sentviz.papers.fused.study import DATASETS, Answer, answer, readable
+from sentviz.papers.fused.study import DATASETS, Answer, answer, encoders, readable
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -26,14 +26,14 @@ ROUNDING = 1e-7  # largest rounding error of a weight in single precision
 
 
 @st.cache_data(max_entries=8, show_spinner="Comparing the settings")
-def _answer(dataset: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Answer:
-    return answer(_runs, dataset)
+def _answer(dataset: str, encoder: str, key: tuple[str, ...], _runs: Sequence[Run]) -> Answer:
+    return answer(_runs, dataset, encoder)
 
 
 def answers(runs: Sequence[Run], _: str) -> None:
-    """Show whether the injection helps, one sentence per data set with its numbers."""
-    for dataset in DATASETS:
-        of = _answer(dataset, digests(runs, dataset), runs)
+    """Show whether the injection helps, one sentence per data set and encoder with its numbers."""
+    for dataset, encoder in [(each, encoder) for each in DATASETS for encoder in encoders(runs, each)]:
+        of = _answer(dataset, encoder, digests(runs, dataset), runs)
         known = of.baseline is not None and len(of.rows) > 0
         with st.container(gap=None):
             st.markdown(f"{ICONS[of.word] if known else ':material/inventory_2:'} **{md(of.short)}**")

@@ -13,7 +13,8 @@ from app.focus import choices
 from app.text import halves, md
 from app.views.papers.blocks import missing_note, show_study_figure, show_table
 from app.views.papers.shared import digests
-from sentviz.papers.ndt import PAPER
+from sentviz.errors import InputError
+from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, controlled_lambdas, describe_controls, summary
 from sentviz.papers.ndt.tables import comparisons
@@ -166,3 +167,24 @@ def controls(runs: Sequence[Run], dataset: str) -> None:
         f"`sentviz study ndt-controls --dataset {dataset}` trains them. Runs of the same seed are next to each other. Accuracies have 95%"
         " intervals over test rows, without chance in training."
     )
+
+
+# ---- on a base
+
+
+@st.cache_data(max_entries=4, show_spinner="Comparing the runs on MiniLM")
+def _on_base(key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[Table, Table]:
+    return based.accuracies(_runs), based.lambdas(_runs)
+
+
+def on_base(runs: Sequence[Run], _: str) -> None:
+    """Show accuracy and lambda of the runs on MiniLM, or the command that trains them."""
+    try:
+        accuracies, lambdas = _on_base(digests(runs, based.DATASET), runs)
+    except InputError as error:
+        missing_note([str(error)])
+        return
+    show_table(accuracies, "ndt-base-accuracy")
+    if len(lambdas.frame):
+        st.markdown("##### λ by layer, at the start and at the end")
+        show_table(lambdas, "ndt-base-lambdas")

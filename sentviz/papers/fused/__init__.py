@@ -82,8 +82,8 @@ PAPER = Paper(
                 ),
             ),
         ),
-        cannot="The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch: gains can be set"
-        " side by side, accuracies cannot.",
+        cannot="The paper fine-tunes five pretrained encoders. Ours are one small encoder trained from scratch and, if its runs are"
+        " installed, one pretrained encoder with an adapter: gains can be set side by side, accuracies cannot.",
     ),
     presets=PRESETS,
     injections=INJECTIONS,
@@ -91,7 +91,7 @@ PAPER = Paper(
         "fused": Study("a [CLS] encoder without and with each injection of a lexicon", ("nsmc", "sst2"), MODELS),
         "fused-ood": Study(
             "the same as it is and with the paper's best injection, out of its domain",
-            ("korean_hate_speech", "question_pair", "klue_nli"),  # without PAWS, whose Korean training pairs are not available
+            ("korean_hate_speech", "question_pair", "klue_nli"),  # without PAWS, whose Korean training pairs are not installed
             ("cls", "cls-last-scaled"),
         ),
     },

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, settled
+from sentviz.analysis.claim import VERDICT_WORDS, Effect, Finding, Reference, Row, board, decide, not_testable, settled
 from sentviz.analysis.evaluation import holm
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
-from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, INJECTED, SETTINGS, XIA, configurations
+from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, INJECTED, SETTINGS, XIA, configurations
 from sentviz.papers.studies.against import compared, in_points, minus, seeded
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
@@ -227,6 +227,16 @@ def judge_neutral_share_of_tasks(*_: object) -> Finding:
 # ---- runs
 
 
+def _by_encoder(encoders: Sequence[str], judge: Callable[[str], Finding]) -> Finding:
+    """Judge a claim on the runs of each encoder. The verdict is that of the first: of the base, if its runs are installed."""
+    findings = {ENCODER_TITLES[encoder]: judge(encoder) for encoder in encoders}
+    first = next(iter(findings.values()))
+    if len(findings) == 1:
+        return first
+    evidence = "; ".join(f"{title}, it {VERDICT_WORDS[part.verdict]}: {part.evidence}" for title, part in findings.items())
+    return Finding(first.verdict, evidence, tuple(findings.items()), first.effect)
+
+
 def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
     """Test whether each of the four settings beats the baseline that `frame` compares them with. A worse setting refutes the claim."""
     rows = frame[frame["model"].isin(INJECTED)]
@@ -246,21 +256,31 @@ def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
 
 def judge_gains(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether each setting beats the baseline without injection."""
-    return _judge_all_better(fused.gains(runs, dataset), "the baseline")
+    return _by_encoder(
+        fused.encoders(runs, dataset), lambda encoder: _judge_all_better(fused.gains(runs, dataset, encoder), "the baseline")
+    )
 
 
 def judge_against_xia(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether each setting beats Xia et al.'s product."""
-    by_model = configurations(runs, dataset)
-    settings = {model: seeds for model, seeds in by_model.items() if model != BASE}
-    return _judge_all_better(compared(settings, XIA, noise=seed_noise(by_model.values())), "Xia et al.'s product")
+
+    def judge(encoder: str) -> Finding:
+        by_model = configurations(runs, dataset, encoder)
+        settings = {model: seeds for model, seeds in by_model.items() if model != BASE}
+        return _judge_all_better(compared(settings, XIA, noise=seed_noise(by_model.values())), "Xia et al.'s product")
+
+    return _by_encoder(fused.encoders(runs, dataset), judge)
 
 
 def judge_spread_over_seeds(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether the scaled last head varies least over seeds: F tests of its variance against each other setting, after Holm."""
+    return _by_encoder(fused.encoders(runs, dataset), lambda encoder: _judge_spread(dataset, runs, encoder))
+
+
+def _judge_spread(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
     from scipy.stats import f
 
-    by_model = {model: seeds for model, seeds in configurations(runs, dataset).items() if len(seeds) > 1 and model != BASE}
+    by_model = {model: seeds for model, seeds in configurations(runs, dataset, encoder).items() if len(seeds) > 1 and model != BASE}
     spreads = {model: fused.spread(seeds) for model, seeds in by_model.items()}
     numbers = ", ".join(f"{SETTINGS[model]} {100 * value:.2f} points over {len(by_model[model])} seeds" for model, value in spreads.items())
     if CHOSEN not in spreads or len(spreads) == 1:
@@ -278,14 +298,19 @@ def judge_spread_over_seeds(dataset: str, runs: Sequence[Run]) -> Finding:
 
 def judge_tasks(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether the injection gains in more than half of the tasks out of domain. The claim is refuted if half of them lose."""
-    frame = fused.out_of_domain(runs)
+    return _by_encoder(fused.task_encoders(runs), lambda encoder: _judge_tasks_of(runs, encoder))
+
+
+def _judge_tasks_of(runs: Sequence[Run], encoder: str) -> Finding:
+    frame, unlearned = fused.out_of_domain(runs, encoder), fused.not_learned(runs, encoder)
     if frame.empty:
-        return MISSING
+        return Finding("open", unlearned) if unlearned else MISSING
     numbers = "; ".join(f"{row['task']} {in_points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
     counts = frame["verdict"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
     verdict = decide(2 * better > len(frame), 2 * worse >= len(frame))
     evidence = f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {numbers}"
+    evidence += f"; {unlearned}" if unlearned else ""
     return Finding(seeded(verdict, frame["test"]), evidence)
 
 
@@ -295,9 +320,13 @@ def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes:
     Args:
         changes: whether the claim is that it changes; otherwise that it stays the same within a tenth.
     """
+    return _by_encoder(fused.encoders(runs, dataset), lambda encoder: _judge_deviation_of(dataset, runs, encoder, measure, changes))
+
+
+def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure: str, changes: bool) -> Finding:
     from sentviz.analysis.maps.heads import FILE
 
-    by_model = configurations(runs, dataset)
+    by_model = configurations(runs, dataset, encoder)
     base, injected = (
         np.array([_by_layer(run, measure) for run in by_model.get(model, []) if FILE in run.config["files"]]) for model in (BASE, CHOSEN)
     )

@@ -12,6 +12,8 @@ from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Sentence, Study, sourced
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.papers.studies.item_types import Maker, PaperItem
@@ -25,10 +27,10 @@ def _sets() -> Sequence[str]:
 
 
 def _of_settings(runs: Sequence[Run], datasets: Sequence[str], models: Sequence[str]) -> list[Run]:
-    """Return the runs of these data sets and settings, in this order."""
-    from sentviz.papers.fused.study import configurations
+    """Return the runs of these data sets and settings on each of our encoders, in this order."""
+    from sentviz.papers.fused.study import configurations, encoders
 
-    by_dataset = [configurations(runs, dataset) for dataset in datasets]
+    by_dataset = [configurations(runs, dataset, encoder) for dataset in datasets for encoder in encoders(runs, dataset)]
     return [run for by_model in by_dataset for model in models for run in by_model.get(model, [])]
 
 
@@ -46,9 +48,8 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
     runs = _of_settings(of.runs, [of.name], list(SETTINGS))
     if of.name != PRINTED and not runs:
         raise InputError(f"There is no run on {DATASETS[of.name]}: `sentviz study fused --dataset {of.name}` trains them.")
-    measured, printed = gain_rows(of.runs, of.name)
+    measured, printed, order = gain_rows(of.runs, of.name)
     title = f"Gain over the baseline on {DATASETS[of.name]}"
-    order = [*SETTINGS.values()][1:]
     return sourced(gain_dots(measured, printed if of.name == PRINTED else None, order=order, title=title, theme=theme), *runs)
 
 
@@ -59,9 +60,8 @@ def _tasks(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.papers.fused.study import BASE, CHOSEN, SETTINGS, TASKS
     from sentviz.papers.fused.tables import task_rows
 
-    measured, printed = task_rows(of.runs)
-    titles = [task.title for task in TASKS]
-    drawn = gain_dots(measured, printed, order=titles, title=f"Gain of “{SETTINGS[CHOSEN]}” out of domain", theme=theme)
+    measured, printed, order = task_rows(of.runs)
+    drawn = gain_dots(measured, printed, order=order, title=f"Gain of “{SETTINGS[CHOSEN]}” out of domain", theme=theme)
     datasets = list(dict.fromkeys(task.dataset for task in TASKS))
     return sourced(drawn, *_of_settings(of.runs, datasets, (BASE, CHOSEN)))
 
@@ -75,20 +75,29 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
     """
     from sentviz.analysis.maps.heads import CLS_MEASURES
     from sentviz.figures.heads import layer_lines
-    from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, SETTINGS, heads_by_setting
+    from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, SETTINGS, encoders, heads_by_setting
 
-    frames, runs = heads_by_setting(of.runs, of.name)
+    ours = encoders(of.runs, of.name)
+    frames: dict[str, pd.DataFrame] = {}
+    runs: list[Run] = []
+    counts, fewest = [], []
+    for encoder in ours:
+        ending = f", {ENCODER_TITLES[encoder]}" if len(ours) > 1 else ""
+        by_setting, sources = heads_by_setting(of.runs, of.name, encoder)
+        frames |= {setting + ending: frame for setting, frame in by_setting.items()}
+        runs += sources
+        seeds = {model: sum(run.configuration == encoder + model.removeprefix(BASE) for run in sources) for model in (BASE, CHOSEN)}
+        counts += [f"{SETTINGS[model]}{ending} {count}" for model, count in seeds.items() if sources]
+        fewest += [min(seeds.values())] if sources else []
     if not frames:
         raise InputError(
             f"The heads of no run on {DATASETS[of.name]} are measured."
             f" `sentviz heads {of.name}/{BASE}` and `sentviz heads {of.name}/{CHOSEN}` measure them."
         )
-    drawn = layer_lines(frames, CLS_MEASURES, dashed=[SETTINGS[BASE]], theme=theme)
-    seeds = {model: sum(run.configuration == model for run in runs) for model in (BASE, CHOSEN)}
-    bands = "bands: least and largest over seeds" if min(seeds.values()) > 1 else "bands: 95% intervals of one run's mean over texts"
+    drawn = layer_lines(frames, CLS_MEASURES, dashed=[name for name in frames if name.startswith(SETTINGS[BASE])], theme=theme)
+    bands = "bands: least and largest over seeds" if min(fewest) > 1 else "bands: 95% intervals of one run's mean over texts"
     words = f"{DATASETS[of.name]}, mean over heads and {drawn.frame['n'].max():,.0f} test texts; dashed: baseline; {bands}"
-    counts = ", ".join(f"{SETTINGS[model]} {count}" for model, count in seeds.items())
-    return sourced(replace(drawn, name=f"cls-{of.name}", caption=f"{words}. Seeds: {counts}."), *runs)
+    return sourced(replace(drawn, name=f"cls-{of.name}", caption=f"{words}. Seeds: {', '.join(counts)}."), *runs)
 
 
 @figure("coverage", "The share of tokens that stay neutral", Study, "lexicon:coverage_bars")

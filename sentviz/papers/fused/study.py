@@ -1,7 +1,8 @@
 """The study of Sentiment-Fused Attention: its runs, their gains over the baseline, and what the paper prints beside them.
 
-The paper fine-tunes five pretrained encoders; ours is one small encoder trained from scratch, so its numbers
-are compared with the printed ones and never replace them. Accuracies and gains are shares (0..1).
+The paper fine-tunes five pretrained encoders. Ours are one small encoder trained from scratch and, for each data set whose runs on a base
+are installed, one pretrained encoder with an adapter. Their numbers stand beside the printed ones and never replace them. Settings are
+compared within one encoder only. Accuracies and gains are shares (0 to 1).
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ SETTINGS = {
     "cls-last": "Last head",
     "cls-last-scaled": "Last head ÷ √d",
 }
+SCRATCH = "cls"  # encoder trained from scratch; the names of its settings are those of `SETTINGS`
+PRETRAINED = {"nsmc": "e5", "sst2": "minilm", "klue_nli": "e5", "korean_hate_speech": "e5", "question_pair": "e5"}  # data set -> base
+ENCODER_TITLES = {SCRATCH: "from scratch", "e5": "multilingual E5", "minilm": "MiniLM"}
+LEARNED = 0.6  # least accuracy of a baseline on a base on KLUE-NLI, below which its out-of-domain tasks count as not learned
 INJECTED = tuple(model for model in SETTINGS if model not in (BASE, XIA))
 KINDS = {"McNemar": "one seed", "over seeds": "over seeds"}
 _PRINTED = {
@@ -119,25 +124,55 @@ def _long(name: str, column: str, *keys: str) -> pd.DataFrame:
 # ---- what the runs here measure
 
 
-def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
-    """The study's runs of a data set by setting, in the paper's order, seeds in order."""
-    return collected.configurations(runs, dataset, MODELS)
+def encoders(runs: Iterable[Run], *datasets: str) -> list[str]:
+    """Return our encoders on some data sets: the base, if its baseline run on one of them is installed, and the one from scratch, last."""
+    every = list(runs)
+    of_datasets = {name: PRETRAINED[name] for name in datasets if name in PRETRAINED}
+    installed = [base for name, base in of_datasets.items() if BASE in configurations(every, name, base)]
+    return [*dict.fromkeys(installed), SCRATCH]
 
 
-def gains(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
-    """Every setting against the baseline on the same test rows, as `compared` gives it, with two more columns.
+def configurations(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> dict[str, list[Run]]:
+    """Return the study's runs of a data set and an encoder by setting, in the paper's order, seeds in order.
 
-    kind: "over seeds", or "one seed" where no setting has two and chance in training is unknown. spread: the standard deviation of the
-    setting's accuracy over seeds, NaN for one.
+    A setting has one name for all encoders: "cls-xia" is the key of the runs `cls-xia`, `e5-xia` and `minilm-xia`.
     """
-    by_setting = configurations(runs, dataset)
+    names = {encoder + setting.removeprefix(BASE): setting for setting in MODELS}
+    return {names[name]: seeds for name, seeds in collected.configurations(runs, dataset, tuple(names)).items()}
+
+
+def gains(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> pd.DataFrame:
+    """Return every setting against the baseline of the same encoder on the same test rows, as `compared` does, with two more columns.
+
+    kind: "over seeds", or "one seed" if no setting has two, because chance in training is then unknown. spread: the standard deviation of
+    the setting's accuracy over seeds, NaN for one.
+    """
+    by_setting = configurations(runs, dataset, encoder)
     frame = compared(by_setting, BASE)
     spreads = [spread(by_setting[model]) if len(by_setting[model]) > 1 else np.nan for model in frame["model"]]
     return frame.assign(kind=frame["test"].map(KINDS), spread=np.array(spreads, dtype=float))
 
 
-def out_of_domain(runs: Iterable[Run]) -> pd.DataFrame:
-    """The paper's best setting against the baseline on every task that has both here, Holm's correction over the tasks.
+def task_encoders(runs: Iterable[Run]) -> list[str]:
+    """Return our encoders on the out-of-domain tasks, as `encoders` does."""
+    return encoders(runs, *(task.dataset for task in TASKS))
+
+
+def not_learned(runs: Iterable[Run], encoder: str) -> str:
+    """Return a sentence that a base does not learn KLUE-NLI, so that its settings cannot be compared; "" if it does or has no such run."""
+    seeds = [] if encoder == SCRATCH else configurations(runs, "klue_nli", encoder).get(BASE, [])
+    if not seeds:
+        return ""
+    accuracy = float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in seeds]))
+    if accuracy >= LEARNED:
+        return ""
+    return f"{ENCODER_TITLES[encoder]} does not learn KLUE-NLI: its baseline answers {accuracy:.1%} rightly, below {LEARNED:.0%}"
+
+
+def out_of_domain(runs: Iterable[Run], encoder: str = SCRATCH) -> pd.DataFrame:
+    """Return the paper's best setting against the baseline on every task that has runs of both, with Holm's correction over the tasks.
+
+    Tasks that a base learns from KLUE-NLI are left out if it does not learn KLUE-NLI (`not_learned`).
 
     Columns: task (title), dataset, split, baseline, injected (mean accuracies), difference, low, high, p, adjusted, verdict, seeds,
     base_seeds, n, test.
@@ -145,9 +180,10 @@ def out_of_domain(runs: Iterable[Run]) -> pd.DataFrame:
     import pandas as pd
 
     comparisons, every = {}, list(runs)
+    unlearned = {"klue_nli"} if not_learned(every, encoder) else set()
     for task in TASKS:
-        all_ = configurations(every, task.dataset)
-        base, chosen = ([run for run in all_.get(model, []) if task.split in run.metrics()] for model in (BASE, CHOSEN))
+        by_setting = {} if task.dataset in unlearned else configurations(every, task.dataset, encoder)
+        base, chosen = ([run for run in by_setting.get(model, []) if task.split in run.metrics()] for model in (BASE, CHOSEN))
         if base and chosen:
             comparisons[task] = mixed(chosen, base, task.split)
     adjusted = holm({task.title: comparison.p for task, comparison in comparisons.items()})
@@ -178,7 +214,7 @@ def out_of_domain(runs: Iterable[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*columns, "base_seeds", "n", "test"])
 
 
-def heads_by_setting(runs: Iterable[Run], dataset: str) -> tuple[dict[str, pd.DataFrame], list[Run]]:
+def heads_by_setting(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> tuple[dict[str, pd.DataFrame], list[Run]]:
     """Return head measures of the baseline and of the paper's best setting for `sentviz.figures.heads.layer_lines`, and the runs.
 
     Several seeds are averaged; low and high are then their least and largest value.
@@ -190,7 +226,7 @@ def heads_by_setting(runs: Iterable[Run], dataset: str) -> tuple[dict[str, pd.Da
     frames: dict[str, pd.DataFrame] = {}
     sources: list[Run] = []
     for model in (BASE, CHOSEN):
-        seeds = [run for run in configurations(runs, dataset).get(model, []) if FILE in run.config["files"]]
+        seeds = [run for run in configurations(runs, dataset, encoder).get(model, []) if FILE in run.config["files"]]
         if not seeds:
             continue
         sources += seeds
@@ -203,11 +239,13 @@ def heads_by_setting(runs: Iterable[Run], dataset: str) -> tuple[dict[str, pd.Da
 
 @dataclass(frozen=True)
 class Answer:
-    """Does the injection help on a data set? `rows`: one comparison with the baseline per setting of the paper's four that is here."""
+    """Does the injection help on a data set? `rows`: one comparison with the baseline per setting of the paper's four that has runs."""
 
     dataset: str
     baseline: float | None  # mean accuracy
     rows: pd.DataFrame
+    encoder: str = SCRATCH
+    several: bool = False  # True if the data set has answers of several encoders, so that this one names its encoder
 
     @property
     def word(self) -> Literal["yes", "no", "cannot be told"]:
@@ -220,7 +258,7 @@ class Answer:
     @property
     def short(self) -> str:
         """Answer in words, without accuracies."""
-        title = DATASETS[self.dataset]
+        title = DATASETS[self.dataset] + (f", {ENCODER_TITLES[self.encoder]}" if self.several else "")
         if self.baseline is None:
             return f"{title}: no baseline here"
         if self.rows.empty:
@@ -238,7 +276,7 @@ class Answer:
     def numbers(self) -> str:
         """Numbers behind the short answer."""
         if self.baseline is None or self.rows.empty:
-            return f"`sentviz study fused --dataset {self.dataset}` trains what is missing."
+            return f"`{command(self.dataset, self.encoder)}` trains what is missing."
         gains = []
         for row in self.rows.to_dict("records"):
             several = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each"
@@ -265,19 +303,27 @@ class Answer:
         return f"{self.short}. {self.numbers}"
 
 
-def answer(runs: Iterable[Run], dataset: str) -> Answer:
-    """Return the study's answer on a data set."""
+def command(dataset: str, encoder: str = SCRATCH) -> str:
+    """Return the command that trains runs of an encoder on a data set."""
+    if encoder == SCRATCH:
+        return f"sentviz study fused --dataset {dataset}"
+    return f"sentviz train {'ndt' if encoder == 'minilm' else 'fused'}_{dataset}_{encoder} --model {encoder}-last-scaled"
+
+
+def answer(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> Answer:
+    """Return the study's answer on a data set by the runs of one encoder."""
     every = list(runs)
-    base = configurations(every, dataset).get(BASE)
+    base = configurations(every, dataset, encoder).get(BASE)
     mean = None if base is None else float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in base]))
-    frame = gains(every, dataset).set_index("model")
-    return Answer(dataset, mean, frame.loc[[model for model in INJECTED if model in frame.index]].reset_index())
+    frame = gains(every, dataset, encoder).set_index("model")
+    rows = frame.loc[[model for model in INJECTED if model in frame.index]].reset_index()
+    return Answer(dataset, mean, rows, encoder, several=len(encoders(every, dataset)) > 1)
 
 
 def answers(runs: Sequence[Run]) -> list[str]:
-    """Return whether the injection helps, one sentence per data set that has a baseline."""
-    by_dataset = [answer(runs, dataset) for dataset in DATASETS]
-    return [each.sentence for each in by_dataset if each.baseline is not None]
+    """Return whether the injection helps, one sentence per data set and encoder that has a baseline."""
+    by_encoder = [answer(runs, dataset, encoder) for dataset in DATASETS for encoder in encoders(runs, dataset)]
+    return [each.sentence for each in by_encoder if each.baseline is not None]
 
 
 def readable(runs: Sequence[Run]) -> Run | None:

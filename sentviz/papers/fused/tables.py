@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sentviz.errors import InputError
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
-from sentviz.papers.fused.study import DATASETS, ENCODERS, SETTINGS, TASKS, configurations
+from sentviz.papers.fused.study import DATASETS, ENCODER_TITLES, ENCODERS, SCRATCH, SETTINGS, TASKS, configurations
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
@@ -22,41 +22,60 @@ def accuracies(runs: Sequence[Run]) -> Table:
     """Return table 1: setting, the printed accuracy by encoder, and for each data set ours with interval, n and seeds."""
     frame = fused.printed_accuracies().pivot(index="model", columns="encoder", values="value").loc[list(SETTINGS), list(ENCODERS)]
     frame = frame.rename_axis(columns=None)
-    for dataset in DATASETS:
-        measured = collected.summary(configurations(runs, dataset))
+    ours = [(dataset, encoder) for dataset in DATASETS for encoder in fused.encoders(runs, dataset)]
+    based = any(encoder != SCRATCH for _, encoder in ours)
+    for dataset, encoder in ours:
+        measured = collected.summary(configurations(runs, dataset, encoder))
         part = measured[measured["metric"] == "accuracy"].set_index("model").reindex(frame.index)
-        names = {"value": dataset, **{name: f"{dataset}_{name}" for name in ("low", "high", "n", "seeds")}}
+        key = _column(dataset, encoder)
+        names = {"value": key, **{name: f"{key}_{name}" for name in ("low", "high", "n", "seeds")}}
         frame = frame.join(part[list(names)].rename(columns=names).astype(float))
     words = (
-        "Accuracy as the paper prints it for five pretrained encoders on NSMC, and ours: one small encoder trained from scratch, on NSMC"
+        f"Accuracy as the paper prints it for five pretrained encoders on NSMC, and ours: {_our_encoders(based)}, on NSMC"
         " with KNU and on SST-2 with VADER, 95% intervals over test rows and, with several seeds, over seeds. The printed rows are in the"
         " order of the printed mean gains. ★ is the best of a column."
     )
     columns = [Column("setting"), *(Column(name, form="{:.2f}", percent=True, best=True) for name in ENCODERS)]
-    for dataset, title in DATASETS.items():
-        interval = (f"{dataset}_low", f"{dataset}_high")
-        columns.append(Column(dataset, f"ours, {title}", "{:.2f}", interval, percent=True, best=True, width=180))
-        columns.append(Column(f"{dataset}_seeds", f"seeds, {title}", "{:.0f}"))
+    for dataset, encoder in ours:
+        key = _column(dataset, encoder)
+        title = ", ".join([ENCODER_TITLES[encoder] if based else "ours", DATASETS[dataset]])
+        columns.append(Column(key, title, "{:.2f}", (f"{key}_low", f"{key}_high"), percent=True, best=True, width=180))
+        columns.append(Column(f"{key}_seeds", f"seeds, {title if based else DATASETS[dataset]}", "{:.0f}"))
     return Table("accuracy", "Accuracy with and without the lexicon", _titled(frame.reset_index()), words, columns)
+
+
+def _column(dataset: str, encoder: str) -> str:
+    """Return the name of the column of an encoder's accuracy on a data set."""
+    return dataset if encoder == SCRATCH else f"{dataset}_{encoder}"
+
+
+def _our_encoders(based: bool) -> str:
+    """Return our encoders in words."""
+    small = "one small encoder trained from scratch"
+    return f"a pretrained encoder with an adapter and {small}" if based else small
 
 
 def comparisons(runs: Sequence[Run]) -> Table:
     """Return every setting against the baseline: data, setting, kind, accuracy, difference, low, high, p, adjusted, verdict, spread,
-    seeds, n.
+    seeds, n; if runs on a base are installed, also encoder.
     """
-    import pandas as pd
-
-    parts = [fused.gains(runs, dataset).assign(data=title) for dataset, title in DATASETS.items()]
-    columns = ["data", "model", "kind", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "spread", "seeds"]
-    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)[[*columns, "base_seeds", "n"]]
+    ours = [(dataset, encoder) for dataset in DATASETS for encoder in fused.encoders(runs, dataset)]
+    encoder_names = ["encoder"] if any(encoder != SCRATCH for _, encoder in ours) else []
+    parts = [
+        fused.gains(runs, dataset, encoder).assign(data=DATASETS[dataset], encoder=ENCODER_TITLES[encoder]) for dataset, encoder in ours
+    ]
+    columns = ["data", *encoder_names, "model", "kind", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "spread"]
+    frame = _joined(parts)[[*columns, "seeds", "base_seeds", "n"]]
     if frame.empty:
         raise InputError("There is no baseline with an injected run next to it: `sentviz study fused --dataset nsmc` trains them.")
     words = (
-        f"Difference of accuracy to the baseline on the same test rows. {SEEDS_IN_WORDS} p after Holm is over the settings of a data set;"
+        f"Difference of accuracy to the baseline on the same test rows. {SEEDS_IN_WORDS} p after Holm is over the settings of a data set"
+        f"{' and an encoder' if encoder_names else ''};"
         " spread is the standard deviation of the setting's accuracy over its seeds."
     )
     written = (
         Column("data"),
+        *map(Column, encoder_names),
         Column("setting"),
         Column("kind"),
         Column("verdict", words=VERDICTS),
@@ -98,16 +117,24 @@ def tasks(runs: Sequence[Run]) -> Table:
     printed = fused.printed_tasks().pivot(index="task", columns="encoder", values="value")[list(ENCODERS)]
     rows = pd.DataFrame({"task": [task.title for task in TASKS], "printed": [task.printed for task in TASKS]})
     frame = rows.join(printed, on="printed").drop(columns="printed")
-    measured = fused.out_of_domain(runs).drop(columns=["dataset", "split"])
+    ours = fused.task_encoders(runs)
+    encoder_names = ["encoder"] if len(ours) > 1 else []
+    results = {ENCODER_TITLES[encoder]: fused.out_of_domain(runs, encoder).drop(columns=["dataset", "split"]) for encoder in ours}
     words = (
         "Printed gains of the last head ÷ √d over the baseline, and ours on the same test rows with 95% intervals and p after Holm over"
         " the tasks. Ours of KorNLI learned from KLUE-NLI, whose pairs are others; PAWS cannot be trained here."
         " `sentviz study fused-ood --dataset korean_hate_speech` trains the pair of runs of one task."
     )
-    numbers = [name for name in measured.columns if name not in ("task", "verdict", "test")]
-    frame = frame.merge(measured, on="task", how="left").astype(dict.fromkeys(numbers, float))
+    numbers = [name for name in next(iter(results.values())).columns if name not in ("task", "verdict", "test")]
+    parts = {title: frame.merge(part, on="task", how="left").astype(dict.fromkeys(numbers, float)) for title, part in results.items()}
+    for title in parts if encoder_names else ():
+        parts[title].insert(1, "encoder", title)
+    frame = pd.concat(parts.values(), ignore_index=True)
+    reasons = [why for encoder in ours if (why := fused.not_learned(runs, encoder))]
+    words = " ".join([words, *(f"{why}, so the comparison is left out." for why in reasons)])
     columns = (
         Column("task"),
+        *map(Column, encoder_names),
         Column("verdict", words=VERDICTS),
         Column("difference", "gain, points", "{:+.2f}", ("low", "high"), percent=True),
         Column("adjusted", "p after Holm", "{:.2g}"),
@@ -146,17 +173,41 @@ TABLES: dict[str, TableMaker] = {
 }
 
 
-def gain_rows(runs: Sequence[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return measured and printed gains as `sentviz.figures.gains.gain_dots` takes them."""
-    printed = fused.printed_gains()
-    return fused.gains(runs, dataset).assign(row=_names), printed.assign(row=printed["model"].map(SETTINGS))
+def gain_rows(runs: Sequence[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Return measured and printed gains as `sentviz.figures.gains.gain_dots` takes them, and the rows from top to bottom.
+
+    If the data set has several encoders, each has its own rows; the printed gains stand in the rows of the first.
+    """
+    printed, ours = fused.printed_gains(), fused.encoders(runs, dataset)
+    settings = [model for model in SETTINGS if model != fused.BASE]
+    names = {encoder: {model: _row(SETTINGS[model], encoder, ours) for model in settings} for encoder in ours}
+    measured = _joined([frame.assign(row=frame["model"].map(names[each])) for each in ours for frame in [fused.gains(runs, dataset, each)]])
+    return measured, printed.assign(row=printed["model"].map(names[ours[0]])), [row for of in names.values() for row in of.values()]
 
 
-def task_rows(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return measured and printed gains on the out-of-domain tasks, as `gain_rows` does."""
-    measured, printed = fused.out_of_domain(runs), fused.printed_tasks()
-    names = {task.printed: task.title for task in TASKS}
-    return measured.assign(row=measured["task"], kind=measured["test"].map(fused.KINDS)), printed.assign(row=printed["task"].map(names))
+def task_rows(runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Return measured and printed gains on the out-of-domain tasks, and their rows, as `gain_rows` does."""
+    printed, ours = fused.printed_tasks(), fused.task_encoders(runs)
+    names = {task.printed: _row(task.title, ours[0], ours) for task in TASKS}
+    parts = [
+        frame.assign(row=[_row(title, each, ours) for title in frame["task"]], kind=frame["test"].map(fused.KINDS))
+        for each in ours
+        for frame in [fused.out_of_domain(runs, each)]
+    ]
+    rows = [_row(task.title, each, ours) for each in ours for task in TASKS]
+    return _joined(parts), printed.assign(row=printed["task"].map(names)), rows
+
+
+def _row(title: str, encoder: str, ours: Sequence[str]) -> str:
+    """Return the name of a row: with the encoder, if there are several."""
+    return title if len(ours) == 1 else f"{'scratch' if encoder == SCRATCH else encoder}: {title}"
+
+
+def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of all frames; empty frames are left out, because they have no types."""
+    import pandas as pd
+
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
 def _names(frame: pd.DataFrame) -> pd.Series[str]:

@@ -48,6 +48,11 @@ PAPER = Paper(
                 datasets=DATASETS,
             ),
             Section(
+                "base",
+                "On a pretrained encoder",
+                (TextBlock("##### Ours, not the paper's: a second component on MiniLM, SST-2"), OwnBlock("ndt-on-base")),
+            ),
+            Section(
                 "cost",
                 "Cost",
                 (
