@@ -102,8 +102,8 @@ def _same_rows(a: Run, b: Run) -> bool:
     names = of_a.keys() & of_b.keys()
     drawn = {"rows": {"train"}, "test_rows": names - {"train", "validation"}}  # setting of a recipe -> splits of which it draws rows
     recipes = [run.config["recipe"] for run in (a, b)]
-    other = {split for name, splits in drawn.items() if len({recipe.get(name, 0) for recipe in recipes}) > 1 for split in splits}
-    return all(of_a[name]["digest"] == of_b[name]["digest"] for name in names - other)
+    differing = {split for name, splits in drawn.items() if len({recipe.get(name, 0) for recipe in recipes}) > 1 for split in splits}
+    return all(of_a[name]["digest"] == of_b[name]["digest"] for name in names - differing)
 
 
 def catalog(folders: Folders = ()) -> pd.DataFrame:

@@ -79,8 +79,8 @@ def accuracies(runs: Sequence[Run]) -> Table:
         Column("seeds", form="{:.0f}"),
         Column("n", form="{:,.0f}"),
     )
-    kept = frame[["model", "setting", "rows", *numbers, "verdict", "seeds", "n"]]
-    return Table("ndt-on-minilm", "Accuracy on a pretrained encoder", kept, words, columns)
+    selected = frame[["model", "setting", "rows", *numbers, "verdict", "seeds", "n"]]
+    return Table("ndt-on-minilm", "Accuracy on a pretrained encoder", selected, words, columns)
 
 
 def lambdas(runs: Sequence[Run]) -> Table:
