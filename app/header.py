@@ -109,8 +109,9 @@ def _chips(title: str, section: str) -> None:
             sheet.open_sheet()
         with st.popover("Copy link", icon=":material/link:", type="tertiary"):
             _link()
-        st.space("stretch")
-        st.html(f'<p class="about">{ABOUT}</p>', width="content")
+        if not chips:  # with chips the line could wrap, and everything below it would move
+            st.space("stretch")
+            st.html(f'<p class="about">{ABOUT}</p>', width="content")
 
 
 def _link() -> None:

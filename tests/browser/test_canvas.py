@@ -46,8 +46,8 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     word = words.filter(has_text="delight")
     dark, requests = pixels(picture), len(sent)
     word.hover()
-    assert re.match("“delight” takes most from .* Without it: positive 22%", readout.inner_text())
-    assert "without it 22%" in answer.inner_text() and answer.locator(".part:visible").count() == 1
+    assert re.match("“delight” takes most from .* Without it: positive 39%", readout.inner_text())
+    assert "without it 39%" in answer.inner_text() and answer.locator(".part:visible").count() == 1
     assert picture.locator(".tile.most").count() == 1 and pixels(picture) != dark
     widths = words.locator(".takes").evaluate_all("nodes => nodes.map(node => parseFloat(node.style.width))")
     assert max(widths) == 100 and min(widths) < 50
@@ -59,7 +59,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     settled(page)
     requests = len(sent)
     picture.locator(".map-title").hover()
-    assert word.get_attribute("aria-pressed") == "true" and "without it 22%" in answer.inner_text()
+    assert word.get_attribute("aria-pressed") == "true" and "without it 39%" in answer.inner_text()
     tile = picture.locator(".tile").nth(6)
     title = picture.locator(".map-title").inner_text()
     tile.hover()
@@ -85,7 +85,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     page.wait_for_url(re.compile("mix="))
     settled(page)
     assert [page.locator(part).bounding_box() for part in (".st-key-lambda-1-2", f"{PLACE} .answer")] == places
-    assert re.search("was 99%, now .*%", page.locator(".st-key-became").inner_text())
+    assert re.search("was 82%, now .*%", page.locator(".st-key-became").inner_text())
     assert picture.locator(".before:visible").count() == 2 and word.get_attribute("aria-pressed") == "true"
     picture.locator(".silence").click()
     page.wait_for_url(re.compile("off="))
@@ -138,7 +138,7 @@ def test_the_tour_waits_for_its_button_and_the_keyboard_is_enough(page: Any, ser
     page.keyboard.press("Enter")
     assert picture.locator(".word[aria-pressed=true]").inner_text() == "delight"
     label = picture.locator(".word[aria-pressed=true]").get_attribute("aria-label")
-    assert label.startswith("delight, Word removal ") and label.endswith("without it positive 22%")
+    assert label.startswith("delight, Word removal ") and label.endswith("without it positive 39%")
     page.keyboard.press("Escape")
     assert picture.locator(".word[aria-pressed=true]").count() == 0
 
@@ -167,7 +167,7 @@ def test_the_tour_waits_for_its_button_and_the_keyboard_is_enough(page: Any, ser
 @pytest.mark.exhaustive
 def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: str, disk: Any, tmp_path: Path) -> None:
     """The exported file shows the picture of the page, reacts to the pointer as the page does, and shows hostile words as text."""
-    opened(page, f"{server}/?text=A+%3Cimg+src%3Dx+onerror%3D%22window.hacked%3Dtrue%22%3E+warm+film")
+    opened(page, f"{server}/?text=A+%3Cimg+src%3Dx+onerror%3D%22window.hacked%3Dtrue%39%3E+warm+film")
     with page.expect_download(timeout=60_000) as download:
         page.locator(".st-key-picture").get_by_role("button", name="Picture").click()
     path = tmp_path / "picture.html"
