@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
@@ -40,12 +41,14 @@ def test_without_texts_rows_are_ids_and_the_way_to_the_texts_is_said() -> None:
 
 @pytest.mark.parametrize("slice_", ["cell=1,0", "p=1:0.4-0.6"])
 def test_the_slice_in_the_link_is_what_the_drawer_counts(slice_: str) -> None:
-    """The number of rows equals a count of the stored predictions."""
-    frame = Run.open(ROOT / "checkpoints" / RUN).frame("test.parquet").query("split == 'test'")
+    """The number of rows equals a count of the stored predictions at the run's temperature."""
+    run = Run.open(ROOT / "checkpoints" / RUN)
+    frame = run.frame("test.parquet").query("split == 'test'")
     predicted = frame["positive"] > frame["negative"]
+    odds = (np.log(frame["positive"].clip(5e-6)) - np.log(frame["negative"].clip(5e-6))) / run.calibration
     wanted = {
         "cell=1,0": int((frame["label"].eq(1) & ~predicted).sum()),
-        "p=1:0.4-0.6": int(frame["positive"].between(0.4, 0.6).sum()),
+        "p=1:0.4-0.6": int((1 / (1 + np.exp(-odds))).between(0.4, 0.6).sum()),
     }[slice_]
     app = opened("confusion", run=RUN, slice=slice_)
     assert f"{wanted:,} of {len(frame):,} rows" in heading(app)

@@ -131,7 +131,7 @@ def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, t
     run = Run.open(tmp_path / "sst2" / "named")
     assert run.labels == ("negative", "positive") and run.example().text == SENTENCE
     as_it_is = hub.load(named_folder).trace(SENTENCE)
-    np.testing.assert_allclose(run.example().probabilities, as_it_is.probabilities[::-1], atol=1e-5)
+    np.testing.assert_allclose(run.example().logits, as_it_is.logits[::-1], atol=1e-4)
 
 
 def test_a_run_opens_with_a_sentence_of_its_data_sets_language() -> None:

@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def model(run: Run) -> HardmaxModel:
-    return HardmaxModel.of(run)
+    return HardmaxModel.of(run).raw()
 
 
 @pytest.fixture(scope="module")

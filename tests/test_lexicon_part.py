@@ -78,7 +78,7 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     model = load(Run.open(Path(_folder(ALL)), ALL))
     now = next(trace for trace in traces(app) if trace.change.strength == {"lexicon": 4})
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
-    assert np.abs(now.probabilities - model.trace(TEXT).probabilities).max() > 1e-6
+    assert np.abs(now.logits - model.trace(TEXT).logits).max() > 1e-6
     app.button(key="strength-lexicon-off").click().run()
     assert app.query_params["strength"] == "lexicon:0" and "asked without its lexicon" in page_text(app)
     app.button(key="strength-lexicon-trained").click().run()

@@ -247,13 +247,13 @@ def test_pairs_go_in_as_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         text, pair = frame.loc[row, ["text", "text_pair"]]
         trace = model.trace(text, pair)
         assert trace.tokens.count("[SEP]") == 2 and set(trace.segments.tolist()) == {0, 1}
-        np.testing.assert_allclose(stored.iloc[row][list(model.labels)].to_numpy(float), trace.probabilities, atol=2e-5)
+        np.testing.assert_allclose(stored.iloc[row][list(model.labels)].to_numpy(float), softmax(trace.logits), atol=2e-5)
         assert not np.allclose(model.trace(pair, text).probabilities, trace.probabilities, atol=1e-6)
     rows = model.read(frame)
     again = predicted(model, RowsSource(model.name, "digest"), frame, "test").probabilities
-    np.testing.assert_allclose(again, softmax(model.forward(rows)[0]), atol=1e-6)
+    np.testing.assert_allclose(again, softmax(model.forward(rows)[0], model.calibration), atol=1e-6)
     bare = [replace(row, segments=None) for row in rows]
-    assert not np.allclose(again, softmax(model.forward(bare)[0]), atol=1e-4)  # without segments it is another question
+    assert not np.allclose(again, softmax(model.forward(bare)[0], model.calibration), atol=1e-4)  # without segments it is another question
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_a_foreign_model_becomes_a_run(
     np.testing.assert_allclose(answers(model, *texts), answers(first, *texts)[:, ::-1], atol=1e-5)
     np.testing.assert_allclose(model.trace(TEXT).attention, first.trace(TEXT).attention, atol=1e-6)
     stored = run.frame("test.parquet")
-    np.testing.assert_allclose(stored["positive"], model.predict(texts)["positive"], atol=1e-5)
+    np.testing.assert_allclose(stored["positive"], model.raw().predict(texts)["positive"], atol=1e-5)
     right = (stored["positive"] > 0.5).to_numpy(int) == toy_data["test"].frame["label"].to_numpy()
     assert run.metrics()["test"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-5)
     assert run.shape == model.config and model.config.windows == (0, 6, 0)
@@ -87,7 +87,7 @@ def test_fine_tuning_learns_and_its_run_answers(toy_data: dict[str, datasets.Spl
     model = hub.HubModel.of(run)
     assert model.config.max_length == 24 and model.labels == ("negative", "positive")
     texts = toy_data["test"].frame["text"].tolist()
-    np.testing.assert_allclose(run.frame("test.parquet")["positive"], model.predict(texts)["positive"], atol=1e-5)
+    np.testing.assert_allclose(run.frame("test.parquet")["positive"], model.raw().predict(texts)["positive"], atol=1e-5)
     assert run.config["recipe"]["source"] == "bert" and run.config["temperature"] > 0
     assert {"train_loss", "validation_accuracy", "learning_rate"} <= set(run.history()["name"])
 
