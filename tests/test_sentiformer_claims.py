@@ -113,7 +113,7 @@ def test_its_own_tables_rewritten(
 
 
 def test_the_vocabulary_that_the_printed_size_would_take() -> None:
-    """The vocabulary size in the evidence equals the size computed from a network with a vocabulary of one token."""
+    """Check that the vocabulary size in the evidence is the one computed from a network with a vocabulary of one token."""
     from sentviz.models.loading import network_of
     from sentviz.runs.presets import preset
 

@@ -240,10 +240,7 @@ def _difference(
 
 def _followed(of: Sentence) -> Any:
     """Return the hardmax model and the sentence's path through its layers."""
-    from sentviz.models.hardmax import HardmaxModel
-
-    model = HardmaxModel.of(of.run)
-    return model, model.follow(of.texts[0])
+    return of.model, of.model.follow(of.texts[0])
 
 
 @figure("particles", "The tokens as points after a layer", Sentence, "particles:particles", MOVING)
