@@ -31,8 +31,8 @@ STYLE = (
     " [data-testid='stMultiSelect'] [data-tag] { background: rgb(47 128 201 / 25%); color: inherit; }"
     " [data-testid='stMultiSelect'] [data-tag] * { color: inherit; }"
     " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }"  # Streamlit's own is too faint to read: 3.7 : 1
-    " [data-testid='stLogoLink'] { display: flex; align-items: center; gap: .5rem; }"
-    " [data-testid='stLogoLink']::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
+    " :has(> img[data-testid='stHeaderLogo']) { display: flex; align-items: center; gap: .5rem; }"
+    " :has(> img[data-testid='stHeaderLogo'])::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
     " .about { margin: 0; font-size: .875rem; opacity: .8; }</style>"
 )
 ABOUT = "sentviz shows how sentiment transformers reach their predictions."
