@@ -31,6 +31,7 @@ from sentviz.training.finishing import calibrate
 from sentviz.training.recipe import Recipe
 from sentviz.training.run import train
 from tests.makers import toy_recipe, toy_splits, use_toy_data
+from tests.shipped import ROOT
 
 
 def sample(n: int, classes: int, seed: int, *, scale: float = 2.0, shift: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
@@ -252,3 +253,13 @@ def test_a_figure_of_either_number_is_verified(tiny_run: Path, tmp_path: Path, m
         assert old.pop("probabilities") == "calibrated" and old.pop("seal")
         old["call"]["options"].pop("calibrated")
         assert compare_with_runs(Record.read(json.dumps(old))).state == "numbers equal"
+
+
+@pytest.mark.skipif(not (ROOT / "imdb" / "hardmax-d2").is_dir(), reason="checkpoints/ is not here")
+def test_the_path_of_a_hardmax_model_is_raw_if_an_older_record_is_redrawn() -> None:
+    """The log-odds of every drawn point are the raw ones divided by the temperature; with `calibrated=False` they are the raw ones."""
+    run = Run.open(ROOT / "imdb" / "hardmax-d2", "imdb/hardmax-d2")
+    shares = [draw(run.name, "particles", calibrated=value).frame["probability_positive"].to_numpy() for value in (True, False)]
+    calibrated, raw = (np.log(share) - np.log1p(-share) for share in shares)
+    assert run.calibration != 1
+    np.testing.assert_allclose(calibrated * run.calibration, raw, rtol=1e-3, atol=1e-3)
