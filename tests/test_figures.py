@@ -248,6 +248,19 @@ def test_lambda_starts_and_ends_where_training_did() -> None:
     assert {"λ₂ 0.220", "λ₃ 0.180", "λ₂ 0.320", "λ₃ 0.280", "layer 1", "layer 2"} == set(notes)
 
 
+def test_scalars_by_share_of_training_end_together() -> None:
+    """Runs of 20 and 40 steps both end at 1; the frame has the share, and an unknown axis is refused."""
+    longer = history().assign(step=lambda rows: 2 * rows["step"])
+    figure = scalar_evolution({"short": history(), "long": longer}, ["lambda"], x="share")
+    lines = [trace for trace in figure.plot.data if trace.mode == "lines" and trace.x[0] is not None]
+    assert len(lines) == 8 and all(list(line.x) == [0, 0.5, 1] for line in lines)
+    assert figure.frame.groupby("run")["share"].max().to_dict() == {"short": 1, "long": 1}
+    assert "share of each run's training" in figure.caption and "share" in figure.name
+    assert "share" not in scalar_evolution({"short": history()}, ["lambda"]).frame
+    with pytest.raises(InputError, match="`x` must be 'step' or 'share'"):
+        scalar_evolution({"short": history()}, ["lambda"], x="epoch")  # type: ignore[arg-type]
+
+
 def test_lambda_change_and_print() -> None:
     changed = scalar_evolution({"a<b>": history(), "b": history(-0.3)}, ["lambda"], change=True)
     assert changed.frame.groupby(["run", "layer", "component"])["change"].last().to_numpy() == pytest.approx(0.02)

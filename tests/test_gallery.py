@@ -226,6 +226,7 @@ def test_the_list_says_what_a_run_can_give() -> None:
         (("attention", "-O", "side=wide"), "side cannot be 'wide'; by default it is 640."),
         (("attention", "-O", "hide_specials=perhaps"), "by default it is False"),
         (("strip", "-O", "lambdas=1"), "is for notebooks"),
+        (("curves", "-O", "series=a"), "series takes the number of each run's colour"),
         (("difference", "--versus", "a/b", "--versus", "c/d"), "compares with one run: give --versus once"),
         (("nothing",), "There is no figure 'nothing'"),
     ],
@@ -243,6 +244,7 @@ def test_options_reach_the_figure(tiny_run: Path, tmp_path: Path) -> None:
         (("smoother", "-O", "query=2", "-O", "layer=2"), "", ""),
         (("reliability", "-O", "by=mass"), "", ""),
         (("curves", "-O", "x=step"), "", ""),
+        (("scalars", "-O", "x=share", "-O", "series=3"), "", ""),
     ):
         done = sentviz_("export", tiny_run, *arguments, "-o", out)
         assert done.exit_code == 0, done.output

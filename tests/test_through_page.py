@@ -80,7 +80,8 @@ def test_a_run_without_kept_epochs_teaches_the_command(runs: Path, data: None, m
     seen = drawn(monkeypatch)
     app = page("sst2/vanilla-matched")
     text = page_text(app)
-    assert "`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in text and f"Meanwhile: {SHIPPED}." in text
+    assert f"{SHIPPED} is shown instead of sst2/vanilla-matched" in text
+    assert any("`sentviz train sst2 --model vanilla-matched --keep-epochs 6`" in (each.help or "") for each in app.caption)
     assert seen[-1]["title"] == f"{SHIPPED} through training" and app.session_state["focus"].run == "sst2/vanilla-matched"
     assert app.button_group(key="through-run").value == SHIPPED
     app.text_input(key="through-sentence").input("a dull film").run()
@@ -104,12 +105,14 @@ def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data:
     assert focus.run == SHIPPED and focus.row and not app.exception
 
 
-def test_no_run_of_another_language_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page stops if no run with epochs reads the language of the run in focus."""
+def test_a_run_of_another_language_takes_its_place_without_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no run with epochs reads the language of the run in focus, another run shows its own example, or a text that it can read."""
     st.cache_resource.clear()
     seen = drawn(monkeypatch)
-    app = page("nsmc/cls")
-    assert not seen and "Meanwhile" not in words(app) and app.button_group(key="through-run").value is None
+    app = page("nsmc/cls", text="정말 재미있는 영화")
+    shown = app.button_group(key="through-run").value
+    assert shown and f"{shown} is shown instead of nsmc/cls" in page_text(app) and not app.exception
+    assert "재미있는" not in "".join(seen[-1]["sentence"]["tokens"])
 
 
 def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:

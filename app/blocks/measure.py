@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 
-from app import cache
+from app import cache, visit
 from app.blocks.get_data import offer
+from app.blocks.run_choice import fitting_run
 from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
@@ -17,6 +21,34 @@ from sentviz.serving.jobs import Job, Jobs
 @st.cache_resource(show_spinner=False)
 def _jobs() -> Jobs:
     return Jobs(at_once=1)
+
+
+def measured_run(fitting: Sequence[Run], able: Sequence[Run], name: str, lack: str) -> Run:
+    """Draw the choice of a run among those with a measurement, and return the chosen one; offer to measure others.
+
+    If no run has the measurement, show how to make it, and stop the page.
+
+    Args:
+        fitting: runs with the measurement. able: runs that can have it, measured or not.
+        name: of `sentviz.analysis.measurements.MEASUREMENTS`.
+        lack: why a run can never have it, for example "has one component".
+    """
+    names = {run.name for run in fitting}
+    unmeasured = {run.name: run for run in able if run.name not in names and run.has_weights}
+    focused = cache.run(visit.focus().run)
+    if not fitting:
+        lacking(unmeasured.get(focused.name) or next(iter(unmeasured.values()), focused), name)
+        st.stop()
+    kind = MEASUREMENTS[name]
+    run = fitting_run(fitting, f"has no measured {kind.title}" if focused in able else lack)
+    if unmeasured:
+        popover: dict[str, Any] = {"icon": ":material/science:", "type": "tertiary", "on_change": "rerun", "key": f"measure-{name}"}
+        with st.popover("Measure another run", **popover) as more:
+            if more.open:
+                first = list(unmeasured).index(focused.name) if focused.name in unmeasured else 0
+                chosen = st.selectbox("Run", list(unmeasured), first, key=f"measure-{name}-run", width=320, label_visibility="collapsed")
+                lacking(unmeasured[chosen], name)
+    return run
 
 
 def lacking(run: Run, name: str) -> None:

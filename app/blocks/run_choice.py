@@ -1,41 +1,116 @@
-"""Choosing the runs that a training page overlays."""
+"""Choice of runs among those that a page can show. A fitting run replaces a run in focus that does not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import streamlit as st
 
-from app import visit
+from app import cache, visit
 from app.text import md, name_runs
-from sentviz.runs.catalog import faults
+from sentviz.runs.catalog import faults, language, reads_pairs
 from sentviz.runs.store import Run
 
 
-def several(fitting: Sequence[Run], what: str) -> list[Run]:
-    """Draw the choice of runs and return the chosen ones, at first the run in focus and its companions; stop the page if none fits."""
+def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", **picker: Any) -> Run:
+    """Draw the choice of a run and return it: the run in focus or, if the page cannot show that run, a fitting one with a quiet note.
+
+    Args:
+        fitting: the runs that the page can show, at least one.
+        lack: why another run does not fit, for example "has no gates".
+        prefer: name of the run that replaces one that does not fit; by default the most similar one.
+        picker: further arguments of the selectbox.
+    """
+    names = [run.name for run in fitting]
+    focused = visit.focus().run
+    name = focused if focused in names else prefer if prefer in names else most_similar(cache.run(focused), fitting).name
+    with picker_row():
+        settings: dict[str, Any] = {"width": 320, "label_visibility": "collapsed"} | picker | visit.bound("run", name)
+        st.selectbox("Model", names, **settings)
+        if name != focused:
+            quiet_note(f"{name} is shown instead of {focused}, which {lack}.")
+    name_runs(name)
+    return next(run for run in fitting if run.name == name)
+
+
+def most_similar(run: Run, fitting: Sequence[Run]) -> Run:
+    """Return the run that is most similar to `run`: same language and number of texts, then same data set, then same configuration.
+
+    Among equals, a run whose weights of epochs are stored comes first.
+    """
+
+    def likeness(candidate: Run) -> tuple[bool, ...]:
+        is_reader = (language(candidate), reads_pairs(candidate)) == (language(run), reads_pairs(run))
+        has_same_data = candidate.config["data"]["name"] == run.config["data"]["name"]
+        return is_reader, has_same_data, candidate.configuration == run.configuration, bool(candidate.epochs)
+
+    return max(fitting, key=likeness)
+
+
+def picker_row() -> Any:
+    """Return a row for a picker of runs and the quiet note next to it."""
+    return st.container(horizontal=True, gap="medium", vertical_alignment="center", key="run-picker")
+
+
+def quiet_note(text: str, help: str | None = None) -> None:
+    """Say next to a picker why it shows another run than the one in focus; `text` is not markdown, `help` is."""
+    st.caption(md(text), width="content", help=help)
+
+
+def several(fitting: Sequence[Run], lack: str) -> list[Run]:
+    """Draw the choice of runs and return the chosen ones in the order of the focus, at first the run in focus and its companions.
+
+    If the page cannot show the run in focus, a fitting one is chosen, with a quiet note. The page stops if no run fits.
+
+    Args:
+        lack: why a run does not fit, for example "has no gates".
+    """
     names = [run.name for run in fitting]
     if not names:
         st.info(
-            f"No run here has {what}. `sentviz train sst2 --model ndt-unit-2` trains one.",
+            f"This page can show none of the installed runs: each {lack}. `sentviz train sst2 --model ndt-unit-2` trains a run that fits.",
             icon=":material/inventory_2:",
         )
         st.stop()
     focus = visit.focus()
+    fits = focus.run in names
     wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in names]
-    if focus.run not in names:
-        st.caption(f"{md(focus.run)} has no {what.removeprefix('a ')}; others are shown.")
+    wanted = wanted or [most_similar(cache.run(focus.run), fitting).name]
 
     def take() -> None:
-        picked = st.session_state["several"] or [focus.run if focus.run in names else names[0]]
-        keep = focus.run if focus.run in picked or focus.run not in names else picked[0]
-        visit.go(run=keep, versus=tuple(name for name in picked if name != keep))
+        choose_runs(st.session_state["several"] or wanted[:1], names)
 
-    st.session_state["several"] = wanted or names[:1]
-    st.multiselect("Runs", names, key="several", on_change=take, label_visibility="collapsed")
-    chosen = readable([run for run in fitting if run.name in st.session_state["several"]], "history.parquet")
+    st.session_state["several"] = wanted
+    with picker_row():
+        st.multiselect("Runs", names, key="several", on_change=take, label_visibility="collapsed", width="stretch")
+        if not fits:
+            quiet_note(f"Without {focus.run}, which {lack}.")
+    by_name = {run.name: run for run in fitting}
+    chosen = readable([by_name[name] for name in wanted], "history.parquet")
     name_runs(*(run.name for run in chosen))
     return chosen
+
+
+def choose_runs(picked: Sequence[str], fitting: Collection[str]) -> None:
+    """Make the picked runs those of the focus (from a callback). The run in focus stays the first if it is picked or does not fit."""
+    focused = visit.focus().run
+    first = focused if focused in picked or focused not in fitting else picked[0]
+    visit.go(run=first, versus=tuple(name for name in picked if name != first))
+
+
+def series_of(chosen: Sequence[Run]) -> tuple[int, ...]:
+    """Return the place of each run among the runs in focus, which decides its colour and symbol on every page.
+
+    Runs that are not in focus follow those that are. The result is empty if it is 0, 1, 2 ..., which is what figures do by default.
+    """
+    focus = visit.focus()
+    order = list(dict.fromkeys((focus.run, *focus.versus)))
+    if not any(run.name in order for run in chosen):
+        order = []
+    order += [run.name for run in chosen if run.name not in order]
+    numbers = tuple(order.index(run.name) for run in chosen)
+    return () if numbers == tuple(range(len(chosen))) else numbers
 
 
 def readable(runs: Sequence[Run], *files: str) -> list[Run]:

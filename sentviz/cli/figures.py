@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ALL_OF_AXIS = {"layer": (), "head": ("mean", "max"), "component": ("effective",)}  # parts of a model; words that select all of them
 GATES = ("gates_open", "gates_shut")
 POSITIONS = (*ALL_OF_AXIS, "token", "query", "key", *GATES)  # typed as numbers from 1; figures count from 0
+SERIES = "series"  # numbers of the runs' colours, typed as they are
 STATE_FIGURES = ("particles", "embeddings", "silhouette")  # figures whose layer 0 is the input of the first layer
 COMMAND_OPTIONS = ("text", "pair", "change", "layer", "head", "component", "score", "versus")  # options that `sentviz export` has itself
 NOTEBOOK_OPTIONS = ("lambdas", "heads_off")  # values that cannot be typed on a command line
@@ -113,6 +114,10 @@ def _value(name: str, typed: str, spec: FigureSpec) -> Any:
     default, is_integer = spec.options[name], typed.removeprefix("-").isdecimal() and len(typed) < 10
     if isinstance(default, tuple):
         parts = typed.split(",")
+        if name == SERIES:
+            if not all(part.isdecimal() and len(part) < 4 for part in parts):
+                raise InputError(f"{name} takes the number of each run's colour, counted from 0, for example {name}=0,2, not {typed!r}.")
+            return tuple(map(int, parts))
         if name not in POSITIONS:
             return tuple(parts)
         if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):

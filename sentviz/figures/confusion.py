@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, blend, palette
-from sentviz.figures.figure import SYMBOLS, Figure, annotate, base_layout, file_safe, lay_out, sentence
-from sentviz.figures.panels import UNSEEN, cell_texts, legend_above, panel_axes, panel_grid, stacked, with_interval
+from sentviz.figures.figure import Figure, annotate, base_layout, file_safe, lay_out, sentence
+from sentviz.figures.panels import UNSEEN, cell_texts, legend_above, panel_axes, panel_grid, run_marks, stacked, with_interval
 from sentviz.figures.text import as_run, as_text, text_columns
 
 Cell = tuple[int, int]
@@ -191,6 +191,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
     frame = stacked(tables, "run")
     colours = palette(theme)
     classes, metrics, runs = (list(frame[name].unique()) for name in ("class", "metric", "run"))
+    marks = run_marks(runs, theme)
     tall = 16 + 34 * len(runs)
     names = [as_text(name, 18) for name in classes]
     left = 34 + 8 * max(text_columns(name) for name in names)
@@ -203,7 +204,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
             part = frame[(frame["run"] == run) & (frame["metric"] == metric)]
             at = np.arange(len(part)) + (34 * (r - (len(runs) - 1) / 2) + 8) / tall
             values = part[["value", "low", "high"]].to_numpy(float)
-            colour = colours.line(r)
+            colour = marks[run].colour
             plot.add_scatter(
                 **with_interval("x", values, colour),
                 y=at,
@@ -211,7 +212,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
                 name=as_run(run, 32),
                 legendgroup=run,
                 showlegend=panel == 0 and len(runs) > 1,
-                marker={"size": 9, "color": colour, "symbol": SYMBOLS[r % len(SYMBOLS)]},
+                marker={"size": 9, "color": colour, "symbol": marks[run].symbol},
                 customdata=np.column_stack([values[:, 1:], part[["n", "said"]].to_numpy(float)]),
                 hovertemplate=f"{as_run(run, 32)}<br>{metric} %{{x:.1%}} [%{{customdata[0]:.1%}}, %{{customdata[1]:.1%}}]<br>"
                 "%{customdata[2]:,.0f} rows, %{customdata[3]:,.0f} taken for it<extra></extra>",

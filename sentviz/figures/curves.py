@@ -10,7 +10,7 @@ import pandas as pd
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
-from sentviz.figures.panels import LEGEND_RIGHT, band, legend_entry, panel_grid
+from sentviz.figures.panels import LEGEND_RIGHT, RunMarks, band, legend_entry, panel_grid, run_marks
 from sentviz.figures.text import as_run, as_text
 
 _BEST = "validation_accuracy"
@@ -25,6 +25,7 @@ def curves(
     *,
     x: Literal["step", "epoch"] = "step",
     groups: Mapping[str, str] | None = None,
+    series: Sequence[int] = (),
     theme: Theme = "light",
 ) -> Figure:
     """Draw one small panel per name with all runs; a star marks each run's best validation accuracy (ties by loss).
@@ -36,6 +37,7 @@ def curves(
         names: metrics to draw, in this order; names that no run recorded are left out.
         x: the horizontal axis.
         groups: run name -> name of its group, whose runs are drawn together; by default each run is drawn alone.
+        series: number of the colour of each run of `history`, as in `run_marks`; a group has that of its first run.
     Frame:
         run, name, step, epoch, value, best (True at the marked step), low and high (NaN for single runs).
     Raises:
@@ -47,12 +49,13 @@ def curves(
         raise InputError(f"None of these runs recorded {', '.join(names)}.")
     colours = palette(theme)
     runs = list(frame["run"].unique())
+    marks = _marks(history, runs, groups or {}, series, theme)
     per_row = min(len(panels), 3)
     plot, places = panel_grid([as_text(name.replace("_", " "), 40) for name in panels], per_row, theme, apart=0.08, below=0.28)
     for i, (name, place) in enumerate(zip(panels, places, strict=True)):
         for r, run in enumerate(runs):
             line = frame[(frame["run"] == run) & (frame["name"] == name)]
-            colour = colours.line(r)
+            colour = marks[run].colour
             label = as_run(run, 32)
             few = len(line) <= 30
             hover = f"{label}<br>{x} %{{x}}: %{{y:.4f}}<extra></extra>"
@@ -121,6 +124,16 @@ def _together(frame: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
         parts.append(rows[rows["n"] == len(runs)].drop(columns="n").assign(run=f"{group}, {len(runs)} seeds", best=False))
     order = [*_COLUMNS, "best", *_BAND]
     return pd.concat([part[order] for part in parts], ignore_index=True) if parts else pd.DataFrame(columns=order)
+
+
+def _marks(
+    history: Mapping[str, pd.DataFrame], drawn: Sequence[str], groups: Mapping[str, str], series: Sequence[int], theme: Theme
+) -> dict[str, RunMarks]:
+    """Return the marks of each drawn line: those of its run, or of the first run of its group."""
+    if not series:
+        return run_marks(drawn, theme)
+    marks = run_marks(list(history), theme, series)
+    return {name: next(mark for run, mark in marks.items() if run == name or name.startswith(f"{groups.get(run)}, ")) for name in drawn}
 
 
 def _tidy(history: Mapping[str, pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:

@@ -53,6 +53,7 @@ class Figure:
 
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")  # one per series, in addition to its colour
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # one per run, class or curve
 
 
 def base_layout(

@@ -9,8 +9,8 @@ import pandas as pd
 from sentviz.errors import InputError
 from sentviz.figures.cells import number_cells
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out
-from sentviz.figures.panels import band, legend_below, panel_grid
+from sentviz.figures.figure import Figure, file_safe, lay_out
+from sentviz.figures.panels import band, legend_below, panel_grid, run_marks
 from sentviz.figures.text import as_run
 
 MEASURE_TITLES = {
@@ -30,6 +30,7 @@ def layer_lines(
     measures: Sequence[str],
     *,
     dashed: Sequence[str] = (),
+    series: Sequence[int] = (),
     sentence: pd.DataFrame | None = None,
     theme: Theme = "light",
 ) -> Figure:
@@ -39,6 +40,7 @@ def layer_lines(
         frames: name -> layer, head (-1 = mean over heads), measure, value, low, high, n, as `sentviz.analysis.maps.heads` gives it.
         measures: keys of `MEASURE_TITLES`, one panel each.
         dashed: names with dashed lines (the baselines); all others have solid lines.
+        series: number of the colour and symbol of each run of `frames`, as in `run_marks`.
         sentence: layer, head, measure, value of one sentence, drawn as rings.
     Frame:
         run, layer (counted from 0), measure, value, low, high, n.
@@ -58,11 +60,12 @@ def layer_lines(
     colours = palette(theme)
     plot, places = panel_grid([MEASURE_TITLES[measure] for measure in drawn], 2, theme, apart=0.1, below=0.24)
     down = places[-1]["row"]
-    names, layers = list(dict.fromkeys(table["run"])), sorted(table["layer"].unique())
+    marks, layers = run_marks(list(frames), theme, series), sorted(table["layer"].unique())
+    names = list(dict.fromkeys(table["run"]))
     for k, (measure, place) in enumerate(zip(drawn, places, strict=True)):
-        for i, name in enumerate(names):
+        for name in names:
             part = table[(table["run"] == name) & (table["measure"] == measure)].sort_values("layer")
-            colour, x = colours.line(i), part["layer"] + 1
+            colour, x = marks[name].colour, part["layer"] + 1
             band(plot, x, part["low"], part["high"], colour, 0.18, **place)
             plot.add_scatter(
                 x=x,
@@ -72,7 +75,7 @@ def layer_lines(
                 legendgroup=name,
                 showlegend=k == 0,
                 line={"color": colour, "width": 2, "dash": "dash" if name in dashed else "solid"},
-                marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
+                marker={"size": 8, "symbol": marks[name].symbol},
                 customdata=part[["low", "high"]],
                 hovertemplate=as_run(name, 60) + ", layer %{x}<br>%{y:.4f} [%{customdata[0]:.4f}, %{customdata[1]:.4f}]<extra></extra>",
                 **place,

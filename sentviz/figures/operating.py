@@ -12,11 +12,10 @@ from plotly.subplots import make_subplots
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, base_layout, file_safe, lay_out, sentence
-from sentviz.figures.panels import dotted, legend_above, legend_entry, note_above, panel_grid, stacked, with_interval
+from sentviz.figures.figure import DASHES, SYMBOLS, Figure, base_layout, file_safe, lay_out, sentence
+from sentviz.figures.panels import dotted, legend_above, legend_entry, note_above, panel_grid, run_marks, stacked, with_interval
 from sentviz.figures.text import as_run, as_text
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # one per run or class
 POINTS = 400  # largest number of points of a curve
 
 
@@ -44,6 +43,7 @@ def one_vs_rest(
         raise InputError("Curves need a run and a class.")
     x, y, metric = ("fpr", "recall", "AUC") if kind == "roc" else ("recall", "precision", "AP")
     colours, runs = palette(theme), list(curves)
+    marks = run_marks(runs, theme)
     plot, places = panel_grid([as_text(name, 24) for name in classes], 2, theme, apart=0.1, below=0.3)
     lines = places[-1]["row"]
     parts, gone = [], []
@@ -57,13 +57,13 @@ def one_vs_rest(
                 continue
             line = _thinned(line, x, y)
             parts.append(line.assign(run=run))
-            colour = colours.line(r)
+            colour = marks[run].colour
             area = areas[run].query("`class` == @name and metric == @metric").iloc[0]
             plot.add_scatter(
                 x=line[x],
                 y=line[y],
                 mode="lines",
-                line={"color": colour, "width": 2, "dash": DASHES[r % len(DASHES)], "shape": "linear" if kind == "roc" else "vh"},
+                line={"color": colour, "width": 2, "dash": marks[run].dash, "shape": "linear" if kind == "roc" else "vh"},
                 name=as_run(run, 32),
                 legendgroup=run,
                 showlegend=False,
@@ -76,7 +76,7 @@ def one_vs_rest(
                 x=point[x],
                 y=point[y],
                 mode="markers",
-                marker={"size": 11, "color": colour, "symbol": SYMBOLS[r % len(SYMBOLS)], "line": {"color": colours.paper, "width": 1.5}},
+                marker={"size": 11, "color": colour, "symbol": marks[run].symbol, "line": {"color": colours.paper, "width": 1.5}},
                 name=as_run(run, 32),
                 legendgroup=run,
                 showlegend=False,
@@ -99,15 +99,14 @@ def one_vs_rest(
         if name in gone:
             faint = {"size": 12, "color": colours.muted}
             plot.add_annotation(x=0.5, y=0.5, text="no curve: only one kind of row", showarrow=False, font=faint, **place)
-    for r, run in enumerate(runs if len(runs) > 1 else []):
-        colour = colours.line(r)
+    for run in runs if len(runs) > 1 else []:
         legend_entry(
             plot,
             as_run(run, 32),
             "lines+markers",
             legendgroup=run,
-            line={"color": colour, "width": 2, "dash": DASHES[r % len(DASHES)]},
-            marker={"size": 9, "symbol": SYMBOLS[r % len(SYMBOLS)]},
+            line={"color": marks[run].colour, "width": 2, "dash": marks[run].dash},
+            marker={"size": 9, "symbol": marks[run].symbol},
         )
     title = "ROC" if kind == "roc" else "Precision and recall"
     drawn, top = (320, 210 * lines + 40)[lines > 1], 96 if len(runs) > 1 else 72
@@ -249,6 +248,7 @@ def threshold_lines(
         "recall_0": f"recall of {as_text(classes[0], 16)}",
         "recall_1": f"recall of {as_text(classes[1], 16)}",
     }
+    marks = run_marks(list(tables), theme)
     plot = go.Figure()
     for r, (run, table) in enumerate(tables.items()):
         for m, (column, name) in enumerate(columns.items()):
@@ -260,13 +260,13 @@ def threshold_lines(
                 mode="lines",
                 name=name,
                 showlegend=r == 0,
-                line={"color": colours.lines[m], "width": 3 if column == "accuracy" else 2, "dash": DASHES[r % len(DASHES)]},
+                line={"color": colours.lines[m], "width": 3 if column == "accuracy" else 2, "dash": marks[run].dash},
                 hovertemplate=f"from %{{x:.2f}} on: {name} %{{y:.1%}}<extra>{as_run(run, 32)}</extra>",
             )
     plot.add_vline(x=threshold, line={"color": colours.ink, "width": 1.5, "dash": "dot"})
     note_above(plot, threshold, f"{threshold:.2f}", colours.ink, 12)
-    for r, run in enumerate(tables if len(tables) > 1 else ()):
-        dash = {"color": colours.muted, "width": 2, "dash": DASHES[r % len(DASHES)]}
+    for run in tables if len(tables) > 1 else ():
+        dash = {"color": colours.muted, "width": 2, "dash": marks[run].dash}
         legend_entry(plot, as_run(run, 32), line=dash)
     drawn, top = 220, 112 if len(tables) > 1 else 92
     title = f"From which probability on “{as_text(classes[1], 20)}” is said"

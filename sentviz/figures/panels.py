@@ -1,10 +1,11 @@
-"""Shared parts of figures: grids of panels, legends, bands, marks with intervals, axes of named rows, texts in cells, and names at the
-ends of lines.
+"""Shared parts of figures: grids of panels, legends, the marks of runs, bands, marks with intervals, axes of named rows, texts in cells,
+and names at the ends of lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, ink_on, palette
-from sentviz.figures.figure import annotate
+from sentviz.figures.figure import DASHES, SYMBOLS, annotate
 from sentviz.figures.maps import Floats
 
 FRAMELESS: dict[str, Any] = {"showgrid": False, "showticklabels": False, "showline": True, "mirror": True, "automargin": False}
@@ -68,6 +70,38 @@ def legend_above(top: int, drawn: int) -> dict[str, Any]:
 def legend_entry(plot: go.Figure, name: str, mode: str = "lines", **style: Any) -> None:
     """Add an entry to the legend that belongs to no single trace; `style` has its line or marker."""
     plot.add_scatter(x=[None], y=[None], mode=mode, name=name, **style)
+
+
+# ---- marks of runs
+
+
+@dataclass(frozen=True)
+class RunMarks:
+    """What tells one run from the others in a figure."""
+
+    colour: str
+    symbol: str
+    dash: str
+
+
+def run_marks(runs: Sequence[str], theme: Theme, series: Sequence[int] = ()) -> dict[str, RunMarks]:
+    """Return colour, symbol and dash of each run.
+
+    Args:
+        runs: names of all runs of the figure, also of those that a panel cannot draw.
+        series: number of each run's colour, symbol and dash, counted from 0; by default 0, 1, 2 ... A page that draws only some of the
+            chosen runs passes their places among all chosen runs, so that a run has the same marks on every page.
+    Raises:
+        InputError: the number of numbers differs from the number of runs, or a number is negative.
+    """
+    numbers = list(series) or list(range(len(runs)))
+    if len(numbers) != len(runs) or min(numbers, default=0) < 0:
+        raise InputError(f"`series` needs one number for each of {len(runs)} runs, not {len(numbers)}.")
+    colours = palette(theme)
+    return {
+        run: RunMarks(colours.line(number), SYMBOLS[number % len(SYMBOLS)], DASHES[number % len(DASHES)])
+        for run, number in zip(runs, numbers, strict=True)
+    }
 
 
 # ---- lines, bands and marks

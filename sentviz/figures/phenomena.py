@@ -7,8 +7,8 @@ import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import SYMBOLS, Figure, file_safe, new_plot, sentence
-from sentviz.figures.panels import UNFADED, dotted, note_above, row_axis, with_interval
+from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
+from sentviz.figures.panels import UNFADED, dotted, note_above, row_axis, run_marks, with_interval
 from sentviz.figures.text import as_run, as_text
 
 MOST = 6  # runs
@@ -55,16 +55,16 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
         )
     plot.add_vline(x=chance, line=dotted(colours))
     note_above(plot, chance, "guessing", colours.muted)
-    for r, run in enumerate(runs):
+    for r, (run, mark) in enumerate(run_marks(runs, theme).items()):
         rows = frame[frame["run"] == run]
         values = rows[["accuracy", "low", "high"]].to_numpy(float)
         shift = (r - (len(runs) - 1) / 2) * step / row
         plot.add_scatter(
-            **with_interval("x", values, colours.lines[r]),
+            **with_interval("x", values, mark.colour),
             y=[places[name] + shift for name in rows["phenomenon"]],
             mode="markers",
             name=as_run(run, 30),
-            marker={"size": 9, "symbol": SYMBOLS[r], "color": colours.lines[r]},
+            marker={"size": 9, "symbol": mark.symbol, "color": mark.colour},
             customdata=rows[["low", "high", "n", "phenomenon"]].to_numpy(object).tolist(),
             hovertemplate=f"{as_run(run, 30)}<br>%{{x:.0%}} [%{{customdata[0]:.0%}}, %{{customdata[1]:.0%}}], n = %{{customdata[2]}}"
             "<extra></extra>",

@@ -9,8 +9,8 @@ import pandas as pd
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
-from sentviz.figures.figure import Figure, lay_out, sentence
-from sentviz.figures.operating import DASHES, chance_line
+from sentviz.figures.figure import DASHES, Figure, lay_out, sentence
+from sentviz.figures.operating import chance_line
 from sentviz.figures.panels import panel_grid
 from sentviz.figures.text import as_text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,14 @@ from plotly.subplots import make_subplots
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, lay_out, number, sentence
-from sentviz.figures.operating import DASHES
-from sentviz.figures.panels import LEGEND_RIGHT, dotted, legend_entry, name_ends, start_and_end
+from sentviz.figures.panels import LEGEND_RIGHT, dotted, legend_entry, name_ends, run_marks, start_and_end
 from sentviz.figures.text import as_run, as_text, subscript
 
 SYMBOLS = {"lambda": "λ", "alpha": "α", "beta": "β", "gamma": "γ", "temperature": "τ"}
 _COLUMNS = ["run", "name", "layer", "component", "step", "epoch", "value"]
-_AT = "step %{x}: %{y:.4f}<extra></extra>"
 _LABELS = 6  # largest number of final values that a panel shows
 
-Series = tuple[str, int]  # name, component (-1 = none)
+Scalar = tuple[str, int]  # name, component (-1 = none)
 
 
 def scalar_evolution(
@@ -29,10 +27,12 @@ def scalar_evolution(
     names: Sequence[str],
     *,
     change: bool = False,
+    x: Literal["step", "share"] = "step",
+    series: Sequence[int] = (),
     printed: pd.DataFrame | None = None,
     theme: Theme = "light",
 ) -> Figure:
-    """Draw learned scalars over the training steps: a panel for each layer, one panel for scalars of the complete model; a colour for each
+    """Draw learned scalars over the training: a panel for each layer, one panel for scalars of the complete model; a colour for each
     scalar and component, a dash for each run. Panels of one scalar share their axis.
 
     An open circle marks the start, a filled one the end, with its value.
@@ -42,23 +42,29 @@ def scalar_evolution(
             value.
         names: the scalars; other rows, and the fixed first component of ``"lambda"``, are left out.
         change: draw value minus start instead of value.
+        x: the horizontal axis, training steps or the share of each run's training (step / last step, 0 to 1).
+        series: number of the dash of each run of `history`, as in `run_marks`.
         printed: run, name, layer, component, value: a paper's final values, drawn as open diamonds at the right edge; not
             drawn with ``change``, since their starts are unknown.
     Frame:
-        run, name, layer, component, step, epoch, value (and, drawn with ``change``, change).
+        run, name, layer, component, step, epoch, value, change (and, drawn by share, share).
     Raises:
-        InputError: no run has one of the scalars.
+        InputError: no run has one of the scalars, or `x` or `series` is wrong.
     """
+    if x not in ("step", "share"):
+        raise InputError(f"`x` must be 'step' or 'share', not {x!r}.")
     frame = _tidy(history, names)
     if frame.empty:
         raise InputError(f"None of these runs has a learned {' or '.join(names) or 'scalar'} in its history.")
     column = "change" if change else "value"
+    if x == "share":
+        frame["share"] = frame["step"] / frame["run"].map(training_steps(history))
     colours = palette(theme)
     runs = list(frame["run"].unique())
-    series: list[Series] = [(name, int(c)) for name in names for c in sorted(frame.loc[frame["name"] == name, "component"].unique())]
-    symbols = [_symbol(name) for name in dict.fromkeys(name for name, _ in series)]
-    colour = {each: colours.line(i) for i, each in enumerate(series)}
-    dash = {run: DASHES[i % len(DASHES)] for i, run in enumerate(runs)}
+    scalars: list[Scalar] = [(name, int(c)) for name in names for c in sorted(frame.loc[frame["name"] == name, "component"].unique())]
+    symbols = [_symbol(name) for name in dict.fromkeys(name for name, _ in scalars)]
+    colour = {each: colours.line(i) for i, each in enumerate(scalars)}
+    dash = {run: mark.dash for run, mark in run_marks(list(history), theme, series).items()}
     marks = None if printed is None or change else printed[printed["component"] != 0]
 
     rows = _rows(frame, names)
@@ -69,8 +75,9 @@ def scalar_evolution(
     spaces = {"horizontal_spacing": 0.04, "vertical_spacing": 0.25 / len(rows)}
     plot = make_subplots(rows=len(rows), cols=per_row, specs=specs, subplot_titles=titles, **spaces)
     plot.update_annotations(font={"size": 13, "color": colours.muted})
-    first, last = int(frame["step"].min()), int(frame["step"].max())
+    first, last = frame[x].min().item(), frame[x].max().item()
     span = last - first or 1
+    at_point = ("step %{x}" if x == "step" else "%{x:.0%} of training, step %{customdata}") + ": %{y:.4f}<extra></extra>"
     leaders: dict[str, str] = {}
     panels = [(i + 1, j + 1, *panel) for i, row in enumerate(rows) for j, panel in enumerate(row)]
     for at, (down, across, family, layer) in enumerate(panels):
@@ -90,19 +97,20 @@ def scalar_evolution(
         lines = _of(frame, family, layer)
         for each, line in lines.groupby(["run", "name", "component"], sort=False):
             run, name, component = str(each[0]), str(each[1]), int(line["component"].iloc[0])
-            steps, heights, own = line["step"].to_numpy(), line[column].to_numpy(), colour[(name, component)]
+            across_axis, heights, own = line[x].to_numpy(), line[column].to_numpy(), colour[(name, component)]
             label = scalar_label(name, component)
             ends.append((float(heights[-1]), own, f"{label} {number(heights[-1], 3)}"))
             plot.add_scatter(
-                x=steps,
+                x=across_axis,
                 y=heights,
                 mode="lines",
                 line={"color": own, "dash": dash[run], "width": 2},
                 showlegend=False,
-                hovertemplate=f"{as_run(run, 60)}<br>{label}{f', layer {layer + 1}' if layer >= 0 else ''}<br>{_AT}",
+                customdata=line["step"] if x == "share" else None,
+                hovertemplate=f"{as_run(run, 60)}<br>{label}{f', layer {layer + 1}' if layer >= 0 else ''}<br>{at_point}",
                 **place,
             )
-            start_and_end(plot, steps, heights, own, colours.paper, 8, 2, cliponaxis=False, **place)
+            start_and_end(plot, across_axis, heights, own, colours.paper, 8, 2, cliponaxis=False, **place)
         if len(ends) <= _LABELS:
             at_axis = "" if at == 0 else str(at + 1)
             name_ends(plot, ends, last, span=1.2 * room, inner=226, axis=at_axis, shift=10 if marks is None else 26)
@@ -124,7 +132,7 @@ def scalar_evolution(
                 **place,
             )
 
-    for each in series:
+    for each in scalars:
         legend_entry(plot, scalar_label(*each), line={"color": colour[each], "width": 3})
     for run in runs if len(runs) > 1 else ():
         legend_entry(plot, as_run(run, 32), line={"color": colours.muted, "dash": dash[run], "width": 2})
@@ -143,22 +151,30 @@ def scalar_evolution(
     )
     plot.update_xaxes(
         range=[first - 0.04 * span, last + (0.32 if marks is not None else 0.26 if per_row > 1 else 0.36) * span],
-        title_text="step",
+        title_text="step" if x == "step" else "share of training",
         title_standoff=6,
         nticks=5,
         automargin=False,
     )
+    if x == "share":
+        plot.update_xaxes(tickformat=".0%", tickvals=[0, 0.5, 1])
     if change:
         plot.add_hline(y=0, line=dotted(colours))
+    over = "the training steps" if x == "step" else "the share of each run's training, whose lengths may differ"
     caption = sentence(
         [
-            f"Learned {what} of {_listed(runs)} over the training steps; open circles are the start, filled ones the end.",
+            f"Learned {what} of {_listed(runs)} over {over}; open circles are the start, filled ones the end.",
             "Values are changes from the start, because the initialisation sets the start." if change else "",
             "Diamonds are the paper's final values." if marks is not None else "",
         ]
     )
     of = [name for name in names if (frame["name"] == name).any()]
-    return Figure(file_safe(*of, *(["change"] if change else []), *runs[:3]), plot, frame, caption)
+    return Figure(file_safe(*of, *(["change"] if change else []), *(["share"] if x == "share" else []), *runs[:3]), plot, frame, caption)
+
+
+def training_steps(history: Mapping[str, pd.DataFrame]) -> dict[str, int]:
+    """Return the last recorded step of each run; 1 for a run without later steps."""
+    return {run: max(1, int(rows["step"].max())) if len(rows) else 1 for run, rows in history.items()}
 
 
 def _tidy(history: Mapping[str, pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:

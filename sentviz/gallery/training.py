@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sentviz.analysis.explain.measured import faithfulness_of
+from sentviz.analysis.explain.measured import faithfulness_of, has_faithfulness
 from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
+ScalarAxis = Literal["step", "share"]
+UNEQUAL = 1.25  # ratio of two lengths of training above which steps compare badly
+
 HEADS = table("heads.parquet", "heads", "sentviz heads")
 GATE = capability("gate", "gates")
 GATES = table("gates.parquet", "gates", "sentviz gates")
 COMPONENTS = table("components.parquet", "components", "sentviz specialise")
 MEASURE = "The explanations of {run} are not measured yet: `sentviz faithfulness {run}` measures them."
-FAITHFULNESS = RunRequirement("measured explanations", lambda run: MEASURE.format(run=run.name) if faithfulness_of(run).empty else "")
+FAITHFULNESS = RunRequirement("measured explanations", lambda run: "" if has_faithfulness(run) else MEASURE.format(run=run.name))
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
 LAMBDAS = capability("lambdas", "lambda")
 SCALARS = capability("scalars", "learned scalars")
@@ -38,20 +41,30 @@ PLANE = RunRequirement(
 
 
 @figure("lambda", "Lambda over training", Runs, "scalars:scalar_evolution", LAMBDAS)
-def _lambda(of: Runs, *, change: bool = False, theme: Theme = "light") -> Figure:
-    return scalar_figure(of.sources, ("lambda",), change=change, theme=theme)
+def _lambda(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Sequence[int] = (), theme: Theme = "light") -> Figure:
+    return scalar_figure(of.sources, ("lambda",), change=change, x=x, series=series, theme=theme)
 
 
 @figure("scalars", "Every learned scalar over training", Runs, "scalars:scalar_evolution", SCALARS)
-def _scalars(of: Runs, *, change: bool = False, theme: Theme = "light") -> Figure:
-    return scalar_figure(of.sources, change=change, theme=theme)
+def _scalars(of: Runs, *, change: bool = False, x: ScalarAxis = "step", series: Sequence[int] = (), theme: Theme = "light") -> Figure:
+    return scalar_figure(of.sources, change=change, x=x, series=series, theme=theme)
 
 
-def scalar_figure(sources: Sequence[Run], names: Sequence[str] = (), *, change: bool = False, theme: Theme = "light") -> Figure:
-    """Draw learned scalars over the steps of training, by default all that the runs have, with a paper's final values if it reports them.
+def scalar_figure(
+    sources: Sequence[Run],
+    names: Sequence[str] = (),
+    *,
+    change: bool = False,
+    x: ScalarAxis = "step",
+    series: Sequence[int] = (),
+    theme: Theme = "light",
+) -> Figure:
+    """Draw learned scalars over training, by default all that the runs have, with a paper's final values if it reports them.
+
+    `change`, `x` and `series` are those of `sentviz.figures.scalars.scalar_evolution`.
 
     Raises:
-        InputError: no run has one.
+        InputError: no run has one of the scalars.
     """
     import pandas as pd
 
@@ -68,15 +81,27 @@ def scalar_figure(sources: Sequence[Run], names: Sequence[str] = (), *, change: 
     marks = [mark for mark in marks if not mark.empty]
     history = {run.name: run.history() for run in sources}
     reported = pd.concat(marks) if marks else None
-    return sourced(scalar_evolution(history, wanted, change=change, printed=reported, theme=theme), *sources)
+    return sourced(scalar_evolution(history, wanted, change=change, x=x, series=series, printed=reported, theme=theme), *sources)
+
+
+def scalar_axis(sources: Sequence[Run]) -> ScalarAxis:
+    """Return the axis on which learned scalars of runs are best compared: the share of training if the longest run has more than
+    `UNEQUAL` times the steps of the shortest one, otherwise the steps.
+    """
+    from sentviz.figures.scalars import training_steps
+
+    steps = training_steps({run.name: run.history() for run in sources}).values()
+    return "share" if max(steps) > UNEQUAL * min(steps) else "step"
 
 
 @figure("curves", "Loss and metrics over training", Runs, "curves:curves")
-def _curves(of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = False, theme: Theme = "light") -> Figure:
+def _curves(
+    of: Runs, *, x: Literal["epoch", "step"] = "epoch", bands: bool = False, series: Sequence[int] = (), theme: Theme = "light"
+) -> Figure:
     from sentviz.figures.curves import curves
 
     groups = {run.name: f"{run.config['data']['name']}/{run.configuration}" for run in of.sources} if bands else None
-    return curves({run.name: run.history() for run in of.sources}, x=x, groups=groups, theme=theme)
+    return curves({run.name: run.history() for run in of.sources}, x=x, groups=groups, series=series, theme=theme)
 
 
 # ---- tables over a split
@@ -90,12 +115,18 @@ def _measured(of: Runs, need: RunRequirement, file: str) -> dict[str, Any]:
 
 
 @figure("head-lines", "What heads attend to, by layer", Runs, "heads:layer_lines", MAPS, HEADS)
-def _head_lines(of: Runs, *, measures: Sequence[str] = ("entropy", "same", "previous", "next"), theme: Theme = "light") -> Figure:
+def _head_lines(
+    of: Runs,
+    *,
+    measures: Sequence[str] = ("entropy", "same", "previous", "next"),
+    series: Sequence[int] = (),
+    theme: Theme = "light",
+) -> Figure:
     from sentviz.figures.heads import layer_lines
 
     plain = [run.name for run in of.sources if not run.capabilities.lexicon]
     dashed = plain if len(plain) < len(of.sources) else []
-    return layer_lines(_measured(of, HEADS, "heads.parquet"), tuple(measures), dashed=dashed, theme=theme)
+    return layer_lines(_measured(of, HEADS, "heads.parquet"), tuple(measures), dashed=dashed, series=series, theme=theme)
 
 
 @figure("head-grid", "One measure of every head", Runs, "heads:head_grid", MAPS, HEADS)

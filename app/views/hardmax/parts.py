@@ -10,7 +10,8 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.figure import export_menu
-from app.text import md, name_runs, page_theme
+from app.blocks.run_choice import fitting_run
+from app.text import page_theme
 from sentviz.browser.particles import animation_html, positions_frame
 from sentviz.figures import Figure, Theme, file_safe
 from sentviz.figures.particles import Scene, particles
@@ -40,15 +41,10 @@ def without_runs() -> None:
 
 
 def hardmax_run(available: dict[str, Run]) -> Run:
-    """Draw the choice of a run and return it; if the run in focus is of another kind, show a note and return the one with d = 2."""
-    names, focused = list(available), visit.focus().run
-    name = focused if focused in available else DEFAULT if DEFAULT in available else names[0]
-    help = "d is the dimension of the embedding: 2 can be looked at as it is, more are projected."
-    st.selectbox("Model", names, width=260, help=help, **visit.bound("run", name))
-    if focused != name:
-        st.caption(md(f"Showing {name}: this page needs a hardmax model, which {focused} is not."))
-    name_runs(name)
-    return available[name]
+    """Draw the choice of a run and return it; if the run in focus is of another kind, show the one with d = 2."""
+    help = "d is the dimension of the embedding. Two dimensions are drawn as they are, more are projected."
+    picker = {"width": 260, "label_visibility": "visible", "help": help}
+    return fitting_run(list(available.values()), "is not a hardmax model", prefer=DEFAULT, **picker)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the classifier")

@@ -14,6 +14,7 @@ from sentviz.analysis.maps.compare import map_difference
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name
 from sentviz.gallery.subjects import Runs
+from sentviz.gallery.training import scalar_axis
 from sentviz.io.glossary import tip
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
@@ -87,4 +88,4 @@ def _lambdas(run: Run, second_run: Run) -> None:
         if each not in learned:
             st.caption(f"{md(each.name)} has one map and no lambda.")
     if learned:
-        show_figure("lambda", Runs.of(*learned), "compare-lambda")
+        show_figure("lambda", Runs.of(*learned), "compare-lambda", x=scalar_axis(learned))

@@ -10,7 +10,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.measure import lacking
-from app.blocks.run_choice import readable
+from app.blocks.run_choice import choose_runs, most_similar, picker_row, quiet_note, readable, series_of
 from app.text import halves, intro, md, name_runs
 from app.views.testset import gates_part
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
@@ -23,8 +23,8 @@ from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
 
 intro(
-    "What every head attends to, layer by layer, over all texts of a split: the token itself, its neighbours, [CLS]; what gates shut.",
-    "Means over thousands of texts: a habit of a head or a gate, not what it does on one sentence; rings show one.",
+    "What every head attends to over all texts of a split: the token itself, its neighbours, [CLS]. Below: the words that gates shut.",
+    "Each number is a mean over thousands of texts, so it need not hold for one sentence. Rings show your sentence.",
 )
 
 
@@ -39,38 +39,48 @@ def has_cls(run: Run) -> bool:
 
 known = {name: run for name, run in cache.runs().items() if FILE in run.config["files"]}
 focus = visit.focus()
-gated = cache.run(focus.run).capabilities.gate
-if gated:
-    gates_part.show(cache.run(focus.run))
+focused = cache.run(focus.run)
+if focused.capabilities.gate:
+    gates_part.show(focused)
 if not known:
-    lacking(cache.run(focus.run), "heads")
+    lacking(focused, "heads")
     st.stop()
 names = sorted(known, key=lambda name: (not has_cls(known[name]), name))
-run = known.get(focus.run) or known[names[0]]
-if focus.run not in known:
-    focused = cache.run(focus.run)
-    why = "are not measured" if focused.capabilities.maps else "do not exist: it has no attention"
-    st.caption(f"Showing {md(run.name)}: the heads of {md(focused.name)} {why}.")
-    if focused.capabilities.maps:
-        with st.expander(f"Measure {md(focused.name)}", icon=":material/science:"):
-            lacking(focused, "heads")
+with_cls = [known[name] for name in names if has_cls(known[name])]
+
+
+def why_another() -> str:
+    """Return why the page opens on another run than the one in focus; "" if it shows that run."""
+    if focus.run not in known:
+        return "whose heads are not measured" if focused.capabilities.maps else "which has no attention"
+    is_first_look = bool(with_cls) and not visit.has_chosen_run()
+    return "which has no [CLS] token" if is_first_look and not has_cls(focused) else ""
 
 
 def take() -> None:
-    picked = st.session_state["cls-runs"] or [run.name]
-    first = run.name if run.name in picked else picked[0]
-    visit.go(run=first, versus=tuple(name for name in picked if name != first))
+    choose_runs(st.session_state["cls-runs"] or wanted[:1], known)
 
 
-data = run.config["data"]["name"]
-beside = [name for name in focus.versus if name in known]
-if has_cls(run) and not beside:  # the baseline and an injected run make the figure of the paper
-    beside = [name for name in names if name != run.name and known[name].config["data"]["name"] == data and has_cls(known[name])][:1]
-st.session_state["cls-runs"] = [run.name, *beside]
-st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", max_selections=6)
-chosen = readable([known[name] for name in st.session_state["cls-runs"]], FILE)
+reason = why_another()
+wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in known and not (reason and name == focus.run)]
+if not wanted:
+    wanted = [most_similar(focused, with_cls or list(known.values())).name]
+run = known[wanted[0]]
+if len(wanted) == 1 and has_cls(run):  # the baseline and an injected run make the figure of the paper
+    data = run.config["data"]["name"]
+    wanted += [each.name for each in with_cls if each is not run and each.config["data"]["name"] == data][:1]
+st.session_state["cls-runs"] = wanted
+with picker_row():
+    st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", width="stretch")
+    if reason:
+        quiet_note(f"{run.name} is shown instead of {focus.run}, {reason}.")
+if focus.run not in known and focused.capabilities.maps:
+    with st.expander(f"Measure {md(focused.name)}", icon=":material/science:"):
+        lacking(focused, "heads")
+chosen = readable([known[name] for name in wanted], FILE)
 run = chosen[0]
 name_runs(*(each.name for each in chosen))
+series = series_of(chosen)
 frames = {each.name: measured(each.name, each.digest) for each in chosen}
 baselines = [each.name for each in chosen if not each.capabilities.lexicon]
 dashed = baselines if len(baselines) < len(chosen) else []
@@ -79,7 +89,7 @@ sentence: pd.DataFrame | None = None
 if focus.text or focus.row:
     own = focus.with_(run=run.name)
     if own.change:
-        st.caption("Rings show the model as it was changed on Explore, lines as it was trained.")
+        st.caption("Rings show the model as you changed it on Explore. Lines show it as it was trained.")
     try:
         sentence = of_trace(answers.trace(own, scored=False))
     except SentvizError as error:
@@ -89,27 +99,32 @@ if focus.text or focus.row:
 def lines(measures: tuple[str, ...], key: str) -> None:
     """Draw measures by layer; with the visitor's sentence as rings, which no notebook can draw again."""
     if sentence is None:
-        show_figure("head-lines", Runs.of(*chosen), key, measures=measures)
+        show_figure("head-lines", Runs.of(*chosen), key, measures=measures, series=series)
         return
-    show_drawn(lambda theme: sourced(layer_lines(frames, measures, dashed=dashed, sentence=sentence, theme=theme), *chosen), key)
+
+    def draw(theme: Theme) -> Figure:
+        return sourced(layer_lines(frames, measures, dashed=dashed, series=series, sentence=sentence, theme=theme), *chosen)
+
+    show_drawn(draw, key)
 
 
 if any(has_cls(each) for each in chosen):
-    st.markdown("##### How unevenly [CLS] looks at the others, and the others at [CLS]")
+    st.markdown("##### How unevenly [CLS] looks at the other tokens, and they at [CLS]")
     lines(CLS_MEASURES, "cls-lines")
+    if without := [md(each.name) for each in chosen if not has_cls(each)]:
+        st.caption(f"Without [CLS], so not in this figure: {', '.join(without)}.")
     if dashed:
         st.markdown(
-            "A neutral [CLS] has σ = 1/3 towards every token, and softmax cancels what is the same for all keys: with the same Q and K, its"
-            " row **cannot move**. In layer 1 its Q and K come from the same embedding, whatever the sentence; what differs above"
-            " comes from training and from changed states, not from σ in the row of [CLS] itself. The paper reads its figure 5 as an effect"
-            " of σ on [CLS]; the tests hold the row fixed to twelve digits."
+            "[CLS] is a neutral word, so its σ is 1/3 towards every token. Softmax cancels what is the same for all keys: with the same Q"
+            " and K, the row of [CLS] **cannot change**. In layer 1 its Q and K come from the same embedding in every sentence. Differences"
+            " in higher layers come from training and from changed states, not from σ in the row of [CLS]. The paper reads its figure 5 as"
+            " an effect of σ on [CLS]. A test of sentviz shows that the row stays the same to twelve digits."
         )
-heading = "The other habits" if any(has_cls(each) for each in chosen) else "What heads do"
-st.markdown(f"##### {heading}, mean over heads")
+st.markdown("##### What heads attend to, mean over heads")
 lines(("entropy", "same", "previous", "next"), "habit-lines")
 st.markdown("##### Every head")
 st.caption("Choose a measure. Open Attention to see one of these heads on a sentence.")
-options = [*(CLS_MEASURES if has_cls(run) else ()), *MEASURES]
+options = [*(CLS_MEASURES if any(has_cls(each) for each in chosen) else ()), *MEASURES]
 measure = st.selectbox(
     "Measure", options, format_func=lambda name: MEASURE_TITLES[name], key="cls-measure", label_visibility="collapsed", width=420
 )
@@ -120,17 +135,20 @@ def grid(frame: pd.DataFrame, source: Run, theme: Theme) -> Figure:
     return sourced(head_grid(frame, measure, theme=theme), source)
 
 
-grids = {run.name: (run, frames[run.name])}
+grids = [(each.name, each, frames[each.name]) for each in chosen]
 if sentence is not None:
-    grids["Your sentence"] = (run, sentence)
-elif len(chosen) > 1 and measure in set(frames[chosen[1].name]["measure"]):
-    grids[chosen[1].name] = (chosen[1], frames[chosen[1].name])
-for column, (name, (source, frame)) in zip(halves("cls-heads"), grids.items(), strict=False):
-    with column:
-        st.markdown(f"**{md(name)}**")
-        if name == source.name:
-            show_figure("head-grid", Runs(source), "cls-grid" if name == run.name else "cls-own", measure=measure)
+    grids.insert(1, (f"Your sentence, {run.name}", run, sentence))
+able = [part for part in grids if measure in set(part[2]["measure"])]
+for k, (title, source, frame) in enumerate(able):
+    if k % 2 == 0:
+        columns = halves(f"cls-heads-{k}")
+    with columns[k % 2]:
+        st.markdown(f"**{md(title)}**")
+        if title == source.name:
+            show_figure("head-grid", Runs(source), f"cls-grid-{k}", measure=measure)
         else:
-            show_drawn(partial(grid, frame, source), "cls-own")
-if not gated:
-    gates_part.show(cache.run(focus.run))
+            show_drawn(partial(grid, frame, source), f"cls-grid-{k}")
+if unable := [md(title) for title, _, frame in grids if measure not in set(frame["measure"])]:
+    st.caption(f"Without this measure: {', '.join(unable)}.")
+if not focused.capabilities.gate:
+    gates_part.show(focused)

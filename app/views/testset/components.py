@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import cache, visit
+from app import cache
 from app.blocks.figure import show_figure
-from app.blocks.measure import lacking
+from app.blocks.measure import measured_run
 from app.text import halves, intro, md
 from sentviz.analysis.maps.specialise import FILE, verdict
 from sentviz.analysis.maps.wordclasses import own_lists
@@ -19,25 +19,11 @@ intro(
     "Whether the components A₁, A₂, … of a model look at different words, in numbers over a sample of the test split and against chance.",
     "It shows where their maps lie, not what that does to the answer; from layer 2 on a token's state holds its neighbours' words too.",
 )
-focus = visit.focus()
-visit.choose(st.selectbox, "Model", "run", list(cache.runs()), label_visibility="collapsed", width=320)
-run = cache.run(focus.run)
-if run.capabilities.components < 2:
-    st.info(f"{md(run.name)} has {run.capabilities.attention}, so there is nothing that could specialise.", icon=":material/layers:")
-    measured = [name for name, each in cache.runs().items() if FILE in each.config["files"]]
-    several = [name for name, each in cache.runs().items() if each.capabilities.components > 1]
-    st.markdown(
-        "An NDT or Differential model gives every head several maps, each with separate queries and keys, and lambda mixes them. "
-        "The idea is that each map takes on a part of the work: one might look for polar words, another for negators. "
-        "This page measures whether that happens.",
-        help=tip("component"),
-    )
-    for name in (measured or several)[:1]:
-        st.button(f"Show {md(name)}", on_click=visit.go, kwargs={"run": name}, icon=":material/arrow_forward:", key="components-other")
+several = [run for run in cache.runs().values() if run.capabilities.components > 1]
+if not several:
+    st.info("No installed run has several components. `sentviz train sst2 --model ndt-unit-2` trains one.", icon=":material/layers:")
     st.stop()
-if FILE not in run.config["files"]:
-    lacking(run, "specialise")
-    st.stop()
+run = measured_run([each for each in several if FILE in each.config["files"]], several, "specialise", "does not have several components")
 frame = run.frame(FILE)
 answer, *reasons = verdict(frame)
 st.markdown(f"##### {md(answer)}", help=tip("component"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import cache, visit
+from app import cache
 from app.blocks.figure import show_figure
-from app.blocks.measure import lacking
+from app.blocks.measure import measured_run
 from app.text import halves, intro
 from sentviz.analysis.explain import SCORES
-from sentviz.analysis.explain.measured import faithfulness_of, flips_of
+from sentviz.analysis.explain.measured import faithfulness_of, flips_of, has_faithfulness
 from sentviz.gallery.subjects import Runs
 from sentviz.gallery.training import RANKED
 from sentviz.io.glossary import tip
@@ -19,13 +19,9 @@ intro(
     "How faithful each explanation is over a sample of the test split, against a random explanation of the same words.",
     "It shows whether named words carry the answer of this model, not whether the answer is right.",
 )
-focus = visit.focus()
-visit.choose(st.selectbox, "Model", "run", list(cache.runs()), label_visibility="collapsed", width=320)
-run = cache.run(focus.run)
+every = list(cache.runs().values())
+run = measured_run([each for each in every if has_faithfulness(each)], every, "faithfulness", "cannot be measured")
 frame = faithfulness_of(run)
-if frame.empty:
-    lacking(run, "faithfulness")
-    st.stop()
 frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
+from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
 from app.text import halves, md
@@ -42,7 +43,7 @@ def show(run: Run) -> None:
     """Draw the verdict, the gates by class of words and layer, and those by part of speech or word."""
     st.markdown("##### Which words the gates shut", help=tip("gate"))
     if not run.capabilities.gate:
-        st.caption(f"{md(run.name)} has no gates. `sentviz train sentiformer_sst5_trees` trains a model that has.")
+        _offer_gated(run)
         return
     if FILE not in run.config["files"]:
         lacking(run, "gates")
@@ -65,6 +66,18 @@ def show(run: Run) -> None:
         " Classes are those of the page Components; a word that the model does not know has none. The tagger and the lists are for English."
         " A gate fades a word as a key of one layer: its own state still reaches the layer above past the attention."
     )
+
+
+def _offer_gated(run: Run) -> None:
+    """Say that a run has no gates, and offer an installed run whose gates are measured."""
+    gated = next((each for each in cache.runs().values() if each.capabilities.gate and FILE in each.config["files"]), None)
+    if gated is None:
+        st.caption(f"{md(run.name)} has no gates. `sentviz train sentiformer_sst5_trees` trains a model with gates.")
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.caption(f"{md(run.name)} has no gates.", width="content")
+        label = f"Show {md(gated.name)}"
+        st.button(label, icon=":material/arrow_forward:", type="tertiary", on_click=visit.go, kwargs={"run": gated.name}, key="to-gated")
 
 
 def _kind() -> Kind:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +11,12 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
+from app.blocks.run_choice import most_similar, picker_row, quiet_note
 from app.blocks.sentence import place
 from app.focus import Focus
 from app.text import md, name_runs
 from sentviz.analysis.epochs.series import EpochSeries, asked_of, epoch_series, examples, missing
+from sentviz.analysis.explain.notices import written_in
 from sentviz.browser.film import Film
 from sentviz.errors import SentvizError
 from sentviz.gallery.epochs import Epochs
@@ -37,54 +39,43 @@ FIGURES = {
 def chosen_run() -> tuple[Run, Focus]:
     """Draw the choice of runs with saved epochs; return the chosen run, and the focus that it can show.
 
-    If the run in focus has no measured epochs, show how to measure them. A run of the same language replaces it; if there is none, stop
-    the page.
+    If the run in focus has no measured epochs, the most similar run that has some is chosen, with a quiet note. The page stops if there is
+    no such run.
     """
     focus = visit.focus()
     run = cache.run(focus.run)
     able = {name: each for name, each in cache.runs().items() if each.measured}
-    if run.measured:
-        _choice(list(able), run.name)
-        return run, focus
-    substitute = _instead(run, list(able.values()))
-    parts = missing(run).split("`")  # the command stands between two of them
-    message = "`".join(part if k % 2 else md(part) for k, part in enumerate(parts))
-    if substitute:
-        st.caption(f"{message} Meanwhile: {md(substitute.name)}.")
+    why = missing(run)
+    if not able:
         if run.epochs:
-            with st.expander(f"Measure {md(run.name)}", icon=":material/science:"):
-                lacking(run, "epochs")
-    elif run.epochs:
-        lacking(run, "epochs")
-    else:
-        st.info(message, icon=":material/movie:")
-    if able:
-        _choice(list(able), substitute.name if substitute else None)
-    if substitute is None:
+            lacking(run, "epochs")
+        else:
+            st.info(_plain(why), icon=":material/movie:")
         st.stop()
-    name_runs(substitute.name)
-    return substitute, replace(focus, run=substitute.name, row="").fit(substitute.capabilities)[0]
-
-
-def _choice(able: Sequence[str], name: str | None) -> None:
-    """Draw the choice of runs with saved epochs, with `name` chosen; a click moves the focus to a run."""
+    shown = run if run.measured else most_similar(run, list(able.values()))
 
     def take() -> None:
         visit.go(run=st.session_state["through-run"] or visit.focus().run)
 
-    st.session_state["through-run"] = name
-    st.pills("Runs with saved epochs", able, key="through-run", on_change=take)
+    with picker_row():
+        st.session_state["through-run"] = shown.name
+        st.pills("Runs with saved epochs", list(able), key="through-run", on_change=take)
+        if shown is not run:
+            quiet_note(f"{shown.name} is shown instead of {run.name}, which has no measured epochs.", help=_plain(why))
+    if shown is run:
+        return run, focus
+    if run.epochs:
+        with st.expander(f"Measure {md(run.name)}", icon=":material/science:"):
+            lacking(run, "epochs")
+    name_runs(shown.name)
+    can_read = reads_pairs(shown) == reads_pairs(run) and written_in(focus.text) in ("", language(shown))
+    text, pair = (focus.text, focus.pair) if can_read else ("", "")
+    return shown, replace(focus, run=shown.name, row="", text=text, pair=pair).fit(shown.capabilities)[0]
 
 
-def _instead(run: Run, able: Sequence[Run]) -> Run | None:
-    """Return the run with measured epochs that is most similar: same model, then stored weights of epochs, then same data set."""
-
-    def alike(candidate: Run) -> tuple[bool, ...]:
-        (model, data), (own, wanted) = ((each.config["recipe"].get("model"), each.config["data"]["name"]) for each in (candidate, run))
-        return model == own, bool(candidate.epochs), data == wanted
-
-    readers = [candidate for candidate in able if language(candidate) == language(run) and reads_pairs(candidate) == reads_pairs(run)]
-    return max(readers, key=alike, default=None)
+def _plain(message: str) -> str:
+    """Return a message with commands in backticks as markdown."""
+    return "`".join(part if k % 2 else md(part) for k, part in enumerate(message.split("`")))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

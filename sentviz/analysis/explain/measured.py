@@ -46,6 +46,11 @@ def faithfulness_of(run: Run) -> pd.DataFrame:
     return pd.concat([*own, _rows_of("faithfulness", run)], ignore_index=True)
 
 
+def has_faithfulness(run: Run) -> bool:
+    """Return whether the faithfulness of some explanations of a run is measured."""
+    return FILE in run.config["files"] or not _rows_of("faithfulness", run).empty
+
+
 def flips_of(run: Run) -> pd.DataFrame:
     """Return the shipped measurements of a run's smallest edits, as `flips_over` returns them; empty if there are none."""
     return _rows_of("flips", run)

@@ -1,0 +1,111 @@
+"""Runs on pages: a fitting run replaces one that a page cannot show, and a run has the same colour in every figure."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sentviz.errors import InputError
+from sentviz.figures.colours import palette
+from sentviz.figures.curves import curves
+from sentviz.figures.figure import Figure
+from sentviz.figures.heads import layer_lines
+from sentviz.figures.panels import run_marks
+from sentviz.runs.store import find
+from tests.test_app import opened, page_text
+from tests.test_figures import history
+
+CLS, INJECTED, WITHOUT_CLS = "sst2/cls", "sst2/cls-last-scaled", "english/ndt-unit-2"
+WITHOUT_ATTENTION = "imdb/cnn-fast"
+
+
+def heads(*measures: str) -> pd.DataFrame:
+    rows = [(layer, -1, measure, 0.1 * layer, 0.0, 0.2, 9) for measure in measures for layer in (0, 1)]
+    return pd.DataFrame(rows, columns=["layer", "head", "measure", "value", "low", "high", "n"])
+
+
+def looks(figure: Figure, name: str) -> set[tuple[str, str]]:
+    """Return colours and symbols of all lines of a run."""
+    lines = [trace for trace in figure.plot.data if trace.name == name and trace.mode == "lines+markers"]
+    return {(line.line.color, line.marker.symbol) for line in lines}
+
+
+def test_a_run_keeps_its_colour_if_another_run_lacks_a_measure() -> None:
+    """The second of three runs has no [CLS]; the third has the third colour and symbol with and without it."""
+    frames = {"a": heads("from_cls", "entropy"), "b": heads("entropy"), "c": heads("from_cls", "entropy")}
+    marks = run_marks(["a", "b", "c"], "light")
+    for measure in ("from_cls", "entropy"):
+        figure = layer_lines(frames, [measure])
+        assert looks(figure, "c") == {(marks["c"].colour, marks["c"].symbol)} == {(palette("light").line(2), "diamond")}
+    assert looks(layer_lines({"c": frames["c"]}, ["entropy"], series=[2]), "c") == {(marks["c"].colour, marks["c"].symbol)}
+
+
+def test_curves_take_the_numbers_of_runs_and_of_groups() -> None:
+    """A group of seeds has the number of its first run; a wrong number of numbers is refused."""
+    runs = {"a-s1": history(), "b": history(), "a": history()}
+    colours = palette("light")
+    figure = curves(runs, names=("train_loss",), series=[4, 2, 4], groups={"a-s1": "set/a", "b": "set/b", "a": "set/a"})
+    lines = {trace.name: trace.line.color for trace in figure.plot.data if trace.showlegend and trace.mode != "markers"}
+    assert lines == {"b": colours.line(2), "set/a, 2 seeds": colours.line(4)}
+    with pytest.raises(InputError, match="`series` needs one number for each of 3 runs, not 1"):
+        curves(runs, series=[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "lack"),
+    [
+        ("scalars", "has no learned scalar"),
+        ("components", "does not have several components"),
+        ("hardmax", "is not a hardmax model"),
+        ("cls", "has no attention"),
+        ("through", "has no measured epochs"),
+    ],
+)
+def test_a_page_opens_on_a_fitting_run_with_a_quiet_note(page: str, lack: str) -> None:
+    """The note is a caption next to the picker; no information box apologises, and the run in focus stays."""
+    app = opened(page, run=WITHOUT_ATTENTION)
+    assert not app.exception and not app.info and not app.warning
+    notes = [each.value.replace("\\", "") for each in app.caption if lack in each.value]
+    assert len(notes) == 1 and WITHOUT_ATTENTION in notes[0]
+    assert app.session_state["focus"].run == WITHOUT_ATTENTION
+
+
+def chosen(app: AppTest, key: str) -> list[str]:
+    return list(next(widget for widget in app.multiselect if widget.key == key).value)
+
+
+@pytest.mark.slow
+def test_heads_open_on_a_run_with_cls_and_show_every_chosen_run() -> None:
+    """Without a chosen run, two runs with [CLS] are shown. A link's run is shown as it is, and six chosen runs have six grids."""
+    first = opened("cls", run="")
+    shown = chosen(first, "cls-runs")
+    assert len(shown) == 2 and all(find(name).config["tokenizer"]["cls"] for name in shown)
+    assert "which has no [CLS] token" in page_text(first)
+    assert chosen(opened("cls", run=WITHOUT_CLS), "cls-runs") == [WITHOUT_CLS]
+    six = [CLS, INJECTED, "nsmc/cls", WITHOUT_CLS, "sst2/vanilla", "sst2/ndt-unit-2"]
+    app = opened("cls", run=six[0], versus="~".join(six[1:]))
+    assert chosen(app, "cls-runs") == six and not app.exception
+    text = page_text(app)
+    assert f"Without [CLS], so not in this figure: {', '.join(six[3:])}." in text
+    next(widget for widget in app.selectbox if widget.key == "cls-measure").set_value("entropy").run()
+    assert all(f"**{name}**" in page_text(app) for name in six)
+
+
+@pytest.mark.slow
+def test_runs_of_different_length_are_drawn_by_share_of_training() -> None:
+    """Runs of 2,000 and 14,000 steps have the axis share of training, runs of one length the axis step; the link keeps a choice."""
+    long = {name: int(find(name).history()["step"].max()) for name in (WITHOUT_CLS, "sst2/ndt-unit-2", "sst2/ndt-unit-3")}
+    assert long[WITHOUT_CLS] > 2 * long["sst2/ndt-unit-2"] == 2 * long["sst2/ndt-unit-3"]
+
+    def axis(app: AppTest) -> str:
+        assert not app.exception
+        return str(json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["title"]["text"])
+
+    unequal = opened("scalars", run=WITHOUT_CLS, versus="sst2/ndt-unit-2")
+    assert axis(unequal) == "share of training" and "axis" not in unequal.query_params
+    assert axis(opened("scalars", run="sst2/ndt-unit-3", versus="sst2/ndt-unit-2")) == "step"
+    assert axis(opened("scalars", run=WITHOUT_CLS, versus="sst2/ndt-unit-2", axis="step")) == "step"
