@@ -199,7 +199,7 @@ def test_answers_are_calibrated_everywhere(tiny_run: Path, tiny_model: Model) ->
     """`trace`, `predict`, stored rows and the example have softmax(logits / T) to 1e-5; the classes are those of the raw answers."""
     run, texts = Run.open(tiny_run), ["a warm, clever song", "a dull story", "we saw a film"]
     assert run.calibration == tiny_model.calibration != 1
-    frame, raw = tiny_model.predict(texts), tiny_model.raw().predict(texts)
+    frame, raw = tiny_model.predict(texts), tiny_model.calibrated(1.0).predict(texts)
     for text, positive, before in zip(texts, frame["positive"], raw["positive"], strict=True):
         trace = tiny_model.trace(text)
         assert trace.probabilities[1] == pytest.approx(slow_share(trace.logits, run.calibration, 1), abs=1e-6)
@@ -213,9 +213,10 @@ def test_answers_are_calibrated_everywhere(tiny_run: Path, tiny_model: Model) ->
     rows, table = stored(run), run.frame("test.parquet")
     shares = table[list(run.labels)].to_numpy(np.float64)
     assert rows.probabilities == pytest.approx(tempered(shares, run.calibration))
-    assert rows.raw().probabilities == pytest.approx(shares, abs=2e-5)
-    assert rows.predicted.tolist() == shares.argmax(axis=1).tolist() == rows.raw().predicted.tolist()
-    assert [rows.calibration, rows.raw().calibration] == [run.calibration, 1]
+    assert rows.calibrated(1.0).probabilities == pytest.approx(shares, abs=2e-5)
+    assert rows.predicted.tolist() == shares.argmax(axis=1).tolist() == rows.calibrated(1.0).predicted.tolist()
+    assert [rows.calibration, rows.calibrated(1.0).calibration] == [run.calibration, 1]
+    assert rows.calibrated(1.7).probabilities == pytest.approx(tempered(shares, 1.7)) and rows.calibrated(1.7).calibration == 1.7
 
 
 def test_a_probability_without_a_word_is_that_of_the_shorter_text(tiny_model: Model) -> None:

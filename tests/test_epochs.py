@@ -70,7 +70,7 @@ def test_the_table_is_what_a_model_says_of_the_rows(kept_epochs: Path) -> None:
     frame = makers.toy_splits()["validation"].frame.set_index("id")
     measured, model = epoch_series(run).measured[1], load(run, epoch=3)
     for i in (0, 17, 59):
-        predicted = model.raw().predict([frame.loc[measured.ids[i], "text"]])
+        predicted = model.calibrated(1.0).predict([frame.loc[measured.ids[i], "text"]])
         assert predicted["positive"][0] == pytest.approx(measured.probabilities[i, 1], abs=1e-5)
         assert frame.loc[measured.ids[i], "label"] == measured.labels[i]
     heads = over_split(model, frame.loc[list(measured.ids)].reset_index())

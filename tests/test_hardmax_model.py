@@ -312,7 +312,7 @@ def test_a_trained_run_is_an_ordinary_one(trained: Run) -> None:
     assert model.alpha == pytest.approx(last, abs=0.1)
     test = trained.frame("test.parquet")
     texts = makers.toy_splits()["test"].frame["text"].tolist()
-    np.testing.assert_allclose(model.raw().predict(texts)["positive"], test["positive"], atol=2e-5)
+    np.testing.assert_allclose(model.calibrated(1.0).predict(texts)["positive"], test["positive"], atol=2e-5)
     assert set(trained.metrics()["softmax"]) == {"temperature", "validation_accuracy", "test_accuracy"}
     assert trained.example().tokens == model.trace(trained.config["recipe"]["example"]).tokens
 

@@ -53,7 +53,7 @@ def test_every_row_of_the_test_split_is_answered(short: tuple[Run, dict[str, dat
     strange = frame.index.isin(STRANGE["test"])
     bias = model.decision[1]
     np.testing.assert_allclose(stored["positive"][strange], 1 / (1 + np.exp(-bias)), atol=1e-5)
-    predicted = model.raw().predict(frame["text"][~strange].tolist())
+    predicted = model.calibrated(1.0).predict(frame["text"][~strange].tolist())
     np.testing.assert_allclose(stored["positive"][~strange], predicted["positive"], atol=1e-5)
     right = (stored["positive"] > 0.5).to_numpy(int) == frame["label"].to_numpy()
     assert run.metrics()["test"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-5)

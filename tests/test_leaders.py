@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def model(run: Run) -> HardmaxModel:
-    return HardmaxModel.of(run).raw()
+    return HardmaxModel.of(run).calibrated(1.0)
 
 
 @pytest.fixture(scope="module")

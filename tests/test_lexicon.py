@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.data.lexicon import NEUTRAL, Lexicon, coverage, entries, sigma
+from sentviz.data.lexicon import Lexicon, coverage, entries, sigma
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import DataMissingError, InputError
 
@@ -32,8 +32,8 @@ def test_lambda_by_hand(words: Tokenizer) -> None:
     np.testing.assert_allclose(table[words.id_of("bad")], [1 / 4.75, 1 / 4.75, 2.75 / 4.75], atol=1e-6)
     np.testing.assert_allclose(table[words.id_of("plain")], [1 / 4, 2 / 4, 1 / 4], atol=1e-6)
     for special in range(4):
-        np.testing.assert_allclose(table[special], NEUTRAL, atol=1e-7)
-    np.testing.assert_allclose(table[words.id_of("film")], NEUTRAL, atol=1e-7)
+        np.testing.assert_allclose(table[special], 1 / 3, atol=1e-7)
+    np.testing.assert_allclose(table[words.id_of("film")], 1 / 3, atol=1e-7)
     np.testing.assert_allclose(table.sum(axis=1), 1, atol=1e-6)
 
 
@@ -67,7 +67,7 @@ def test_counts_give_shares_and_intensity() -> None:
 def test_sigma_is_every_pair_s_product_and_neutral_is_a_third() -> None:
     """Sigma is the product of each pair, and a neutral row is 1/3 towards everything, which softmax cancels."""
     rng = np.random.default_rng(0)
-    polarity = np.vstack([NEUTRAL, rng.dirichlet([1, 1, 1], size=5)])
+    polarity = np.vstack([np.full(3, 1 / 3), rng.dirichlet([1, 1, 1], size=5)])
     got = sigma(polarity)
     for i in range(6):
         for j in range(6):

@@ -59,7 +59,7 @@ def test_a_run_comes_back_as_it_was_trained(tiny_run: Path, tiny_model: Model) -
     run, test = Run.open(tiny_run), toy_splits()["test"]
     frame = run.frame("test.parquet")
     assert list(frame.columns) == ["split", "id", "label", *LABELS] and "text" not in frame.columns
-    predicted = tiny_model.raw().predict(test.frame["text"].tolist())
+    predicted = tiny_model.calibrated(1.0).predict(test.frame["text"].tolist())
     np.testing.assert_allclose(frame["positive"], predicted["positive"], atol=2e-5)
     assert frame["label"].tolist() == test.frame["label"].tolist() and frame["id"].tolist() == test.frame["id"].tolist()
     right = (predicted["label"] == [LABELS[i] for i in test.frame["label"]]).mean()

@@ -169,7 +169,7 @@ def test_every_row_has_an_answer_or_a_remark(run: Run, tiny_model: sentviz.Model
     for _, some in frame.groupby("file"):
         assert some["row"].tolist() == list(range(1, len(some) + 1))
     of_csv = frame[frame["file"] == "a.csv"]
-    expected = tiny_model.raw().predict(TEXTS)
+    expected = tiny_model.calibrated(1.0).predict(TEXTS)
     assert of_csv["predicted"].tolist() == expected["label"].tolist()
     shares = of_csv[["probability_negative", "probability_positive"]].to_numpy()
     np.testing.assert_allclose(shares, expected[list(tiny_model.labels)], atol=1e-6)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -11,7 +13,7 @@ import streamlit as st
 from sentviz.papers.ndt import study
 from sentviz.runs import catalog as shelf
 from sentviz.runs import store
-from sentviz.runs.catalog import STUDIED, faults, study_runs
+from sentviz.runs.catalog import STUDIED, _same_rows, faults, study_runs
 from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
 from tests.test_app import page_text
@@ -54,6 +56,35 @@ def test_runs_of_other_rows_are_left_out(places: tuple[Path, Path]) -> None:
     assert {name: [run.name for run in seeds] for name, seeds in study.configurations(catalog.runs, "sst2").items()} == {
         "vanilla": ["sst2/vanilla", "sst2/vanilla-s1"]
     }
+
+
+@pytest.mark.parametrize(
+    ("settings", "splits", "same"),
+    [
+        ({}, {}, True),
+        ({}, {"train": "b"}, False),
+        ({}, {"test": "b"}, False),
+        ({"rows": 500}, {"train": "b"}, True),
+        ({"rows": 500}, {"test": "b"}, False),
+        ({"rows": 500}, {"validation": "b"}, False),
+        ({"test_rows": 500}, {"test": "b", "transfer": "b"}, True),
+        ({"test_rows": 500}, {"train": "b"}, False),
+        ({"test_rows": 500}, {"validation": "b"}, False),
+        ({"rows": 500, "test_rows": 500}, {"train": "b", "test": "b"}, True),
+    ],
+)
+def test_splits_of_which_recipes_take_different_numbers_of_rows_are_not_compared(
+    settings: dict[str, int], splits: dict[str, str], same: bool
+) -> None:
+    """Two runs have the same rows if all other splits have equal digests. `rows` draws from train, `test_rows` from test splits only."""
+
+    def run(settings: dict[str, int], splits: dict[str, str]) -> Any:
+        digests = {"train": "a", "validation": "a", "test": "a", "transfer": "a"} | splits
+        data = {"splits": {name: {"digest": digest} for name, digest in digests.items()}}
+        return SimpleNamespace(config={"recipe": settings, "data": data})
+
+    first, second = run({}, {}), run(settings, splits)
+    assert _same_rows(first, second) is _same_rows(second, first) is same
 
 
 def test_a_damaged_private_run_hides_nothing(places: tuple[Path, Path]) -> None:

@@ -48,7 +48,7 @@ def test_a_model_says_what_is_stored(run: Run) -> None:
     model = load(run)
     traced_as_stored(run, model)
     answered_as_before(run, model)
-    predicted_as_stored(run, model.raw())
+    predicted_as_stored(run, model.calibrated(1.0))
 
 
 def traced_as_stored(run: Run, model: Model) -> None:
@@ -158,7 +158,7 @@ def test_kept_epochs_answer_as_measured(run: Run) -> None:
     frame = datasets.load_split(run.config["data"]["name"], "validation").frame.set_index("id")
     for measured in epoch_series(run).measured:
         if measured.epoch in run.epochs:
-            fresh = load(run, epoch=measured.epoch).raw().predict(frame.loc[list(measured.ids[:40]), "text"].tolist())
+            fresh = load(run, epoch=measured.epoch).calibrated(1.0).predict(frame.loc[list(measured.ids[:40]), "text"].tolist())
             np.testing.assert_allclose(fresh[list(run.labels)].to_numpy(), measured.probabilities[:40], atol=2e-4)
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.integer[Any]]
 SIDES = ("positive", "neutral", "negative")
-NEUTRAL = np.full(3, 1 / 3, dtype=np.float32)
 SMOOTHING = 1.0  # added to each of the three sums
 LEXICONS = {
     "en": ("lexicon_en_vader", "lexicon_en_opinion", "lexicon_en_sentiwordnet"),
@@ -150,10 +149,12 @@ def _spelt(tokenizer: Tokenizer, terms: Sequence[str]) -> list[Ids]:
     """Return the known tokens of each term, without special and unknown tokens."""
     from sentviz.data.texts import is_blank
 
+    is_special = np.zeros(tokenizer.vocab_size, dtype=np.bool_)
+    is_special[list(tokenizer.special_ids)] = True
     spelt: list[Ids] = [np.zeros(0, dtype=np.int32)] * len(terms)
     seen = [i for i, term in enumerate(terms) if not is_blank(term)]
     for i, ids in zip(seen, tokenizer.ids_batch([terms[i] for i in seen]), strict=True):
-        spelt[i] = ids[ids >= SPECIALS]
+        spelt[i] = ids[~is_special[ids]]
     return spelt
 
 

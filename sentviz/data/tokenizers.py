@@ -81,6 +81,7 @@ class Tokenizer:
         self._backend = backend
         self._space: int | None = None if self.kind == "words" else backend.token_to_id(_SPACE)
         self.specials = _KINDS[self.kind][1]
+        self.special_ids = tuple(range(len(self.specials.names)))
 
     # ---- training, storing -----------------------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ class Sentence(FigureSubject):
         from sentviz.models.loading import load
 
         model = load(self.run) if self.load is None else self.load()
-        return model if self.calibrated else model.raw()
+        return model if self.calibrated else model.calibrated(1.0)
 
     @cached_property
     def trace(self) -> Trace:
@@ -303,7 +303,7 @@ def answered(run: Run, over: str, calibrated: bool = True) -> Rows:
 
     if over != "demo":
         rows = stored(run, over)
-        return rows if calibrated else rows.raw()
+        return rows if calibrated else rows.calibrated(1.0)
     if why := WEIGHTS.lacks(run):
         raise InputError(why)
     from sentviz.data import demo
@@ -312,7 +312,7 @@ def answered(run: Run, over: str, calibrated: bool = True) -> Rows:
     frame = demo.load()
     frame = frame.assign(label=frame["label"].map(demo.labels_for(run.labels)), tag=frame["phenomenon"])
     model = load(run)
-    return predicted(model if calibrated else model.raw(), RowsSource.of(run), frame, "demo")
+    return predicted(model if calibrated else model.calibrated(1.0), RowsSource.of(run), frame, "demo")
 
 
 @dataclass

@@ -82,10 +82,10 @@ class Model:
         model.check = check
         return model
 
-    def raw(self) -> Self:
-        """Return this model with probabilities at a temperature of 1, as it was trained, with the same network and tokenizer."""
+    def calibrated(self, temperature: float) -> Self:
+        """Return this model with probabilities at a temperature, with the same network and tokenizer; 1 gives the raw ones."""
         model = copy(self)
-        model.calibration = 1.0
+        model.calibration = temperature
         return model
 
     def encode(self, text: str, text_pair: str | None = None, change: Intervention | None = None) -> Encoded:

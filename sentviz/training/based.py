@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from sentviz.data import datasets
-from sentviz.data.lexicon import NEUTRAL, Lexicon
-from sentviz.data.tags import Tagger
+from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
-from sentviz.models.batches import read
-from sentviz.models.model import Model
+from sentviz.models.encoder import Encoder
 from sentviz.models.pretrained.adapter import adapt, based, merged, stored
 from sentviz.models.pretrained.base import tokenizer_of
-from sentviz.runs.bases import find_base
-from sentviz.runs.configs import EncoderConfig
+from sentviz.runs.bases import Base, find_base
+from sentviz.runs.configs import EncoderConfig, ModelConfig
 from sentviz.runs.presets import on_base
 from sentviz.training.own import EncoderTask
 from sentviz.training.recipe import Recipe
-from sentviz.training.task import TrainingTask
 
 
 def shape_on(recipe: Recipe, classes: int, pairs: bool) -> EncoderConfig:
@@ -51,22 +48,26 @@ class BasedTask(EncoderTask):
 
     masks = False
 
-    def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
-        TrainingTask.__init__(self, recipe, device)
-        self.base = find_base(recipe.base, recipe.weights)
-        self.tokenizer = words = tokenizer_of(self.base)
-        self.specials = list(words.special_ids)
-        self.example = self._example()
-        pairs = "text_pair" in self.train.frame
-        shape = shape_on(recipe, len(self.train.labels), pairs)
-        self.tagger = Tagger.load() if shape.capabilities.tags else None
-        self.rows = read(self.tokenizer, self.train.frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs, tagger=self.tagger)
-        torch.manual_seed(recipe.seed)
-        self.network, of_base = based(self.base, shape)
-        adapt(self.network, of_base, rank=recipe.adapter_rank, alpha=recipe.adapter_alpha, upper=recipe.adapter_layers)
-        self.begin()
-        self.network.to(self.device)
-        self.optimizer = torch.optim.AdamW(self.groups(), fused=True)
+    @cached_property
+    def base(self) -> Base:
+        """The base that the recipe names."""
+        return find_base(self.recipe.base, self.recipe.weights)
+
+    def make_tokenizer(self) -> Tokenizer:
+        """Return the tokenizer of the base."""
+        return tokenizer_of(self.base)
+
+    def shape(self, pairs: bool) -> EncoderConfig:
+        """Return the base's configuration with the recipe's changes."""
+        return shape_on(self.recipe, len(self.train.labels), pairs)
+
+    def make_network(self, shape: ModelConfig) -> Encoder:
+        """Return the network of the base, prepared for training."""
+        assert isinstance(shape, EncoderConfig)
+        recipe = self.recipe
+        network, of_base = based(self.base, shape)
+        adapt(network, of_base, rank=recipe.adapter_rank, alpha=recipe.adapter_alpha, upper=recipe.adapter_layers)
+        return network
 
     @classmethod
     def check(cls, recipe: Recipe) -> None:
@@ -74,16 +75,9 @@ class BasedTask(EncoderTask):
         item = datasets.info(recipe.dataset)
         shape_on(recipe, max(2, len(item.labels)), item.pair)
 
-    def begin(self) -> None:
-        """Set the polarity of each token if a lexicon is injected; special tokens stay neutral."""
-        if self.network.capabilities.lexicon:
-            table = Lexicon.load(self.recipe.lexicon).polarity(self.tokenizer)
-            table[self.specials] = NEUTRAL
-            self.network.polarity.copy_(torch.from_numpy(table))
-
-    def model(self) -> Model:
-        """Return the plain network as a model; frozen weights are shared with the network in training."""
-        return Model(self.recipe.name, merged(self.network), self.tokenizer, self.train.labels, cls=self.recipe.cls, tagger=self.tagger)
+    def copy(self) -> Encoder:
+        """Return the plain network on the CPU; frozen weights are shared with the network in training."""
+        return merged(self.network)
 
     def stored(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the changes to the base, and the weights that the base lacks."""

@@ -21,8 +21,8 @@ from sentviz.models.encoder import Encoder
 from sentviz.models.loading import network_of
 from sentviz.models.mixing import Constrained, Differential
 from sentviz.models.model import Model
-from sentviz.models.protocol import Inputs, InterventionTensors
-from sentviz.runs.configs import CONFIGS
+from sentviz.models.protocol import Inputs, InterventionTensors, Network
+from sentviz.runs.configs import CONFIGS, ModelConfig
 from sentviz.runs.presets import find_preset, preset
 from sentviz.training.recipe import Recipe
 from sentviz.training.task import TrainingTask
@@ -38,32 +38,43 @@ class OwnTask(TrainingTask):
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
         super().__init__(recipe, device)
-        frame = self.train.frame
-        pairs = "text_pair" in frame
-        texts = [*frame["text"], *(frame["text_pair"] if pairs else ())]
-        self.tokenizer = Tokenizer.train(recipe.tokenizer, texts, min_count=recipe.min_count, vocab_size=recipe.vocab_size)
+        pairs = "text_pair" in self.train.frame
+        self.tokenizer = self.make_tokenizer()
         self.example = self._example()
-        settings = {
-            name: value for name, value in (("dropout", recipe.dropout), ("segments", 2 if pairs else 1)) if name in _settings(recipe)
-        }
-        shape = preset(
-            recipe.model,
-            vocab_size=self.tokenizer.vocab_size,
-            classes=len(self.train.labels),
-            max_length=recipe.max_length,
-            **settings | recipe.shape,
-        )
+        shape = self.shape(pairs)
         self.tagger = Tagger.load() if shape.capabilities.tags else None
-        longest = recipe.max_length
-        self.rows = read(self.tokenizer, frame, max_length=longest, cls=recipe.cls, segments=pairs, tagger=self.tagger)
+        self.rows = read(self.tokenizer, self.train.frame, max_length=recipe.max_length, cls=recipe.cls, segments=pairs, tagger=self.tagger)
         torch.manual_seed(recipe.seed)
-        self.network = network_of(shape)
-        if recipe.start:
-            with torch.no_grad():
-                nn.init.normal_(self.network.table, std=recipe.start)[0] = 0
+        self.network = self.make_network(shape)
         self.begin()
         self.network.to(self.device)
         self.optimizer = torch.optim.AdamW(self.groups(), fused=True)
+
+    def make_tokenizer(self) -> Tokenizer:
+        """Return the tokenizer: by default a new one, trained on the training texts."""
+        recipe, frame = self.recipe, self.train.frame
+        texts = [text for name in ("text", "text_pair") if name in frame for text in frame[name]]
+        return Tokenizer.train(recipe.tokenizer, texts, min_count=recipe.min_count, vocab_size=recipe.vocab_size)
+
+    def shape(self, pairs: bool) -> ModelConfig:
+        """Return the network's configuration.
+
+        Args:
+            pairs: True if the data set has pairs of texts.
+        """
+        recipe, known = self.recipe, _settings(self.recipe)
+        values: dict[str, Any] = {"dropout": recipe.dropout, "segments": 2 if pairs else 1}
+        values = {name: value for name, value in values.items() if name in known}
+        values |= {"vocab_size": self.tokenizer.vocab_size, "classes": len(self.train.labels), "max_length": recipe.max_length}
+        return preset(recipe.model, **(values | recipe.shape))
+
+    def make_network(self, shape: ModelConfig) -> Network:
+        """Return the network as it is before the first step, with random numbers of torch's global generator."""
+        network = network_of(shape)
+        if self.recipe.start:
+            with torch.no_grad():
+                nn.init.normal_(network.table, std=self.recipe.start)[0] = 0
+        return network
 
     @classmethod
     def check(cls, recipe: Recipe) -> None:
@@ -88,10 +99,14 @@ class OwnTask(TrainingTask):
         return [{"params": learned, "lr": self.recipe.learning_rate, "weight_decay": self.recipe.weight_decay}]
 
     def model(self) -> Model:
-        """Return a copy of the network as a model. Making it draws random numbers; the shipped runs depend on these draws."""
+        """Return a copy of the network as a model."""
+        return Model(self.recipe.name, self.copy(), self.tokenizer, self.train.labels, cls=self.recipe.cls, tagger=self.tagger)
+
+    def copy(self) -> Network:
+        """Return a copy of the network on the CPU. Making it draws random numbers; the shipped runs depend on these draws."""
         copy = network_of(self.network.config)
         copy.load_state_dict({k: v.detach().cpu() for k, v in self.network.state_dict().items()})
-        return Model(self.recipe.name, copy, self.tokenizer, self.train.labels, cls=self.recipe.cls, tagger=self.tagger)
+        return copy
 
 
 class EncoderTask(OwnTask):
@@ -105,7 +120,7 @@ class EncoderTask(OwnTask):
         return masked_loss(self.network, self.batch(rows), len(SPECIALS))
 
     def begin(self) -> None:
-        """Set the polarity of each token if a lexicon is injected."""
+        """Set the polarity of each token if a lexicon is injected; special tokens stay neutral."""
         if self.network.capabilities.lexicon:
             self.network.polarity.copy_(torch.from_numpy(Lexicon.load(self.recipe.lexicon).polarity(self.tokenizer)))
 

@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub (transf
 
 from sentviz import training  # noqa: E402
 from sentviz.data import datasets  # noqa: E402
-from sentviz.data.lexicon import NEUTRAL, Lexicon  # noqa: E402
+from sentviz.data.lexicon import Lexicon  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
 from sentviz.models.protocol import Capture  # noqa: E402
@@ -42,7 +42,7 @@ def test_a_foreign_model_becomes_a_run(
     np.testing.assert_allclose(answers(model, *texts), answers(first, *texts)[:, ::-1], atol=1e-5)
     np.testing.assert_allclose(model.trace(TEXT).attention, first.trace(TEXT).attention, atol=1e-6)
     stored = run.frame("test.parquet")
-    np.testing.assert_allclose(stored["positive"], model.raw().predict(texts)["positive"], atol=1e-5)
+    np.testing.assert_allclose(stored["positive"], model.calibrated(1.0).predict(texts)["positive"], atol=1e-5)
     right = (stored["positive"] > 0.5).to_numpy(int) == toy_data["test"].frame["label"].to_numpy()
     assert run.metrics()["test"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-5)
     assert run.shape == model.config and model.config.windows == (0, 6, 0)
@@ -87,7 +87,7 @@ def test_fine_tuning_learns_and_its_run_answers(toy_data: dict[str, datasets.Spl
     model = hub.HubModel.of(run)
     assert model.config.max_length == 24 and model.labels == ("negative", "positive")
     texts = toy_data["test"].frame["text"].tolist()
-    np.testing.assert_allclose(run.frame("test.parquet")["positive"], model.raw().predict(texts)["positive"], atol=1e-5)
+    np.testing.assert_allclose(run.frame("test.parquet")["positive"], model.calibrated(1.0).predict(texts)["positive"], atol=1e-5)
     assert run.config["recipe"]["source"] == "bert" and run.config["temperature"] > 0
     assert {"train_loss", "validation_accuracy", "learning_rate"} <= set(run.history()["name"])
 
@@ -101,7 +101,7 @@ def test_a_lexicon_is_a_constant_of_the_training(
     subject = ForeignTask(Recipe.of(values), folders["bert"], "all")
     Trainer(subject, tmp_path / "toy" / "bert").fit(progress=False)
     table = lexicon.polarity(subject.tokenizer)
-    table[list(subject.tokenizer.special_ids)] = NEUTRAL
+    table[list(subject.tokenizer.special_ids)] = 1 / 3
     assert torch.equal(subject.network.polarity, torch.from_numpy(table))
 
 

@@ -17,7 +17,7 @@ from sentviz.analysis.explain import SCORES, explained, score  # noqa: E402
 from sentviz.analysis.explain.gradients import integrate  # noqa: E402
 from sentviz.analysis.maps.arithmetic import cell  # noqa: E402
 from sentviz.analysis.maps.layers import verdict_by_layer  # noqa: E402
-from sentviz.data.lexicon import NEUTRAL, Lexicon  # noqa: E402
+from sentviz.data.lexicon import Lexicon  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
 from sentviz.models.protocol import Capture, Inputs  # noqa: E402
 from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
@@ -105,7 +105,7 @@ def test_injection_is_the_formula_in_transformers_own_forward(
     texts = ("a warm, dull song", SHORT)
     rows = [model.encode(text).ids for text in texts]
     table = lexicon.polarity(model.tokenizer)
-    table[list(model.tokenizer.special_ids)] = NEUTRAL
+    table[list(model.tokenizer.special_ids)] = 1 / 3
     polarity = np.full((2, max(map(len, rows)), 3), 1 / 3)
     for i, row in enumerate(rows):
         polarity[i, : len(row)] = table[row]

@@ -69,7 +69,7 @@ def calibration(runs: Sequence[Rows]) -> None:
     tables = []
     for place, rows in enumerate(runs):
         name, factor = rows.source.name, rows.source.calibration
-        errors = _kept(operating.calibration, rows.raw(), 1.0 if factor is None else factor)
+        errors = _kept(operating.calibration, rows.calibrated(1.0), 1.0 if factor is None else factor)
         if factor is None:
             errors = errors[errors["state"] == "as it is"]
         st.markdown(_sentence(md(name), factor, errors), help=tip("calibration"))

@@ -96,7 +96,7 @@ def sampled(model: Model, texts: Sequence[str], pairs: Sequence[str] | None = No
 
     def read() -> Iterator[Trace]:
         for place in np.random.default_rng(seed).permutation(len(texts)):
-            trace = model.raw().trace(texts[place], None if pairs is None else pairs[place])
+            trace = model.calibrated(1.0).trace(texts[place], None if pairs is None else pairs[place])
             if len(words(trace)) >= MIN_WORDS:
                 yield trace
 

@@ -126,12 +126,12 @@ class Rows:
         """(n, K)."""
         return self.frame[[f"p{k}" for k in range(len(self.classes))]].to_numpy(np.float64)
 
-    def raw(self) -> Rows:
-        """Return the same rows with the probabilities and losses before calibration; stored ones have five decimals."""
-        shares = untempered(self.probabilities, self.calibration)
+    def calibrated(self, temperature: float) -> Rows:
+        """Return the rows with probabilities and losses at a temperature; 1 gives the raw ones. Stored ones have five decimals."""
+        shares = untempered(self.probabilities, self.calibration / temperature)
         columns = {name: column.array for name, column in self.frame.items() if name in ("id", "label", "text", "text_pair", "tag")}
         rows = predicted_rows(self.source, self.over, self.classes, columns, shares)
-        return replace(self, frame=rows.frame, calibration=1.0, threshold=-1.0)
+        return replace(self, frame=rows.frame, calibration=temperature, threshold=-1.0)
 
     @property
     def texts(self) -> pd.Series[str]:

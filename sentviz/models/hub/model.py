@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from sentviz.data.lexicon import NEUTRAL
 from sentviz.errors import InputError, RunError
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.model import Model, filled
@@ -144,6 +142,4 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
 
 def fuse(network: HubEncoder, tokenizer: PretrainedTokenizer, lexicon: Lexicon) -> None:
     """Put a lexicon's polarities into a network that was made with an injection; special tokens stay neutral."""
-    table = lexicon.polarity(tokenizer)
-    table[list(tokenizer.special_ids)] = NEUTRAL
-    network.polarity.copy_(torch.from_numpy(np.asarray(table, dtype=np.float32)))
+    network.polarity.copy_(torch.from_numpy(lexicon.polarity(tokenizer)))
