@@ -11,7 +11,7 @@ from sentviz.analysis.explain.units import find_units
 from sentviz.models.model import Model
 from sentviz.runs.evidence import Edit, Evidence, Flip
 from sentviz.runs.trace import Trace
-from tests.makers import gated_model, planted_model, small_model
+from tests.makers import gated_model, planted_model, small_encoder, small_model
 
 OWN = [("it is a warm song", None), ("the garden was cold and dull", None), ("what a clever lighthouse, I say", None)]
 TEXT = "it is not a dull and tender song"
@@ -24,11 +24,11 @@ def with_headline(model: Model, text: str) -> Trace:
 def test_the_planted_reason_is_named() -> None:
     """The headline names a planted word or pair, and says if no single word explains the answer."""
     model = planted_model(lambda there: 3 * there("tender") - 1)
-    assert headline(with_headline(model, TEXT)) == "Positive, 98%. Without “tender”: 12%."
+    assert headline(with_headline(model, TEXT)) == "Positive, 98%. Without “tender” it would be negative (88%)."
     pair = planted_model(lambda there: 6 * there("not") * there("a") * there("dull") - 3 * there("dull"))
-    assert headline(with_headline(pair, TEXT)) == "Positive, >99%. Without “not a dull”: 50%."
+    assert headline(with_headline(pair, TEXT)) == "Positive, >99%. Without “not a dull” it would be undecided (50%)."
     either = planted_model(lambda there: 3 * (there("tender") + there("not")).clamp(max=1) - 1)
-    assert headline(with_headline(either, TEXT)) == "Positive, 98%. Without “not” and “tender” it would be negative, 88%."
+    assert headline(with_headline(either, TEXT)) == "Positive, 98%. Without “not” and “tender” it would be negative (88%)."
     nothing = planted_model(lambda there: 1 + 0 * there("tender"))
     trace = with_headline(nothing, TEXT)
     assert trace.evidence is not None and trace.evidence.flip is not None
@@ -53,17 +53,39 @@ def scored(falls: list[float], against: dict[int, float], flip: Flip | None = No
 def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> None:
     """A unit is named if it passes the points of probability and the threshold of its size; if the largest fails, the next one is tried."""
     low = {1: 0.5, 2: 0.5}
-    assert reason(scored([1.5, 0.2, 0.1], low)) == f"Without “warm”: {1 / (1 + np.exp(-0.5)):.0%}."
-    assert reason(scored([0.1, 0.2, 3.0], low)) == f"Without “cold soup”: {1 / (1 + np.exp(1)):.0%}."
-    assert reason(scored([2.0, 0.2, 3.0], {1: 0.5, 2: 3.5})) == "Without “warm”: 50%."
+    assert reason(scored([1.5, 0.2, 0.1], low)) == f"Without “warm” it would still be positive ({1 / (1 + np.exp(-0.5)):.0%})."
+    assert reason(scored([0.1, 0.2, 3.0], low)) == f"Without “cold soup” it would be negative ({1 / (1 + np.exp(-1)):.0%})."
+    assert reason(scored([2.0, 0.2, 3.0], {1: 0.5, 2: 3.5})) == "Without “warm” it would be undecided (50%)."
     assert reason(scored([2.0, 0.2, 3.0], {1: 2.5, 2: 3.5})) == "No single word explains this."
     assert reason(scored([2.0, 0.2, 3.0], {})) == "No single word explains this."
     assert reason(scored([5.0, 0.0, 0.0], low, odds=12)) == "No single word explains this."  # 99.999 % to 99.9 %
     assert MIN_FALL == 0.1 and reason(scored([0.6, 0, 0], low)) == "No single word explains this."  # 88 % to 80 %
     flip = Flip((Edit(0, "warm"), Edit(1, "song", "garden")), "garden, cold soup", None, "negative", 0.998, 40, 3, 1, 100)
-    assert reason(scored([0, 0, 0], low, flip)) == "Without “warm” and with “garden” for “song” it would be negative, >99%."
+    assert reason(scored([0, 0, 0], low, flip)) == "Without “warm” and with “garden” for “song” it would be negative (>99%)."
     trace = scored([9.0, 0, 0], low, flip)
     assert reason(trace.replace(evidence=None)) == "" and headline(trace.replace(evidence=None)) == "Positive, 88%."
+
+
+def test_with_three_classes_the_model_says_which_one_takes_over() -> None:
+    """The class without the unit is that of the shortened text, since the falls of two classes do not tell it."""
+    two = small_model()
+    encoder = small_encoder(0, vocab_size=two.tokenizer.vocab_size, classes=3).float()
+    model = Model("toy/three", encoder, two.tokenizer, ("bad", "middling", "good"), cls=False)
+    trace = model.trace("a warm song we saw")
+    best = int(trace.probabilities.argmax())
+    falls = explained(model, trace, ["units"])
+    places, values = falls.units["units"], np.zeros(len(trace.tokens), np.float32)
+    word = next(i for i, token in enumerate(trace.tokens) if token == "warm")
+    values[places == places[word]] = 9.0  # planted, so that this unit is the reason
+    got = supported(model, falls.replace(token_scores={"units": values}), dict.fromkeys(range(1, 5), 0.5))
+    assert got.evidence is not None and len(got.evidence.without) == 3
+    inside = np.flatnonzero(places == places[word])
+    left, right = trace.offsets[inside[0], 0], trace.offsets[inside[-1], 1]
+    shorter = model.trace((trace.text[:left] + trace.text[right + 1 :]).strip())
+    assert got.evidence.without == pytest.approx(shorter.probabilities, abs=1e-5)
+    label = int(shorter.probabilities.argmax())
+    still = "still " * (label == best)
+    assert reason(got).endswith(f"it would {still}be {trace.labels[label]} ({shorter.confidence:.0%}).")
 
 
 def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:

@@ -48,3 +48,6 @@ class Evidence:
 
     chance: Chance
     flip: Flip | None  # None if the search was not possible
+    without: tuple[
+        float, ...
+    ] = ()  # probability of each class without the unit that is the reason; () for two classes or without such a unit

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.explain.flip import MAX_PASSES, smallest_flip
+from sentviz.analysis.explain.leave_out import leaving_out
 from sentviz.analysis.explain.scores import explained, percent
 from sentviz.analysis.explain.units import find_units, spaced_words
+from sentviz.data.texts import Word
 from sentviz.errors import InputError
+from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import Chance, Evidence
 from sentviz.runs.trace import Trace
 
@@ -70,8 +73,8 @@ def supported(model: Model, trace: Trace, against: Chance) -> Trace:
     if "units" not in trace.token_scores:
         trace = explained(model, trace, ["units"])
     trace = trace.replace(evidence=Evidence(against, None))
-    if _unit(trace):
-        return trace
+    if unit := _strongest_unit(trace):
+        return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, unit)))
     try:
         passes = min(MAX_PASSES, max(MIN_PASSES, MAX_TOKENS // len(trace.tokens)))
         return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes)))
@@ -88,12 +91,12 @@ def reason(trace: Trace) -> str:
     """Return the reason for the prediction as a sentence; "" if the trace has no evidence."""
     if trace.evidence is None:
         return ""
-    if unit := _unit(trace):
-        return unit
+    if unit := _strongest_unit(trace):
+        return f"Without “{unit.text}” it would {_outcome(trace, unit)}."
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
         words = flip.words[0].upper() + flip.words[1:]
-        return f"{words} it would be {flip.label}, {percent(flip.probability)}."
+        return f"{words} it would be {flip.label} ({percent(flip.probability)})."
     if flip is None or not flip.passes:
         return "No single word explains this."
     words = "one word" if flip.most == 1 else f"up to {flip.most} words"
@@ -101,12 +104,12 @@ def reason(trace: Trace) -> str:
 
 
 def headline(trace: Trace) -> str:
-    """Return the prediction with its reason, for example "Negative, 94%. Without “not bad”: 3%."."""
+    """Return the prediction with its reason, for example "Negative, 94%. Without “not bad” it would be positive (97%)."."""
     return f"{answer(trace)} {reason(trace)}".strip()
 
 
-def _unit(trace: Trace) -> str:
-    """Return the strongest unit with the probability of the predicted class without it, as text; "" if no unit explains the prediction."""
+def _strongest_unit(trace: Trace) -> Word | None:
+    """Return the unit of the predicted class that `reason` names, with all of its tokens; None if no unit explains the prediction."""
     assert trace.evidence is not None
     falls, places = trace.token_scores["units"], trace.units["units"]
     units: dict[int, list[tuple[int, ...]]] = {}
@@ -114,8 +117,23 @@ def _unit(trace: Trace) -> str:
         units.setdefault(int(places[word.indices[0]]), []).append(word.indices)
     for words in sorted(units.values(), key=lambda words: -float(falls[words[0][0]])):
         fall, first, last = float(falls[words[0][0]]), words[0][0], words[-1][-1]
-        left = trace.without(fall)
-        if trace.confidence - left >= MIN_FALL and fall > trace.evidence.chance.get(len(words), np.inf):
+        if trace.confidence - trace.without(fall) >= MIN_FALL and fall > trace.evidence.chance.get(len(words), np.inf):
             text = (trace.text, trace.text_pair or "")[int(trace.segments[first])]
-            return f"Without “{text[int(trace.offsets[first, 0]) : int(trace.offsets[last, 1])]}”: {percent(left)}."
-    return ""
+            return Word(text[int(trace.offsets[first, 0]) : int(trace.offsets[last, 1])], tuple(i for word in words for i in word))
+    return None
+
+
+def _without(model: Model, trace: Trace, unit: Word) -> tuple[float, ...]:
+    """Return the probability of each class for the text without a unit."""
+    return tuple(softmax(leaving_out(model, trace, [unit.indices])[0], trace.calibration).tolist())
+
+
+def _outcome(trace: Trace, unit: Word) -> str:
+    """Return what the prediction would be without a unit, for example "be negative (97%)" or "still be positive (71%)"."""
+    assert trace.evidence is not None
+    left, best = trace.without(float(trace.token_scores["units"][unit.indices[0]])), int(trace.probabilities.argmax())
+    shares = trace.evidence.without or (left, 1 - left)[:: 1 if best == 0 else -1]
+    if len(shares) == 2 and percent(left) == "50%":
+        return "be undecided (50%)"
+    label = int(np.argmax(shares))
+    return f"{'still ' * (label == best)}be {trace.labels[label]} ({percent(shares[label])})"
