@@ -74,6 +74,11 @@ def best_run(spoken: str = "en") -> str:
     return best(models().values(), spoken)
 
 
+def default_run() -> str:
+    """Return the run of a link that names none: the best one for English, else the first one; "" if there are no runs."""
+    return best_run() or next(iter(runs()), "")
+
+
 def run(name: str) -> Run:
     """Return the run called `name`. If there is none, show an error and stop the page."""
     run = runs().get(name)

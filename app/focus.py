@@ -40,7 +40,6 @@ from sentviz.runs.configs import Capabilities
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.registry import FIRST, papers, studies
 
-DEFAULT_RUN = "english/ndt-unit-2"  # run of a focus that no link made; `sentviz.runs.catalog.best_run` finds the app's default
 NOTES = 3  # largest number of notes about one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
 LOOKS |= {"lexicon": "lexicon", "gates": "gates and positions"}
@@ -195,7 +194,7 @@ RUN, TEXT = frozenset({"run"}), frozenset({"run", "text", "row"})
 class Focus:
     """The shared part of a view. Layers, heads and components are counted from 1, as people read them."""
 
-    run: str = one_of(DEFAULT_RUN, lambda names: names.runs, instead="{run} is shown instead")
+    run: str = one_of("", lambda names: names.runs, instead="{run} is shown instead")
     versus: tuple[str, ...] = several_of(  # further runs, drawn over the first if a page can do so
         lambda names: names.runs, chip=_beside, called="the run", instead="it is left out"
     )
@@ -255,7 +254,6 @@ class Focus:
     scale: str = choice(("value", "change"), chip="change from the start")  # scale of lambda curves: value, or change from the start
     # looks of exported figures, as in size=column~palette=grey; own words are in no link
     style: str = characters(most=400, means=_stylish, called="the looks", instead="figures look as usual", chip=_looks)
-    home: str = hidden("")  # run that a link without a run opens, if it is not `DEFAULT_RUN`
     shared: bool = hidden(False, resets=frozenset({"text", "row"}))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:
@@ -288,13 +286,17 @@ class Focus:
         stays = {name: old if FIELDS[name].private or old.run == self.run else Focus() for name in WITH_TEXT}
         return replace(self, **{name: getattr(of, name) for name, of in stays.items()})
 
-    def query(self, *, with_text: bool = False) -> dict[str, str]:
-        """Return URL parameters without defaults. A text is private: it is included only on request or if it came from a link."""
+    def query(self, default: str = "", *, with_text: bool = False) -> dict[str, str]:
+        """Return URL parameters without defaults. A text is private: it is included only on request or if it came from a link.
+
+        Args:
+            default: run that a link without a run opens.
+        """
         hidden = () if with_text or self.shared else WITH_TEXT if self.text else PRIVATE
         return {
             name: field.write(value)
             for name, field in FIELDS.items()
-            if field.read and (value := getattr(self, name)) != ((name == "run" and self.home) or field.default) and name not in hidden
+            if field.read and (value := getattr(self, name)) != (default if name == "run" else field.default) and name not in hidden
         }
 
     def chips(self, classes: Sequence[str] = (), *, pairs: bool = False) -> dict[str, str]:
@@ -306,20 +308,18 @@ class Focus:
         }
 
     @classmethod
-    def parse(
-        cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str], default: str = DEFAULT_RUN
-    ) -> tuple[Focus, list[str]]:
+    def parse(cls, query: Mapping[str, str], runs: Collection[str], scores: Collection[str], default: str = "") -> tuple[Focus, list[str]]:
         """Return the focus of URL parameters, and at most three notes about values without meaning, which become the default.
 
         Args:
             query: parameters. `change` is the text of an intervention (`sentviz.runs.intervention`).
-            default: run to show if the link names none; if it is not among `runs`, the first one.
+            default: run to show if the link names none; "" = the first of `runs`.
         """
         query = dict(query)
         for name, text in filter(None, map(_as_field, query.get("change", "").split("~", LISTED)[:LISTED])):
             query[name] = f"{query[name]}~{text}" if name in query else text
-        names = LinkNames(runs, scores, default if default in runs else next(iter(runs), DEFAULT_RUN))
-        values: dict[str, Any] = {"run": names.run} | ({"home": default} if default != DEFAULT_RUN and default in runs else {})
+        names = LinkNames(runs, scores, default or next(iter(runs), ""))
+        values: dict[str, Any] = {"run": names.run}
         notes, strange = [], 0
         for name, text in query.items():
             field = CHANGE if name == "change" else FIELDS.get(name)

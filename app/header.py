@@ -12,7 +12,7 @@ from app import cache, visit
 from app.blocks import sheet
 from app.blocks.sentence import reader_of
 from app.fields import TEXT_IN_URL
-from app.focus import DEFAULT_RUN, FIELDS, PRIVATE, WITH_TEXT, Focus
+from app.focus import FIELDS, PRIVATE, WITH_TEXT, Focus
 from app.server import queue
 from app.text import md, name_runs
 from sentviz.analysis.explain import SCORES
@@ -62,7 +62,7 @@ def begin(page: str, title: str, section: str) -> None:
     if (has := cache.shape(visit.focus().run)) is not None:
         state["focus"], notes = visit.focus().fit(has)
         state["notes"] = [*state.get("notes", []), *notes]
-    state["query"] = visit.query()
+    state["query"] = visit.query(cache.default_run())
     if query != state["query"]:
         st.query_params.from_dict(state["query"])
     st.html(STYLE)
@@ -73,7 +73,7 @@ def begin(page: str, title: str, section: str) -> None:
 
 def _focus_of(query: Mapping[str, str]) -> tuple[Focus, list[str]]:
     """Return the focus of URL parameters with its notes. If they name a text but no run, a run that reads its language is shown."""
-    focus, notes = Focus.parse(query, list(cache.runs()), SCORES, cache.best_run() or DEFAULT_RUN)
+    focus, notes = Focus.parse(query, list(cache.runs()), SCORES, cache.default_run())
     visit.set_run_chosen(bool(query.get("run")))
     if not query.get("run") and focus.text and (reader := reader_of(focus.text, focus.run)):
         focus = replace(focus, run=reader)
@@ -115,7 +115,7 @@ def _chips(title: str, section: str) -> None:
 
 
 def _link() -> None:
-    with_text = visit.query(with_text=True)
+    with_text = visit.query(cache.default_run(), with_text=True)
     base = (st.context.url or "").split("?")[0]
     st.caption("This view, for someone else. The link holds the sentence you typed, in the clear.")
     if sum(len(with_text.get(name, "")) for name in PRIVATE) > TEXT_IN_URL:

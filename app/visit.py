@@ -79,9 +79,9 @@ def settings() -> Settings:
     return own
 
 
-def query(*, with_text: bool = False) -> dict[str, str]:
-    """Return focus and settings of this page as URL parameters; a private text only on request."""
-    return focus().query(with_text=with_text) | settings().query(st.session_state.get("page", ""))
+def query(default: str, *, with_text: bool = False) -> dict[str, str]:
+    """Return focus and settings of this page as URL parameters: no run if it is the app's default, a private text only on request."""
+    return focus().query(default, with_text=with_text) | settings().query(st.session_state.get("page", ""))
 
 
 def go(**changes: Any) -> None:

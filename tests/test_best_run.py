@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from app.focus import DEFAULT_RUN, Focus
+from app.focus import Focus
 from sentviz.cli import main
 from sentviz.runs import releases
 from sentviz.runs.catalog import best_run, best_to_fetch, is_mixture
@@ -74,12 +74,14 @@ def test_what_can_be_fetched_is_named_with_its_base() -> None:
 
 def test_a_link_without_a_run_opens_the_default() -> None:
     """The default of the installation is in no link; another run is, also the one that was the default of earlier versions."""
-    names = ["english/mpnet", DEFAULT_RUN, "nsmc/cls"]
-    focus, _ = Focus.parse({}, names, (), "english/mpnet")
-    assert focus.run == "english/mpnet" and "run" not in focus.query()
-    assert focus.with_(run=DEFAULT_RUN).query()["run"] == DEFAULT_RUN and focus.with_(run="nsmc/cls").query()["run"] == "nsmc/cls"
-    assert Focus.parse(focus.with_(run=DEFAULT_RUN).query(), names, (), "english/mpnet")[0].run == DEFAULT_RUN
-    assert Focus.parse({}, names, ())[0] == Focus() and "run" not in Focus().query()
+    default, former = "english/mpnet", "english/ndt-unit-2"
+    names = [former, default, "nsmc/cls"]
+    focus, _ = Focus.parse({}, names, (), default)
+    assert focus.run == default and "run" not in focus.query(default)
+    for other in (former, "nsmc/cls"):
+        query = focus.with_(run=other).query(default)
+        assert query["run"] == other and Focus.parse(query, names, (), default)[0].run == other
+    assert Focus.parse({}, names, ())[0].run == former and Focus.parse({}, [], ())[0].run == ""
 
 
 def test_the_command_takes_a_sentence_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from sentviz.runs.configs import LEXICON, Capabilities
 
 RUNS = ("english/ndt-unit-2", "sst2/diff")
 SCORES = ("removal", "received")
+DEFAULT = Focus(run=RUNS[0])  # focus of an empty link
 
 
 def test_defaults_leave_an_empty_query() -> None:
@@ -50,7 +51,7 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
     assert "text" not in focus.query()
     assert focus.query(with_text=True) == {"text": "my private words"}
     linked, _ = Focus.parse({"text": "my private words"}, RUNS, SCORES)
-    assert linked.query() == {"text": "my private words"}
+    assert linked.query(RUNS[0]) == {"text": "my private words"}
     assert "text" not in linked.with_(text="other words").query()
 
 
@@ -91,14 +92,14 @@ def test_a_typed_text_stays_out_of_the_url_until_it_is_shared() -> None:
 def test_what_means_nothing_falls_back_with_a_note(query: dict[str, str], note: str) -> None:
     """Each unknown value gives the default and exactly one note that names it."""
     focus, notes = Focus.parse(query, RUNS, SCORES)
-    assert focus.with_(versus=()) == Focus()
+    assert focus.with_(versus=()) == DEFAULT
     assert len(notes) == 1
     assert note in notes[0]
 
 
 def test_a_link_may_name_an_intervention_by_its_text() -> None:
     """`change` is read into the fields, which are written as before; edits without meaning are left out with a note each."""
-    focus = Focus(mix=((1, 2, -0.25),), off=((1, 4),), strength=(("lexicon", 0.5),), gates=((2, "open"), (4, "shut")))
+    focus = Focus(run=RUNS[0], mix=((1, 2, -0.25),), off=((1, 4),), strength=(("lexicon", 0.5),), gates=((2, "open"), (4, "shut")))
     assert Focus.parse({"change": focus.change.text()}, RUNS, SCORES) == (focus, [])
     assert "change" not in focus.query()
     both, notes = Focus.parse({"off": "2.1", "change": "head:1.4=0~nonsense~state:1=0"}, RUNS, SCORES)
@@ -106,7 +107,7 @@ def test_a_link_may_name_an_intervention_by_its_text() -> None:
 
 
 def test_foreign_parameters_are_ignored() -> None:
-    assert Focus.parse({"utm_source": "x", "embed": "true"}, RUNS, SCORES) == (Focus(), [])
+    assert Focus.parse({"utm_source": "x", "embed": "true"}, RUNS, SCORES) == (DEFAULT, [])
 
 
 def test_another_run_drops_what_belonged_to_the_old_one() -> None:
@@ -185,8 +186,8 @@ def test_fit_gives_way_to_the_model_and_says_so() -> None:
 def test_a_row_put_back_keeps_the_text() -> None:
     """Only a row that is one takes the text's place."""
     linked, _ = Focus.parse({"text": "one", "row": "test-1"}, RUNS, SCORES)
-    assert linked.with_(row="") == Focus(text="one", shared=True)
-    assert linked.with_(row="test-2") == Focus(row="test-2")
+    assert linked.with_(row="") == Focus(run=RUNS[0], text="one", shared=True)
+    assert linked.with_(row="test-2") == Focus(run=RUNS[0], row="test-2")
 
 
 # ---- robust against any link
@@ -222,15 +223,15 @@ busy = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # 
 
 @st.composite
 def foci(draw: st.DrawFn) -> Focus:
-    """Any focus that a link can carry: each field at its default or not; a text is one that came by a link."""
-    values = {name: draw(value) for name, value in VALUES.items() if draw(st.booleans())}
+    """Any focus that a link can carry: a run, each other field at its default or not; a text is one that came by a link."""
+    values = {name: draw(value) for name, value in VALUES.items() if name == "run" or draw(st.booleans())}
     text = draw(st.just("") | st.text(min_size=1).filter(str.strip))
     return Focus(**values, text=text, pair=draw(st.text()) if text else "", shared=bool(text))
 
 
 def test_every_field_is_tried() -> None:
     """A field that is added is one of those below, or the tests of all fields would not be."""
-    assert {*VALUES, *PRIVATE, "shared", "home"} == set(FIELDS)
+    assert {*VALUES, *PRIVATE, "shared"} == set(FIELDS)
 
 
 @pytest.mark.slow
@@ -259,24 +260,24 @@ def test_numbers_and_words_of_any_length(name: str, length: int) -> None:
     """Python itself refuses whole numbers of more than 4,300 digits with an error of its own."""
     for value in ("9" * length, "0" * length, "1." + "9" * length, "1." * length, "~" * length, "1.2:" + "9" * length):
         focus, notes = Focus.parse({name: value}, RUNS, SCORES)
-        free = name in {*TEXTS, *PRIVATE, "shared", "home"}
+        free = name in {*TEXTS, *PRIVATE, "shared"}
         assert free or len(notes) in (1, NOTES), value[:20]
         assert len(notes) <= NOTES and all(len(note) < 250 for note in notes)
         assert free or len(focus.query().get(name, "")) < 8 * LISTED
 
 
 @busy
-@given(st.dictionaries(st.sampled_from(sorted(set(FIELDS) - {*TEXTS, *PRIVATE, "shared", "home"})), st.just("<none of these>")))
+@given(st.dictionaries(st.sampled_from(sorted(set(FIELDS) - {*TEXTS, *PRIVATE, "shared"})), st.just("<none of these>")))
 def test_unknown_values_leave_the_defaults(query: dict[str, str]) -> None:
     focus, notes = Focus.parse(query, RUNS, SCORES)
-    assert focus == Focus()
+    assert focus == DEFAULT
     assert len(notes) == min(len(query), NOTES)
 
 
 def test_three_notes_and_a_sum() -> None:
     """3,000 runs that are not here are three notes, the last with how many more there are."""
     focus, notes = Focus.parse({"versus": "~".join(f"x/{i}" for i in range(3_000))}, RUNS, SCORES)
-    assert focus == Focus() and len(notes) == 3
+    assert focus == DEFAULT and len(notes) == 3
     assert "“x/2”" in notes[2] and notes[2].endswith("and 2,997 more.")
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import visit
+from app import cache, visit
 from app.blocks import sheet, studio
 from app.blocks.files import MIME, as_file, csv_button
 from app.server import queue
@@ -107,7 +107,7 @@ def export_menu(make: Callable[[Theme], Figure], name: str, key: str, *, code: C
 def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Call | None) -> None:
     """Draw the content of the menu. Files always have a light background."""
     pictures = find_browser() is not None
-    named = partial(_named, make, code, f"?{urlencode(visit.query(with_text=_holds_text(code)))}")
+    named = partial(_named, make, code, f"?{urlencode(visit.query(cache.default_run(), with_text=_holds_text(code)))}")
     size = st.segmented_control(
         "Size",
         ["screen", *PRINT_SIZES],
