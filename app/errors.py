@@ -10,6 +10,7 @@ import streamlit as st
 from starlette.responses import PlainTextResponse
 
 from app import cache, visit
+from app.blocks.run_choice import pick_run
 from app.text import md
 from sentviz.errors import SentvizError
 
@@ -37,7 +38,7 @@ def show_error(error: Exception) -> bool:
     st.caption("Other pages and other runs go on as before. The page Runs says what is wrong with which run.")
     available = [name for name, run in cache.runs().items() if run.has_weights and name != visit.focus().run]
     if available:
-        st.selectbox("Model", available, None, placeholder="another model", key="boundary", on_change=_go, width=300)
+        pick_run("Model", available, index=None, placeholder="another model", key="boundary", on_change=_go, width=480)
     return True
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.get_data import offer
-from app.blocks.run_choice import fitting_run
+from app.blocks.run_choice import fitting_run, option
 from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
@@ -46,7 +46,9 @@ def measured_run(fitting: Sequence[Run], able: Sequence[Run], name: str, lack: s
         with st.popover("Measure another run", **popover) as more:
             if more.open:
                 first = list(unmeasured).index(focused.name) if focused.name in unmeasured else 0
-                chosen = st.selectbox("Run", list(unmeasured), first, key=f"measure-{name}-run", width=320, label_visibility="collapsed")
+                chosen = st.selectbox(
+                    "Run", list(unmeasured), first, format_func=option, key=f"measure-{name}-run", width=420, label_visibility="collapsed"
+                )
                 lacking(unmeasured[chosen], name)
     return run
 

@@ -13,6 +13,7 @@ from app import answers, cache, visit
 from app.blocks import my_file
 from app.blocks.files import csv_button
 from app.blocks.get_data import offer
+from app.blocks.run_choice import pick_run
 from app.fields import whole_number
 from app.text import md
 from sentviz.analysis.testset.rows import OVER, Rows, unread
@@ -44,7 +45,7 @@ def choose_rows(*, beside: bool = True) -> Rows:
     focus, known = visit.focus(), cache.runs()
     run = cache.run(focus.run)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of"):
-        visit.choose(st.selectbox, "Model", "run", list(known), width=260)
+        pick_run("Model", known, label_visibility="visible", width=360)
         if beside or focus.slice.startswith("agree="):
             _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
@@ -77,9 +78,7 @@ def _beside(name: str) -> None:
         visit.go(versus=(chosen,) if chosen else ())
 
     st.session_state["beside"] = beside
-    st.selectbox(
-        "Beside it", ["", *candidates], format_func=lambda candidate: candidate or "no second run", key="beside", on_change=take, width=260
-    )
+    pick_run("Beside it", ["", *candidates], key="beside", on_change=take, label_visibility="visible", width=360)
 
 
 def rows_of_second_run(rows: Rows) -> Rows | None:

@@ -1,8 +1,8 @@
-"""Choice of runs among those that a page can show. A fitting run replaces a run in focus that does not fit."""
+"""Choice of runs by plain names, among those that a page can show. A fitting run replaces a run in focus that does not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,7 +10,30 @@ import streamlit as st
 from app import cache, visit
 from app.text import md, name_runs
 from sentviz.runs.catalog import faults, language, reads_pairs
+from sentviz.runs.naming import grouped, plain_name
 from sentviz.runs.store import Run
+
+
+def pick_run(label: str, names: Iterable[str], **widget: Any) -> None:
+    """Draw the choice of one run, grouped, by plain name and name.
+
+    Args:
+        widget: options of the widget; by default it shows the run in focus and changes the focus.
+    """
+    widget = {"label_visibility": "collapsed"} | (widget if "key" in widget else widget | visit.bound("run", visit.focus().run))
+    st.selectbox(label, in_groups(names), format_func=option, **widget)
+
+
+def in_groups(names: Iterable[str]) -> list[str]:
+    """Return the names of runs in the order of their groups; "" stays first."""
+    names, known = list(names), cache.runs()
+    groups = grouped({name: known[name] for name in names if name})
+    return [*("" for name in names if not name), *(name for members in groups.values() for name in members)]
+
+
+def option(name: str) -> str:
+    """Return the text of a run in a choice: its plain name, then its name. Typing finds either."""
+    return f"{plain_name(cache.runs()[name])} · {name}" if name else "no second run"
 
 
 def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", **picker: Any) -> Run:
@@ -26,8 +49,7 @@ def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", **picker
     focused = visit.focus().run
     name = focused if focused in names else prefer if prefer in names else most_similar(cache.run(focused), fitting).name
     with picker_row():
-        settings: dict[str, Any] = {"width": 320, "label_visibility": "collapsed"} | picker | visit.bound("run", name)
-        st.selectbox("Model", names, **settings)
+        pick_run("Model", names, **({"width": 420} | picker | visit.bound("run", name)))
         if name != focused:
             quiet_note(f"{name} is shown instead of {focused}, which {lack}.")
     name_runs(name)
@@ -83,7 +105,8 @@ def several(fitting: Sequence[Run], lack: str) -> list[Run]:
 
     st.session_state["several"] = wanted
     with picker_row():
-        st.multiselect("Runs", names, key="several", on_change=take, label_visibility="collapsed", width="stretch")
+        options = in_groups(names)
+        st.multiselect("Runs", options, format_func=option, key="several", on_change=take, label_visibility="collapsed", width="stretch")
         if not fits:
             quiet_note(f"Without {focus.run}, which {lack}.")
     by_name = {run.name: run for run in fitting}

@@ -9,6 +9,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
+from app.blocks.run_choice import pick_run
 from app.fields import LARGEST, LONGEST
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
@@ -32,7 +33,7 @@ def run_with_weights(name: str) -> Run:
         def take() -> None:
             visit.go(run=st.session_state["asked"])
 
-        st.selectbox("Model", list(cache.models()), None, placeholder="choose one with weights", key="asked", on_change=take, width=300)
+        pick_run("Model", cache.models(), index=None, placeholder="choose one with weights", key="asked", on_change=take, width=480)
         st.caption("Or train this one with `sentviz train`.")
         st.stop()
     return run

@@ -81,6 +81,7 @@ class DatasetInfo:
     maker: str = (
         ""  # "package.module:function" that generates the rows, with the part's name as argument if there are several; no file needed
     )
+    short: str = ""  # title in a list of runs; "" = the name
     cleaning: str = ""  # key of `sentviz.data.cleaning.CLEANINGS`: rows that it makes empty are dropped; "" = only blank rows are dropped
 
     @property

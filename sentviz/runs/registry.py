@@ -31,6 +31,7 @@ class Preset:
     kind: str = "encoder"  # key of `sentviz.runs.configs.CONFIGS`
     recipe: Mapping[str, Any] = field(default_factory=dict)  # recipe settings that are usual for it, if a recipe is for other models too
     without: Mapping[str, Any] = field(default_factory=dict)  # recipe settings that do not apply to it, each with its only allowed value
+    title: str = ""  # name of the system in lists of runs; "" = the preset's name
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.figure import show_drawn, show_figure
+from app.blocks.run_choice import in_groups, option
 from app.text import halves, md
 from app.views.hardmax import parts as hardmax_parts
 from app.views.testset import gates_part
@@ -79,7 +80,10 @@ def failures(runs: Sequence[Run], _: str) -> None:
         st.info("No run with weights that reads English sentences is here.", icon=":material/inventory_2:")
         return
     default = [name for name in names if name.split("/")[-1].startswith("sentiformer")] or names
-    chosen = st.multiselect("Runs", names, default[:3], key="failure-runs", max_selections=MOST, label_visibility="collapsed")
+    options = in_groups(names)
+    chosen = st.multiselect(
+        "Runs", options, default[:3], format_func=option, key="failure-runs", max_selections=MOST, label_visibility="collapsed"
+    )
     if not chosen:
         st.caption("Choose at least one run.")
         return

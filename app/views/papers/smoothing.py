@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_drawn
+from app.blocks.run_choice import pick_run
 from app.blocks.sentence import notebook, sentence_box
 from app.text import halves, md
 from sentviz.analysis.maps.arithmetic import CellArithmetic, apart, cell
@@ -34,13 +35,13 @@ def show(runs: Sequence[Run], _: str) -> None:
         return
     if visit.focus().run not in names:
         st.caption(f"{md(visit.focus().run)} has no softmax to take apart; choose another model.")
-        st.selectbox("Model", names, None, placeholder="choose one with attention", key="smooth-model", on_change=_take, width=300)
+        pick_run("Model", names, index=None, placeholder="choose one with attention", key="smooth-model", on_change=_take, width=480)
         return
     run = cache.run(visit.focus().run)
     try:
         text, pair = answers.texts(visit.focus())
         with st.container(horizontal=True, gap="small"):
-            visit.choose(st.selectbox, "Model", "run", names, label_visibility="collapsed", width=260)
+            pick_run("Model", names, width=360)
             sentence_box(run, text, pair, "smooth-sentence")
             if plain := _plain(run, names):
                 help = f"{run.name} has {run.capabilities.components} kernels a head; this run has one, as the definition says."

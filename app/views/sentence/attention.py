@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.run_choice import pick_run
 from app.blocks.sentence import (
     attends,
     component_choice,
@@ -98,7 +99,7 @@ intro(
 )
 text, pair = texts_in_focus(run)
 with st.container(horizontal=True, gap="small"):
-    visit.choose(st.selectbox, "Model", "run", list(cache.models()), label_visibility="collapsed", width=260)
+    pick_run("Model", cache.models(), width=360)
     sentence_box(run, text, pair, "attention-sentence")
 try:
     # a stored example knows neither its terms nor its window

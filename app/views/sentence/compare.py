@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.run_choice import pick_run
 from app.blocks.sentence import attends, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.text import halves, intro, md, name_runs
 from app.views.sentence import compare_maps, compare_rows, why_part
@@ -38,9 +39,9 @@ def pick(run: Run) -> Run:
 
     st.session_state["compare-first"], st.session_state["compare-second"] = run.name, second
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs"):
-        st.selectbox("First", list(known), key="compare-first", on_change=take_first, width=280)
+        pick_run("First", known, key="compare-first", on_change=take_first, label_visibility="visible", width=360)
         st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="First becomes second")
-        st.selectbox("Second", candidates, key="compare-second", on_change=take_second, width=280)
+        pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=360)
     return known[second]
 
 

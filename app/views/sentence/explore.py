@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, cache, visit
+from app.blocks.run_choice import pick_run
 from app.blocks.sentence import attends, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
 from app.views.sentence import why_part
@@ -37,7 +38,7 @@ intro(
 )
 which, asks = halves("asks", 1.0, 2.4)
 with which:
-    visit.choose(st.selectbox, "Model", "run", list(cache.models()), label_visibility="collapsed")
+    pick_run("Model", cache.models())
 with asks:
     text, pair = texts_in_focus(run)
     sentence_box(run, text, pair)

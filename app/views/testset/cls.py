@@ -10,7 +10,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.measure import lacking
-from app.blocks.run_choice import choose_runs, most_similar, picker_row, quiet_note, readable, series_of
+from app.blocks.run_choice import choose_runs, in_groups, most_similar, option, picker_row, quiet_note, readable, series_of
 from app.text import halves, intro, md, name_runs
 from app.views.testset import gates_part
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
@@ -71,7 +71,8 @@ if len(wanted) == 1 and has_cls(run):  # the baseline and an injected run make t
     wanted += [each.name for each in with_cls if each is not run and each.config["data"]["name"] == data][:1]
 st.session_state["cls-runs"] = wanted
 with picker_row():
-    st.multiselect("Runs", names, key="cls-runs", on_change=take, label_visibility="collapsed", width="stretch")
+    options = in_groups(names)
+    st.multiselect("Runs", options, format_func=option, key="cls-runs", on_change=take, label_visibility="collapsed", width="stretch")
     if reason:
         quiet_note(f"{run.name} is shown instead of {focus.run}, {reason}.")
 if focus.run not in known and focused.capabilities.maps:

@@ -11,7 +11,7 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking
-from app.blocks.run_choice import most_similar, picker_row, quiet_note
+from app.blocks.run_choice import in_groups, most_similar, picker_row, quiet_note
 from app.blocks.sentence import place
 from app.focus import Focus
 from app.text import md, name_runs
@@ -21,6 +21,7 @@ from sentviz.browser.film import Film
 from sentviz.errors import SentvizError
 from sentviz.gallery.epochs import Epochs
 from sentviz.runs.catalog import language, reads_pairs
+from sentviz.runs.naming import plain_name
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -59,7 +60,8 @@ def chosen_run() -> tuple[Run, Focus]:
 
     with picker_row():
         st.session_state["through-run"] = shown.name
-        st.pills("Runs with saved epochs", list(able), key="through-run", on_change=take)
+        titles = {name: plain_name(cache.runs()[name]) for name in in_groups(able)}
+        st.pills("Runs with saved epochs", list(titles), format_func=titles.__getitem__, key="through-run", on_change=take)
         if shown is not run:
             quiet_note(f"{shown.name} is shown instead of {run.name}, which has no measured epochs.", help=_plain(why))
     if shown is run:

@@ -8,7 +8,9 @@ from sentviz.runs.registry import Preset
 
 PRESETS = {
     # four post-norm layers that answer from [CLS]
-    "cls": Preset({"layers": 4, "norm": "layer", "norm_first": False, "ffn": "gelu", "ffn_width": 512, "pooling": "cls"}),
+    "cls": Preset(
+        {"layers": 4, "norm": "layer", "norm_first": False, "ffn": "gelu", "ffn_width": 512, "pooling": "cls"}, title="small BERT"
+    ),
 }
 INJECTIONS: dict[str, dict[str, Any]] = {
     "xia": {"lexicon": "multiply"},  # Xia et al. 2021: Q K^T times sigma, element by element

@@ -43,7 +43,8 @@ def family(name: str) -> Preset | None:
         return None
     width, straight, raw = match.groups()
     shape = {"width": int(width), "training": "hardmax" if straight else "softmax", "cleaning": not raw}
-    return Preset(shape, "hardmax", RECIPE, WITHOUT)
+    endings = f"{', trained as hardmax' if straight else ''}{', every word kept' if raw else ''}"
+    return Preset(shape, "hardmax", RECIPE, WITHOUT, f"Hardmax, d = {width}{endings}")
 
 
 PRESETS = {name: preset for d in (2, 4, 8, 16) for name in (f"hardmax-d{d}", f"hardmax-d{d}-straight") if (preset := family(name))}

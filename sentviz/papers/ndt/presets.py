@@ -15,13 +15,17 @@ ADDITIONS = {
 }
 PRESETS = {
     # the post-norm transformer with LayerNorm, ReLU and sinusoids
-    "vanilla": Preset({"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu", "ffn_width": 256}),
+    "vanilla": Preset(
+        {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu", "ffn_width": 256}, title="Transformer"
+    ),
     # the control that the paper lacks: NDT's block with one full-width component, which gives it the parameters of NDT with C = 2
-    "vanilla-matched": Preset(),
-    "diff": Preset({"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}),
+    "vanilla-matched": Preset(title="Transformer, as many parameters as NDT"),
+    "diff": Preset({"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}, title="Differential Transformer"),
     **{
-        f"ndt-{constraint}-{components}": Preset({"components": components, "mixing": constraint})
-        for constraint in CONSTRAINT_SIGNS
+        f"ndt-{constraint}-{components}": Preset(
+            {"components": components, "mixing": constraint}, title=f"NDT {signs.replace('inf', '∞')}, {components} components"
+        )
+        for constraint, signs in CONSTRAINT_SIGNS.items()
         for components in (2, 3, 4)
     },
 }

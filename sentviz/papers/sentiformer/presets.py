@@ -31,6 +31,12 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "sentiformer-full": {"window": 0, "global_drawn": 0},
     "sentiformer-no-norm": {"norm": "none"},
 }
+ABLATION_TITLES = {
+    "sentiformer-sinusoid": "SentiFormer with sinusoids",
+    "sentiformer-no-gate": "SentiFormer without gates",
+    "sentiformer-full": "SentiFormer without windows",
+    "sentiformer-no-norm": "SentiFormer without normalization",
+}
 ADDITIONS: dict[str, dict[str, Any]] = {  # behind the name of any encoder
     "gated": {"gate": True},
     "aware": {"positions": "aware"},
@@ -39,11 +45,11 @@ ADDITIONS: dict[str, dict[str, Any]] = {  # behind the name of any encoder
 PLAIN = {"cls": False}
 WITHOUT = {"cls": False, "lexicon": "", "injection": ""}
 BASELINES = {
-    "bilstm": Preset({"hidden": 256, "layers": 2}, "recurrent", PLAIN, WITHOUT),
-    "cnn": Preset({"filters": 100, "widths": (3, 4, 5)}, "convolutional", PLAIN, WITHOUT),
+    "bilstm": Preset({"hidden": 256, "layers": 2}, "recurrent", PLAIN, WITHOUT, "BiLSTM"),
+    "cnn": Preset({"filters": 100, "widths": (3, 4, 5)}, "convolutional", PLAIN, WITHOUT, "CNN"),
 }
 PRESETS = {
-    "sentiformer": Preset(WHOLE, recipe={"cls": True}),
-    **{name: Preset(WHOLE | changes, recipe={"cls": True}) for name, changes in ABLATIONS.items()},
+    "sentiformer": Preset(WHOLE, recipe={"cls": True}, title="SentiFormer"),
+    **{name: Preset(WHOLE | changes, recipe={"cls": True}, title=ABLATION_TITLES[name]) for name, changes in ABLATIONS.items()},
     **BASELINES,
 }

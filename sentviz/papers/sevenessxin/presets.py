@@ -7,6 +7,7 @@ means 2. Ours: no dropout on attention maps and inside the feed-forward layers; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sentviz.runs.registry import Preset
@@ -55,8 +56,9 @@ def both(versions: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for version in versions for name in (version, f"{version}-{ROPE}"))
 
 
-PRESETS = dict(
-    zip(
+PRESETS = {
+    name: replace(preset, title=f"7ess-Xin {TITLES[name]}")
+    for name, preset in zip(
         VERSIONS,
         (
             _version(),
@@ -72,4 +74,4 @@ PRESETS = dict(
         ),
         strict=True,
     )
-)
+}

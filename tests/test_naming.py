@@ -1,0 +1,82 @@
+"""Plain names of runs: every shipped run has its own, and the groups of a choice hold each run once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sentviz.runs import naming, releases
+from sentviz.runs.naming import BEST, OWN, PAPERS, grouped, plain_name
+from sentviz.runs.presets import VARIANTS, additions, injections
+from sentviz.runs.store import SHIPPED, Run, runs
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[str, Run]:
+    """Return the shipped runs by name."""
+    return {name: run for name, run in runs([SHIPPED]).items() if isinstance(run, Run)}
+
+
+def test_every_shipped_run_has_its_own_name(shipped: dict[str, Run]) -> None:
+    """A name that two runs shared would not tell a visitor which of them is chosen."""
+    names = {name: plain_name(run) for name, run in shipped.items()}
+    assert len(set(names.values())) == len(names)
+    assert not [name for name, plain in names.items() if "/" in plain or name.rpartition("/")[2] in plain.split(", ")[0].split()]
+
+
+def test_a_name_says_language_system_size_and_accuracy(shipped: dict[str, Run]) -> None:
+    """A mixture is judged on the sentences of SST-2 in its test split, other runs on the official test if the run has one."""
+    assert plain_name(shipped["imdb/vanilla"]) == "Transformer, IMDb 85%"
+    run = shipped["english/ndt-unit-2"]
+    rows = run.frame("test.parquet")
+    rows = rows[rows["id"].str.startswith("sst2/")]
+    right = ((rows["positive"] > rows["negative"]) == rows["label"]).mean()
+    assert plain_name(run) == f"English, NDT [0,1], 2 components, 2 layers, {right:.0%} of SST-2"
+    official = shipped["sst2/ndt-free-2-s1"].metrics()["official_test"]["accuracy"]["value"]
+    assert plain_name(shipped["sst2/ndt-free-2-s1"]) == f"NDT (-∞,∞), 2 components, seed 1, SST-2 {official:.0%}"
+    assert plain_name(shipped["nsmc/cls-xia"]).startswith("Korean, small BERT, lexicon multiplied, NSMC ")
+
+
+def test_every_ending_has_a_title() -> None:
+    """A new variant or ending needs words, or its bare name would be shown."""
+    assert set(naming.CHANGES) == set(VARIANTS)
+    assert set(naming.ENDINGS) >= {*injections(), *additions()}
+
+
+def changed(run: Run, folder: Path, **changes: object) -> Run:
+    """Return a copy of a run with a changed configuration."""
+    place = shutil.copytree(run.folder, folder / "english" / "copy")
+    config = json.loads((place / "config.json").read_text(encoding="utf-8")) | changes
+    (place / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return Run.open(place)
+
+
+def test_a_run_on_a_base_is_named_after_it(shipped: dict[str, Run], tmp_path: Path) -> None:
+    """The base is written as its authors do, with the number of layers."""
+    run = shipped["english/ndt-unit-2-6k-updates"]
+    recipe = run.config["recipe"] | {"base": "mpnet", "seed": 2}
+    name = plain_name(changed(run, tmp_path, preset="mpnet-gated", recipe=recipe))
+    assert name.startswith("English, MPNet, gates, 2 layers, seed 2, ")
+
+
+def test_a_name_survives_damaged_measurements(shipped: dict[str, Run], tmp_path: Path) -> None:
+    """Without its measurements a run is named without an accuracy."""
+    copy = changed(shipped["imdb/vanilla-s1"], tmp_path)
+    (copy.folder / "metrics.json").write_text("{}", encoding="utf-8")
+    assert plain_name(copy) == "Transformer, seed 1, IMDb"
+
+
+def test_groups_hold_every_run_once(shipped: dict[str, Run], tmp_path: Path) -> None:
+    """The best runs come first, English before Korean; a run that does not ship is the visitor's, also under a shipped name."""
+    own = changed(shipped["imdb/vanilla"], tmp_path, created="2020-01-01")
+    weighty = {name: run for name, run in shipped.items() if run.has_weights and name in releases.index()}
+    groups = grouped(weighty | {"english/copy": own})
+    assert list(groups) == [BEST, PAPERS, OWN] and groups[OWN] == ["english/copy"]
+    assert sorted(name for members in groups.values() for name in members) == sorted([*weighty, "english/copy"])
+    spoken = [naming.language(weighty[name]) for name in groups[BEST]]
+    assert spoken == sorted(spoken) and groups[BEST][0] == naming.best_run(weighty.values())
+    assert groups[PAPERS] == sorted(groups[PAPERS]) and "sst2/vanilla" in groups[PAPERS]
+    assert grouped({}) == {}
