@@ -75,7 +75,9 @@ def use_toy_data(patch: pytest.MonkeyPatch, *, pairs: bool = False) -> dict[str,
     splits = toy_pairs() if pairs else toy_splits()
     patch.setattr(datasets, "load_split", lambda name, split: splits[split])
     patch.setattr(
-        datasets, "info", lambda name: SimpleNamespace(name=name, labels=LABELS, splits=SIZES, language="en", pair=pairs, needed=list)
+        datasets,
+        "info",
+        lambda name: SimpleNamespace(name=name, labels=LABELS, splits=SIZES, language="en", short="", pair=pairs, needed=list),
     )
     return splits
 

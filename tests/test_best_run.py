@@ -78,9 +78,9 @@ def test_a_link_without_a_run_opens_the_default() -> None:
     names = [former, default, "nsmc/cls"]
     focus, _ = Focus.parse({}, names, (), default)
     assert focus.run == default and "run" not in focus.query(default)
-    for other in (former, "nsmc/cls"):
-        query = focus.with_(run=other).query(default)
-        assert query["run"] == other and Focus.parse(query, names, (), default)[0].run == other
+    for run in (former, "nsmc/cls"):
+        query = focus.with_(run=run).query(default)
+        assert query["run"] == run and Focus.parse(query, names, (), default)[0].run == run
     assert Focus.parse({}, names, ())[0].run == former and Focus.parse({}, [], ())[0].run == ""
 
 

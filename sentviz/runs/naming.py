@@ -18,7 +18,7 @@ from sentviz.runs.store import Run
 BEST, PAPERS, OWN = GROUPS = ("answers best", "papers", "yours")
 LANGUAGES = {"en": "English", "ko": "Korean"}
 BASES = {"minilm": "MiniLM", "mpnet": "MPNet", "e5": "E5"}  # names of the shipped bases as their authors write them
-ENDINGS = {  # what an ending of a preset's name adds to the model
+ENDINGS = {  # addition to the model, by the ending of a preset's name
     "xia": "lexicon multiplied",
     "all": "lexicon on all heads",
     "all-scaled": "lexicon on all heads, scaled",
@@ -32,7 +32,7 @@ ENDINGS = {  # what an ending of a preset's name adds to the model
     "ndt-free-2": "NDT (-∞,∞), 2 components",
     "ndt-unit-2": "NDT [0,1], 2 components",
 }
-CHANGES = {  # what a variant changes
+CHANGES = {  # difference from the usual training, by variant
     "equal": "equal λ at the start",
     "swapped": "λ of the other sign at the start",
     "frozen": "frozen λ",
