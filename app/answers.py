@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -13,7 +14,7 @@ from app.visit import keep_result
 from sentviz.analysis.explain import SCORES, available, explained, supported
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.headline import chance_of
-from sentviz.errors import DataMissingError, InputError
+from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.evidence import Chance
 from sentviz.runs.trace import Trace
@@ -53,6 +54,35 @@ def texts(focus: Focus) -> tuple[str, str | None]:
         if not rows.empty:
             return str(rows["text"].iloc[0]), str(rows["text_pair"].iloc[0]) if pairs else None
     raise missing or InputError(f"{name} has no row {focus.row!r}.")
+
+
+def label_notice(focus: Focus, seen: Trace) -> list[tuple[str, str]]:
+    """Return a notice that compares the prediction with the label of the row in focus, with its kind (right or wrong); [] without label."""
+    label = _label(focus)
+    if not label:
+        return []
+    kind = "right" if label == seen.label else "wrong"
+    return [(kind, f"{kind.capitalize()}: labelled {label}.")]
+
+
+def _label(focus: Focus) -> str:
+    """Return the label of the row in focus, or of a row of the visitor's own file; "" if there is none."""
+    if not focus.row:
+        text, label = st.session_state.get("own_label", ("", ""))
+        return label if focus.text and focus.text == text else ""
+    from sentviz.data import demo
+
+    source, ours = cache.run(focus.run), demo.load()
+    if not (row := ours[ours["id"] == focus.row]).empty:
+        place = demo.labels_for(source.labels)[row["label"].iloc[0]]
+        return source.labels[place] if place >= 0 else ""
+    splits = [split for split in (focus.over, "test", "official_test") if split in source.metrics()]
+    try:
+        frame = cache.table_of(source, replace(focus, over=splits[0])).frame
+    except (SentvizError, IndexError):
+        return ""
+    places = frame.loc[frame["id"].astype(str) == focus.row, "label"]
+    return source.labels[int(places.iloc[0])] if len(places) and places.iloc[0] >= 0 else ""
 
 
 def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: int = 0) -> Trace:

@@ -111,7 +111,7 @@ def test_a_typed_sentence_gets_its_own_answer() -> None:
     assert "text" not in app.query_params
     app.text_input(key="sentence").set_value("not bad at all").run()
     answer = page_text(app)
-    assert "**Without “not bad” it would " in answer and "than chance: without what it names first" in answer
+    assert "**Without “not bad” it would " in answer and "than chance: removing the words that it names first" in answer
 
 
 def korean() -> dict[str, Run]:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from sentviz.analysis.testset.rows import Rows, RowsSource, predicted
+from sentviz.analysis.testset.versus import disagreements
 from sentviz.data import demo
+from sentviz.models.loading import load
 from sentviz.papers.studies.stats import paired
 from sentviz.runs.store import find
 from tests.shipped import often
-from tests.test_app import RUN, SHIPPED, opened, words
+from tests.test_app import RUN, SHIPPED, opened, page_text, words
 
 ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.slow, SHIPPED]
@@ -29,7 +32,7 @@ def test_the_control_stands_beside_the_run_in_focus() -> None:
     options = app.button_group(key="compare-agree").options
     for count, option in zip((pair.both_right, pair.only_a, pair.only_b, pair.neither), options, strict=True):
         assert f"{count:,} (" in getattr(option, "content", option)
-    assert f"{pair.only_a + pair.only_b:,} rows where one" in words(app)
+    assert f"{pair.only_a + pair.only_b:,} rows on which only one is right" in words(app)
 
 
 def test_swap_exchanges_the_two() -> None:
@@ -69,9 +72,24 @@ def test_the_demo_set_shows_its_phenomena() -> None:
     assert len(app.dataframe[0].value) == 30
 
 
-def test_a_row_is_the_sentence_of_both() -> None:
-    text = demo.load().set_index("id")["text"]["demo-sarcasm-08"]
-    assert opened("compare", row="demo-sarcasm-08").text_input(key="compare-sentence").value == text
+def test_a_row_is_the_sentence_of_both_and_opens_next_to_the_table() -> None:
+    """A row with different predictions is shown with its label and both strips; the verdict is the first heading of the page."""
+    frame = disagreements(*(demo_predictions(name) for name in (RUN, CONTROL)))
+    name = str(frame["id"].iloc[0])
+    app = opened("compare", row=name, over="demo")
+    rows = demo.load().set_index("id")
+    assert app.text_input(key="compare-sentence").value == rows["text"][name]
+    assert f"**Labelled {rows['label'][name]}** · {name}" in page_text(app)
+    charts = [chart.key or chart.proto.id for chart in app.get("plotly_chart")]
+    assert all(any(f"plot-row-{side}" in chart for chart in charts) for side in ("first", "second"))
+    headings = [each.value for each in app.markdown if each.value.startswith("#####")]
+    assert "significant" in headings[0] or "is better" in headings[0]
+
+
+def demo_predictions(name: str) -> Rows:
+    run, frame = find(name), demo.load()
+    frame = frame.assign(label=frame["label"].map(demo.labels_for(run.labels)), tag=frame["phenomenon"])
+    return predicted(load(run), RowsSource.of(run), frame, "demo")
 
 
 def test_other_data_sets_share_the_demo_set_and_other_classes_nothing() -> None:
@@ -81,7 +99,7 @@ def test_other_data_sets_share_the_demo_set_and_other_classes_nothing() -> None:
         assert not app.dataframe
     if (ROOT / "checkpoints/twitter_financial/diff").is_dir():
         app = opened("compare", versus="twitter_financial/diff")
-        assert "cannot be compared on rows" in words(app)
+        assert "can be compared on a sentence, not on rows" in words(app)
         assert not app.error
 
 

@@ -65,6 +65,31 @@ def test_every_page_works_on_the_demo_set(page: str) -> None:
     assert "text" in app.dataframe[-1].value
 
 
+def test_every_row_can_be_reached_page_by_page() -> None:
+    """The pages of the demo set hold 200 rows and the rest, together every row once; another slice opens on its first page."""
+    app = opened("confusion", run=RUN, over="demo")
+    first = list(app.dataframe[-1].value["id"])
+    assert len(first) == 200 and list(app.dataframe[-1].value)[:2] == ["", "text"]
+    button = next(each for each in app.button if each.key.startswith("after-drawer"))
+    button.click().run()
+    rest = list(app.dataframe[-1].value["id"])
+    assert sorted(first + rest) == sorted(demo.load()["id"]) and f"Rows 201 to {len(demo.load())} of" in page_text(app)
+    assert next(each for each in app.button if each.key.startswith("after-drawer")).disabled
+    app.selectbox(key="focus-order").set_value("doubtful").run()
+    assert len(app.dataframe[-1].value) == 200 and not app.exception
+
+
+@pytest.mark.parametrize("row", ["demo-negation-01", "demo-plain-02"])
+def test_explore_names_the_label_of_a_row(row: str) -> None:
+    """The notice under the prediction compares it with the label of the demo set."""
+    label = demo.load().set_index("id")["label"][row]
+    app = opened("explore", run=RUN, row=row)
+    predicted = next(each.value for each in app.markdown if each.value.startswith("### "))
+    kind = "Right" if predicted.casefold().startswith(f"### {label}") else "Wrong"
+    assert f"{kind}: labelled {label}." in page_text(app)
+    assert "labelled" not in page_text(opened("explore", run=RUN))
+
+
 def test_search_length_and_order() -> None:
     """Search, length and order show the rows that the demo set's own sentences give."""
     texts = demo.load()["text"]
@@ -85,7 +110,7 @@ def test_search_length_and_order() -> None:
 def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
     app = opened("confusion", run=RUN, over="demo", find=pattern)
     assert not app.exception, app.exception
-    assert "is no regular expression" in page_text(app) or "No row is left" in words(app) or app.dataframe
+    assert "is no regular expression" in page_text(app) or "No rows match" in words(app) or app.dataframe
 
 
 @pytest.mark.parametrize(

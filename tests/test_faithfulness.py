@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from scipy.stats import kendalltau, spearmanr
 
 from sentviz.analysis.explain import SCORES, available, explained, score, spearman
-from sentviz.analysis.explain.faithfulness import FILE, METRICS, against_chance, faithfulness, kendall, over_split, scores_of
+from sentviz.analysis.explain.faithfulness import FILE, METRICS, Verdict, against_chance, faithfulness, kendall, over_split, scores_of
 from sentviz.cli import main
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
@@ -93,9 +93,15 @@ def test_a_verdict_is_drawn_among_random_orders() -> None:
     assert good.random == pytest.approx(np.mean(falls), abs=1e-6)
     assert (good.higher, good.equal) == (0, places.count(0))
     assert bad.fall == pytest.approx(0, abs=1e-6) and bad.better is False and str(bad).startswith("No better than chance")
+    few = Verdict(fall=0.28, random=0.08, higher=4, equal=1, orders=39)  # a larger mean, but five orders are as good
+    assert not few.better and str(few) == (
+        "Not clearly better than chance: removing the words that it names first lowers the probability by 28 points on average (random"
+        " orders: 8); 5 of 39 random orders lower it by as much."
+    )
+    assert "none of 39 random orders lowers it by as much" in str(Verdict(0.28, 0.08, 0, 0, 39))
     assert bad.higher == sum(place < 14 for place in places)
     short = against_chance(model, model.trace("the tender song was"), first[:4])
-    assert short.better is None and short.higher == 0 and str(short).startswith("Too short to tell")
+    assert short.better is None and short.higher == 0 and str(short).startswith("The text is too short")
 
 
 def test_words_not_tokens_are_removed() -> None:

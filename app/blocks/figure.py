@@ -13,6 +13,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks import sheet, studio
 from app.blocks.files import MIME, as_file, csv_button
+from app.blocks.pages import SIZE, first_row, page_buttons
 from app.server import queue
 from app.text import md, page_theme
 from sentviz.errors import SentvizError
@@ -25,7 +26,6 @@ from sentviz.figures.style import Style
 from sentviz.gallery.registry import FigureSubject
 from sentviz.io.spreadsheet import from_one
 
-MAX_ROWS = 200  # rows of a table on the page; the file has all rows
 SIZES = {"screen": "screen", "column": "one column, 84 mm", "wide": "two columns, 174 mm", "slide": "slide"}
 
 
@@ -175,7 +175,7 @@ def open_numbers(make: Callable[[Theme], Figure], name: str, key: str) -> None:
     frame = from_one(figure.frame, figure.from_zero)
     st.markdown(md(figure.caption))
     csv_button(frame, name, f"numbers-csv-{key}")
-    first_rows = frame.head(MAX_ROWS)
-    st.table(first_rows.map(lambda value: f"{value:.5g}" if isinstance(value, float) else md(str(value))))
-    if len(frame) > MAX_ROWS:
-        st.caption(f"The first {MAX_ROWS} of {len(frame):,} rows; the file has all.")
+    start = first_row(len(frame), f"numbers-{key}")
+    rows = frame.iloc[start : start + SIZE]
+    page_buttons(len(frame), f"numbers-{key}")
+    st.table(rows.map(lambda value: f"{value:.5g}" if isinstance(value, float) else md(str(value))))

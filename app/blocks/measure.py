@@ -40,7 +40,8 @@ def measured_run(fitting: Sequence[Run], able: Sequence[Run], name: str, lack: s
         lacking(unmeasured.get(focused.name) or next(iter(unmeasured.values()), focused), name)
         st.stop()
     kind = MEASUREMENTS[name]
-    run = fitting_run(fitting, f"has no measured {kind.title}" if focused in able else lack)
+    advice = f"`sentviz {name} {focused.name}` measures them." if focused.name in unmeasured else ""
+    run = fitting_run(fitting, f"has no measured {kind.title}" if focused in able else lack, advice=advice)
     if unmeasured:
         popover: dict[str, Any] = {"icon": ":material/science:", "type": "tertiary", "on_change": "rerun", "key": f"measure-{name}"}
         with st.popover("Measure another run", **popover) as more:

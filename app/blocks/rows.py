@@ -13,6 +13,7 @@ from app import answers, cache, visit
 from app.blocks import my_file
 from app.blocks.files import csv_button
 from app.blocks.get_data import offer
+from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import pick_run
 from app.fields import whole_number
 from app.text import md
@@ -31,7 +32,6 @@ ORDERS = {
 OVER_ROWS = ("over",)  # other rows delete what was searched for
 OF_LABELS = ("surest", "loss")  # orders that need labels
 LOSS = "In nats, of the calibrated probability. Stored probabilities have five decimals, so the largest losses are lower limits."
-SHOWN = 200  # rows of the table on the page
 CUT = 400  # characters of a text in the table
 TEXTS = {"text": "text", "text_pair": "second text"}
 
@@ -52,7 +52,7 @@ def choose_rows(*, beside: bool = True) -> Rows:
         options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), *(("mine",) if run.has_weights else ())]
         visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
-        st.info(f"{md(focus.run)} has no answers about the {OVER[focus.over]}; choose other rows above.", icon=":material/inventory_2:")
+        st.info(f"{md(focus.run)} has no predictions for the {OVER[focus.over]}. Choose other rows above.", icon=":material/inventory_2:")
         st.stop()
     if focus.over == "mine" and not my_file.choose_file(run):
         st.stop()
@@ -134,16 +134,18 @@ def list_rows(rows: Rows) -> None:
         if words:
             st.button("All rows", icon=":material/close:", type="tertiary", on_click=visit.go, kwargs={"slice": ""}, key="drawer-all")
     if not len(part):
-        st.caption("No row is left.")
+        st.caption("No rows match.")
         return
     ordered = _ordered(part, order)
-    table = _table(ordered)
+    of = f"drawer-{ordered.source.digest}-{ordered.over}-{hash(tuple(ordered.frame['id']))}"
+    start = first_row(len(ordered), of)
+    table = _table(replace(ordered, frame=ordered.frame.iloc[start : start + SIZE]))
     event = st.dataframe(
-        table.head(SHOWN),
+        table,
         hide_index=True,
         placeholder="–",
-        height=min(38 + 35 * min(len(table), SHOWN), 420),
-        key=f"drawer-{ordered.source.digest}-{ordered.over}-{hash(tuple(ordered.frame['id'].head(SHOWN)))}",
+        height=min(38 + 35 * len(table), 420),
+        key=f"{of}-{start}",
         on_select="rerun",
         selection_mode="single-row",
         column_config={
@@ -155,17 +157,16 @@ def list_rows(rows: Rows) -> None:
     )
     chosen = event["selection"]["rows"]
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        if len(table) > SHOWN:
-            st.caption(f"The first {SHOWN} of {len(table):,}; the CSV has all.")
+        page_buttons(len(ordered), of)
         csv_button(lambda: _whole(ordered), file_safe("rows", rows.over, rows.source.name), "drawer-csv")
     if chosen:
-        _opened(ordered, ordered.frame.iloc[chosen[0]])
+        _opened(ordered, ordered.frame.iloc[start + chosen[0]])
     else:
-        st.caption("Select a row to read it whole and to open it in Explore.")
+        st.caption("Select a row to read all of it and to open it in Explore.")
     if not rows.has_text and not rows.source.data:
         st.caption(f"{md(rows.source.name)} has no texts: rows are shown by id.")
     elif not rows.has_text:
-        st.caption("The texts are not on this machine: rows are shown by id. Getting the data set brings them.")
+        st.caption("The texts are not on this machine, so rows are shown by id. Get the data set to read them.")
         offer(rows.source.data, rows.over)
 
 
@@ -217,6 +218,7 @@ def _table(rows: Rows) -> pd.DataFrame:
     """Return the table on the page: names instead of numbers, and shortened texts."""
     frame, names = rows.frame, [*rows.classes, "–"]
     columns: dict[str, Any] = {"": np.where(frame["label"] < 0, "", np.where(frame["right"], "✓", "✗"))}
+    columns |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}  # read first, on a phone
     if rows.labelled:
         columns["label"] = [names[k] for k in frame["label"]]
     columns |= {"predicted": [names[k] for k in frame["predicted"]], "confidence": frame["confidence"].to_numpy()}
@@ -224,7 +226,6 @@ def _table(rows: Rows) -> pd.DataFrame:
         columns["loss"] = frame["loss"].to_numpy()
     if "tag" in frame:
         columns["tag"] = frame["tag"].to_numpy()
-    columns |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}
     return pd.DataFrame(columns | {"id": frame["id"].to_numpy()})
 
 
@@ -262,5 +263,6 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
             st.warning(md(str(error)), icon=":material/block:")
             return
     if look or edit:
+        st.session_state["own_label"] = (own["text"], rows.classes[row["label"]]) if row["label"] >= 0 else ("", "")
         visit.go(**source)
         st.switch_page("views/sentence/explore.py")

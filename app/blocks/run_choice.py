@@ -36,13 +36,14 @@ def option(name: str) -> str:
     return f"{plain_name(cache.runs()[name])} · {name}" if name else "no second run"
 
 
-def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", **picker: Any) -> Run:
+def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: str = "", **picker: Any) -> Run:
     """Draw the choice of a run and return it: the run in focus or, if the page cannot show that run, a fitting one with a quiet note.
 
     Args:
         fitting: the runs that the page can show, at least one.
         lack: why another run does not fit, for example "has no gates".
         prefer: name of the run that replaces one that does not fit; by default the most similar one.
+        advice: what makes the run in focus fit, as the tooltip of the note, in markdown.
         picker: further arguments of the selectbox.
     """
     names = [run.name for run in fitting]
@@ -51,7 +52,7 @@ def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", **picker
     with picker_row():
         pick_run("Model", names, **({"width": 420} | picker | visit.bound("run", name)))
         if name != focused:
-            quiet_note(f"{name} is shown instead of {focused}, which {lack}.")
+            quiet_note(f"{name} is shown instead of {focused}, which {lack}.", help=advice or None)
     name_runs(name)
     return next(run for run in fitting if run.name == name)
 

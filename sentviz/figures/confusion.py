@@ -176,6 +176,9 @@ def _box(i: int, j: int, half: float, **more: object) -> dict[str, object]:
     return {"type": "rect", "x0": j - half, "x1": j + half, "y0": i - half, "y1": i + half, **more}
 
 
+CLASS_ROW = 48  # pixels of a run in a class: its number, below it the interval, then the mark; narrow pages have room for no longer line
+
+
 def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") -> Figure:
     """Draw precision, recall and F1 of each class as dots with intervals and numbers; one colour and symbol per run.
 
@@ -192,7 +195,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
     colours = palette(theme)
     classes, metrics, runs = (list(frame[name].unique()) for name in ("class", "metric", "run"))
     marks = run_marks(runs, theme)
-    tall = 16 + 34 * len(runs)
+    tall = 12 + CLASS_ROW * len(runs)
     names = [as_text(name, 18) for name in classes]
     left = 34 + 8 * max(text_columns(name) for name in names)
     plot, places = panel_grid(metrics, len(metrics), theme, apart=0.08, shared_yaxes=True)
@@ -202,7 +205,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
     for panel, (metric, at_panel) in enumerate(zip(metrics, places, strict=True)):
         for r, run in enumerate(runs):
             part = frame[(frame["run"] == run) & (frame["metric"] == metric)]
-            at = np.arange(len(part)) + (34 * (r - (len(runs) - 1) / 2) + 8) / tall
+            at = np.arange(len(part)) + (CLASS_ROW * (r - (len(runs) - 1) / 2) + 15) / tall
             values = part[["value", "low", "high"]].to_numpy(float)
             colour = marks[run].colour
             plot.add_scatter(
@@ -220,8 +223,8 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
                 **at_panel,
             )
             for y, (value, low, high) in zip(at, values, strict=True):
-                words = "none" if np.isnan(value) else f"{value:.1%} [{100 * low:.1f}, {100 * high:.1f}]"
-                place = {"x": start, "y": y, "xanchor": "left", "yanchor": "bottom", "yshift": 5, **panel_axes(panel)}
+                words = "none" if np.isnan(value) else f"{value:.1%}<br>[{100 * low:.1f}, {100 * high:.1f}]"
+                place = {"x": start, "y": y, "xanchor": "left", "yanchor": "bottom", "yshift": 5, "align": "left", **panel_axes(panel)}
                 ink = {"size": 12, "color": colours.ink}
                 notes.append({**place, "text": words, "showarrow": False, "font": ink, "bgcolor": colours.paper})
     drawn, top = tall * len(classes) + 12, 96 if len(runs) > 1 else 72

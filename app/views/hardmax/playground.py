@@ -323,7 +323,7 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
         icon, word = {
             True: (":material/check_circle:", "holds"),
             False: (":material/cancel:", "fails"),
-            None: (":material/help:", "cannot be told"),
+            None: (":material/help:", "cannot be decided"),
         }[statement.holds]
         error = f" · error {statement.error:.1e}" if np.isfinite(statement.error) else ""
         st.markdown(f"{icon} **{word}** · {md(statement.says)}  \n:gray[{md(statement.detail)}{error}]")

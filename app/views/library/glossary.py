@@ -1,4 +1,4 @@
-"""The words used here, each with its formula and its paper."""
+"""The terms of the pages, each with its formula and its paper."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from app.text import halves, intro, md
 from sentviz.io.glossary import glossary
 
 intro(
-    "The words used on these pages, each with its formula and the paper it comes from; the question marks elsewhere say the same.",
-    "It is no textbook: the papers themselves have the proofs.",
+    "The terms of these pages, each with its formula and its paper. The question marks on other pages show the same texts.",
+    "The glossary has no proofs: the papers have them.",
 )
 wanted = st.text_input("Find", key="find", label_visibility="collapsed", placeholder="Find a word")
 terms = [term for term in glossary().values() if wanted.casefold() in f"{term.title} {term.text} {term.paper}".casefold()]
 if not terms:
-    st.info(f"Nothing here mentions “{md(wanted)}”.", icon=":material/search_off:")
+    st.info(f"No term mentions “{md(wanted)}”.", icon=":material/search_off:")
 for start in range(0, len(terms), 3):
     for column, term in zip(halves(f"glossary-{start}", 1.0, 1.0, 1.0), terms[start : start + 3], strict=False):
         with column.container(border=True, height="stretch"):

@@ -18,9 +18,8 @@ PAPERS = {name: paper.short for name, paper in papers().items()}
 WORDS = {str(verdict): words for verdict, words in VERDICT_WORDS.items()}
 
 intro(
-    "Every claim in our words, held against the paper's own tables or against the runs here, with what the verdict rests on.",
-    "Where no configuration has a second seed, chance in training is in no interval; a best one is chosen on these rows, which Holm's"
-    " correction pays for.",
+    "Every claim in our words, compared with the paper's own tables or with the installed runs. A cell opens the test and its numbers.",
+    "Intervals cover retraining only if a configuration has several seeds. Picking the best model afterwards is corrected for (Holm).",
 )
 for problem in problems():
     st.warning(md(problem), icon=":material/extension_off:")

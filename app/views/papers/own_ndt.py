@@ -127,7 +127,7 @@ def _compare_two(by_model: dict[str, list[Run]], dataset: str) -> None:
         b = st.selectbox("better than this one?", names, 0, key=f"ndt-b-{dataset}", width=260)
         if a != b:
             comparison = mixed(by_model[a], by_model[b], noise=seed_noise(by_model.values()))
-            answer = {"better": "Yes.", "worse": "No, worse.", "cannot be told": "Cannot be told with this data."}[comparison.word()]
+            answer = {"better": "Yes.", "worse": "No, it is worse.", "cannot be told": "No significant difference."}[comparison.word()]
             how = f"p = {comparison.p:.2g}"
             if comparison.test != "over seeds":
                 how = f"McNemar {how} compares the two runs, not the two models"

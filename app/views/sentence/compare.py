@@ -68,11 +68,12 @@ def _common_row(old: Run, new: Run) -> str:
 focus = visit.focus()
 run = run_with_weights(focus.run)
 intro(
-    "Two models on one sentence, and on the same rows: where they differ, and whether one is right more often.",
-    "Two trained models differ by chance as well: another seed of the same model would also differ.",
+    "Two models on the same rows and on one sentence: which one is right more often, and where they differ.",
+    "Two trained models also differ by chance: another seed of the same model would differ, too.",
 )
 second = pick(run)
 name_runs(run.name, second.name)
+both = compare_rows.verdict(run, second)
 
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")
@@ -83,7 +84,7 @@ except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
 if focus.change:
-    st.caption("Both models are as learned here: what was changed on Explore does not hold on this page.")
+    st.caption("Both models are shown as they were trained, without the changes on Explore.")
 
 places = []
 scores = [name for name in available(traces[0], asking=True) if name in available(traces[1], asking=True)]
@@ -100,7 +101,7 @@ st.selectbox("Tokens coloured by", scores, format_func=lambda name: SCORES[name]
 if run.labels == second.labels:
     agree = traces[0].label == traces[1].label
     gap = float(traces[1].probabilities[-1] - traces[0].probabilities[-1]) if len(run.labels) == 2 else None
-    message = "**Both give the same answer.**" if agree else "**They disagree.**"
+    message = "**Both predict the same class.**" if agree else "**They predict different classes.**"
     if gap is not None:
         message += (
             f" {md(second.name)} gives “{md(run.labels[1])}” {100 * abs(gap):.0f} points {'more' if gap > 0 else 'less'} probability."
@@ -109,7 +110,8 @@ if run.labels == second.labels:
 
 if attends(run) and attends(second):
     compare_maps.show(traces[0], traces[1], run, second)
-compare_rows.show(run, second)
+if both is not None:
+    compare_rows.rows(*both, second, traces, score)
 if not why_part.waiting():
     for slot, each in zip(places, (run, second), strict=True):
         why_part.show_reason(slot, replace(plain, run=each.name))

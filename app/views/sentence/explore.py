@@ -20,7 +20,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.catalog import language, reads_pairs
 
-ICONS = {"wrong": "error", "cut": "content_cut", "unknown": "translate"}
+ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate"}
 
 focus = visit.focus()
 run = run_with_weights(focus.run)
@@ -50,7 +50,7 @@ except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
 
-messages = notices(trace, run)
+messages = [*answers.label_notice(focus, trace), *notices(trace, run)]
 left, right = halves("explore", 2.1, 1.0)
 with left:
     st.markdown(f"### {md(answer(trace))}")

@@ -16,8 +16,8 @@ from sentviz.gallery.subjects import Runs
 from sentviz.io.glossary import tip
 
 intro(
-    "Whether the components A₁, A₂, … of a model look at different words, in numbers over a sample of the test split and against chance.",
-    "It shows where their maps lie, not what that does to the answer; from layer 2 on a token's state holds its neighbours' words too.",
+    "Do the components A₁, A₂, … of a model look at different words? Numbers over a sample of the test split, compared with chance.",
+    "The page shows where components look, not what they do to the prediction. From layer 2 on, a token's state also holds its neighbours.",
 )
 several = [run for run in cache.runs().values() if run.capabilities.components > 1]
 if not several:
@@ -33,7 +33,7 @@ weights = "; ".join(
     f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {weight:+.2f}" for c, weight in enumerate(row) if c)
     for layer, row in enumerate(lambdas)
 )
-minus = " One with a negative weight is subtracted: what it looks at is taken away." if (lambdas < 0).any() else ""
+minus = " A component with a negative weight is subtracted." if (lambdas < 0).any() else ""
 st.caption(
     "A habit is a component's entropy or its attention to one of five classes of words, in one layer."
     f" The maps are measured before mixing. A₁ enters with weight 1; {weights.replace('-', '−')}.{minus}"
@@ -61,20 +61,26 @@ st.dataframe(
         "low": st.column_config.NumberColumn("from", format="%.3f", help="95 % bootstrap interval over sentences"),
         "high": st.column_config.NumberColumn("to", format="%.3f"),
         "p_holm": st.column_config.NumberColumn(
-            "p, shuffled", format="%.3f", help="labels shuffled 2,000 times within each sentence, after Holm; 0.0005 is the least before it"
+            "p, shuffled",
+            format="%.3f",
+            help="labels shuffled 2,000 times within each sentence, after Holm; before it, 0.0005 is the smallest",
         ),
-        "untrained_high": st.column_config.NumberColumn("untrained, most", format="%.3f", help="largest difference in an untrained model"),
+        "untrained_high": st.column_config.NumberColumn(
+            "untrained, largest", format="%.3f", help="largest difference in an untrained model"
+        ),
         "dealt_high": st.column_config.NumberColumn(
-            "dealt, 97.5 %", format="%.3f", help="97.5 % limit of the difference when heads are shuffled between components"
+            "heads shuffled, 97.5 %", format="%.3f", help="97.5 % limit of the difference when heads are shuffled between components"
         ),
-        "p_dealt": st.column_config.NumberColumn("p, dealt", format="%.3f", help="share of deals that differ as much; not corrected"),
+        "p_dealt": st.column_config.NumberColumn(
+            "p, heads shuffled", format="%.3f", help="share of shuffles that differ as much; not corrected"
+        ),
     },
 )
 with st.expander("Which words count"):
     name = frame["lexicon"].iloc[0]
     st.markdown(
-        f"Positive and negative words: the sign of their polarity in `{name}`, without the words below. The others are our own lists, given"
-        " whole; a word that the model does not know counts for none."
+        f"Positive and negative words: the sign of their polarity in `{name}`, without the words below. The other classes are the complete"
+        " lists below. A word that is not in the model's vocabulary has no class."
     )
     for key, words in own_lists().items():
         st.caption(f"**{key}**: {md(', '.join(sorted(words)))}")

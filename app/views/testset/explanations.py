@@ -16,8 +16,8 @@ from sentviz.gallery.training import RANKED
 from sentviz.io.glossary import tip
 
 intro(
-    "How faithful each explanation is over a sample of the test split, against a random explanation of the same words.",
-    "It shows whether named words carry the answer of this model, not whether the answer is right.",
+    "How faithful each explanation is over a sample of the test split, compared with a random order of the same words.",
+    "A faithful explanation names words that decide the prediction. The prediction can still be wrong.",
 )
 every = list(cache.runs().values())
 run = measured_run([each for each in every if has_faithfulness(each)], every, "faithfulness", "cannot be measured")
@@ -41,24 +41,26 @@ with right:
     overlap = "the interval of one other overlaps" if near == 1 else f"the intervals of {near} others overlap"
     st.markdown(
         f"Comprehensiveness {best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]; "
-        + (f"{overlap} with it, so they cannot be told apart." if near else "no other overlaps with it.")
+        + (f"{overlap} with it, so the difference is not significant." if near else "no other interval overlaps with it.")
     )
     st.caption(
-        "Word removal is the yardstick: it asks the model with each word left out, which is close to what comprehensiveness measures,"
-        " so it has an advantage here by construction. Numbers of another method near the grey line are no better than chance."
+        "Word removal is the reference: it runs the model without each word, which is close to what comprehensiveness measures, so it has"
+        " an advantage by construction. A method whose number is near the grey line is no better than chance."
     )
     times = of("milliseconds").sort_values("value")
     if not times.empty:
         st.markdown("##### What a sentence costs")
         costs = (f"{row['method']} {row['value']:.0f}" for row in times.to_dict("records"))
         n = int(times["n"].max())
-        st.markdown(f"Milliseconds beyond the answer, mean of {n} sentences on the machine that measured: " + " · ".join(costs) + ".")
+        st.markdown(
+            f"Milliseconds in addition to the prediction, mean of {n} sentences on the machine that measured: " + " · ".join(costs) + "."
+        )
     flips = {row["metric"]: row for row in flips_of(run).to_dict("records")}
     if flips:
-        st.markdown("##### The smallest edit that turns the answer", help=tip("flip"))
+        st.markdown("##### The smallest edit that turns the prediction", help=tip("flip"))
         shares = {metric: f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]" for metric, row in flips.items()}
-        cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s a sentence"
+        cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per sentence"
         st.markdown(
-            f"Found for {shares['found']} of {flips['found']['n']} sentences, of one word for {shares['one']} ({cost})."
-            + (f" Of random edits of as many words {shares['random']} turn it too." if "random" in shares else "")
+            f"Found for {shares['found']} of {flips['found']['n']} sentences; one word is enough for {shares['one']} ({cost})."
+            + (f" {shares['random']} of random edits of as many words turn the prediction, too." if "random" in shares else "")
         )

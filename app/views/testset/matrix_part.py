@@ -25,7 +25,7 @@ def mistake(rows: Rows) -> str:
     counts = confusion(rows.labels, rows.predicted, len(rows.classes))
     wrong = counts - np.diag(np.diag(counts))
     if not wrong.any():
-        return "No row is mistaken."
+        return "All predictions are right."
     label, predicted = divmod(int(wrong.argmax()), len(rows.classes))
     count = wrong[label, predicted]
     names = [md(name) for name in rows.classes]
@@ -111,13 +111,13 @@ def _verdict(first: str, second: str, pair: Paired) -> str:
     if not apart:
         return f"{first} and {second} are right on the same rows."
     p = f"p = {pair.p:.3f}" if pair.p >= 0.001 else "p < 0.001"
-    better = f"{first if pair.difference > 0 else second} is better on rows like these" if pair.p < 0.05 else "they cannot be told apart"
+    better = f"{first if pair.difference > 0 else second} is better on rows like these" if pair.p < 0.05 else "no significant difference"
     close = (
-        " The interval leaves out 0 by a hair, being an approximation; the exact test decides."
+        " The interval just leaves out 0 because it is an approximation; the exact test decides."
         if pair.p >= 0.05 and pair.low * pair.high > 0
         else ""
     )
     return (
-        f"Of {apart:,} rows that only one gets right, {pair.only_a:,} are {first}'s and {pair.only_b:,} {second}'s: {points} points of"
-        f" accuracy for {first} [{low}, {high}]; by McNemar's exact test ({p}) **{better}**.{close}"
+        f"Only one of the two is right on {apart:,} rows: {first} on {pair.only_a:,}, {second} on {pair.only_b:,}. The accuracy of {first}"
+        f" is {points} points [{low}, {high}] above that of {second}. McNemar's exact test ({p}): **{better}**.{close}"
     )

@@ -120,10 +120,20 @@ class Verdict:
         return worst if worst == best else None
 
     def __str__(self) -> str:
+        as_good = self.higher + self.equal
         if self.better is None:
-            return f"Too short to tell from chance: {self.equal} of {self.orders} random orders of its words do as well."
-        falls = f"without what it names first the answer falls by {100 * self.fall:.0f} points, without random words by"
-        return f"{'Better' if self.better else 'No better'} than chance: {falls} {100 * self.random:.0f}.".replace("-", "−")
+            return f"The text is too short for a comparison with chance: {as_good} of {self.orders} random orders of its words do as well."
+        verdict = (
+            "Better than chance"
+            if self.better
+            else "Not clearly better than chance"
+            if self.fall > self.random
+            else "No better than chance"
+        )
+        orders = f"{as_good or 'none'} of {self.orders} random orders {'lowers' if as_good < 2 else 'lower'} it by as much"
+        falls = f"removing the words that it names first lowers the probability by {100 * self.fall:.0f} points on average"
+        falls += f" (random orders: {100 * self.random:.0f})"
+        return f"{verdict}: {falls}; {orders}.".replace("-", "−")
 
 
 def against_chance(model: Model, trace: Trace, scores: Floats, *, seed: int = 0) -> Verdict:

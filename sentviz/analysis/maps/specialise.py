@@ -125,15 +125,13 @@ def verdict(frame: pd.DataFrame) -> list[str]:
     layers_passed = f" ({'; '.join(habits_by_layer)})" if habits_by_layer else ""
     lines = [
         f"The components differ beyond every baseline in {len(passed)} of {n} habits{layers_passed}.",
-        f"Labels shuffled within each sentence: they differ by more than this chance in {int(chance.sum())} of {n} (p < {ALPHA}, Holm).",
+        f"Labels shuffled within each sentence: the components differ by more in {int(chance.sum())} of {n} habits (p < {ALPHA}, Holm).",
     ]
     if inits:
-        lines.append(
-            f"Untrained components: they differ by more than those of any of {inits} untrained models in {int(fresh.sum())} of {n}."
-        )
+        lines.append(f"{inits} untrained models: the components differ by more than in any of them in {int(fresh.sum())} of {n} habits.")
     lines.append(
-        f"The same heads dealt to components at random: they differ by more than 95 in 100 deals in {int(dealt.sum())} of {n};"
-        f" luck alone would give up to {ALPHA * n:.1f}."
+        f"Heads shuffled randomly between components: they differ by more than in 95 % of the shuffles in {int(dealt.sum())} of {n}"
+        f" habits; chance alone would give up to {ALPHA * n:.1f}."
     )
     return [*lines, _likeness_said(frame)]
 

@@ -201,8 +201,8 @@ function tell(view) {
 function sentenceSaid({ film, parts, time }, stop) {
   const { sentence } = film, { from, exact } = held(film, sentence.epochs, time), n = sentence.tokens.length
   parts["map-note"].textContent = exact
-    ? sentence.long ? "The sentence is too long for its map to be seen here; its answer is shown." : "Rows are queries, columns keys; one scale for all epochs."
-    : `The weights of epoch ${film.epochs[stop]} are not here: this is epoch ${sentence.epochs[from]}.`
+    ? sentence.long ? "The sentence is too long for a map, so only its prediction is shown." : "Each row shows where that word looks. All epochs share one colour scale."
+    : `The weights of epoch ${film.epochs[stop]} are not installed. The map shows epoch ${sentence.epochs[from]}.`
   if (!sentence.maps) return
   let best = 0
   const zero = sentence.signed ? 128 : 0
