@@ -62,7 +62,7 @@ def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
     assert not app.error and not app.warning
     lines = captions(app)
     assert "Click a word" in lines
-    assert ("Keyness:" in lines) == (by == "keyness")
+    assert ("Typical (keyness):" in lines) == (by == "keyness")
     assert ("Stop words are left out." in lines) == (stops == "drop")
     assert len(app.get("plotly_chart")) == 2
     assert app.query_params.get("words", ["keyness"]) in (by, [by])

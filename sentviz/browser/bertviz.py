@@ -19,6 +19,7 @@ import numpy.typing as npt
 from sentviz.browser.page import page
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import MONOSPACE
 from sentviz.figures.maps import component_name
 from sentviz.figures.text import as_text
 from sentviz.runs.trace import Trace
@@ -45,20 +46,15 @@ body { margin: 0; padding: 4px 2px; }
 p { margin: 0 0 .6rem; max-width: 60rem; color: var(--muted); font-size: 13px; overflow-wrap: anywhere; }
 label { margin-right: 1.2rem; }
 select { font: inherit; color: var(--ink); background: var(--faint); border: 1px solid var(--line); border-radius: 6px; padding: 2px 6px; }
-#vis { margin-top: .7rem; overflow-x: auto; }
-#vis text { fill: var(--ink); }
+#vis { margin-top: .7rem; overflow-x: auto; padding-bottom: 10px; }
+#vis svg { overflow: visible; }
+#vis text { fill: var(--ink); font-family: MONOSPACE; }
 #vis svg[fill], #vis rect[fill="white"], #vis rect[fill="black"] { fill: var(--paper); }
 #vis rect[fill="#F5F5F5"], #vis rect[fill="#222"], #vis rect.background { fill: var(--faint); }
 #vis svg > g:last-child > rect[fill] { cursor: pointer; }
 #vis svg > g:last-child > rect[fill^="rgb"] { opacity: .3; }
 """
-_DARK = dict(
-    zip(
-        ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf"),  # d3's schemeCategory10
-        ("5aa9ff", "ff9f45", "56d364", "ff6b6b", "c08bff", "d39a88", "ff8ad8", "b9bec9", "e3e34a", "3fe0f0"),
-        strict=True,
-    )
-)
+_D3 = ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf")  # d3's schemeCategory10
 _HELP = {
     "head": "A square is a head: a click switches it, a double click shows it alone. Point at a token to see its lines only.",
     "model": "Click a cell to open it, and again to close it; there, point at a token on the left to see its lines only.",
@@ -115,14 +111,19 @@ def bertviz_html(
     chosen = "".join(f'<option value="{i}">{html.escape(part["name"])}</option>' for i, part in enumerate(parts))
     controls = ['<label>Layer <select id="layer"></select></label>'] if view == "head" else []
     controls += [f'<label>Attention <select id="filter">{chosen}</select></label>'] if len(parts) > 1 else []
-    style = _STYLE
-    if theme == "dark":
-        style += "".join(f'[fill="#{old}"] {{ fill: #{new}; }} [stroke="#{old}"] {{ stroke: #{new}; }}\n' for old, new in _DARK.items())
+    colours = palette(theme)
+    heads_of = (*colours.lines, colours.accent, colours.wrong, colours.plus)
+    style = _STYLE.replace("MONOSPACE", MONOSPACE) + "#vis text { font-size: 13px; }\n" * (
+        view == "head"
+    )  # 13 letters fit into BertViz's 110 pixels
+    style += "".join(
+        f'[fill="#{old}"] {{ fill: {new}; }} [stroke="#{old}"] {{ stroke: {new}; }}\n' for old, new in zip(_D3, heads_of, strict=True)
+    )
     body = f'<p dir="auto">{html.escape(note)}</p>\n<div id="bertviz">{"".join(controls)}<div id="vis"></div></div>'
     return page(
         f"BertViz {view} view · {trace.run}",
         body,
-        colours=palette(theme),
+        colours=colours,
         style=style,
         scripts=(*_libraries(), _SHIM, _file("bertviz", f"bertviz/{view}_view.js")),
         data={"maps": params},
@@ -133,7 +134,7 @@ def bertviz_height(trace: Trace, view: View, layers: int, heads: int) -> int:
     """Return the height in pixels that the page needs, from BertViz's own formula and the space of the note."""
     tokens = max(len(trace.query_ids), len(trace.tokens))
     if view == "head":
-        return 140 + int(22.5 * tokens)
+        return 160 + int(22.5 * tokens)
     cells = layers * (84 * tokens // _columns(tokens, layers, heads) + 10) + 38
     return 75 + max(cells, 18 * tokens + 55)
 

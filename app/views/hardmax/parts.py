@@ -43,7 +43,7 @@ def without_runs() -> None:
 def hardmax_run(available: dict[str, Run]) -> Run:
     """Draw the choice of a run and return it; if the run in focus is of another kind, show the one with d = 2."""
     help = "d is the dimension of the embedding. Two dimensions are drawn as they are, more are projected."
-    picker = {"width": 420, "label_visibility": "visible", "help": help}
+    picker: dict[str, Any] = {"width": 420, "label_visibility": "visible", "help": help}
     return fitting_run(list(available.values()), "is not a hardmax model", prefer=DEFAULT, **picker)
 
 

@@ -75,6 +75,7 @@ second = pick(run)
 name_runs(run.name, second.name)
 both = compare_rows.verdict(run, second)
 
+st.markdown("##### On one sentence")
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")
 plain = replace(focus.as_trained(), text=text, pair=pair or "", row="")

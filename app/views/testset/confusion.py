@@ -16,14 +16,14 @@ from sentviz.analysis.testset.operating import accuracy
 
 focus = visit.focus()
 intro(
-    "Which class is taken for which, and the rows behind every cell.",
-    "It cannot show why: open a row in Explore for that. Intervals cover test-set sampling, not retraining.",
+    "Which classes the model confuses, and the rows of every cell.",
+    "Open a row in Explore to see why it is wrong. Intervals cover test-set sampling, not retraining.",
 )
 VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration": "Calibration"}
 every = choose_rows()
 if not every.labelled:
     st.info(
-        f"{md(unlabelled(every.over, every.classes))} So none is right or wrong; the rows themselves stand below.",
+        f"{md(unlabelled(every.over, every.classes))} No prediction can be right or wrong without a label; the rows are listed below.",
         icon=":material/label_off:",
     )
     list_rows(every)
@@ -39,7 +39,7 @@ with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", ke
     view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
     if len(rows.classes) == 2 and view != "calibration":
         st.slider(
-            f"Say “{md(rows.classes[1])}” from this probability on",
+            f"Least probability to predict “{md(rows.classes[1])}”",
             0.0,
             1.0,
             step=0.01,

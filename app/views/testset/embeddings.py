@@ -24,8 +24,8 @@ from sentviz.gallery.points import about_picture, layer_names
 from sentviz.gallery.subjects import Answers
 
 intro(
-    "Each row as one point: the vector that the classifier reads, in a picture that keeps near rows near.",
-    "Distances between far points, sizes of groups and, with t-SNE and UMAP, axes mean little: trust the numbers next to it.",
+    "Each row is one point: the vector that the classifier reads, projected so that similar rows stay near each other.",
+    "Large distances and sizes of groups mean little, and so do the axes of t-SNE and UMAP: read the numbers next to the picture.",
 )
 rows = choose_rows(beside=False)
 focus = visit.focus()
@@ -39,7 +39,7 @@ last = run.capabilities.layers
 layer = last if focus.depth < 0 else min(focus.depth, last)
 LAYERS = layer_names(last)
 ASKS = {
-    "trustworthiness": "Are the {} nearest points in the picture near in the vectors as well?",
+    "trustworthiness": "Are the {} nearest points of the picture also near as vectors?",
     "continuity": "Are the {} nearest vectors still near in the picture?",
 }
 KEY = "embedding-points"

@@ -26,8 +26,8 @@ from sentviz.runs.store import Run
 DIFFERENT = 500_000  # words of a visitor's own rows; a file of 64 MB in one language holds fewer
 
 intro(
-    "The words of right answers and of mistakes: those that belong to a cell of the confusion matrix, or are frequent in it.",
-    "A word among the mistakes is where they happen, not proof that it causes them: open a row in Explore to run the model.",
+    "The words of right predictions and of mistakes: those typical of a cell of the confusion matrix, or frequent in it.",
+    "A word that is typical of mistakes need not cause them: open a row in Explore and remove the word.",
 )
 rows = choose_rows(beside=False)
 focus = visit.focus()
@@ -165,10 +165,10 @@ except SentvizError as error:
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="words-controls"):
     visit.choose(
         st.segmented_control,
-        "Large is",
+        "Large",
         "words",
         ["keyness", "count"],
-        format_func={"keyness": "what belongs here", "count": "what is frequent"}.get,
+        format_func={"keyness": "typical words", "count": "frequent words"}.get,
     )
     stops = visit.setting(
         st.segmented_control,
@@ -176,19 +176,19 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key
         "stops",
         ["drop", "keep"],
         format_func={"drop": "left out", "keep": "kept"}.get,
-        help="Our own English and Korean lists; negations and words like “but” and “very” are not on them.",
+        help="Our own English and Korean lists. Negations and words such as “but” and “very” are always shown.",
     )
     cells = cells_in_view(counts)
 meaning = (
-    "Keyness: how much more of these rows than of all others have a word, as a log-odds ratio shrunk for rare words, divided by"
-    " its standard error; a large word belongs here, it is not just frequent."
+    "Typical (keyness): a larger share of these rows than of all others has the word. The size is the log-odds ratio, shrunk for rare"
+    " words, divided by its standard error."
     if by == "keyness"
-    else "How often a word is in these rows. Many words are frequent in all cells, so compare with what belongs here."
+    else "The size is the number of these rows that have the word. Many words are frequent in all cells, so compare with the typical words."
 )
 click = (
-    "Click a word to see its rows below, and again to take it away."
+    "Click a word to see its rows below; click it again for all rows."
     if rows.has_text
-    else f"Drawn from the words stored with the run (in at least {counts.least} rows); the rows of a word need the data set."
+    else f"These are the words stored with the run, each in at least {counts.least} rows. Listing the rows of a word needs the data set."
 )
 st.caption(f"{meaning} {click}")
 show(counts, cells, stops)

@@ -24,8 +24,8 @@ KEY = "through"
 AXES = " or ".join(PICTURES.values())
 
 intro(
-    "One slider over the epochs of a training run: attention, predictions and mistakes after each of them.",
-    "A sample of validation rows, asked at the end of epochs: what happened in between is not seen.",
+    "One slider over the epochs of a training run: attention, predictions and mistakes after each epoch.",
+    "The rows are a sample of the validation split. The page does not show what happens within an epoch.",
 )
 run, focus = chosen_run()
 try:
