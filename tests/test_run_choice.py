@@ -82,8 +82,8 @@ def chosen(app: AppTest, key: str) -> list[str]:
 def test_heads_open_on_a_run_with_cls_and_show_every_chosen_run() -> None:
     """Without a chosen run, two runs with [CLS] are shown. A link's run is shown as it is, and six chosen runs have six grids."""
     first = opened("cls", run="")
-    shown = chosen(first, "cls-runs")
-    assert len(shown) == 2 and all(find(name).config["tokenizer"]["cls"] for name in shown)
+    pair = chosen(first, "cls-runs")
+    assert len(pair) == 2 and all(find(name).config["tokenizer"]["cls"] for name in pair)
     assert "which has no [CLS] token" in page_text(first)
     assert chosen(opened("cls", run=WITHOUT_CLS), "cls-runs") == [WITHOUT_CLS]
     six = [CLS, INJECTED, "nsmc/cls", WITHOUT_CLS, "sst2/vanilla", "sst2/ndt-unit-2"]

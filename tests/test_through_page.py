@@ -106,12 +106,12 @@ def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data:
 
 
 def test_a_run_of_another_language_takes_its_place_without_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no run with epochs reads the language of the run in focus, another run shows its own example, or a text that it can read."""
+    """A run that does not read the language of the run in focus shows its own example, or a text that it can read."""
     st.cache_resource.clear()
     seen = drawn(monkeypatch)
     app = page("nsmc/cls", text="정말 재미있는 영화")
-    shown = app.button_group(key="through-run").value
-    assert shown and f"{shown} is shown instead of nsmc/cls" in page_text(app) and not app.exception
+    chosen = app.button_group(key="through-run").value
+    assert chosen and f"{chosen} is shown instead of nsmc/cls" in page_text(app) and not app.exception
     assert "재미있는" not in "".join(seen[-1]["sentence"]["tokens"])
 
 

@@ -124,7 +124,7 @@ def test_without_texts_the_stored_words_are_drawn(texts: Texts, tmp_path: Path, 
     texts.here = False
     app = opened("words", run="kept/words")
     assert not app.error
-    assert "from the words stored with the run" in captions(app)
+    assert "the words stored with the run" in captions(app)
     assert len(app.get("plotly_chart")) == 2
     assert "Another threshold needs the texts" in words(opened("words", run="kept/words", threshold="0.3"))
 

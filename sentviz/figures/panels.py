@@ -77,7 +77,7 @@ def legend_entry(plot: go.Figure, name: str, mode: str = "lines", **style: Any) 
 
 @dataclass(frozen=True)
 class RunMarks:
-    """What tells one run from the others in a figure."""
+    """Colour, symbol and dash of one run, which tell it from the other runs of a figure."""
 
     colour: str
     symbol: str

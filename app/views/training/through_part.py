@@ -53,26 +53,26 @@ def chosen_run() -> tuple[Run, Focus]:
         else:
             st.info(_plain(why), icon=":material/movie:")
         st.stop()
-    shown = run if run.measured else most_similar(run, list(able.values()))
+    fitting = run if run.measured else most_similar(run, list(able.values()))
 
     def take() -> None:
         visit.go(run=st.session_state["through-run"] or visit.focus().run)
 
     with picker_row():
-        st.session_state["through-run"] = shown.name
+        st.session_state["through-run"] = fitting.name
         titles = {name: plain_name(cache.runs()[name]) for name in in_groups(able)}
         st.pills("Runs with saved epochs", list(titles), format_func=titles.__getitem__, key="through-run", on_change=take)
-        if shown is not run:
-            quiet_note(f"{shown.name} is shown instead of {run.name}, which has no measured epochs.", help=_plain(why))
-    if shown is run:
+        if fitting is not run:
+            quiet_note(f"{fitting.name} is shown instead of {run.name}, which has no measured epochs.", help=_plain(why))
+    if fitting is run:
         return run, focus
     if run.epochs:
         with st.expander(f"Measure {md(run.name)}", icon=":material/science:"):
             lacking(run, "epochs")
-    name_runs(shown.name)
-    can_read = reads_pairs(shown) == reads_pairs(run) and written_in(focus.text) in ("", language(shown))
+    name_runs(fitting.name)
+    can_read = reads_pairs(fitting) == reads_pairs(run) and written_in(focus.text) in ("", language(fitting))
     text, pair = (focus.text, focus.pair) if can_read else ("", "")
-    return shown, replace(focus, run=shown.name, row="", text=text, pair=pair).fit(shown.capabilities)[0]
+    return fitting, replace(focus, run=fitting.name, row="", text=text, pair=pair).fit(fitting.capabilities)[0]
 
 
 def _plain(message: str) -> str:
