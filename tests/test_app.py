@@ -155,8 +155,20 @@ def test_one_of_the_examples_is_wrong_and_says_so() -> None:
     assert not all(notes)
 
 
-def test_lambda_sliders_move_the_answer_and_the_url() -> None:
+def test_runs_are_chosen_by_plain_name_in_groups() -> None:
+    """A plain name comes before the run's name, and a heading of a group is no choice."""
     app = opened()
+    box = app.selectbox(key="focus-run")
+    assert box.options[0] == "── answers best ──" and "── papers ──" in box.options
+    assert next(option for option in box.options if option.endswith(" · sst2/diff")).startswith("Differential Transformer, SST-2 ")
+    box.set_value("── papers ──").run()
+    assert not app.exception and app.session_state["focus"].run == RUN == app.selectbox(key="focus-run").value
+    app.selectbox(key="focus-run").set_value("sst2/diff").run()
+    assert not app.exception and app.query_params["run"] in ("sst2/diff", ["sst2/diff"])
+
+
+def test_lambda_sliders_move_the_answer_and_the_url() -> None:
+    app = opened(whatif="open")
     before = next(m.value for m in app.markdown if m.value.startswith("###"))
     app.button(key="lambda-flip").click().run()
     assert not app.exception

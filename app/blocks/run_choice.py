@@ -15,20 +15,33 @@ from sentviz.runs.store import Run
 
 
 def pick_run(label: str, names: Iterable[str], **widget: Any) -> None:
-    """Draw the choice of one run, grouped, by plain name and name.
+    """Draw the choice of one run by plain name and name, with a heading for each group if there are several.
 
     Args:
         widget: options of the widget; by default it shows the run in focus and changes the focus.
     """
     widget = {"label_visibility": "collapsed"} | (widget if "key" in widget else widget | visit.bound("run", visit.focus().run))
-    st.selectbox(label, in_groups(names), format_func=option, **widget)
+    key, on_change, groups = widget["key"], widget.pop("on_change"), _groups(names)
+    headings = {group: f"── {group} ──" for group in groups if group} if len(groups.keys() - {""}) > 1 else {}
+
+    def take() -> None:
+        if st.session_state[key] not in headings.values():  # A heading is no choice.
+            on_change()
+
+    options = [name for group, members in groups.items() for name in (*filter(None, [headings.get(group)]), *members)]
+    texts = {name: option(name) for name in options if name not in headings.values()}
+    st.selectbox(label, options, format_func=lambda name: texts.get(name, name), on_change=take, **widget)
+
+
+def _groups(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the names of runs by group; a group "" with the name "", the choice of no run, comes first."""
+    names, known = list(names), cache.runs()
+    return ({"": [""]} if "" in names else {}) | grouped({name: known[name] for name in names if name})
 
 
 def in_groups(names: Iterable[str]) -> list[str]:
     """Return the names of runs in the order of their groups; "" stays first."""
-    names, known = list(names), cache.runs()
-    groups = grouped({name: known[name] for name in names if name})
-    return [*("" for name in names if not name), *(name for members in groups.values() for name in members)]
+    return [name for members in _groups(names).values() for name in members]
 
 
 def option(name: str) -> str:

@@ -19,7 +19,7 @@ PRESETS = {
         {"positions": "sinusoid", "norm": "layer", "norm_first": False, "ffn": "relu", "ffn_width": 256}, title="Transformer"
     ),
     # the control that the paper lacks: NDT's block with one full-width component, which gives it the parameters of NDT with C = 2
-    "vanilla-matched": Preset(title="Transformer, as many parameters as NDT"),
+    "vanilla-matched": Preset(title="Transformer of NDT's size"),
     "diff": Preset({"components": 2, "mixing": "differential", "head_norm": True, "lambda_std": 0.1}, title="Differential Transformer"),
     **{
         f"ndt-{constraint}-{components}": Preset(
