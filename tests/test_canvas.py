@@ -67,12 +67,18 @@ def test_a_long_text_sends_the_tokens_that_receive_most(monkeypatch: pytest.Monk
 
 
 def test_the_strongest_head_is_shown_unless_another_is_chosen() -> None:
-    """The head with the largest fall is shown; without measurements it is the mean of the last layer."""
+    """The head with the largest fall is shown; if heads were not silenced, the one that attends most to the strongest word."""
     falls = silenced(MODEL, MODEL.trace(TEXT))
     layer, head = divmod(int(np.abs(falls).argmax()), falls.shape[1])
     assert scene(heads=falls).pick == (layer, head, "effective")
     assert canvas_data(scene(heads=falls))["pick"] == {"layer": layer, "head": head, "part": 0}
     assert scene().pick == (1, "mean", "effective")
+    words = [(i,) for i in range(len(scene().trace.tokens))]
+    of = scene(units=words, falls=-np.abs(np.arange(len(words)) - 3.0).astype(np.float32))  # the strongest is token 3
+    shares = np.abs(of.trace.stack()) / np.abs(of.trace.stack()).sum(axis=(2, 3), keepdims=True)
+    layer, head = np.unravel_index(shares[..., 3].sum(axis=2).argmax(), falls.shape)
+    assert of.pick == (layer, head, "effective")
+    assert scene(" ".join([TEXT] * 12), units=[(0,)], falls=np.ones(1, np.float32)).pick == (1, "mean", "effective")
     assert canvas_data(scene(chosen=(0, 1, 1)))["pick"] == {"layer": 0, "head": 1, "part": 2}
     assert canvas_data(scene(chosen=(0, "mean", "effective")))["pick"] == {"layer": 0, "head": -1, "part": 0}
 

@@ -39,16 +39,16 @@ def last_trace(app: AppTest) -> Trace:
 
 
 def test_gates_are_offered_for_models_that_have_them() -> None:
-    app = opened(run=GATED)
+    app = opened(whatif="open", run=GATED)
     assert {"gates-open", "gates-shut"} <= {each.key for each in app.multiselect}
     assert "strength-gate" in [each.key for each in app.slider]
-    app = opened(run=PLAIN)
+    app = opened(whatif="open", run=PLAIN)
     assert not app.multiselect and "gates" not in page_text(app)
 
 
 def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) -> None:
     """The list sets the focus, the trace is that of the changed model, and notice, chip and history say so; the chip resets it."""
-    app = opened(run=GATED, text=TEXT)
+    app = opened(whatif="open", run=GATED, text=TEXT)
     app.multiselect(key="gates-shut").set_value([3, 8]).run()
     assert not app.exception, app.exception
     assert app.query_params["gates"] == "3:shut~8:shut"
@@ -74,7 +74,7 @@ def test_word_removal_and_faithfulness_are_asked_of_the_changed_model(folder: Pa
 
 
 def test_another_sentence_takes_the_gates_back() -> None:
-    app = opened(run=GATED, text=TEXT, gates="3:shut")
+    app = opened(whatif="open", run=GATED, text=TEXT, gates="3:shut")
     app.text_input(key="sentence").set_value("what a cold song").run()
     assert "gates" not in app.query_params and not last_trace(app).change.gates_shut
     app.multiselect(key="gates-shut").set_value([3]).run()
@@ -98,7 +98,7 @@ def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) ->
 
 def test_both_can_change_where_the_tokens_are_the_same() -> None:
     """The pinned answer can use the page's gates if the sentence is the same; another sentence has other tokens."""
-    app = opened(run=GATED, text=TEXT)
+    app = opened(whatif="open", run=GATED, text=TEXT)
     app.button(key="pin").click().run()
     app.multiselect(key="gates-shut").set_value([3]).run()
     assert "**Pinned**" in page_text(app) and "**Current**" in page_text(app)

@@ -94,7 +94,7 @@ def test_what_does_not_apply_is_said(page: str, wanted: str) -> None:
 
 def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
     """The page predicts a sentence and offers heads to silence, but no lambda, and no strength without a lexicon."""
-    app = opened(run="sst2/bert")
+    app = opened(whatif="open", run="sst2/bert")
     before = next(m.value for m in app.markdown if m.value.startswith("###"))
     app.text_input(key="sentence").set_value("A cold garden and a clumsy puppet show").run()
     next(item for item in app.button_group if item.key == "silenced").set_value([(3, 4)]).run()

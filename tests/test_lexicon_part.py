@@ -59,15 +59,15 @@ def strengths(app: AppTest) -> list[float]:
 
 
 def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
-    assert "strength-lexicon" in [slider.key for slider in opened(run=ALL).slider]
-    app = opened(run=PLAIN)
+    assert "strength-lexicon" in [slider.key for slider in opened(whatif="open", run=ALL).slider]
+    app = opened(whatif="open", run=PLAIN)
     assert "strength-lexicon" not in [slider.key for slider in app.slider]
     assert "What the lexicon says" not in page_text(app)
 
 
 def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     """The slider sets the focus, the trace is that of the changed model, and notice, chip and history say so; it can be reset."""
-    app = opened(run=ALL)
+    app = opened(whatif="open", run=ALL)
     assert "This is an intervention" not in page_text(app)
     app.slider(key="strength-lexicon").set_value(4.0).run()
     assert not app.exception, app.exception
@@ -104,7 +104,7 @@ def test_word_removal_is_asked_of_the_changed_model() -> None:
 
 def test_the_pinned_sentence_takes_the_strength_along() -> None:
     """A pinned sentence keeps its trained answer; with the toggle it uses the page's strength, and both answers are equal."""
-    app = opened(run=ALL)
+    app = opened(whatif="open", run=ALL)
     app.button(key="pin").click().run()
     app.button(key="strength-lexicon-off").click().run()
     assert "**Pinned**" in page_text(app) and "**Current**" in page_text(app)
@@ -116,7 +116,7 @@ def test_the_pinned_sentence_takes_the_strength_along() -> None:
 
 
 def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
-    app = opened(run=PLAIN, text=TEXT)
+    app = opened(whatif="open", run=PLAIN, text=TEXT)
     app.button(key="pin").click().run()
     app.selectbox(key="focus-run").set_value(ALL).run()
     app.button(key="strength-lexicon-off").click().run()
@@ -153,11 +153,11 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
     attach(run, FILE, over_split(load(run), toy_splits()["test"].frame))
     st.cache_resource.clear()
     app = opened("cls", run=LAST, text=TEXT)
-    assert "changed on Explore" not in page_text(app)
+    assert "changed it on Explore" not in page_text(app)
     app = opened("cls", run=LAST, text=TEXT, strength="2")
     assert not app.exception, app.exception
     assert {"lexicon": 2} in [trace.change.strength for trace in traces(app)]
-    assert "Rings show the model as it was changed on Explore" in page_text(app)
+    assert "Rings show the model as you changed it on Explore" in page_text(app)
 
 
 # ---- polarity and the walk

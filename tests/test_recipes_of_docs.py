@@ -229,7 +229,7 @@ def test_every_page_stands_for_it(bag: Path, page: str) -> None:
 @pytest.mark.parametrize("page", ["explore", "attention", "compare"])
 def test_pages_of_a_sentence_say_that_there_is_no_attention(bag: Path, page: str) -> None:
     """And offer the rest: its answer, the strip; no head to silence."""
-    app = opened(page, run="sst2/bag", text=TEXT, **({"versus": "sst2/vanilla-matched-512"} if page == "compare" else {}))
+    app = opened(page, whatif="open", run="sst2/bag", text=TEXT, **({"versus": "sst2/vanilla-matched-512"} if page == "compare" else {}))
     assert "has no attention" in words(app)
     if page != "attention":
         assert any("positive" in m.value.lower() or "negative" in m.value.lower() for m in app.markdown)

@@ -200,6 +200,7 @@ def test_the_mask_is_taken_away_by_a_switch(trained: Path, monkeypatch: pytest.M
     st.cache_data.clear()
     app = AppTest.from_file(str(APP), default_timeout=240)
     app.query_params["run"] = "sentiment140/7ess-v1"
+    app.query_params["whatif"] = "open"
     app.run()
     assert not app.exception and app.toggle(key="switch-mask").value
     app.toggle(key="switch-mask").set_value(False).run()

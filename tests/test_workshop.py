@@ -54,7 +54,7 @@ def test_a_pinned_sentence_stands_beside_the_next() -> None:
 
 def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
     """The pill sets the focus, the notice names the head, and the map of the silenced head is empty."""
-    app = opened(head="2")
+    app = opened(whatif="open", head="2")
     before = words(app)
     pills = next(item for item in app.button_group if item.key == "silenced")
     pills.set_value([(1, 2)]).run()
@@ -65,9 +65,22 @@ def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
     assert app.session_state["tries"][-1]["changed"] == "L1 H2 silenced"
 
 
+def test_the_controls_are_folded_until_they_are_wanted() -> None:
+    """A button opens and closes them; of a changed model, one line shows the effect, with the way back."""
+    app = opened(off="1.2")
+    assert not [item for item in app.button_group if item.key == "silenced"]
+    assert "now **" in words(app) and "silenced is head 2 of layer 1" in words(app)
+    app.button(key="what-if").click().run()
+    assert app.query_params["whatif"] == "open" and [item for item in app.button_group if item.key == "silenced"]
+    app.button(key="as-trained").click().run()
+    assert "off" not in app.query_params and "as-trained" not in [button.key for button in app.button]
+    app.button(key="what-if").click().run()
+    assert "whatif" not in app.query_params and not [item for item in app.button_group if item.key == "silenced"]
+
+
 def test_changes_can_hold_for_the_pinned_sentence_too() -> None:
     """With the toggle the pinned sentence has the answer of the changed model; without it, the one from when it was pinned."""
-    app = opened()
+    app = opened(whatif="open")
     app.button(key="pin").click().run()
     app.text_input(key="sentence").set_value("A poor film.").run()
     app.button(key="lambda-off").click().run()

@@ -30,7 +30,7 @@ class AdjustableTerm:
 GATE = AdjustableTerm("gate", "what if it were wider open, or not there?", "gate")
 LEXICON = AdjustableTerm("lexicon", "what if it were stronger, or not there?", "polarity")
 DISTANCE = AdjustableTerm("distance", "what if nearness counted for more, or for nothing?", "distance-bias")
-MASK = AdjustableTerm("mask", "what if padding was read, as in the published code of 7ess-Xin?", "padding")
+MASK = AdjustableTerm("mask", "what if the model read the empty places behind the text?", "padding")
 
 
 @dataclass(frozen=True)

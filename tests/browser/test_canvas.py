@@ -41,7 +41,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     lambda.
     """
     sent = messages(page)
-    picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2")
+    picture = opened(page, f"{server}/?run=sst2%2Fndt-unit-2&whatif=open")
     words, readout, answer = (picture.locator(f".{name}") for name in ("word", "readout", "answer"))
     word = words.filter(has_text="delight")
     dark, requests = pixels(picture), len(sent)

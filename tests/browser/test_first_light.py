@@ -59,7 +59,7 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     """A visitor types, reads words, opens a head, moves lambda and exports files with the right bytes, without a request to another
     server.
     """
-    page.goto(f"{server}/?run=sst2%2Fndt-unit-2")
+    page.goto(f"{server}/?run=sst2%2Fndt-unit-2&whatif=open")
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     shown_answer = ask(page, "This is not a bad zebra film, and the ending is almost wonderful.")
     assert shown_answer.startswith(("Positive", "Negative"))

@@ -59,7 +59,7 @@ def test_clicks_shut_and_open_a_gate(page: Any, server: str) -> None:
 
 @pytest.mark.exhaustive
 def test_a_gate_shut_by_the_list_changes_the_answer_on_explore(page: Any, server: str) -> None:
-    opened(page, server, "")
+    opened(page, server, "", whatif="open")
     before = probabilities(page)
     page.locator(".st-key-gates-shut input").click()
     page.keyboard.type("warm")  # the list that a click opens closes where the page scrolls to it

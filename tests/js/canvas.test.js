@@ -2,7 +2,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { settle } from "../../sentviz/browser/canvas/canvas.js"
-import { cellAt, toned } from "../../sentviz/browser/canvas/paint.js"
+import { ranking } from "../../sentviz/browser/canvas/nodes.js"
+import { cellAt, layout, toned } from "../../sentviz/browser/canvas/paint.js"
 import { column, fallen, given, largest, leading, map, places, read, row, span, together, without } from "../../sentviz/browser/canvas/scene.js"
 import { Tour } from "../../sentviz/browser/canvas/tour.js"
 import { filled, mapName, ofCell, ofHead, ofWord, share } from "../../sentviz/browser/canvas/words.js"
@@ -95,13 +96,31 @@ test("a step of the tour speaks of this sentence; what it does not know stays aw
 })
 
 test("a point of the large map is a cell, a label its row or its column", () => {
-  const at = { left: 50, top: 40, unit: 10 }, scene = { side: 3 }, found = point => cellAt({ at, scene }, point)
+  const at = { left: 50, top: 40, wide: 10, high: 10 }, scene = { side: 3 }, found = point => cellAt({ at, scene }, point)
   assert.deepEqual(found([71, 45]), { cell: [0, 2], place: 0 })
   assert.deepEqual(found([20, 65]), { cell: null, place: 2 })
   assert.deepEqual(found([65, 10]), { cell: null, place: 1 })
+  assert.deepEqual(cellAt({ at: { ...at, wide: 40, high: 5 }, scene }, [165, 51]), { cell: [2, 2], place: 2 })
   assert.deepEqual([found([20, 10]), found([81, 45]), cellAt({ scene }, [0, 0])].map(one => one.place), [null, null, null])
   assert.deepEqual([-1, 0, 1, 2].map(value => toned(value, { peak: 1, signed: true })), [0, 128, 255, 255])
   assert.deepEqual([0, 0.5, 2].map(value => toned(value, { peak: 1, signed: false })), [0, 128, 255])
+})
+
+test("words stand at both sides of a map of any length", () => {
+  const flat = layout(9, 40, 700, 220), slanted = layout(22, 60, 700, 420), upright = layout(60, 70, 1100, 420), phone = layout(60, 70, 350, 420)
+  assert.deepEqual([flat, slanted, upright, phone].map(({ angle }) => Math.round((Math.abs(angle) * 180) / Math.PI)), [0, 45, 90, 90])
+  assert.ok(flat.wide >= 48 && slanted.wide >= 19 && [upright, phone].every(({ wide, high }) => wide >= 13 && high >= 14))
+  assert.ok([flat, slanted, upright].every((at, k) => at.width <= [700, 700, 1100][k] + 1e-9) && phone.width > 350)
+  assert.ok(flat.height <= 222 && slanted.height <= 422 && upright.height > 420)
+})
+
+test("heads are sorted by effect if they are many and measured", () => {
+  const heads = Array.from({ length: 6 }, (_, layer) => Array.from({ length: 12 }, (_, head) => (layer === 3 && head === 9 ? -5 : 0.01 * (layer + head))))
+  const ranks = ranking({ heads, maps: {} })
+  assert.equal(ranks[3 * 12 + 9], 0)
+  assert.equal(ranks[5 * 12 + 11], 1)
+  assert.deepEqual([...ranks].sort((a, b) => a - b), [...Array(72).keys()])
+  assert.deepEqual([ranking({ heads: heads.slice(0, 2), maps: {} }), ranking({ heads: null, maps: {} })], [null, null])
 })
 
 test("the tour starts on request only, and keeps its place in a new scene", () => {

@@ -37,14 +37,16 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
     falls = answers.heads(visit.focus(), trace) if measures else None
     pinned = visit.focus().token - 1 if 0 < visit.focus().token <= len(trace.tokens) else None
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=_chosen(trace), pinned=pinned)
+    if trace.has_maps and scene.chosen is None:  # The map stays when heads are measured later or the visitor changes the model.
+        scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
     data = canvas_data(scene, acts=True)
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
 
     def draw() -> None:
-        if measures and falls is None and answers.heads(visit.focus(), trace) is not None:
-            st.rerun()
         pin = partial(_pin, len(trace.tokens))
         browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
+        if measures and falls is None and answers.heads(visit.focus(), trace) is not None:  # while it measures, the picture is not faded
+            st.rerun()
 
     if measures and falls is None:
         st.fragment(draw, run_every=1.0)()

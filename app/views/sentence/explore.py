@@ -8,11 +8,10 @@ from app import answers, cache, visit
 from app.blocks.run_choice import pick_run
 from app.blocks.sentence import attends, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
-from app.views.sentence import why_part
+from app.views.sentence import whatif_part, why_part
 from app.views.sentence.canvas_part import exports, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
-from app.views.sentence.whatif_part import as_trained, interventions
 from sentviz.analysis.explain import SCORES, answer, available
 from sentviz.analysis.explain.notices import notices
 from sentviz.data.examples import examples_for
@@ -20,7 +19,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.catalog import language, reads_pairs
 
-ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate"}
+ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate", "changed": "experiment"}
 
 focus = visit.focus()
 run = run_with_weights(focus.run)
@@ -32,31 +31,28 @@ def take_example() -> None:
         visit.go(text=kinds[kind].text, pair=kinds[kind].pair or "")
 
 
-intro(
-    "Type a sentence and see the answer of a trained model, the words it leans on, and where it looks.",
-    "Attention shows where a model looks, not why it decides; word removal asks the model itself.",
-)
-which, asks = halves("asks", 1.0, 2.4)
-with which:
-    pick_run("Model", cache.models())
-with asks:
-    text, pair = texts_in_focus(run)
+text, pair = texts_in_focus(run)
+with st.container(key="ask", gap="small"):
     sentence_box(run, text, pair)
-st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
-st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed")
-try:
-    before, trace = as_trained(), answers.trace(focus)
-except SentvizError as error:
-    st.warning(md(str(error)), icon=":material/edit:")
-    st.stop()
-
-messages = [*answers.label_notice(focus, trace), *notices(trace, run)]
-left, right = halves("explore", 2.1, 1.0)
-with left:
-    st.markdown(f"### {md(answer(trace))}")
+    st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="ask-of"):
+        pick_run("Model", cache.models(), width=420)
+        st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed", width="content")
+with st.container(key="answer", gap=None):
+    try:
+        before, trace = whatif_part.as_trained(), answers.trace(focus)
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/edit:")
+        st.stop()
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.markdown(f"### {md(answer(trace))}", width="stretch")
+        whatif_part.folded(run, trace, before)
     why = why_part.place("reason", trace)
-    st.caption("  \n".join(f":material/{ICONS[kind]}: {remark}" for kind, remark in messages if kind != "changed"))
+    for kind, remark in (*answers.label_notice(focus, trace), *notices(trace, run)):
+        st.caption(f":material/{ICONS[kind]}: {remark}")
     offer_reader(run, trace.text)
+left, right = halves("explore", 2.1, 1.0)  # without controls the second column is hidden, so that the picture stays the same element
+with left:
     names = available(trace, asking=True)
     score = focus.score if focus.score in names else "removal"
     scene = show(trace, run, score, before)
@@ -73,6 +69,10 @@ with left:
         exports(scene, run, score)
     faithful = why_part.place("faithful")
     attends(run)
+    intro(
+        "Type a sentence and see the answer of a trained model, the words it leans on, and where it looks.",
+        "Attention shows where a model looks, not why it decides; word removal asks the model itself.",
+    )
     if cache.injects(run):
         st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
         strip_figure(trace, run, "polarity")
@@ -86,10 +86,9 @@ with left:
     if run.capabilities.moving and st.button("Watch its words move", icon=":material/bubble_chart:", type="tertiary", key="to-hardmax"):
         st.switch_page("views/hardmax/hardmax.py")
 
-with right:
-    interventions(run, trace, before)
-    if changed := [remark for kind, remark in messages if kind == "changed"]:  # below what is dragged, so that nothing moves
-        st.caption("  \n".join(f":material/experiment: {remark}" for remark in changed))
+if whatif_part.is_open(run):
+    with right:
+        whatif_part.interventions(run, trace)
 
 remember(trace)
 swap_words(run, trace)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from app import answers, cache, visit
@@ -14,6 +16,9 @@ from sentviz.io.glossary import tip
 from sentviz.runs.configs import AdjustableTerm
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
+
+MANY = 24  # number of heads above which they are chosen from a list
+WHAT_IF = ("folded", "open")  # states of the controls, as links name them
 
 
 def as_trained() -> Trace | None:
@@ -37,21 +42,43 @@ def _share(trace: Trace) -> str:
     return f"**{md(percent(trace.confidence))}**"
 
 
-def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
-    """Draw sliders for lambdas and strengths, and the choice of gates and silenced heads; prediction, scores and maps follow them."""
+def is_open(run: Run) -> bool:
+    """Return whether the controls of a run that can be changed are open; at first they are folded to a button."""
+    value = visit.page_value("whatif", WHAT_IF[0], lambda text: text if text in WHAT_IF else None)
+    return can_change(run) and value == WHAT_IF[1]
+
+
+def can_change(run: Run) -> bool:
+    """Return whether a visitor can change anything in a run's model."""
     has = run.capabilities
-    if not (has.lambdas or has.dials or has.switches or has.silence):
-        return
+    return bool(has.lambdas or has.dials or has.switches or has.silence)
+
+
+def folded(run: Run, trace: Trace, before: Trace | None) -> None:
+    """Draw one line: the effect of the interventions, the button back to the trained model, and the button that opens the controls."""
 
     def back() -> None:
         visit.go(**{name: field.default for name, field in FIELDS.items() if field.by_hand})
 
-    with st.container(border=True, key="interventions"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="became"):
-            message = "Change the model and see." if before is None else became(before, trace)
-            st.markdown(f"**What if?** {message}", width="stretch")
+    if not can_change(run):
+        return
+    is_shown = is_open(run)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content", key="became"):
+        if before is not None:
+            st.markdown(became(before, trace), width="content")
             help = "Back to the model as it was trained"
-            st.button("As trained", key="as-trained", type="tertiary", on_click=back, disabled=before is None, help=help)
+            st.button("As trained", key="as-trained", type="tertiary", icon=":material/undo:", on_click=back, help=help)
+        label, help = ("Close", "Hide the controls") if is_shown else ("What if?", "Change the model, and see what becomes of the answer")
+        st.button(
+            label, key="what-if", icon=":material/experiment:", on_click=visit.go, kwargs={"whatif": WHAT_IF[not is_shown]}, help=help
+        )
+
+
+def interventions(run: Run, trace: Trace) -> None:
+    """Draw sliders for lambdas and strengths, and the choice of gates and silenced heads; prediction, scores and maps follow them."""
+    has = run.capabilities
+    with st.container(border=True, key="interventions"):
+        st.markdown("**What if?** Change the model and see.")
         if has.lambdas:
             _lambdas(run, trace)
         for dial in has.dials:
@@ -69,15 +96,12 @@ def interventions(run: Run, trace: Trace, before: Trace | None) -> None:
 
         st.session_state["silenced"] = [pair for pair in heads if pair in visit.focus().off]
         st.markdown("**Silence heads** · what if they added nothing?", help=tip("silenced"))
-        st.pills(
-            "Silence heads",
-            heads,
-            selection_mode="multi",
-            format_func=lambda pair: f"L{pair[0]} H{pair[1]}",
-            key="silenced",
-            on_change=take,
-            label_visibility="collapsed",
-        )
+        choice: dict[str, Any] = {"key": "silenced", "on_change": take, "label_visibility": "collapsed"}
+        choice["format_func"] = lambda pair: f"L{pair[0]} H{pair[1]}"
+        if len(heads) > MANY:
+            st.multiselect("Silence heads", heads, placeholder="choose heads, for example L2 H3", **choice)
+        else:
+            st.pills("Silence heads", heads, selection_mode="multi", **choice)
 
 
 def switch(dial: AdjustableTerm) -> None:
@@ -117,7 +141,10 @@ def _lambdas(run: Run, trace: Trace) -> None:
         put(layer, component, st.session_state[f"lambda-{layer}-{component}"])
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**Lambda** · what if the maps were mixed otherwise?", help=tip("lambda") + "\n\n" + tip("constraint"))
+        st.markdown(
+            "**Mixing** · each head adds several maps; λ is the weight of each one after the first.",
+            help=tip("lambda") + "\n\n" + tip("constraint"),
+        )
         st.button(
             "Learned",
             on_click=put_all,

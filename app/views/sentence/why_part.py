@@ -24,12 +24,12 @@ HELP = (
 
 
 def place(key: str, trace: Trace | None = None) -> Any:
-    """Reserve a place for a reason and return it; show the reason if it is known, otherwise an ellipsis."""
+    """Reserve a place for a reason and return it; show the reason if it is known, otherwise a grey bar."""
     slot = st.container(key=f"why-{key}").empty()
     if trace is not None and trace.evidence is not None:
         _reason(slot, trace)
     else:
-        slot.caption("…")
+        slot.html('<p class="awaited">Looking for the reason</p>')
     return slot
 
 
@@ -58,15 +58,13 @@ def show_reason(slot: Any, focus: Focus) -> None:
 def _reason(slot: Any, trace: Trace) -> None:
     evidence = trace.evidence
     assert evidence is not None
-    with slot.container(gap=None):
-        st.markdown(f"**{md(reason(trace))}**", help=HELP + "\n\n" + tip("unit") + "\n\n" + tip("flip"))
-        if (flip := evidence.flip) is not None and flip.edits:
-            edited = md(" / ".join(filter(None, (flip.text, flip.text_pair))))
-            words = f"{len(flip.edits)} word{'s' * (len(flip.edits) > 1)}"
-            search = (
-                f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} turn the answer too."
-            )
-            st.caption(f"“{edited}” · {search}")
+    notes = [HELP, tip("unit"), tip("flip")]
+    if (flip := evidence.flip) is not None and flip.edits:
+        edited = md(" / ".join(filter(None, (flip.text, flip.text_pair))))
+        words = f"{len(flip.edits)} word{'s' * (len(flip.edits) > 1)}"
+        search = f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} turn the answer too."
+        notes.insert(0, f"“{edited}” · {search}")
+    slot.markdown(f"**{md(reason(trace))}**", help="\n\n".join(notes))
 
 
 def show_verdict(slot: Any, focus: Focus, score: str) -> None:

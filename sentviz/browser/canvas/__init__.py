@@ -90,15 +90,26 @@ class Scene:
 
     @property
     def pick(self) -> Pick:
-        """The map that is shown large: the chosen one, else the head whose silencing changes the prediction most, else the mean of the last
-        layer.
+        """The map that is shown large: the chosen one, else the head whose silencing changes the prediction most.
+
+        If heads were not silenced, it is the head that attends most to the unit without which the prediction falls most; for long texts and
+        texts without such scores, the mean of the last layer.
         """
         if self.chosen is not None:
             return self.chosen
-        if self.heads is None:
+        effects = self._attention_to_the_strongest() if self.heads is None else np.abs(self.heads)
+        if effects is None:
             return len(self.trace.layer_ids) - 1, "mean", "effective"
-        layer, head = np.unravel_index(int(np.abs(self.heads).argmax()), self.heads.shape)
+        layer, head = np.unravel_index(int(effects.argmax()), effects.shape)
         return int(layer), int(head), "effective"
+
+    def _attention_to_the_strongest(self) -> Floats | None:
+        """Return the share of each head's attention on the unit with the largest fall, (L, H); None without falls or for a long text."""
+        if not self.trace.has_maps or len(self.trace.tokens) > SIDE or self.falls is None or not len(self.falls):
+            return None
+        strongest = list(self.units[int(np.nan_to_num(self.falls, nan=-np.inf).argmax())])
+        maps = np.abs(self.trace.stack("effective"))
+        return np.asarray(maps[..., strongest].sum(axis=(2, 3)) / np.maximum(maps.sum(axis=(2, 3)), 1e-12))
 
 
 def scene_of(

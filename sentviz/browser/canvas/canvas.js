@@ -6,16 +6,17 @@ import { html, labelled, parts } from "../kit/dom.js"
 import { weight } from "../kit/format.js"
 import { pressed } from "../kit/hands.js"
 import { clamp } from "../kit/maths.js"
-import { answers, heads, light, words } from "./nodes.js"
+import { answers, heads, light, ranking, words } from "./nodes.js"
 import { cellAt, paintMap, paintTile, picture, table } from "./paint.js"
 import { leading, map, read, span, together } from "./scene.js"
 import { Tour } from "./tour.js"
 import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
 
-const ROOM = [216, 420] // smallest and largest height of the large map in pixels
+const ROOM = [200, 420] // smallest and largest height of the large map in pixels
+const LONG = 26 // number of tokens above which the map takes the page's whole width
 const PATIENCE = 2000 // milliseconds to wait for Python's reply
-const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads", "heads-note", "large", "map-title", "low", "bar", "high", "parts",
-  "components", "silence", "map", "map-note", "card", "count", "card-title", "card-text", "formula", "skip", "back", "on"]
+const PARTS = ["answer", "words", "words-key", "readout", "again", "looks", "overview", "heads", "heads-note", "order", "large", "map-title", "low", "bar", "high", "parts",
+  "components", "silence", "map-room", "map", "map-note", "card", "count", "card-title", "card-text", "formula", "skip", "back", "on"]
 
 export function mount(root) {
   const view = {
@@ -28,6 +29,7 @@ export function mount(root) {
     pick: null, // map that stays large
     peek: null, // map under the pointer
     cell: null, // cell of the large map under the pointer
+    ranks: null, // position of each head if the strongest are shown first; null: by layer
     tour: new Tour(),
     show: data => show(view, data),
   }
@@ -48,8 +50,9 @@ function show(view, data) {
 function load(view, data) {
   const same = view.scene?.text === data.text, scene = read(data)
   Object.assign(view, { scene, mark: data.mark, pick: scene.maps && scene.pick, peek: null, images: new Map(), cell: same ? view.cell : null })
-  if (!same) Object.assign(view, { lit: null, pinned: null, told: null })
+  if (!same) Object.assign(view, { lit: null, pinned: null, told: null, ranks: ranking(scene) }) // of the same text, no head moves by itself
   view.parts.looks.hidden = !scene.maps
+  view.parts.looks.classList.toggle("long", scene.side > LONG)
   answers(view)
   words(view, act(view))
   if (scene.maps) heads(view, act(view))
@@ -174,6 +177,11 @@ function act(view) {
     head: pick => set(pick ? { peek: { ...pick, part: view.pick.part }, lit: null, cell: null } : { peek: null }),
     choose,
     shown: () => view.pick.part,
+    order: () => {
+      view.ranks = view.ranks ? null : ranking(view.scene)
+      heads(view, act(view))
+      update(view)
+    },
     part: part => choose({ ...view.pick, part }),
   }
 }

@@ -10,6 +10,8 @@ import { fallen, given, row, together, without } from "./scene.js"
 import { ofHead, share, silent } from "./words.js"
 
 const HIGH = 320, UNDER = 27 // height of all heads, and height below the map of each head, in pixels
+const MANY = 24 // number of heads above which the strongest can be shown first
+const STEP = 64 // pixels from one head to the next if the strongest are shown first
 
 /** Fill a node with children, but only if their content changed, so that the focus stays. */
 function kept(node, key, make) {
@@ -94,8 +96,19 @@ export function words({ scene, parts }, act) {
 
 // ---- heads
 
-export function heads({ scene, parts, pick }, act) {
+/** Return the position of each head, layer by layer, if heads are sorted by their effect; null if they are few or not measured. */
+export function ranking({ heads: effects, maps }) {
+  if (!effects || !maps || effects.flat().length <= MANY) return null
+  const sizes = effects.flat().map(Math.abs), order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a])
+  return sizes.map((_, k) => order.indexOf(k))
+}
+
+export function heads({ scene, parts, pick, ranks }, act) {
   const { maps } = scene, count = maps.heads.length
+  parts.heads.classList.toggle("ranked", ranks !== null)
+  parts.order.hidden = !ranking(scene)
+  parts.order.textContent = ranks ? "Sort by layer" : "Strongest first"
+  parts.order.onclick = act.order
   kept(parts.heads, [maps.layers, maps.heads].join("\n"), () => maps.layers.flatMap((layer, l) => [
     html("button", `L${layer}`, { type: "button", className: "layer", title: `Mean over the heads of layer ${layer}`, tabIndex: -1 }),
     ...maps.heads.map((head, h) => {
@@ -116,8 +129,9 @@ export function heads({ scene, parts, pick }, act) {
     labelled(node, ofHead(scene, at))
     node.classList.toggle("off", off)
     if (head >= 0) {
-      const [, left, bar] = node.children
-      left.textContent = off ? "off" : fall === null ? `H${maps.heads[head]}` : share(fallen(scene, fall))
+      const [, left, bar] = node.children, name = ranks ? `L${maps.layers[layer]} H${maps.heads[head]}\n` : ""
+      node.style.order = ranks ? ranks[layer * count + head] : ""
+      left.textContent = name + (off ? "off" : fall === null ? `H${maps.heads[head]}` : share(fallen(scene, fall)))
       Object.assign(bar.firstChild.style, { width: `${(100 * Math.abs(fall ?? 0)) / peak}%` })
       bar.firstChild.className = (fall ?? 0) < 0 ? "low" : "high"
     }
@@ -127,7 +141,8 @@ export function heads({ scene, parts, pick }, act) {
   }
   const chosen = pick.layer * (count + 1) + pick.head + 1
   if (!nodes.some(node => node.tabIndex === 0)) nodes[chosen].tabIndex = 0
-  rove(parts.heads, () => [...parts.heads.children], count + 1, { Escape: act.free })
+  const inOrder = () => ranks ? [...parts.heads.querySelectorAll(".tile")].sort((a, b) => a.style.order - b.style.order) : [...parts.heads.children]
+  rove(parts.heads, inOrder, ranks ? Math.max(Math.floor(parts.heads.clientWidth / STEP), 1) : count + 1, { Escape: act.free })
   parts["heads-note"].textContent = scene.heads ? `below each: ${scene.labels[scene.best]} without it` : scene.acts ? "what each does is measured once the model is loaded" : ""
   kept(parts.components, maps.parts.join("\n"), () => maps.parts.length < 2 ? [] : maps.parts.map((name, part) => {
     const button = html("button", name, { type: "button" })

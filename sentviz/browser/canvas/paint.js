@@ -7,7 +7,8 @@ import { clamp } from "../kit/maths.js"
 import { ink, say } from "../kit/pen.js"
 import { map, places, span } from "./scene.js"
 
-const LEAST = 11 // smallest size of a cell, in pixels, at which words are written
+const [NARROWEST, SLANTED, WIDEST] = [13, 19, 84] // width of a cell in pixels: the smallest, the smallest for slanted words, the largest
+const [LOWEST, HIGHEST] = [14, 34] // height of a cell in pixels
 
 /** Return 256 colours of a scale. @returns {number[][]} */
 export const table = stops => Array.from({ length: 256 }, (_, k) => gradient(stops)(k / 255))
@@ -43,69 +44,73 @@ export function paintTile(canvas, scene, image, look, lit) {
   }
 }
 
-/** Return the position of the large map on its canvas. */
-function frame(view, width) {
-  const { scene, look } = view, pen = view.parts.map.getContext("2d"), n = scene.side
-  pen.font = look.font
-  const longest = scene.maps.names.reduce((most, name) => Math.max(most, pen.measureText(name.slice(0, 24)).width), 0)
-  const left = clamp(longest + 12, 30, width * 0.3), top = clamp(longest * 0.72 + 14, 30, 84)
-  const side = Math.max(Math.min(width - left - Math.min(top, longest * 0.72), view.room - top, 34 * n), 60)
-  return { left, top, side, unit: side / n }
+/** Return the place of the large map on its canvas. The words above it are turned if a cell is narrower than they are. A map with many tokens
+ * is larger than its room.
+ * @param {number} n tokens @param {number} longest width of the longest word in pixels @param {number} room width in pixels @param {number} height in pixels */
+export function layout(n, longest, room, height) {
+  const left = clamp(longest + 12, 30, Math.max(room * 0.25, 60)), slant = Math.min(longest * Math.SQRT1_2, 72)
+  const cell = right => clamp((room - left - right) / n, NARROWEST, WIDEST)
+  const [angle, wide, top] = longest + 8 <= cell(0) ? [0, cell(0), 22]
+    : cell(slant) >= SLANTED ? [-Math.PI / 4, cell(slant), slant + 14] : [-Math.PI / 2, cell(0), Math.min(longest + 14, 110)]
+  const high = clamp((height - top) / n, LOWEST, HIGHEST)
+  return { left, top, wide, high, angle, width: left + wide * n + (angle === -Math.PI / 4 ? slant : 0), height: top + high * n + 2 }
 }
 
 /** Draw the large map with its words, and the rows and columns of highlighted tokens on top. @param {{lit: number[], cell: [number, number]|null}} state */
 export function paintMap(view, { lit, cell }) {
-  const { scene, look, parts } = view, canvas = parts.map, width = canvas.clientWidth
-  if (!width) return
-  const at = (view.at = frame(view, width)), { left, top, side, unit } = at, n = scene.side, ratio = pixelRatio()
-  sized(canvas, width, top + side + 2)
-  const pen = canvas.getContext("2d"), on = new Set(places(scene, lit))
+  const { scene, look, parts } = view, canvas = parts.map, room = parts["map-room"].clientWidth
+  if (!room) return
+  const pen = canvas.getContext("2d"), n = scene.side, ratio = pixelRatio()
+  pen.font = look.font
+  const longest = scene.maps.names.reduce((most, name) => Math.max(most, pen.measureText(name.slice(0, 24)).width), 0)
+  const at = (view.at = layout(n, longest, room, view.room)), { left, top, wide, high, angle, width, height } = at, on = new Set(places(scene, lit))
+  canvas.style.width = `${width}px`
+  sized(canvas, width, height)
   pen.setTransform(ratio, 0, 0, ratio, 0, 0)
   pen.globalAlpha = 1
   pen.fillStyle = look.ground
-  pen.fillRect(0, 0, width, top + side + 2)
-  pen.imageSmoothingEnabled = unit < 1
-  pen.drawImage(view.image, left, top, side, side)
-  if (unit >= 9) grid(pen, at, n, look)
+  pen.fillRect(0, 0, width, height)
+  pen.imageSmoothingEnabled = false
+  pen.drawImage(view.image, left, top, wide * n, high * n)
+  grid(pen, at, n, look)
   if (on.size) veil(pen, at, on, n, look)
   for (const k of on) {
-    box(pen, left, top + k * unit, side, unit, look.accent)
-    box(pen, left + k * unit, top, unit, side, look.accent)
+    box(pen, left, top + k * high, wide * n, high, look.accent)
+    box(pen, left + k * wide, top, wide, high * n, look.accent)
   }
-  if (cell) box(pen, left + cell[1] * unit, top + cell[0] * unit, unit, unit, look.ink)
-  const marked = new Set([...on, ...(cell || [])])
+  if (cell) box(pen, left + cell[1] * wide, top + cell[0] * high, wide, high, look.ink)
+  const marked = new Set([...on, ...(cell || [])]), above = angle ? (top - 8) / Math.max(-Math.sin(angle), 0.5) : wide - 4
   for (let k = 0; k < n; k++) {
-    if (unit < LEAST && !marked.has(k)) continue
     const how = { colour: marked.has(k) ? look.ink : look.muted, font: marked.has(k) ? look.strong : look.font, alpha: on.size && !marked.has(k) ? 0.6 : 1 }
-    say(pen, cut(pen, scene.maps.names[k], left - 12), left - 6, top + (k + 0.5) * unit, { ...how, align: "right", edge: unit < LEAST ? look.ground : undefined })
+    say(pen, cut(pen, scene.maps.names[k], left - 12), left - 6, top + (k + 0.5) * high, { ...how, align: "right" })
     pen.save()
-    pen.translate(left + (k + 0.5) * unit, top - 6)
-    pen.rotate(-Math.PI / 4)
-    say(pen, cut(pen, scene.maps.names[k], (top - 8) * Math.SQRT2), 0, 0, how)
+    pen.translate(left + (k + 0.5) * wide, top - (angle ? 6 : 10))
+    pen.rotate(angle)
+    say(pen, cut(pen, scene.maps.names[k], above), 0, 0, { ...how, align: angle ? "left" : "center" })
     pen.restore()
   }
 }
 
 const cut = (pen, text, room) => fitText(text, room, part => pen.measureText(part).width)
 
-function grid(pen, { left, top, side, unit }, n, look) {
+function grid(pen, { left, top, wide, high }, n, look) {
   pen.beginPath()
   for (let k = 0; k <= n; k++) {
-    pen.moveTo(left + k * unit, top)
-    pen.lineTo(left + k * unit, top + side)
-    pen.moveTo(left, top + k * unit)
-    pen.lineTo(left + side, top + k * unit)
+    pen.moveTo(left + k * wide, top)
+    pen.lineTo(left + k * wide, top + high * n)
+    pen.moveTo(left, top + k * high)
+    pen.lineTo(left + wide * n, top + k * high)
   }
   ink(pen, { line: look.ground })
 }
 
 /** Fade the cells outside the rows and columns of highlighted tokens. */
-function veil(pen, { left, top, unit }, on, n, look) {
+function veil(pen, { left, top, wide, high }, on, n, look) {
   pen.fillStyle = look.ground
   pen.globalAlpha = 0.55
   for (let r = 0; r < n; r++) {
     if (on.has(r)) continue
-    for (let c = 0; c < n; c++) if (!on.has(c)) pen.fillRect(left + c * unit, top + r * unit, unit, unit)
+    for (let c = 0; c < n; c++) if (!on.has(c)) pen.fillRect(left + c * wide, top + r * high, wide, high)
   }
   pen.globalAlpha = 1
 }
@@ -119,7 +124,7 @@ function box(pen, x, y, wide, high, colour) {
 /** Return query and key at a point of the large map; at a label, only its row or column. @returns {{cell: [number, number]|null, place: number|null}} */
 export function cellAt({ at, scene }, [x, y]) {
   if (!at) return { cell: null, place: null }
-  const { left, top, unit } = at, [key, query] = [Math.floor((x - left) / unit), Math.floor((y - top) / unit)]
+  const { left, top, wide, high } = at, [key, query] = [Math.floor((x - left) / wide), Math.floor((y - top) / high)]
   const inside = k => k >= 0 && k < scene.side
   if (inside(key) && inside(query)) return { cell: [query, key], place: query }
   return { cell: null, place: key < 0 && inside(query) ? query : query < 0 && inside(key) ? key : null }
