@@ -101,20 +101,55 @@ def test_integrated_gradients_are_those_of_captum(name: str) -> None:
     np.testing.assert_allclose(integrate(model, trace, steps=32).scores, want, rtol=1e-4, atol=1e-5)
 
 
-def test_as_many_steps_as_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps are doubled until the gap is small enough or the limit is reached; the result is that of asking for that number."""
-    model = exact(next(iter(FORMS)))
-    trace = model.trace(TEXT)
-    monkeypatch.setattr(gradients, "FIRST_STEPS", 1)
-    monkeypatch.setattr(gradients, "GAP_SHARE", 1e-4)
-    monkeypatch.setattr(gradients, "MIN_GAP", 1e-6)
-    integrated = integrate(model, trace)
-    assert 1 < integrated.steps <= MAX_STEPS and integrated.complete
-    tried = [integrate(model, trace, steps=2**k) for k in range(int(np.log2(integrated.steps)) + 1)]
-    assert [attempt.complete for attempt in tried] == [False] * (len(tried) - 1) + [True]
-    np.testing.assert_array_equal(integrated.scores, tried[-1].scores)
-    monkeypatch.setattr(gradients, "MAX_STEPS", 2)
-    assert integrate(model, trace).steps == 2 and FIRST_STEPS == 32
+class Jumping:
+    """A path whose log-odds rise smoothly by 1 and jump by 2 within a thousandth of the path, for two tokens in equal shares."""
+
+    places: int = 0
+
+    def odds(self, at: np.ndarray) -> np.ndarray:
+        return at**2 + 2 / (1 + np.exp(-(at - 0.1) * 6000))
+
+    def along(self, model: Model, trace: Trace, places: np.ndarray) -> Any:
+        """Yield what `gradients.along` does, in batches of 50."""
+        self.places += len(places)
+        step = 1e-6
+        slopes = (self.odds(places + step) - self.odds(places - step)) / (2 * step)
+        for at in range(0, len(places), 50):
+            some = torch.from_numpy(slopes[at : at + 50])[:, None, None] / 2
+            yield torch.from_numpy(self.odds(places[at : at + 50])), some.expand(-1, 2, 1), torch.ones(2, 1)
+
+
+def test_a_jump_is_found_by_halving_parts_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores are complete although 256 equal steps are not; a smooth path keeps its first 32 steps, and no try exceeds the limit."""
+    trace: Any = None
+    jump = Jumping()
+    monkeypatch.setattr(gradients, "along", jump.along)
+    integrated = integrate(small_model(), trace)
+    assert integrated.complete and FIRST_STEPS < integrated.steps <= MAX_STEPS
+    assert jump.places < integrated.steps * 1.5
+    np.testing.assert_allclose(integrated.scores, [1.5, 1.5], atol=0.02)
+    assert not integrate(small_model(), trace, steps=MAX_STEPS).complete
+    monkeypatch.setattr(gradients, "MAX_STEPS", 70)
+    few = integrate(small_model(), trace)
+    assert not few.complete and 60 <= few.steps <= 70 and few.rise == pytest.approx(3, abs=1e-6)
+    assert few.gap == pytest.approx(few.scores.sum() - 3, abs=1e-4)
+    monkeypatch.setattr(jump, "odds", lambda at: at**2)
+    smooth = integrate(small_model(), trace)
+    assert smooth.steps == FIRST_STEPS == 32 and smooth.scores == pytest.approx([0.5, 0.5], abs=1e-5)
+
+
+def test_halves_that_enlarge_the_gap_of_a_part_are_not_used() -> None:
+    """The parts with the smallest gaps cover the path, at any depth; all smallest parts can be halved further."""
+
+    def part(gap: float, *halves: gradients._Part) -> gradients._Part:
+        return gradients._Part((0.0, 1.0), np.zeros(2), gap, list(halves))
+
+    first, second = part(0.05), part(-0.02)
+    left, right = part(0.5, first, second), part(-0.1)
+    whole = part(0.3, left, right)
+    assert whole.finest() == [first, second, right] and whole.best() == [first, second, right]
+    second.gap = 0.4
+    assert left.best() == [first, second] and whole.best() == [whole]
 
 
 def test_a_gap_is_said_where_it_is_wide() -> None:

@@ -99,7 +99,7 @@ class _EditableText:
         lettered = [i for i, word in enumerate(self.words) if any(letter.isalnum() for letter in word.text)]
         segment = trace.segments[[word.indices[0] for word in self.words]]
         self.lettered = [{i for i in lettered if segment[i] == each} for each in np.unique(segment)]
-        _, slopes, path = along(model, trace, np.ones(1))
+        ((_, slopes, path),) = along(model, trace, np.ones(1))
         effects = (slopes[0] * path).sum(dim=-1).numpy()  # (m,) to first order
         firsts = [self.words[i].indices[0] for i in lettered]
         self.gains = (model.network.table.detach() @ slopes[0, firsts].T).numpy()  # (V, places)

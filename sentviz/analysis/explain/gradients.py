@@ -5,12 +5,15 @@
 
 f is the log-odds of the predicted class, x_j the token's embedding without position and segment. In the baseline b, every word has the zero
 embedding, which is that of [PAD]; special tokens are unchanged, so they score 0. The integral is a Gauss-Legendre sum. The scores should
-sum to f(x) - f(b); the number of steps is doubled until the gap is small enough.
+sum to f(x) - f(b). If they do not, the path is cut into parts: the scores of a part should sum to the rise of f along it, so the parts with
+the largest gaps are halved until the scores are complete. A model that normalises its embeddings changes most near the baseline, in jumps.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
-FIRST_STEPS, MAX_STEPS = 32, 512  # steps of the first try, which are doubled until the gap is small enough, and of the last
-GAP_SHARE, MIN_GAP = 0.01, 0.01  # allowed gap: this share of the rise, or these log-odds if that is less
+FIRST_STEPS, MAX_STEPS = 32, 256  # steps of the first try, which takes the path as one part, and of all tries together
+PART_STEPS = 4  # steps of each part of the second try
+EDGES = [0.0, *(0.5 ** np.arange(6.0, -1.0, -1.0)).tolist()]  # ends of these parts, which are shorter near the baseline
+GAP_SHARE, MIN_GAP = 0.01, 0.01  # allowed gap: this share of the rise, or these log-odds if that is more
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,44 +48,106 @@ class Integrated:
         return float(self.scores.sum(dtype=np.float64)) - self.rise
 
     @property
+    def allowed(self) -> float:
+        """Size of the allowed gap: `GAP_SHARE` of the rise, or `MIN_GAP` if that is more, in log-odds."""
+        return max(GAP_SHARE * abs(self.rise), MIN_GAP)
+
+    @property
     def complete(self) -> bool:
-        """True if the gap is at most `GAP_SHARE` of the rise or `MIN_GAP` log-odds."""
-        return abs(self.gap) <= max(GAP_SHARE * abs(self.rise), MIN_GAP)
+        """True if the gap is allowed."""
+        return abs(self.gap) <= self.allowed
 
 
 def gradient_x_input(model: Model, trace: Trace) -> Floats:
     """Return the first-order rise of the log-odds from the zero embedding to the token's embedding, (m,); 0 for special tokens."""
-    _, slopes, path = along(model, trace, np.ones(1))
+    ((_, slopes, path),) = along(model, trace, np.ones(1))
     return np.asarray((slopes[0] * path).sum(dim=-1).numpy(), dtype=np.float32)
 
 
 def integrate(model: Model, trace: Trace, *, steps: int | None = None) -> Integrated:
-    """Return integrated gradients, computed for all steps in one batch; a long text needs a few batches.
+    """Return integrated gradients. The steps of a try are computed in one batch; a long text needs a few batches.
 
     Args:
-        steps: number of steps; by default FIRST_STEPS, doubled until the scores are complete, MAX_STEPS at most.
+        steps: number of steps on the path as one part; by default FIRST_STEPS, and if these scores are not complete, the path is cut into
+            parts until they are, in MAX_STEPS at most.
     Raises:
         InputError: `steps` is less than 1.
     """
     if steps is not None and steps < 1:
         raise InputError(f"Integrated gradients need at least one step, not {steps}.")
-    result = _integrated(model, trace, steps or FIRST_STEPS)
-    while steps is None and not result.complete and result.steps < MAX_STEPS:
-        result = _integrated(model, trace, 2 * result.steps)
-    return result
+    path = _Path(model, trace)
+    result = path.sum_of(path.parts([(0.0, 1.0)], steps or FIRST_STEPS))
+    return result if steps is not None or result.complete else path.refined()
 
 
-def _integrated(model: Model, trace: Trace, steps: int) -> Integrated:
-    import torch
+@dataclass(eq=False)
+class _Part:
+    """A part of the path, from 0 (baseline) to 1 (text)."""
 
-    places, weights = np.polynomial.legendre.leggauss(steps)
-    odds, slopes, path = along(model, trace, np.array([0, *(places + 1) / 2, 1]))
-    mean = torch.einsum("snd,s->nd", slopes[1:-1], torch.from_numpy(weights / 2).to(slopes))
-    return Integrated(np.asarray((mean * path).sum(dim=-1).numpy(), dtype=np.float32), float(odds[-1] - odds[0]), steps)
+    span: tuple[float, float]
+    scores: npt.NDArray[np.float64]  # (m,) addends of the tokens' scores, log-odds
+    gap: float  # sum of the scores minus the rise of the log-odds along the part
+    halves: list[_Part] = field(default_factory=list)
+
+    def finest(self) -> list[_Part]:
+        """Return the smallest parts of this part."""
+        return [part for half in self.halves for part in half.finest()] or [self]
+
+    def best(self) -> list[_Part]:
+        """Return parts that cover this one with the smallest gaps: a steep slope that a half meets by chance can enlarge its gap."""
+        parts = [part for half in self.halves for part in half.best()]
+        return parts if parts and sum(abs(part.gap) for part in parts) < abs(self.gap) else [self]
 
 
-def along(model: Model, trace: Trace, places: npt.NDArray[np.float64]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return log-odds (S,) and gradients (S, m, d) at places between baseline (0) and text (1), and the path (m, d) between them.
+class _Path:
+    """The path from the baseline to one text, with the log-odds at its computed places."""
+
+    def __init__(self, model: Model, trace: Trace) -> None:
+        self.model, self.trace = model, trace
+        self.odds: dict[float, float] = {}  # place -> log-odds, at the ends of parts
+        self.steps = 0
+
+    def parts(self, spans: Sequence[tuple[float, float]], steps: int) -> list[_Part]:
+        """Return the parts between some places, each by a Gauss-Legendre sum of `steps` gradients."""
+        import torch
+
+        ends = [place for place in dict.fromkeys(place for span in spans for place in span) if place not in self.odds]
+        nodes, weights = np.polynomial.legendre.leggauss(steps)
+        lengths = np.array([stop - start for start, stop in spans])
+        inside = np.array([start for start, _ in spans])[:, None] + lengths[:, None] * (nodes + 1) / 2
+        batches = [
+            (odds, (slopes * path).sum(dim=-1)) for odds, slopes, path in along(self.model, self.trace, np.array([*ends, *inside.flat]))
+        ]
+        odds, slopes = (torch.cat(each).double().numpy() for each in zip(*batches, strict=True))
+        self.odds |= zip(ends, odds.tolist(), strict=False)
+        self.steps += steps * len(spans)
+        scores = np.einsum("psm,s,p->pm", slopes[len(ends) :].reshape(len(spans), steps, -1), weights / 2, lengths)
+        rises = [self.odds[stop] - self.odds[start] for start, stop in spans]
+        return [_Part(span, each, float(each.sum()) - rise) for span, each, rise in zip(spans, scores, rises, strict=True)]
+
+    def sum_of(self, parts: Sequence[_Part]) -> Integrated:
+        """Return the scores of all parts together."""
+        scores = np.asarray(sum(part.scores for part in parts), dtype=np.float32)
+        return Integrated(scores, self.odds[1.0] - self.odds[0.0], self.steps)
+
+    def refined(self) -> Integrated:
+        """Halve the parts with the largest gaps until the scores are complete, in MAX_STEPS at most."""
+        parts = self.parts(list(pairwise(EDGES)), PART_STEPS)
+        while True:
+            result = self.sum_of([best for part in parts for best in part.best()])
+            room = (MAX_STEPS - self.steps) // (2 * PART_STEPS)  # parts that can still be halved
+            if result.complete or room < 1:
+                return result
+            finest = sorted((part for each in parts for part in each.finest()), key=lambda part: abs(part.gap))
+            gaps = np.cumsum([abs(part.gap) for part in finest])
+            coarse = finest[int(np.searchsorted(gaps, result.allowed / 2, side="right")) :][-room:]
+            halves = self.parts([half for part in coarse for half in pairwise(np.linspace(*part.span, 3).tolist())], PART_STEPS)
+            for i, part in enumerate(coarse):
+                part.halves = halves[2 * i : 2 * i + 2]
+
+
+def along(model: Model, trace: Trace, places: npt.NDArray[np.float64]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Yield log-odds (B,) and gradients (B, m, d) at places between baseline (0) and text (1), and the path (m, d) between them, by batch.
 
     Only leaf tensors of this call require gradients, never the parameters. So all threads can use the same model.
     """
@@ -90,18 +157,19 @@ def along(model: Model, trace: Trace, places: npt.NDArray[np.float64]) -> tuple[
 
     k, changed = int(trace.probabilities.argmax()), model.applied(model.intervention(trace.change))
     encoded = model.encode(trace.text, trace.text_pair, trace.change)
-    odds, slopes = [], []
-    with torch.inference_mode(False), torch.enable_grad():
-        inputs = model.inputs(encoded)
+    inputs = model.inputs(encoded)
+    with torch.inference_mode(False), torch.no_grad():
         text = model.network.rows(inputs.ids[0])
         path = text * torch.from_numpy(~encoded.specials)[:, None]
-        steps = torch.from_numpy(places).to(path)
-        for chunk in torch.split(steps, max(1, TOKENS_PER_BATCH // len(encoded))):
-            model.check()
+
+    def batch(chunk: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.inference_mode(False), torch.enable_grad():
             tokens = (text - (1 - chunk[:, None, None]) * path).requires_grad_()
             logits = model.network(replace(inputs.expand(len(chunk)), vectors=tokens), change=changed).logits
             rest = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)
             value = logits[:, k] - rest.logsumexp(dim=1)
-            slopes.append(torch.autograd.grad(value.sum(), tokens)[0])
-            odds.append(value.detach())
-    return torch.cat(odds), torch.cat(slopes), path
+            return value.detach(), torch.autograd.grad(value.sum(), tokens)[0]
+
+    for chunk in torch.split(torch.from_numpy(places).to(path), max(1, TOKENS_PER_BATCH // len(encoded))):
+        model.check()
+        yield *batch(chunk), path
