@@ -21,7 +21,9 @@ from torch import Tensor, nn
 
 from sentviz.errors import RunError
 from sentviz.models import attention as at
-from sentviz.models.encoder import injection
+from sentviz.models.encoder import BENDS, injection
+from sentviz.models.pretrained.checkpoint import ARCHITECTURES as PRETRAINED
+from sentviz.models.pretrained.checkpoint import Architecture
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, LayerActivations, Network, capture_layer
 from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import HubConfig
@@ -41,59 +43,17 @@ def transformers() -> Any:
         raise RunError("Hugging Face models need the package transformers: `python -m pip install 'sentviz[hub]'`.") from None
 
 
-# ---- the architectures: names of their parts ------------------------------------------------------------------------
-
-
-def _bert(model: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    return model.dropout(model.base_model.pooler(x))  # type: ignore[no-any-return]
-
-
-def _electra(model: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    head = model.classifier
-    return head.dropout(head.activation(head.dense(head.dropout(x[:, 0]))))  # type: ignore[no-any-return]
-
-
-def _roberta(model: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    head = model.classifier
-    return head.dropout(torch.tanh(head.dense(head.dropout(x[:, 0]))))  # type: ignore[no-any-return]
-
-
-def _distilbert(model: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    return model.dropout(F.relu(model.pre_classifier(x[:, 0])))  # type: ignore[no-any-return]
-
-
-def _modernbert(model: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    x = model.base_model.final_norm(x)
-    if model.config.classifier_pooling == "cls":
-        read = x[:, 0]
-    elif mask is None:
-        read = x.mean(dim=1)
-    else:
-        read = (x * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-    return model.drop(model.head(read))  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """Names of a model's parts, below the encoder's body if not stated otherwise."""
-
-    title: str
-    layers: str
-    output: str  # projection of the heads' outputs, below a layer
-    classifier: str  # the last linear layer, below the model
-    pool: Callable[[Any, Tensor, Tensor | None], Tensor]  # from the last layer's states to the input of the classifier
-    types: bool = False  # token types: tell the texts of a pair apart
-
-
-_ROBERTA = Architecture("RoBERTa", "encoder.layer", "attention.output.dense", "classifier.out_proj", _roberta, types=True)
-ARCHITECTURES = {
-    "bert": Architecture("BERT", "encoder.layer", "attention.output.dense", "classifier", _bert, types=True),
-    "electra": Architecture("ELECTRA", "encoder.layer", "attention.output.dense", "classifier.out_proj", _electra, types=True),
-    "roberta": _ROBERTA,
-    "xlm-roberta": _ROBERTA,
-    "camembert": _ROBERTA,
-    "distilbert": Architecture("DistilBERT", "transformer.layer", "attention.out_lin", "classifier", _distilbert),
-    "modernbert": Architecture("ModernBERT", "layers", "attn.Wo", "classifier", _modernbert),
+ARCHITECTURES = {kind: known for kind, known in PRETRAINED.items() if kind != "mpnet"} | {  # MPNet computes its attention itself
+    "modernbert": Architecture(
+        "ModernBERT",
+        "model",
+        "head.dense",
+        "classifier",
+        "gelu",
+        layer="layers.{}.",
+        attention=("attn.Wqkv",) * 3 + ("attn.Wo",),
+        types=False,
+    )
 }
 
 
@@ -219,7 +179,7 @@ class HubEncoder(Network):
             scale=scale,
             structure=at.ScoreModifiers(inputs.mask, biases, factor, pattern),
             lambdas=like.new_ones(1),
-            output=self._layer(layer).get_submodule(self.known.output).weight,  # type: ignore[arg-type]
+            output=self._layer(layer).get_submodule(self.known.attention[3]).weight,  # type: ignore[arg-type]
             rotary=config.positions == "rotary",
         )
 
@@ -250,9 +210,17 @@ class HubEncoder(Network):
         return states, call.seen
 
     def _layer(self, layer: int) -> nn.Module:
-        module: nn.Module = self.model.base_model.get_submodule(f"{self.known.layers}.{layer}")
+        module: nn.Module = self.model.base_model.get_submodule(self.known.layer.format(layer).removesuffix("."))
         return module
 
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Return the input of the last linear layer from a layer's states, (B, n, d) -> (B, d): after the head's pooler or dense layer."""
-        return self.known.pool(self.model, x, mask)
+        model, known = self.model, self.known
+        if self.config.architecture == "modernbert":
+            x = model.base_model.final_norm(x)
+            x = x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
+            return model.drop(model.head(x))  # type: ignore[no-any-return]
+        has_head = "." in known.classifier  # a module with a dropout of its own, also before the dense layer
+        dropout, x = (model.classifier if has_head else model).dropout, x[:, 0]
+        dense = model.get_submodule(known.dense)
+        return dropout(BENDS[known.head](dense(dropout(x) if has_head else x)))  # type: ignore[no-any-return]

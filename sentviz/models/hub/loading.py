@@ -14,15 +14,14 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.io.paths import is_path
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
-from sentviz.models.hub.model import LONGEST, HubModel, brief, check_sizes, fuse, injected, shape
-from sentviz.models.pretrained.checkpoint import readable
+from sentviz.models.hub.model import LONGEST, HubModel, check_sizes, fuse, injected, shape
+from sentviz.models.pretrained.checkpoint import TIMEOUT, brief, readable, unreachable
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 if TYPE_CHECKING:
     from sentviz.data.lexicon import Lexicon
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-TIMEOUT = 10.0  # seconds to wait for the hub's first response
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def reachable(name_or_folder: str | Path) -> None:
         if not isinstance(try_to_load_from_cache(name, "config.json"), str):
             get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=TIMEOUT)
     except Exception as error:  # the hub cannot be used, for many possible reasons
-        raise RunError(_unreachable(name, error)) from error
+        raise RunError(unreachable(name, error)) from error
 
 
 def _settings(name: str) -> dict[str, Any]:
@@ -149,7 +148,7 @@ def _settings(name: str) -> dict[str, Any]:
             settings, _ = transformers().PreTrainedConfig.get_config_dict(name)
         return dict(settings)
     except Exception as error:  # the file may hold anything
-        raise RunError(_unreachable(name, error)) from error
+        raise RunError(unreachable(name, error)) from error
 
 
 def _configured(name: str) -> None:
@@ -162,22 +161,6 @@ def _configured(name: str) -> None:
 
 def _no_model(name: str, error: BaseException) -> RunError:
     return RunError(f"{name}: config.json describes no model that can be read here ({brief(error)}).")
-
-
-def _unreachable(name: str, error: BaseException) -> str:
-    """Return why a name leads to no model, from the types of an error and its causes."""
-    kinds: set[str] = set()
-    cause: BaseException | None = error
-    while cause is not None:
-        kinds |= {kind.__name__ for kind in type(cause).__mro__}
-        cause = cause.__cause__ or cause.__context__
-    if "GatedRepoError" in kinds:
-        return f"{name} asks for an agreement on the hub: accept it there, and set HF_TOKEN."
-    if kinds & {"RepositoryNotFoundError", "HFValidationError", "EntryNotFoundError"} and "LocalEntryNotFoundError" not in kinds:
-        return f"{name!r} is not a folder, and the hub has no model of this name, or it is private."
-    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "TransportError", "TimeoutError"}:
-        return f"{name!r} is not a folder, nothing of it was kept from earlier, and the hub cannot be reached."
-    return f"{name}: config.json cannot be read ({brief(error)})."
 
 
 def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
@@ -234,7 +217,7 @@ def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> tuple[Any, s
         raise RunError(f"{name}: its weights cannot be read ({brief(error)}).") from error
     known, layers = ARCHITECTURES[model.config.model_type], model.config.num_hidden_layers
     lost = sorted({*info["missing_keys"], *(entry[0] for entry in info["mismatched_keys"])})
-    body = tuple(f"{model.base_model_prefix}.{part}." for part in ("embeddings", *(f"{known.layers}.{layer}" for layer in range(layers))))
+    body = tuple(f"{model.base_model_prefix}.{part}" for part in ("embeddings.", *map(known.layer.format, range(layers))))
     if broken := [key for key in lost if key.startswith(body)]:
         raise RunError(f"{name}: its weights do not fit its configuration ({broken[0]} is missing or of another shape).")
     if lost and not labels:
@@ -264,7 +247,7 @@ def _no_weights(name: str, error: BaseException, allow_pickle: bool) -> str:
         try:
             pickled = any(file_exists(name, file) for file in PICKLES)
         except Exception:  # the hub cannot be used, for many possible reasons
-            return _unreachable(name, error)
+            return unreachable(name, error)
     if pickled and not allow_pickle:
         return f"{name} has pickled weights only, which can hide code; save it as safetensors, or allow pickle if you trust its author."
     return f"{name} has no weights: model.safetensors is missing."

@@ -10,6 +10,7 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.model import Model, filled
+from sentviz.models.pretrained.checkpoint import brief
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.runs.configs import HubConfig
 from sentviz.runs.presets import injections
@@ -75,12 +76,6 @@ def _network(config: HubConfig, inner: Any) -> HubEncoder:
     return HubEncoder(config, model)
 
 
-def brief(error: BaseException) -> str:
-    """Return an error message on one line, shortened to at most 200 characters."""
-    message = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename and error.strerror else str(error)
-    return " ".join(message.split())[:200].rstrip(".") or type(error).__name__
-
-
 def check_sizes(settings: Mapping[str, Any]) -> None:
     """Check the numbers of a configuration before transformers allocates lists and tables of these sizes.
 
@@ -118,7 +113,7 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
     known, modern = ARCHITECTURES[kind], kind == "modernbert"
     if min(inner.hidden_size, layers, inner.num_attention_heads, inner.vocab_size) < 1 or inner.hidden_size % inner.num_attention_heads:
         raise ValueError(f"{layers} layers of {inner.num_attention_heads} heads and a width of {inner.hidden_size}")
-    offset = inner.pad_token_id + 1 if known.pool is ARCHITECTURES["roberta"].pool else 0  # positions begin after that of the padding
+    offset = inner.pad_token_id + 1 if known.behind_padding else 0  # positions begin after that of the padding
     windows: tuple[int, ...] = ()
     if modern:  # each side sees half of local_attention, rounded down
         windows = tuple(inner.local_attention // 2 * 2 if layer == "sliding_attention" else 0 for layer in inner.layer_types)

@@ -21,6 +21,7 @@ from sentviz.errors import InputError, RunError
 from sentviz.io.files import open_regular, read_regular
 
 SIZES = {".json": 1 << 27, ".txt": 1 << 27, ".model": 1 << 27, ".safetensors": 1 << 34, ".bin": 1 << 34}  # maximum bytes of a file
+TIMEOUT = 10.0  # seconds to wait for the first response of the hub
 LAYERS = 1_000  # maximum layers of an encoder
 NUMBERS = {  # our setting -> names in config.json
     "vocab_size": ("vocab_size",),
@@ -94,36 +95,37 @@ class Checkpoint:
     tokenizer: Path
 
 
-def read_checkpoint(folder: str | Path, *, head: bool = False) -> Checkpoint:
+def read_checkpoint(folder: str | Path, *, head: bool = False, title: str = "") -> Checkpoint:
     """Read a Hugging Face folder: config.json, model.safetensors and tokenizer.json.
 
     Args:
         folder: folder with the three files.
-        head: also read the classification head.
+        head: also read the classification head. title: name of the encoder in error messages, by default that of the folder.
     Raises:
         RunError: a file is missing or damaged, the architecture is unknown, or a tensor is missing, of another shape or not finite.
     """
     folder = Path(folder)
+    title = title or folder.name
     try:
         readable(folder)
         config = json.loads(read_regular(folder / "config.json", SIZES[".json"], "config.json"))
         if not isinstance(config, dict):
             raise ValueError("it is not a table")
     except InputError as error:
-        raise RunError(f"{folder.name}: {error}") from error
+        raise RunError(f"{title}: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise RunError(f"{folder.name}: config.json cannot be read ({error}).") from error
+        raise RunError(f"{title}: config.json cannot be read ({error}).") from error
     try:
         settings = settings_of(config)
         with safe_open(folder / "model.safetensors", framework="pt") as file:
             names = set(file.keys())
             weights = weights_of(config, settings, lambda name: file.get_tensor(name) if name in names else None, head=head)
     except (OSError, SafetensorError) as error:
-        raise RunError(f"{folder.name}: model.safetensors cannot be read ({error}).") from error
+        raise RunError(f"{title}: model.safetensors cannot be read ({error}).") from error
     except ValueError as error:
-        raise RunError(f"{folder.name}: {error}") from error
+        raise RunError(f"{title}: {error}") from error
     if not (folder / "tokenizer.json").is_file():
-        raise RunError(f"{folder.name}: tokenizer.json is missing.")
+        raise RunError(f"{title}: tokenizer.json is missing.")
     return Checkpoint(settings | ({"head": ARCHITECTURES[config["model_type"]].head} if head else {}), weights, folder / "tokenizer.json")
 
 
@@ -252,3 +254,28 @@ def _number(config: Mapping[str, Any], names: tuple[str, ...], least: int = 1) -
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"config.json must name {names[0]}, a whole number of at least {least}, not {value!r}.")
     return value
+
+
+# ---- errors of the hub
+
+
+def unreachable(name: str, error: BaseException) -> str:
+    """Return why a name leads to no model, from the types of an error and its causes."""
+    kinds: set[str] = set()
+    cause: BaseException | None = error
+    while cause is not None:
+        kinds |= {kind.__name__ for kind in type(cause).__mro__}
+        cause = cause.__cause__ or cause.__context__
+    if "GatedRepoError" in kinds:
+        return f"{name} asks for an agreement on the hub: accept it there, and set HF_TOKEN."
+    if kinds & {"RepositoryNotFoundError", "HFValidationError", "EntryNotFoundError"} and "LocalEntryNotFoundError" not in kinds:
+        return f"{name!r} is not a folder, and the hub has no model of this name, or it is private."
+    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "TransportError", "TimeoutError"}:
+        return f"{name!r} is not a folder, nothing of it was kept from earlier, and the hub cannot be reached."
+    return f"{name}: config.json cannot be read ({brief(error)})."
+
+
+def brief(error: BaseException) -> str:
+    """Return an error message on one line, shortened to at most 200 characters."""
+    message = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename and error.strerror else str(error)
+    return " ".join(message.split())[:200].rstrip(".") or type(error).__name__
