@@ -6,6 +6,7 @@ import sys
 
 from tests.benchmarks import (
     app,
+    bases,
     hub,
     models,
     pages,
@@ -22,6 +23,8 @@ ALL = {
     "enter": app.enter,
     "select": app.select,
     "pages": pages.pages,
+    "bases": bases.loading,
+    "base-answers": bases.answers,
     "hub-trace": hub.hub_trace,
     "hub-injection": hub.injection,
     "rank-three": hub.rank_three,
