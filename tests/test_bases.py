@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,11 +22,15 @@ from sentviz.analysis.explain import explained
 from sentviz.analysis.explain.notices import notices
 from sentviz.cli import main
 from sentviz.errors import DataMissingError, InputError, RunError
+from sentviz.export.record import Record
+from sentviz.export.verify import compare_with_runs
+from sentviz.gallery import draw
+from sentviz.io.files import sha256
 from sentviz.models.encoder import Encoder
 from sentviz.models.grid import Coded, CodedEmbedding, code, exact
 from sentviz.models.loading import load
 from sentviz.models.pretrained.adapter import based, merged
-from sentviz.models.pretrained.base import add_base
+from sentviz.models.pretrained.base import add_base, hub_base, tokenizer_of
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, InterventionTensors
@@ -170,6 +177,89 @@ def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert lost.exit_code == 1 and "There is no pretrained encoder 'nowhere'" in lost.output
 
 
+REVISION = "0123456789abcdef" * 2 + "01234567"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Provide the hub's cache on this machine with one revision of `somebody/tiny-bert`, without a network; its folder."""
+    folder = tmp_path / "cache" / "models--somebody--tiny-bert" / "snapshots" / REVISION
+    bert_folder(folder)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    return folder
+
+
+def test_a_base_is_made_from_a_pinned_revision_of_the_hub(hub: Path, tmp_path: Path) -> None:
+    """The base is equal to that of the same folder, and its card names the encoder and the revision. Without a network, an unknown
+    revision, a missing or another digest, and a missing file are one sentence each; nothing is stored.
+    """
+    digest = sha256(hub / "model.safetensors")
+    right = {"--revision": REVISION, "--sha256": digest}
+
+    def add(**changes: str) -> Any:
+        options = [word for name, value in (right | {f"--{k}": v for k, v in changes.items()}).items() if value for word in (name, value)]
+        return CliRunner().invoke(main, ["base", "add", "somebody/tiny-bert", "mine", "-o", str(tmp_path / "bases"), *options])
+
+    for changes, message in (
+        ({"revision": ""}, "somebody/tiny-bert is on the hub, so its exact version is needed"),
+        ({"sha256": ""}, "--sha256 with the digest of model.safetensors"),
+        ({"revision": "main"}, "--revision COMMIT with 40 hex digits"),
+        ({"sha256": "0" * 64}, f"somebody/tiny-bert: model.safetensors has the SHA-256 {digest}, not {'0' * 64}"),
+        ({"revision": "f" * 40}, "nothing of it was kept from earlier, and the hub cannot be reached"),
+    ):
+        result = add(**changes)
+        assert result.exit_code == 1 and message in " ".join(result.output.split()), result.output
+        assert not (tmp_path / "bases" / "mine").exists()
+    assert add().exit_code == 0
+    base = Base("mine", tmp_path / "bases" / "mine")
+    assert base.digest == add_base(hub, "same", tmp_path / "bases", bits=8).digest
+    assert (base.card["source"], base.card["weights_sha256"]) == ("somebody/tiny-bert", digest) and REVISION in base.card["remark"]
+    (hub / "tokenizer.json").unlink()
+    assert "the hub cannot be reached" in " ".join(add().output.split())
+
+
+def test_a_file_that_the_hub_lacks_is_named(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import errors
+
+    def download(name: str, file: str, **_: Any) -> str:
+        if file in missing:
+            raise errors.EntryNotFoundError("404")
+        if revisionless:
+            raise errors.RevisionNotFoundError("404", response=Mock())
+        return str(hub / file)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    missing, revisionless = {"tokenizer.json"}, False
+    with pytest.raises(RunError, match=f"somebody/tiny-bert has no file tokenizer.json at the revision {REVISION}"):
+        hub_base("somebody/tiny-bert", revision=REVISION, sha256="0" * 64)
+    missing, revisionless = set(), True
+    with pytest.raises(RunError, match=f"somebody/tiny-bert has no revision {REVISION} on the hub"):
+        hub_base("somebody/tiny-bert", revision=REVISION, sha256="0" * 64)
+
+
+@pytest.mark.slow
+def test_a_training_makes_its_base_from_the_hub(hub: Path, tmp_path: Path) -> None:
+    """`--base USER/MODEL` stores the base in the user's folder under the model's name. A second training needs neither hub nor options."""
+    recipe = tmp_path / "short.toml"
+    recipe.write_text('dataset = "toy"\nbase = "tiny-bert"\nepochs = 1\nmax_length = 16\nexample = "a warm song"\n')
+    options = ["--revision", REVISION, "--sha256", sha256(hub / "model.safetensors"), "--quiet"]
+    call = ["train", str(recipe), "--base", "somebody/tiny-bert"]
+    first = CliRunner().invoke(main, [*call, *options, "-o", str(tmp_path / "runs")])
+    assert first.exit_code == 0, first.output
+    base = Base("tiny-bert", tmp_path / "home" / "runs" / "bases" / "tiny-bert")
+    assert Run.open(tmp_path / "runs" / "toy" / "tiny-bert").config["base"] == {"name": "tiny-bert", "digest": base.digest}
+    shutil.rmtree(hub)
+    assert hub_base("somebody/tiny-bert").digest == base.digest
+    with pytest.raises(RunError, match="The installed base tiny-bert was made from another file than this version of nobody/tiny-bert"):
+        hub_base("nobody/tiny-bert")
+    again = CliRunner().invoke(main, [*call, "--quiet", "-o", str(tmp_path / "runs")])
+    assert again.exit_code == 0 and "already trained" in again.output
+    wrong = CliRunner().invoke(main, ["train", str(recipe), "--base", "tiny", *options])
+    assert wrong.exit_code == 2 and "need an encoder of the hub" in wrong.output
+
+
 # ---- adapters
 
 
@@ -202,6 +292,14 @@ def test_a_loaded_run_has_plain_weights(trained: Run) -> None:
     assert trace.label == "positive" and trace.tokens[0] == "[CLS]" and trace.token_scores
     assert load(trained.at(3)).predict(["a dull, cold garden"])["label"].tolist() == ["negative"]
     assert trained.config["parameters"] == model.network.parameters_count()
+
+
+@pytest.mark.slow
+def test_loading_a_run_on_a_base_does_not_load_the_compiler_of_torch(trained: Run) -> None:
+    """The compiler takes longer to load than the weights of MPNet; torch loads it for random numbers without memory."""
+    lines = "import sys; from sentviz.models.loading import load; load('toy/tiny'); print('torch._dynamo' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 @pytest.mark.slow
@@ -279,6 +377,7 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
         (lambda config, weights: weights.update({"blocks.7.ffn.up.weight": torch.zeros(2, 2).half()}), "blocks.7.ffn.up.weight is"),
         (lambda config, weights: weights["classifier.bias"].fill_(float("nan")), "holds values that are not numbers"),
         (lambda config, weights: config["model"].update(ffn_width=65), "does not fit this model: blocks.0.ffn"),
+        (lambda config, weights: config["model"].update(vocab_size=99), "does not fit this model: embedding.weight"),
     ],
 )
 def test_a_run_that_does_not_fit_its_base_is_refused_in_a_sentence(change: Any, message: str, trained: Run, tmp_path: Path) -> None:
@@ -306,6 +405,45 @@ def test_a_damaged_base_is_said_of_the_runs_that_need_it_and_of_no_other(
         load("toy/tiny")
     assert load("toy/ndt-unit-2").predict(["a warm song"])["label"].notna().all()
     assert all(isinstance(run, Run) for run in runs().values())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda card, weights: weights.pop("blocks.1.ffn.up.bias"), "is damaged: blocks.1.ffn.up.bias is missing"),
+        (lambda card, weights: [weights.pop(f"embedding.weight.{part}") for part in ("codes", "scale")], "embedding.weight is missing"),
+        (lambda card, weights: weights.update(position=torch.zeros(24, 33)), "position is extra or has another shape than base.json says"),
+        (lambda card, weights: weights.update(other=torch.zeros(2)), "other is extra or has"),
+        (lambda card, weights: weights["embedding.weight.scale"][3].fill_(float("nan")), "not numbers (embedding.weight)"),
+        (lambda card, weights: weights["position"].fill_(float("inf")), "not numbers (position)"),
+        (lambda card, weights: card["settings"].update(width=33), "base.json cannot be read"),
+        (lambda card, weights: card["settings"].update(depth=3), "base.json cannot be read"),
+        (lambda card, weights: card.update(format=2), "its format is 2, this version reads 1"),
+        (lambda card, weights: card["settings"].update(vocab_size=20), "tokenizer.json knows"),
+    ],
+)
+@pytest.mark.parametrize("use", ["train", "load"])
+def test_a_base_that_does_not_fit_its_card_is_refused_in_a_sentence(
+    use: str, change: Any, message: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message is the same if a run is trained on the base and if one is loaded; `base list` goes on."""
+    shutil.copytree(root / "bases" / "tiny", folder := tmp_path / "bases" / "tiny")
+    card, weights = json.loads((folder / "base.json").read_text()), load_file(folder / "weights-1.safetensors")
+    change(card, weights)
+    save_file(weights, folder / "weights-1.safetensors")
+    card["files"] |= {"weights-1.safetensors": sha256(folder / "weights-1.safetensors")}
+    (folder / "base.json").write_text(json.dumps(card))
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunError) as error:
+        if use == "train":
+            train(based_recipe(), tmp_path / "out", progress=False)
+        else:
+            base = find_base("tiny")
+            tokenizer_of(base)
+            based(base, EncoderConfig(**(base.settings | {"classes": 2})), empty=True)
+    assert message in str(error.value) and str(error.value).startswith("The base tiny")
+    assert CliRunner().invoke(main, ["base", "list"]).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -408,10 +546,27 @@ def test_a_fetched_run_brings_its_base(trained: Run, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_card_names_the_base(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_card_names_the_base(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card names base, source and licence; without the base it names the base alone."""
     monkeypatch.setattr("sentviz.papers.cards._known", lambda run: [])
     text = card(trained)
     assert f"tiny (digest {find_base('tiny').digest}, from nobody/tiny, MIT)" in text and "base_model: nobody/tiny" in text
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    text = card(trained)
+    assert f"tiny (digest {trained.config['base']['digest']}), whose weights" in text and "base_model" not in text
+
+
+@pytest.mark.slow
+def test_a_figure_of_a_run_on_a_base_is_verified(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers of the figure are equal if it is drawn again. Without the base it cannot be drawn, and the message names the base."""
+    record = Record.of(draw("toy/tiny", "strip", text="what a warm, clever song"))
+    assert compare_with_runs(record).state == "equal"
+    shutil.copytree(trained.folder, tmp_path / "toy" / "tiny")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    check = compare_with_runs(record)
+    assert check.state != "equal" and "The base 'tiny' is not installed" in str(check)
 
 
 @pytest.mark.exhaustive

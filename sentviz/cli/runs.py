@@ -125,12 +125,16 @@ def base() -> None:
 @command
 def base_list() -> None:
     """List the installed bases with source, size and shape."""
+    from sentviz.errors import RunError
     from sentviz.runs.bases import bases
 
     for item in bases().values():
-        size = sum(path.stat().st_size for path in item.folder.iterdir()) / 1e6
-        shape = item.settings
-        click.echo(f"{item.name:<16}{item.card['source']:<48}{shape['layers']:>3} layers, width {shape['width']}{size:>8.1f} MB")
+        try:
+            size = sum(path.stat().st_size for path in item.folder.iterdir()) / 1e6
+            shape = f"{item.settings['layers']:>3} layers, width {item.settings['width']}"
+            click.echo(f"{item.name:<16}{item.card['source']:<48}{shape}{size:>8.1f} MB")
+        except RunError as error:
+            click.echo(f"{item.name:<16}{error}")
 
 
 @base.command("add")
@@ -147,11 +151,16 @@ def base_list() -> None:
 @click.option("--source", default="", help="Origin of the encoder, for example sentence-transformers/all-MiniLM-L6-v2.")
 @click.option("--license", "licence", default="", help="Licence of the encoder, for example Apache-2.0.")
 @click.option("--remark", default="", help="Further remark for the base's card.")
+@click.option("--revision", default="", help="Commit of an encoder of the hub, 40 hex digits.")
+@click.option("--sha256", default="", help="SHA-256 that model.safetensors must have; needed for an encoder of the hub.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs/bases"), show_default=True, help="Folder for the base.")
 @command
-def base_add(folder: str, name: str, bits: str, pooling: str, source: str, licence: str, remark: str, out: Path) -> None:
-    """Round the weights of the encoder in FOLDER (Hugging Face layout, or a name below SENTVIZ_MODELS). Store it as the base NAME."""
+def base_add(folder: str, name: str, bits: str, out: Path, licence: str, **settings: str) -> None:
+    """Round the weights of the encoder in FOLDER and store it as the base NAME.
+
+    FOLDER is a folder in the Hugging Face layout, its name below SENTVIZ_MODELS, or an encoder of the hub as USER/MODEL.
+    """
     from sentviz.models.pretrained.base import add_base
 
-    added = add_base(folder, name, out, bits=int(bits), pooling=pooling, source=source, license=licence, remark=remark)
+    added = add_base(folder, name, out, bits=int(bits), license=licence, **settings)
     click.echo(f"{added.name}  {added.digest}  {added.folder}")

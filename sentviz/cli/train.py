@@ -37,7 +37,13 @@ def _studies() -> list[tuple[str, str]]:
 @click.option("--model", help="Model preset (listed below); default: the recipe's.")
 @click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Random seed; default: the recipe's.")
 @click.option("--variant", help="Variant: equal, swapped or frozen (initial lambda), 512 (maximum tokens), epochs (keep all epochs).")
-@click.option("--base", help="Train an adapter on this base, for example minilm. RECIPE is a recipe for bases, or a data set.")
+@click.option(
+    "--base",
+    help="Train an adapter on this base, for example minilm, or on an encoder of the hub as USER/MODEL. RECIPE is a recipe for bases, or a"
+    " data set.",
+)
+@click.option("--revision", default="", help="Commit of the encoder USER/MODEL of --base, 40 hex digits.")
+@click.option("--sha256", default="", help="SHA-256 of model.safetensors of the encoder USER/MODEL of --base, 64 hex digits.")
 @click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
 @click.option("--injection", help="Inject a lexicon into the encoder of --hub: xia, all, all-scaled, last or last-scaled.")
 @click.option("--lexicon", help="Lexicon with the word polarities for a model with an injection, for example lexicon_ko_knu.")
@@ -53,6 +59,8 @@ def train(
     seed: int | None,
     variant: str | None,
     base: str | None,
+    revision: str,
+    sha256: str,
     hub: str | None,
     injection: str | None,
     lexicon: str | None,
@@ -72,7 +80,7 @@ def train(
         torch.set_num_threads(threads)
     run: Run
     if hub:
-        _refuse("A Hugging Face model", model=model, variant=variant, base=base)
+        _refuse("A Hugging Face model", model=model, variant=variant, base=base, revision=revision, sha256=sha256)
         from sentviz.training import finetune
 
         settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
@@ -84,6 +92,12 @@ def train(
         options = {"variant": variant, "injection": injection, "lexicon": lexicon, "device": "" if device == "cpu" else device}
         if model and not base:
             _refuse(model, **{name: value for name, value in options.items() if name in find_preset(model).without})
+        if base and "/" in base:
+            from sentviz.models.pretrained.base import hub_base
+
+            base = hub_base(base, revision=revision, sha256=sha256).name
+        elif revision or sha256:
+            raise click.UsageError("--revision and --sha256 need an encoder of the hub: --base USER/MODEL.")
         if injection:
             raise click.UsageError("--injection needs --hub. Presets name their injection, for example --model cls-last-scaled.")
         changed = _recipe(recipe, model=model, seed=seed, variant=variant, base=base, lexicon=lexicon, keep_epochs=keep_epochs)

@@ -287,7 +287,7 @@ class Encoder(Network):
         self.polarity: Tensor
         self.position: nn.Parameter | Tensor | None
         if config.positions == "learned":
-            self.position = nn.Parameter(torch.randn(config.max_length, e) * 0.02)
+            self.position = nn.Parameter(torch.randn(config.max_length, e).mul_(0.02))
         else:
             waves = _sinusoid(config.max_length, e) if config.positions == "sinusoid" else None
             self.register_buffer("position", waves, persistent=False)
@@ -295,7 +295,7 @@ class Encoder(Network):
         self.segment = nn.Embedding(config.segments, e) if config.segments > 1 else None
         self.embedding_norm = nn.LayerNorm(e, eps=config.norm_eps or 1e-5) if config.embedding_norm else None
         self.widen = nn.Linear(e, d) if e != d else None
-        self.relative = nn.Parameter(torch.randn(config.relative, config.heads) * 0.02) if config.relative else None
+        self.relative = nn.Parameter(torch.randn(config.relative, config.heads).mul_(0.02)) if config.relative else None
         if config.lexicon != "none":  # lambda(x) of every vocabulary entry, neutral until a lexicon is loaded; never trained
             self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
         self.dropout = nn.Dropout(config.dropout)

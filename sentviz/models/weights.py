@@ -86,15 +86,22 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     return state
 
 
+def outline(make: Callable[[], M]) -> M:
+    """Return the module that `make` builds, without memory for its weights.
+
+    No random numbers are drawn: without memory, torch would load its compiler for them, which takes longer than to load a model.
+    """
+    with torch.device("meta"), _Undrawn():
+        return make()
+
+
 def load_weights(make: Callable[[], M], path: Path) -> M:
     """Return the module that `make` builds, with stored weights. The file is checked before memory for the weights is allocated.
 
     Raises:
         RunError: the file is damaged, or its shapes differ from the configuration.
     """
-    with torch.device("meta"), _Undrawn():
-        outline = make().state_dict()
-    _agree(outline, path)
+    _agree(outline(make).state_dict(), path)
     state = read_weights(path)
     with _Undrawn():
         module = make()
@@ -117,6 +124,8 @@ class _Undrawn(TorchFunctionMode):
             tensor = args[0] if args else kwargs["tensor"]
             tensor.detach().zero_()
             return tensor
+        if func is torch.randn:
+            return torch.zeros(*args, **kwargs)
         return func(*args, **kwargs)
 
 

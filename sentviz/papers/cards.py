@@ -6,6 +6,7 @@ Markdown with a head in YAML, as the Hugging Face hub reads it (Mitchell et al. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from sentviz.analysis.testset.operating import expected_error
 from sentviz.data import datasets, demo
 from sentviz.data.dataset_info import DatasetInfo
-from sentviz.errors import InputError
+from sentviz.errors import InputError, RunError
 from sentviz.papers.studies.standing import EVERY, SETS, current, stored_accuracies, why_not_evaluated
-from sentviz.runs.bases import bases
+from sentviz.runs.bases import Card, find_base
 from sentviz.runs.calibration import tempered
 from sentviz.runs.registry import papers, printed
 from sentviz.runs.store import Run
@@ -85,9 +86,17 @@ def _head(run: Run, known: Sequence[DatasetInfo]) -> str:
         metrics=["accuracy", "f1"],
         model_name=run.name,
         eval_results=results,
-        base_model=there.card["source"] if (there := bases().get(run.config.get("base", {}).get("name", ""))) else None,
+        base_model=base["source"] if (base := _base(run)) else None,
     )
     return head.to_yaml().strip("\n") + "\n"
+
+
+def _base(run: Run) -> Card | None:
+    """Return the card of the base of a run; None if the run has no base, or the base is missing, damaged or another one."""
+    if named := run.config.get("base"):
+        with suppress(RunError):
+            return find_base(named["name"], named["digest"]).card
+    return None
 
 
 # ---- sections
@@ -123,8 +132,7 @@ def _model(run: Run) -> Iterator[str]:
         "reads": f"{run.shape.max_length:,} tokens" + (", pairs of texts" if can.pairs else ""),
     }
     if named := run.config.get("base"):
-        there = bases().get(named["name"])
-        of = f", from {there.card['source']}, {there.card['license']}" if there else ""
+        of = f", from {base['source']}, {base['license']}" if (base := _base(run)) else ""
         rows["adapter on the base"] = f"{named['name']} (digest {named['digest']}{of}), whose weights and tokenizer it needs"
     left = {name: value for name, value in shape.items() if name not in ("kind", "vocab_size", "max_length", "layers", "heads")}
     rows |= {name: str(value) for name, value in left.items() if isinstance(value, str | int | float) and value not in ("", "none", False)}

@@ -21,6 +21,7 @@ from typing import Any, TypedDict
 
 from sentviz.errors import RunError
 from sentviz.io.files import inside, read_regular
+from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.schema import fits, fits_files
 from sentviz.runs.store import BASES, CONFIG_MOST, checked_path, roots
 
@@ -62,7 +63,8 @@ class Base:
             fits_files(card["files"])
             if card["format"] != FORMAT:
                 raise ValueError(f"its format is {card['format']}, this version reads {FORMAT}")
-        except (ValueError, RecursionError) as error:
+            EncoderConfig(classes=2, **card["settings"])
+        except (ValueError, TypeError, RecursionError) as error:
             raise RunError(f"The base {self.name}: {CARD} cannot be read ({str(error).rstrip('.')}).") from error
         checked: Card = card
         return checked

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +20,7 @@ from sentviz.errors import RunError
 from sentviz.models.encoder import Attention, Encoder
 from sentviz.models.grid import Coded, CodedEmbedding
 from sentviz.models.pretrained.base import tokenizer_of, weights_of
-from sentviz.models.weights import normalize_polarities, pack, read_weights
+from sentviz.models.weights import normalize_polarities, outline, pack, read_weights
 from sentviz.runs.bases import Base, find_base
 from sentviz.runs.configs import EncoderConfig
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
     from sentviz.runs.store import Run
 
+TABLE = "embedding.weight"  # stays coded in memory
 MATRICES = ("attention.project", "attention.output", "ffn.up", "ffn.down")  # matrices of a layer that are adapted
 
 
@@ -73,28 +74,32 @@ def based(base: Base, config: EncoderConfig, *, empty: bool = False) -> tuple[En
     Raises:
         RunError: the base is damaged, or its weights do not fit the configuration.
     """
-    with torch.device("meta" if empty else "cpu"):
-        network = Encoder(config)
-    own, state = network.state_dict(), dict[str, Tensor]()
+    network = outline(lambda: Encoder(config)) if empty else Encoder(config)
+    stored = _shapes(outline(lambda: Encoder(EncoderConfig(classes=2, **base.settings))))
+    own, state = _shapes(network), dict[str, Any]()
     for name, tensor in weights_of(base):
-        if name == "embedding.weight" and isinstance(tensor, Coded):
-            if tensor.shape != own[name].shape:
-                raise RunError(f"The base {base.name} does not fit this model: {name} has another shape.")
-            network.embedding = CodedEmbedding(tensor)
-            continue
-        state[name] = tensor.expanded() if isinstance(tensor, Coded) else tensor
-    if "position" in state:
-        state["position"] = state["position"][: config.max_length]
+        if stored.get(name) != tuple(tensor.shape):
+            raise RunError(f"The base {base.name} is damaged: {name} is extra or has another shape than base.json says.")
+        if not bool(torch.isfinite(tensor.scale if isinstance(tensor, Coded) else tensor).all()):
+            raise RunError(f"The base {base.name} holds values that are not numbers ({name}).")
+        state[name] = tensor.expanded() if isinstance(tensor, Coded) and name != TABLE else tensor
+    if lacking := sorted(name for name in stored.keys() - state.keys() if not name.startswith("classifier.")):
+        raise RunError(f"The base {base.name} is damaged: {lacking[0]} is missing.")
+    state["position"] = state["position"][: config.max_length]
     if config.segments == 1 and "segment.weight" in state:
         state["position"] = state["position"] + state.pop("segment.weight")[0]
     if config.components > 1:
         _repeat(state, config)
-    if wrong := sorted(name for name, tensor in state.items() if name not in own or own[name].shape != tensor.shape):
+    if wrong := sorted(name for name, tensor in state.items() if own.get(name) != tuple(tensor.shape)):
         raise RunError(f"The base {base.name} does not fit this model: {wrong[0]} is extra or has another shape.")
-    if broken := sorted(name for name, tensor in state.items() if not bool(torch.isfinite(tensor).all())):
-        raise RunError(f"The base {base.name} holds values that are not numbers ({broken[0]}).")
+    if isinstance(state[TABLE], Coded):
+        network.embedding = CodedEmbedding(state.pop(TABLE))
     network.load_state_dict(state, strict=False, assign=True)
     return network, frozenset(state)
+
+
+def _shapes(network: Encoder) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
 
 
 def _repeat(state: dict[str, Tensor], config: EncoderConfig) -> None:
@@ -136,8 +141,7 @@ def adapt(network: Encoder, of_base: frozenset[str], *, rank: int, alpha: float,
 
 def merged(network: Encoder) -> Encoder:
     """Return the plain network that is equal to a network in training, on the CPU. Frozen weights are shared, not copied."""
-    with torch.device("meta"):
-        plain = Encoder(network.config)
+    plain = outline(lambda: Encoder(network.config))
     plain.embedding = network.embedding
     state = {
         f"{name}.weight": (module.weight + module.scale * product(module.a, module.b, module.parts)).detach().cpu()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import sha256, writing
-from sentviz.runs.bases import CARD, FORMAT, Base, Card
+from sentviz.io.files import sha256 as file_sha256
+from sentviz.io.files import writing
+from sentviz.io.paths import home, is_path
+from sentviz.runs.bases import CARD, FORMAT, Base, Card, bases
+from sentviz.runs.store import BASES
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 MOST = 45_000_000  # maximum bytes of a file of weights
+SOURCE_FILES = ("config.json", "model.safetensors", "tokenizer.json")  # files of a pretrained encoder that are read
 
 
 def tokenizer_of(base: Base) -> PretrainedTokenizer:
@@ -60,33 +65,98 @@ def weights_of(base: Base) -> Iterator[tuple[str, Tensor | Coded]]:
             raise RunError(f"The base {base.name}: {file} cannot be read ({error}).") from error
 
 
-def source_folder(name: str | Path) -> Path:
-    """Return a folder in the Hugging Face layout, given by its path or by its name below SENTVIZ_MODELS.
+def source_folder(name: str | Path, revision: str = "", sha256: str = "") -> Path:
+    """Return a folder in the Hugging Face layout: a path, a name below SENTVIZ_MODELS, or a name on the hub such as "user/model".
 
+    Args:
+        name: path or name of the encoder.
+        revision: commit of the hub, 40 hex digits. sha256: digest of model.safetensors, 64 hex digits. Both are needed on the hub only.
     Raises:
-        InputError: there is no such folder with a config.json.
+        InputError: there is no such folder, or a name on the hub comes without revision and digest.
+        RunError: the hub does not have the files, or cannot be reached.
     """
     places = [Path(name), *([Path(os.environ["SENTVIZ_MODELS"]) / name] if os.environ.get("SENTVIZ_MODELS") else [])]
     for place in places:
         if (place / "config.json").is_file():
             return place
-    raise InputError(f"There is no pretrained encoder {str(name)!r}. Name a folder with config.json, or one below SENTVIZ_MODELS.")
+    if is_path(str(name)) or str(name).count("/") != 1:
+        raise InputError(
+            f"There is no pretrained encoder {str(name)!r}. Name a folder with config.json, a folder below SENTVIZ_MODELS, or an encoder of"
+            " the hub as USER/MODEL."
+        )
+    if not (re.fullmatch("[0-9a-f]{40}", revision) and re.fullmatch("[0-9a-f]{64}", sha256)):
+        raise InputError(
+            f"{name} is on the hub, so its exact version is needed: --revision COMMIT with 40 hex digits, and --sha256 with the digest of"
+            " model.safetensors."
+        )
+    return _from_hub(str(name), revision)
+
+
+def _from_hub(name: str, revision: str) -> Path:
+    """Return the folder of a revision of the hub, in the hub's cache; only missing files are downloaded."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError, RevisionNotFoundError
+
+    from sentviz.models.pretrained.checkpoint import TIMEOUT, unreachable
+
+    paths = []
+    for file in SOURCE_FILES:
+        try:
+            paths.append(Path(hf_hub_download(name, file, revision=revision, etag_timeout=TIMEOUT)))
+        except RevisionNotFoundError as error:
+            raise RunError(f"{name} has no revision {revision} on the hub.") from error
+        except Exception as error:  # the hub cannot be used, for many possible reasons
+            if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+                raise RunError(f"{name} has no file {file} at the revision {revision}, so it cannot be a base.") from error
+            raise RunError(unreachable(name, error)) from error
+    return paths[0].parent
+
+
+def hub_base(name: str, *, revision: str = "", sha256: str = "") -> Base:
+    """Return the base of an encoder of the hub, called after its model. If it is not installed, it is made in the user's folder, in 8 bits.
+
+    Args:
+        name: name on the hub, such as "user/model". revision, sha256: as for `source_folder`.
+    Raises:
+        InputError, RunError: as for `add_base`, or the installed base of this name was made from another file.
+    """
+    short = name.rpartition("/")[2]
+    if (installed := bases().get(short)) is None:
+        return add_base(name, short, home() / "runs" / BASES, bits=8, revision=revision, sha256=sha256)
+    if installed.card["source"] != name or sha256 not in ("", installed.card["weights_sha256"]):
+        raise RunError(
+            f"The installed base {short} was made from another file than this version of {name}. Remove {installed.folder} first."
+        )
+    return installed
 
 
 def add_base(
-    folder: str | Path, name: str, out: Path, *, bits: int, pooling: str = "mean", source: str = "", license: str = "", remark: str = ""
+    folder: str | Path,
+    name: str,
+    out: Path,
+    *,
+    bits: int,
+    pooling: str = "mean",
+    source: str = "",
+    license: str = "",
+    remark: str = "",
+    revision: str = "",
+    sha256: str = "",
 ) -> Base:
     """Round a pretrained encoder and store it as the base `out/<name>`.
 
     Args:
-        folder: a folder in the Hugging Face layout (config.json, model.safetensors, tokenizer.json), or its name below SENTVIZ_MODELS.
+        folder: a folder in the Hugging Face layout (config.json, model.safetensors, tokenizer.json), its name below SENTVIZ_MODELS, or the
+            name of an encoder of the hub.
         name: name of the base.
         out: folder of bases.
         bits: 8, with one scale per row, or 4, with one scale per 32 weights.
         pooling: input of a classifier on the base: "mean" over the tokens, or "cls", the first token.
         source, license, remark: origin, licence and further remarks.
+        revision, sha256: as for `source_folder`. The digest is also checked for a folder.
     Raises:
-        RunError: a file is missing or damaged, or our encoder cannot compute this one. InputError: bits or pooling are invalid.
+        RunError: a file is missing or damaged or has another digest, or our encoder cannot compute this one.
+        InputError: there is no such encoder, or bits, pooling or name are invalid.
     """
     from safetensors.torch import save_file
 
@@ -97,13 +167,17 @@ def add_base(
 
     if not name or Path(name).name != name or name.startswith("."):
         raise InputError(f"A base cannot be called {name!r}. Its name must be a file name that does not begin with a dot.")
-    folder = source_folder(folder)
-    read = read_checkpoint(folder)
+    title, folder = str(folder), source_folder(folder, revision, sha256)
+    title = title if revision else folder.name
+    digest = file_sha256(folder / SOURCE_FILES[1]) if (folder / SOURCE_FILES[1]).is_file() else ""
+    if sha256 and digest != sha256:
+        raise RunError(f"{title}: model.safetensors has the SHA-256 {digest or 'of no file'}, not {sha256}. It is not used.")
+    read = read_checkpoint(folder, title=title)
     settings = read.settings | {"key_width": read.settings["width"], "pooling": pooling}
     try:
         EncoderConfig(classes=2, **settings)
     except ValueError as error:
-        raise InputError(f"{folder.name} cannot be a base: {error}") from error
+        raise InputError(f"{title} cannot be a base: {error}") from error
     tokenizer = PretrainedTokenizer.of_file(read.tokenizer, settings["vocab_size"])
     parts: list[dict[str, Tensor]] = [{}]
     room = MOST
@@ -124,13 +198,13 @@ def add_base(
         card: Card = {
             "format": FORMAT,
             "name": name,
-            "source": source or folder.name,
+            "source": source or title,
             "license": license,
-            "remark": remark,
-            "weights_sha256": sha256(folder / "model.safetensors"),
+            "remark": remark or (f"Revision {revision} of the hub." if revision else ""),
+            "weights_sha256": digest,
             "bits": bits,
             "settings": settings,
-            "files": {path.name: sha256(path) for path in sorted(fresh.iterdir())},
+            "files": {path.name: file_sha256(path) for path in sorted(fresh.iterdir())},
         }
         (fresh / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return Base(name, out / name)
