@@ -40,7 +40,7 @@ STYLE = (
     " [data-testid='stCaptionContainer'] { color: inherit; opacity: .8; }"  # Streamlit's own is too faint to read: 3.7 : 1
     " :has(> img[data-testid='stHeaderLogo']) { display: flex; align-items: center; gap: .5rem; }"
     " :has(> img[data-testid='stHeaderLogo'])::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
-    " [data-testid='stButtonGroup'] [data-testid^='stBaseButton-segmented_control'] { min-height: 2.5rem; }"  # Fields are as high.
+    " [data-testid='stButtonGroup'] [data-variant='segmented_control'] { min-height: 2.5rem; }"  # Fields are as high.
     " .about { margin: 0; font-size: .875rem; opacity: .8; }</style>"
 )
 ABOUT = "sentviz shows how sentiment transformers reach their predictions."

@@ -373,7 +373,7 @@ def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run,
     own = "\n".join(pages["claims"]["words"]).replace("\\", "")
     assert "Wider models are *better*" in own and "only the comparison counts" in own
     assert pages["claims"]["boards"] == 1 and pages["claims"]["claims"] == [["– A wide model is better on SST-2"]]
-    assert pages["claims"]["expanders"] == ["Its questions, answered in sentences"]
+    assert pages["claims"]["expanders"] == ["Questions and answers"]
     assert pages["items"]["expanders"] == ["Table 2: Sizes"] and not pages["items"]["boards"]
     assert pages["items"]["tables"][0]["model"] == ["example-wide"] and len(pages["items"]["tables"]) == 2
     assert pages["items"]["tables"][-1]["printed"] == ["Table 1", "Table 2", "Figure 1"]

@@ -28,10 +28,10 @@ from sentviz.figures.text import as_text, label_width
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
 
 GROUPS: dict[Reference, str] = {
-    "its own tables": "against its own tables",
+    "its own tables": "compared with its own tables",
     "simulated runs": "simulated",
     "data sets": "counted in data sets",
-    "runs here": "against runs here",
+    "runs here": "compared with installed runs",
 }
 NOWHERE = "overall"  # the column of claims about no single data set
 NARROW = 640  # pixels below which several papers are tiles

@@ -159,7 +159,7 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) 
     st.html(STYLE.format(paper=colours.paper, grid=colours.grid))
     row = next((row for row in claims.to_dict("records") if row["key"] == opened()), None)
     if row is None:
-        st.caption("A cell opens what its verdict rests on: evidence, figure, runs and test.")
+        st.caption("Click a cell to see the evidence, the figure, the runs and the test of its verdict.")
         return
     with st.container(key="claim-beside" if beside else "claim-sheet"):
         left, right = (st.container(), st.container()) if beside else halves("claim", 1.0, 1.0)

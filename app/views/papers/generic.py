@@ -27,14 +27,14 @@ def _answers(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[str
 def show(paper: Paper, runs: Sequence[Run]) -> None:
     """The part of a paper's page that is asked for."""
     intro(
-        f"What “{md(paper.title)}” ({md(paper.citation)}) claims and prints, beside what the runs here measure.",
+        f"The claims and reported numbers of “{md(paper.title)}” ({md(paper.citation)}), next to what the installed runs measure.",
         md(paper.page.cannot),
     )
     part = pick("Part", "part", paper.page.titles)
     if paper.studies and not of_paper(paper, runs):
         name, study = next(iter(paper.studies.items()))
         command = f"sentviz study {name} --dataset {study.datasets[0]}"
-        st.info(f"No run of this paper is here. `{command}` trains them.", icon=":material/inventory_2:")
+        st.info(f"No run of this paper is installed. `{command}` trains them.", icon=":material/inventory_2:")
     if part == FIRST:
         _claims(paper, runs)
     elif part == LAST:
@@ -59,7 +59,7 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
     """The board, and beside it the claim that is open."""
     claims = board_part.judged(runs, [paper.name])
     if claims.empty:
-        st.caption("This paper brings no claims with tests.")
+        st.caption("This paper has no claims with tests.")
         return
     left, right = halves(f"claims-{paper.name}", 1.9, 1.0)
     with left:
@@ -68,7 +68,7 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
         board_part.chooser(claims)
         board_part.details(claims, runs, beside=True)
     if paper.answers:
-        with st.expander("Its questions, answered in sentences", on_change="rerun", key=f"{paper.name}-answers") as more:
+        with st.expander("Questions and answers", on_change="rerun", key=f"{paper.name}-answers") as more:
             if more.open:
                 st.markdown("\n".join(f"- {md(line)}" for line in _answers(paper.name, digests(runs), runs)))
                 st.caption(f"“Cannot be told” means p above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")

@@ -104,9 +104,8 @@ if run.labels == second.labels:
     gap = float(traces[1].probabilities[-1] - traces[0].probabilities[-1]) if len(run.labels) == 2 else None
     message = "**Both predict the same class.**" if agree else "**They predict different classes.**"
     if gap is not None:
-        message += (
-            f" {md(second.name)} gives “{md(run.labels[1])}” {100 * abs(gap):.0f} points {'more' if gap > 0 else 'less'} probability."
-        )
+        change = f"{100 * abs(gap):.1f} points {'higher' if gap > 0 else 'lower'}"
+        message += f" {md(second.name)} gives “{md(run.labels[1])}” a probability that is {change}."
     st.markdown(message)
 
 if attends(run) and attends(second):

@@ -83,7 +83,7 @@ PAPER = Paper(
             ),
         ),
         cannot="The paper fine-tunes five pretrained encoders. Ours are one small encoder trained from scratch and, if its runs are"
-        " installed, one pretrained encoder with an adapter: gains can be set side by side, accuracies cannot.",
+        " installed, one pretrained encoder with an adapter: compare gains, not accuracies.",
     ),
     presets=PRESETS,
     injections=INJECTIONS,

@@ -36,8 +36,8 @@ PAPER = Paper(
                 ),
             ),
         ),
-        cannot="The poster prints no accuracies: those of the authors' public code stand in, best test accuracies of theirs against one run"
-        " of ours.",
+        cannot="The poster reports no accuracies. Our runs are compared with the authors' public code: its best test accuracies, one run of"
+        " ours.",
     ),
     presets=PRESETS,
     family=family,

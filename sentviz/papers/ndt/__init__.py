@@ -68,7 +68,7 @@ PAPER = Paper(
                 datasets=DATASETS,
             ),
         ),
-        cannot="The paper gives neither seeds nor intervals nor settings; ours are one set for all models of a data set, said in each run.",
+        cannot="The paper reports no seeds, intervals or settings. Our models of a data set share their settings, stored with each run.",
     ),
     presets=PRESETS,
     additions=ADDITIONS,

@@ -77,7 +77,7 @@ PAPER = Paper(
                 ),
             ),
         ),
-        cannot="The paper gives neither seeds nor intervals; ours have one budget for all models of a data set, said in each run.",
+        cannot="The paper reports no seeds or intervals. Our runs have the same budget for all models of a data set; each run stores it.",
     ),
     presets=PRESETS,
     additions=ADDITIONS,

@@ -82,7 +82,7 @@ PAPER = Paper(
                 ),
             ),
         ),
-        cannot="Its 1.6 million tweets cannot be had here: ours learn from 110,944 of them, so levels differ and comparisons count.",
+        cannot="The 1.6 million tweets of the paper are not available. Our runs learn from 110,944: compare differences, not levels.",
     ),
     presets=PRESETS,
     additions=ADDITIONS,

@@ -44,5 +44,5 @@ def drawn(
     sources = [run for name in dict.fromkeys(claims["name"]) for run in runs_for_claims(find_paper(name), available)]
     names = list(dict.fromkeys(claims["paper"]))
     many = f"{len(claims)} claims" if len(claims) != 1 else "one claim"
-    title = f"What became of {many} of {names[0]}" if len(names) == 1 else f"{many.capitalize()} of {len(names)} papers, each with its test"
+    title = f"{many.capitalize()} of {names[0] if len(names) == 1 else f'{len(names)} papers'}, each with its test"
     return sourced(board(claims, title=title, chosen=chosen, bare=bare, width=width, theme=theme), *sources)
