@@ -119,7 +119,7 @@ def _enter(name: str) -> None:
             box.press("Enter")
             page.wait_for_function("before => document.querySelector('h3')?.innerText !== before", arg=before)
             seconds["Enter to answer"].append(time.perf_counter() - begin)
-            page.locator(".st-key-canvas .word").nth(1).get_by_text(f"{i}", exact=True).wait_for()
+            page.locator(".st-key-canvas .word").get_by_text(f"{i}", exact=True).first.wait_for()
             seconds["Enter to picture"].append(time.perf_counter() - begin)
             texts.append(text)
             time.sleep(0.7)

@@ -4,9 +4,10 @@
     integrated gradients   (x_j - b_j) . integral of df/dx_j along b to x         Sundararajan et al. 2017, arXiv 1703.01365
 
 f is the log-odds of the predicted class, x_j the token's embedding without position and segment. In the baseline b, every word has the zero
-embedding, which is that of [PAD]; special tokens are unchanged, so they score 0. The integral is a Gauss-Legendre sum. The scores should
-sum to f(x) - f(b). If they do not, the path is cut into parts: the scores of a part should sum to the rise of f along it, so the parts with
-the largest gaps are halved until the scores are complete. A model that normalises its embeddings changes most near the baseline, in jumps.
+embedding, which is that of [PAD] unless the model is on a base; special tokens are unchanged, so they score 0. The integral is a
+Gauss-Legendre sum. The scores should sum to f(x) - f(b). If they do not, the path is cut into parts: the scores of a part should sum to the
+rise of f along it, so the parts with the largest gaps are halved until the scores are complete. A model that normalises its embeddings
+changes most near the baseline, in jumps.
 """
 
 from __future__ import annotations

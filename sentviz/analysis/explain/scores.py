@@ -171,7 +171,7 @@ SCORES = {
             "Integrated gradients",
             AGAINST,
             FOR,
-            "The same, averaged on the way from [PAD] in every word's place to the text (Sundararajan et al. 2017), in as many steps as it"
+            "The same, averaged on the way from zero in every word's place to the text (Sundararajan et al. 2017), in as many steps as it"
             f" needs, {MAX_STEPS} at most.",
             ask=integrate,
             signed=True,
