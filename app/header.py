@@ -27,7 +27,7 @@ STYLE = (
     " position: sticky; top: 4rem; align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; } }"
     " .st-key-why-reason { min-height: 1.8rem; } .st-key-why-faithful { min-height: 2.6rem; }"
     " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 3.2rem; }"
-    " .awaited { margin: .15rem 0; width: min(26rem, 80%); height: 1.3rem; border-radius: 4px; color: transparent;"
+    " .awaited { margin: .15rem 0; width: min(26rem, 80%); height: 1.3rem; border-radius: 4px;"
     " background: rgb(128 128 128 / 22%); }"
     " [data-testid='stMainBlockContainer'] { padding-top: 4.25rem; }"
     " .st-key-ask, .st-key-answer { margin-bottom: -.4rem; } .st-key-answer { min-height: 4.6rem; }"

@@ -99,7 +99,7 @@ intro(
 )
 text, pair = texts_in_focus(run)
 with st.container(horizontal=True, gap="small"):
-    pick_run("Model", cache.models(), width=360)
+    pick_run("Model", cache.models(), width=420)
     sentence_box(run, text, pair, "attention-sentence")
 try:
     # a stored example knows neither its terms nor its window

@@ -39,9 +39,9 @@ def pick(run: Run) -> Run:
 
     st.session_state["compare-first"], st.session_state["compare-second"] = run.name, second
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs"):
-        pick_run("First", known, key="compare-first", on_change=take_first, label_visibility="visible", width=360)
+        pick_run("First", known, key="compare-first", on_change=take_first, label_visibility="visible", width=440)
         st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="First becomes second")
-        pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=360)
+        pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=440)
     return known[second]
 
 

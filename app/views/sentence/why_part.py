@@ -29,7 +29,7 @@ def place(key: str, trace: Trace | None = None) -> Any:
     if trace is not None and trace.evidence is not None:
         _reason(slot, trace)
     else:
-        slot.html('<p class="awaited">Looking for the reason</p>')
+        slot.html('<div class="awaited" role="status" aria-label="Looking for the reason"></div>')
     return slot
 
 

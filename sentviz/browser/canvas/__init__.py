@@ -35,7 +35,7 @@ __all__ = ["HERE", "Pick", "Scale", "Scene", "Step", "canvas_data", "canvas_html
 
 HERE = Path(__file__).parent
 WORDS, LETTERS = 400, 40  # largest number of words that are drawn, and of letters per word
-SIDE, WEIGHTS = 64, 1 << 18  # largest number of tokens of a map, and of weights of all maps together
+SIDE, WEIGHTS = 64, 600_000  # largest number of tokens of a map, and of weights of all maps together: 64 tokens of 12 x 12 heads
 TITLE = 120  # letters
 
 Floats = npt.NDArray[np.float32]
