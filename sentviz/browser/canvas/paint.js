@@ -46,14 +46,16 @@ export function paintTile(canvas, scene, image, look, lit) {
 
 /** Return the place of the large map on its canvas. The words above it are turned if a cell is narrower than they are. A map with many tokens
  * is larger than its room.
- * @param {number} n tokens @param {number} longest width of the longest word in pixels @param {number} room width in pixels @param {number} height in pixels */
-export function layout(n, longest, room, height) {
+ * @param {number} n tokens @param {number} longest width of the longest word in pixels @param {number} room width in pixels @param {number} below height in pixels */
+export function layout(n, longest, room, below) {
   const left = clamp(longest + 12, 30, Math.max(room * 0.25, 60)), slant = Math.min(longest * Math.SQRT1_2, 72)
   const cell = right => clamp((room - left - right) / n, NARROWEST, WIDEST)
   const [angle, wide, top] = longest + 8 <= cell(0) ? [0, cell(0), 22]
     : cell(slant) >= SLANTED ? [-Math.PI / 4, cell(slant), slant + 14] : [-Math.PI / 2, cell(0), Math.min(longest + 14, 110)]
-  const high = clamp((height - top) / n, LOWEST, HIGHEST)
-  return { left, top, wide, high, angle, width: left + wide * n + (angle === -Math.PI / 4 ? slant : 0), height: top + high * n + 2 }
+  const high = clamp((below - top) / n, LOWEST, HIGHEST)
+  // Whole pixels: a pixel that is covered in part would become darker with each repaint.
+  const [width, height] = [left + wide * n + (angle === -Math.PI / 4 ? slant : 0), top + high * n + 2].map(Math.round)
+  return { left, top, wide, high, angle, width, height }
 }
 
 /** Draw the large map with its words, and the rows and columns of highlighted tokens on top. @param {{lit: number[], cell: [number, number]|null}} state */
@@ -67,6 +69,7 @@ export function paintMap(view, { lit, cell }) {
   canvas.style.width = `${width}px`
   sized(canvas, width, height)
   pen.setTransform(ratio, 0, 0, ratio, 0, 0)
+  pen.font = look.font // a canvas of a new size has forgotten it
   pen.globalAlpha = 1
   pen.fillStyle = look.ground
   pen.fillRect(0, 0, width, height)
