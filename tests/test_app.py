@@ -156,7 +156,7 @@ def test_one_of_the_examples_is_wrong_and_says_so() -> None:
 
 
 def test_runs_are_chosen_by_plain_name_in_groups() -> None:
-    """A plain name comes before the run's name, and a heading of a group is no choice."""
+    """A plain name comes before the run's name, and the heading of a group cannot be chosen."""
     app = opened()
     box = app.selectbox(key="focus-run")
     assert box.options[0] == "── answers best ──" and "── papers ──" in box.options

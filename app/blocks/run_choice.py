@@ -25,7 +25,7 @@ def pick_run(label: str, names: Iterable[str], **widget: Any) -> None:
     headings = {group: f"── {group} ──" for group in groups if group} if len(groups.keys() - {""}) > 1 else {}
 
     def take() -> None:
-        if st.session_state[key] not in headings.values():  # A heading is no choice.
+        if st.session_state[key] not in headings.values():  # A heading cannot be chosen.
             on_change()
 
     options = [name for group, members in groups.items() for name in (*filter(None, [headings.get(group)]), *members)]
