@@ -19,7 +19,7 @@ from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.catalog import language, reads_pairs
 
-ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate", "changed": "experiment"}
+ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate"}
 
 focus = visit.focus()
 run = run_with_weights(focus.run)
@@ -48,8 +48,10 @@ with st.container(key="answer", gap=None):
         st.markdown(f"### {md(answer(trace))}", width="stretch")
         whatif_part.folded(run, trace, before)
     why = why_part.place("reason", trace)
-    for kind, remark in (*answers.label_notice(focus, trace), *notices(trace, run)):
-        st.caption(f":material/{ICONS[kind]}: {remark}")
+    messages = [*answers.label_notice(focus, trace), *notices(trace, run)]
+    for kind, remark in messages:
+        if kind != "changed":
+            st.caption(f":material/{ICONS[kind]}: {remark}")
     offer_reader(run, trace.text)
 left, right = halves("explore", 2.1, 1.0)  # without controls the second column is hidden, so that the picture stays the same element
 with left:
@@ -67,6 +69,8 @@ with left:
             width=240,
         )
         exports(scene, run, score)
+    for remark in [remark for kind, remark in messages if kind == "changed"]:  # below the picture, so that nothing moves while one drags
+        st.caption(f":material/experiment: {remark}")
     faithful = why_part.place("faithful")
     attends(run)
     intro(
