@@ -16,6 +16,7 @@ ASKABLE = [run for run in SHIPPED if run.has_weights]
 
 
 FEW = (  # one run of each kind: these are checked after every change, all of them by .ci/full
+    "english/minilm",
     "english/ndt-unit-2",
     "sst2/cls-last-scaled",
     "sst5_trees/sentiformer",

@@ -29,7 +29,8 @@ ASKED = [(str(text), str(pair) or None) for text, pair in STORED["asked"]]  # ou
 @of_each(SHIPPED)
 def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
     of_weights = {"model.safetensors", "tokenizer.json", "embeddings.safetensors", "example.safetensors"}
-    for file in FILES if run.has_weights else set(FILES) - of_weights:
+    elsewhere = {"tokenizer.json"} if run.config.get("base") else set()  # a run on a base has the tokenizer of the base
+    for file in set(FILES) - (elsewhere if run.has_weights else of_weights):
         assert run.path(file).stat().st_size > 0
 
 
@@ -108,9 +109,17 @@ def first_rows(data: str) -> list[list[str]]:
 
 @of_each(ASKABLE)
 def test_the_parameters_said_are_those_stored(run: Run) -> None:
-    """The count in config.json equals the entries of model.safetensors; scales of rows and polarities do not count as parameters."""
+    """The count in config.json equals the entries of model.safetensors; scales of rows and polarities do not count as parameters.
+
+    For a run on a base, the weights of the base count too, and low-rank changes are added to them.
+    """
     from safetensors.numpy import load_file
 
+    from sentviz.models.loading import load
+
+    if run.config.get("base"):
+        assert run.config["parameters"] == sum(parameter.numel() for parameter in load(run).network.parameters())
+        return
     weights = load_file(run.path("model.safetensors"))
     counted = (array.size for name, array in weights.items() if not name.startswith("polarity") and not name.endswith(".scale"))
     assert run.config["parameters"] == sum(counted)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.exhaustive
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 BASE = {canonicalize_name(Requirement(requirement).name) for requirement in PROJECT["dependencies"]}
 EXTRAS = {canonicalize_name(Requirement(requirement).name) for many in PROJECT["optional-dependencies"].values() for requirement in many}
-LARGEST = 30e6  # bytes of the wheel
+LARGEST = 65e6  # bytes of the wheel
 PAGE = """
 import sys
 from sentviz.io.paths import place

@@ -62,8 +62,10 @@ SETS = (
     Texts("financial", "Financial news, without neutral", "twitter_financial", "test", {0: 0, 1: 1}),
     Texts("neutral", "TweetEval, neutral: near the middle", "tweeteval_sentiment", "test", {1: NEUTRAL}),
 )
+MIXTURE = {"sst2", "imdb", "yelp", "tweets", "sentiment140", "neutral"}
 LEARNED = {  # data set of a run -> sets of the same domain as its training data
-    "english": {"sst2", "imdb", "yelp", "tweets", "sentiment140", "neutral"},
+    "english": MIXTURE,
+    "english_balanced": MIXTURE,
     "sst2": {"sst2"},
     "sst5_trees": {"sst2"},
     "sst5_trees_binary": {"sst2"},
