@@ -51,6 +51,13 @@ def test_the_lexicon_of_the_command_is_the_models(trained: list[Recipe], tmp_pat
     assert [recipe.lexicon for recipe in trained] == ["lexicon_en_opinion", "lexicon_en_vader"]
 
 
+@pytest.mark.skipif(not (Path(__file__).parents[1] / "checkpoints" / "bases").is_dir(), reason="checkpoints/ is not here")
+def test_a_model_on_the_base_of_a_recipe_needs_no_further_option(trained: list[Recipe], tmp_path: Path) -> None:
+    run("train", "ndt_sst2_minilm", "--model", "minilm-ndt-free-2", "-o", tmp_path)
+    run("train", "fused_nsmc_e5", "--model", "e5-last-scaled", "-o", tmp_path)
+    assert [(recipe.base, recipe.model) for recipe in trained] == [("minilm", "minilm-ndt-free-2"), ("e5", "e5-last-scaled")]
+
+
 def test_the_epochs_to_keep_are_the_recipes(trained: list[Recipe], tmp_path: Path) -> None:
     """`--keep-epochs 3` reaches the recipe of both model kinds; without the option the recipe keeps 0 epochs."""
     for options in ((), ("--model", "hardmax-d2")):

@@ -12,6 +12,7 @@ import pytest
 from sentviz.data import datasets
 from sentviz.errors import InputError, RunError
 from sentviz.papers.studies.runner import light
+from sentviz.runs.bases import find_base
 from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
 from sentviz.training import task_of, train
@@ -95,8 +96,11 @@ def test_every_run_that_ships_is_known_by_its_recipe() -> None:
         model = stored["model"].partition("-")[0] if stored["model"].startswith("cls") else stored["model"]  # without its injection
         whose = next((paper.name for paper in papers().values() if paper.preset(model)), "")
         own = f"{stored['dataset']}_{stored['model']}"  # a recipe for this model alone
-        source = next(name for name in (own, f"{whose}_{stored['dataset']}", stored["dataset"]) if name in recipe_names())
+        house = f"{stored.get('folder')}_{stored['model']}"  # a recipe whose data set has another name than the folder of its runs
+        source = next(name for name in (own, house, f"{whose}_{stored['dataset']}", stored["dataset"]) if name in recipe_names())
         wanted = Recipe.read(source, model=stored["model"], seed=stored["seed"], variant=stored.get("variant") or None)
+        if wanted.base:
+            wanted = replace(wanted, weights=find_base(wanted.base).digest)
         run = finished(wanted, ROOT)
         assert run is not None and run.folder == folder
         with pytest.raises(RunError, match="another recipe"):

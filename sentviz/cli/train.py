@@ -86,12 +86,12 @@ def train(
         settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
         run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
     else:
-        from sentviz.runs.presets import find_preset
+        from sentviz.runs.presets import presets
         from sentviz.training.recipe import finished
 
         options = {"variant": variant, "injection": injection, "lexicon": lexicon, "device": "" if device == "cpu" else device}
-        if model and not base:
-            _refuse(model, **{name: value for name, value in options.items() if name in find_preset(model).without})
+        if model in presets():
+            _refuse(model, **{name: value for name, value in options.items() if name in presets()[model].without})
         if base and "/" in base:
             from sentviz.models.pretrained.base import hub_base
 

@@ -51,8 +51,9 @@ FILM = f"""() => {{
 
 
 def opened(page: Any, server: str, query: str = "") -> Any:
-    """Open the page and return the area that takes the pointer."""
-    page.goto(f"{server}/embeddings{query}")
+    """Open the page, by default with a run of two layers, and return the area that takes the pointer."""
+    run = "" if "run=" in query else "run=english/ndt-unit-2&"
+    page.goto(f"{server}/embeddings?{run}{query.removeprefix('?')}")
     canvas = page.locator(f"{PLOT} canvas")
     canvas.wait_for(timeout=120_000)
     page.wait_for_selector(HEADING, timeout=120_000)

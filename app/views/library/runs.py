@@ -89,7 +89,7 @@ st.caption(
     "A Hugging Face classifier becomes a run like these with `sentviz adopt FOLDER --dataset sst2`, as it is;"
     " `sentviz train sst2 --hub FOLDER` fine-tunes one."
 )
-standing_part.part(cache.models())
+standing_part.part(cache.runs())
 run = cache.run(visit.focus().run)
 name_runs(run.name)
 st.markdown(f"##### {md(run.name)}")
