@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from sentviz.analysis.explain import explained, headline, reason, supported
-from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance
+from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance, chance_of, chance_over_examples
+from sentviz.analysis.explain.measured import chance_stored
 from sentviz.analysis.explain.units import find_units
+from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.evidence import Edit, Evidence, Flip
+from sentviz.runs.store import find
 from sentviz.runs.trace import Trace
 from tests.makers import gated_model, planted_model, small_encoder, small_model
 
+ROOT = Path(__file__).parents[1]
 OWN = [("it is a warm song", None), ("the garden was cold and dull", None), ("what a clever lighthouse, I say", None)]
 TEXT = "it is not a dull and tender song"
 
@@ -111,3 +117,14 @@ def test_what_cannot_be_searched_is_not_claimed() -> None:
     trace = supported(model, model.trace("a warm song we saw", **mixed), {})  # type: ignore[arg-type]
     units = explained(model, trace, ["units"]).token_scores["units"]
     assert trace.token_scores["units"].tolist() == units.tolist() and units.any()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (ROOT / "checkpoints" / "english" / "minilm").is_dir(), reason="checkpoints/ is not here")
+@pytest.mark.parametrize("name", ["english/ndt-unit-2", "english/minilm"])
+def test_the_stored_falls_by_chance_are_those_of_the_examples(name: str) -> None:
+    run = find(name, [ROOT / "checkpoints"])
+    model = load(run)
+    stored = chance_of(model, run)
+    assert stored == chance_stored(run) and list(stored) == [1, 2, 3, 4]
+    assert chance_over_examples(model, run) == pytest.approx(stored, abs=1e-4)

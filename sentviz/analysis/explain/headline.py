@@ -51,6 +51,13 @@ def chance(model: Model, texts: Sequence[tuple[str, str | None]]) -> Chance:
 
 
 def chance_of(model: Model, run: Run) -> Chance:
+    """Return the stored measurement of `chance_over_examples` for a shipped run, because large models need seconds for it; else measure."""
+    from sentviz.analysis.explain.measured import chance_stored
+
+    return chance_stored(run) or chance_over_examples(model, run)
+
+
+def chance_over_examples(model: Model, run: Run) -> Chance:
     """Return `chance` over the example sentences in the language of a run; over pairs if the run reads pairs."""
     from sentviz.data import datasets
     from sentviz.data.examples import examples_for

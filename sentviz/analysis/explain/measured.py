@@ -1,8 +1,8 @@
-"""Measurements of shipped runs that are stored outside the runs: faithfulness of newer explanations, and smallest edits.
+"""Measurements of shipped runs that are stored outside the runs: faithfulness of newer explanations, smallest edits, and falls by chance.
 
-`python -m sentviz.analysis.explain.measured faithfulness RUN ...` and `... flips RUN ...` measure again. The shipped tables are in the
-folder `measured`; the table of faithfulness holds what a run's own table lacks, on the same rows. The tables hold numbers, no texts. Each
-row names the digest of its run.
+`python -m sentviz.analysis.explain.measured faithfulness RUN ...`, `... flips RUN ...` and `... chance RUN ...` measure again. The shipped
+tables are in the folder `measured`. The table of faithfulness holds what a run's own table lacks, on the same rows. The tables hold numbers
+and no texts. Each row names the digest of its run.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.models.model import Model, Progress
+    from sentviz.runs.evidence import Chance
     from sentviz.runs.store import Run
 
 FOLDER = Path(__file__).with_name("measured")
@@ -54,6 +55,12 @@ def has_faithfulness(run: Run) -> bool:
 def flips_of(run: Run) -> pd.DataFrame:
     """Return the shipped measurements of a run's smallest edits, as `flips_over` returns them; empty if there are none."""
     return _rows_of("flips", run)
+
+
+def chance_stored(run: Run) -> Chance:
+    """Return the shipped measurement of `sentviz.analysis.explain.headline.chance_over_examples`; empty if there is none."""
+    table = _rows_of("chance", run)
+    return dict(zip(table["size"].astype(int), table["fall"].astype(float), strict=True))
 
 
 def flips_over(
@@ -152,6 +159,7 @@ def _main() -> None:
     import click
     import pandas as pd
 
+    from sentviz.analysis.explain.headline import chance_over_examples
     from sentviz.data.datasets import load_split
     from sentviz.models.loading import load
     from sentviz.runs.store import find
@@ -159,9 +167,13 @@ def _main() -> None:
     file, *names = sys.argv[1:]
     for name in names:
         run = find(name)
-        model, rows = load(run), load_split(run.config["data"]["name"], "test").frame
-        texts, pairs = rows["text"].tolist(), rows["text_pair"].tolist() if "text_pair" in rows else None
-        table = _measure_missing(run, model, texts, pairs) if file == "faithfulness" else flips_over(model, texts, pairs)
+        model = load(run)
+        if file == "chance":
+            table = pd.DataFrame(chance_over_examples(model, run).items(), columns=["size", "fall"]).round(6)
+        else:
+            rows = load_split(run.config["data"]["name"], "test").frame
+            texts, pairs = rows["text"].tolist(), rows["text_pair"].tolist() if "text_pair" in rows else None
+            table = _measure_missing(run, model, texts, pairs) if file == "faithfulness" else flips_over(model, texts, pairs)
         other_rows = _read(file)[_read(file)["run"] != run.name] if (FOLDER / f"{file}.csv").is_file() else pd.DataFrame()
         pd.concat([other_rows, table.assign(run=run.name, digest=run.digest)]).to_csv(FOLDER / f"{file}.csv", index=False)
         _read.cache_clear()
