@@ -9,7 +9,7 @@ import pytest
 
 from sentviz.analysis.explain import explained, headline, reason, supported
 from sentviz.analysis.explain.headline import CHANCE_QUANTILE, MIN_FALL, chance, chance_of, chance_over_examples
-from sentviz.analysis.explain.measured import chance_stored
+from sentviz.analysis.explain.stored import rows_of
 from sentviz.analysis.explain.units import find_units
 from sentviz.models.loading import load
 from sentviz.models.model import Model
@@ -126,5 +126,5 @@ def test_the_stored_falls_by_chance_are_those_of_the_examples(name: str) -> None
     run = find(name, [ROOT / "checkpoints"])
     model = load(run)
     stored = chance_of(model, run)
-    assert stored == chance_stored(run) and list(stored) == [1, 2, 3, 4]
+    assert list(stored.values()) == rows_of("chance", run)["fall"].tolist() and list(stored) == [1, 2, 3, 4]
     assert chance_over_examples(model, run) == pytest.approx(stored, abs=1e-4)

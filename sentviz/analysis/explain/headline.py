@@ -19,6 +19,7 @@ import numpy as np
 from sentviz.analysis.explain.flip import MAX_PASSES, smallest_flip
 from sentviz.analysis.explain.leave_out import leaving_out
 from sentviz.analysis.explain.scores import explained, percent
+from sentviz.analysis.explain.stored import rows_of
 from sentviz.analysis.explain.units import find_units, spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
@@ -52,9 +53,9 @@ def chance(model: Model, texts: Sequence[tuple[str, str | None]]) -> Chance:
 
 def chance_of(model: Model, run: Run) -> Chance:
     """Return the stored measurement of `chance_over_examples` for a shipped run, because large models need seconds for it; else measure."""
-    from sentviz.analysis.explain.measured import chance_stored
-
-    return chance_stored(run) or chance_over_examples(model, run)
+    table = rows_of("chance", run)
+    stored = dict(zip(table["size"].astype(int), table["fall"].astype(float), strict=True))
+    return stored or chance_over_examples(model, run)
 
 
 def chance_over_examples(model: Model, run: Run) -> Chance:

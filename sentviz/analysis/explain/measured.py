@@ -8,8 +8,6 @@ and no texts. Each row names the digest of its run.
 from __future__ import annotations
 
 import time
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +15,7 @@ import numpy as np
 from sentviz.analysis.explain import SCORES, available, explained, score
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.stored import FOLDER, read_measured, rows_of
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.models.model import Model, Progress
-    from sentviz.runs.evidence import Chance
     from sentviz.runs.store import Run
 
-FOLDER = Path(__file__).with_name("measured")
 SAMPLE, SEED = 200, 0
 TIMED_TEXTS, FLIP_TEXTS = 30, 100  # texts of the sample for the times, and for the smallest edits
 DEFAULT_METHODS = ("removal", "units", "received", "rollout", "gradient")  # methods measured for a run without a table
@@ -44,23 +41,17 @@ def faithfulness_of(run: Run) -> pd.DataFrame:
     import pandas as pd
 
     own = [run.frame(FILE)] if FILE in run.config["files"] else []
-    return pd.concat([*own, _rows_of("faithfulness", run)], ignore_index=True)
+    return pd.concat([*own, rows_of("faithfulness", run)], ignore_index=True)
 
 
 def has_faithfulness(run: Run) -> bool:
     """Return whether the faithfulness of some explanations of a run is measured."""
-    return FILE in run.config["files"] or not _rows_of("faithfulness", run).empty
+    return FILE in run.config["files"] or not rows_of("faithfulness", run).empty
 
 
 def flips_of(run: Run) -> pd.DataFrame:
     """Return the shipped measurements of a run's smallest edits, as `flips_over` returns them; empty if there are none."""
-    return _rows_of("flips", run)
-
-
-def chance_stored(run: Run) -> Chance:
-    """Return the shipped measurement of `sentviz.analysis.explain.headline.chance_over_examples`; empty if there is none."""
-    table = _rows_of("chance", run)
-    return dict(zip(table["size"].astype(int), table["fall"].astype(float), strict=True))
+    return rows_of("flips", run)
 
 
 def flips_over(
@@ -126,18 +117,6 @@ def _spread(column: Sequence[float], seed: int) -> dict[str, float]:
     return {**interval(float(values.mean()), draws / len(values)), "n": len(values), "seed": seed}
 
 
-@cache
-def _read(name: str) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.read_csv(FOLDER / f"{name}.csv", dtype={"digest": str})
-
-
-def _rows_of(name: str, run: Run) -> pd.DataFrame:
-    table = _read(name)
-    return table[(table["run"] == run.name) & (table["digest"] == run.digest)].drop(columns=["run", "digest"]).reset_index(drop=True)
-
-
 def _measure_missing(run: Run, model: Model, texts: Sequence[str], pairs: Sequence[str] | None) -> pd.DataFrame:
     """Measure the explanations that a run's own table lacks, on its rows, and the times of all methods."""
     import click
@@ -174,9 +153,9 @@ def _main() -> None:
             rows = load_split(run.config["data"]["name"], "test").frame
             texts, pairs = rows["text"].tolist(), rows["text_pair"].tolist() if "text_pair" in rows else None
             table = _measure_missing(run, model, texts, pairs) if file == "faithfulness" else flips_over(model, texts, pairs)
-        other_rows = _read(file)[_read(file)["run"] != run.name] if (FOLDER / f"{file}.csv").is_file() else pd.DataFrame()
+        other_rows = read_measured(file)[read_measured(file)["run"] != run.name] if (FOLDER / f"{file}.csv").is_file() else pd.DataFrame()
         pd.concat([other_rows, table.assign(run=run.name, digest=run.digest)]).to_csv(FOLDER / f"{file}.csv", index=False)
-        _read.cache_clear()
+        read_measured.cache_clear()
         click.echo(f"{run.name}\n{table.to_string()}")
 
 
