@@ -121,7 +121,7 @@ def test_the_demo_set_is_for_english_sentences_one_by_one() -> None:
     app = opened("confusion", run=RUN, over="demo")
     rows = next(group for group in app.get("button_group") if "focus-over" in group.proto.id)
     assert [option.content for option in rows.proto.options] == ["test split", "your file"]
-    assert "has no answers about the demo set" in words(app)
+    assert "has no predictions for the demo set" in words(app)
     run = cache.runs()[RUN]
     fitting = {**run.config, "data": {**run.config["data"], "name": "sst2"}, "labels": ["negative", "positive"]}
     configs = {"here": fitting, "other classes": {**fitting, "labels": ["same", "different"]}}
