@@ -92,7 +92,7 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
 
 def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
     """A script, an image and an anchor in a typed sentence are shown as text on every part of the page."""
-    page.goto(server)
+    page.goto(f"{server}/?run=english/ndt-unit-2")
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     page.evaluate("window.hacked = false")
     ask(
@@ -122,7 +122,7 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
 
 def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
     """At 1440 x 900 the sentence, the answer, the words, the map and the effect of an intervention are visible without scrolling."""
-    page.goto(server)
+    page.goto(f"{server}/?run=english/ndt-unit-2")
     page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
     for part in (
         "h3",
