@@ -43,7 +43,7 @@ def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) ->
     own = over_split(small_model(), TEXTS, ["received"], sample=2)
     beside = own.assign(method="units", run="toy/one", digest="abc")
     tables = {"faithfulness": beside, "flips": beside.iloc[:0]}
-    monkeypatch.setattr(measured, "_read", tables.__getitem__)
+    monkeypatch.setattr(stored, "read_measured", tables.__getitem__)
 
     def run(digest: str, files: dict[str, str]) -> Any:
         return SimpleNamespace(name="toy/one", digest=digest, config={"files": files}, frame=lambda file: own)
