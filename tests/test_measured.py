@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.analysis.explain import SCORES, measured
+from sentviz.analysis.explain import SCORES, stored
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.measured import FOLDER, faithfulness_of, flips_of, flips_over, times_over
