@@ -84,7 +84,7 @@ def test_heads_open_on_a_run_with_cls_and_show_every_chosen_run() -> None:
     first = opened("cls", run="")
     pair = chosen(first, "cls-runs")
     assert len(pair) == 2 and all(find(name).config["tokenizer"]["cls"] for name in pair)
-    assert "which has no [CLS] token" in page_text(first)
+    assert f"is shown instead of {first.session_state['focus'].run}, " in page_text(first)
     assert chosen(opened("cls", run=WITHOUT_CLS), "cls-runs") == [WITHOUT_CLS]
     six = [CLS, INJECTED, "nsmc/cls", WITHOUT_CLS, "sst2/vanilla", "sst2/ndt-unit-2"]
     app = opened("cls", run=six[0], versus="~".join(six[1:]))

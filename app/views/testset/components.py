@@ -28,15 +28,18 @@ frame = run.frame(FILE)
 answer, *reasons = verdict(frame)
 st.markdown(f"##### {md(answer)}", help=tip("component"))
 st.markdown("\n".join(f"- {md(reason)}" for reason in reasons))
-lambdas = cache.example(run).lambdas
-weights = "; ".join(
-    f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {weight:+.2f}" for c, weight in enumerate(row) if c)
-    for layer, row in enumerate(lambdas)
-)
-minus = " A component with a negative weight is subtracted." if (lambdas < 0).any() else ""
+mixing = ""
+if run.has_weights:  # The stored example has the lambdas.
+    lambdas = cache.example(run).lambdas
+    weights = "; ".join(
+        f"layer {layer + 1}: " + ", ".join(f"{component_name(c)} {weight:+.2f}" for c, weight in enumerate(row) if c)
+        for layer, row in enumerate(lambdas)
+    )
+    minus = " A component with a negative weight is subtracted." if (lambdas < 0).any() else ""
+    mixing = f" A₁ enters with weight 1; {weights.replace('-', '−')}.{minus}"
 st.caption(
     "A habit is a component's entropy or its attention to one of five classes of words, in one layer."
-    f" The maps are measured before mixing. A₁ enters with weight 1; {weights.replace('-', '−')}.{minus}"
+    f" The maps are measured before mixing.{mixing}"
 )
 
 show_figure("component-words", Runs(run))
