@@ -169,10 +169,10 @@ def add_base(
         raise InputError(f"A base cannot be called {name!r}. Its name must be a file name that does not begin with a dot.")
     title, folder = str(folder), source_folder(folder, revision, sha256)
     title = title if revision else folder.name
-    digest = file_sha256(folder / SOURCE_FILES[1]) if (folder / SOURCE_FILES[1]).is_file() else ""
+    read = read_checkpoint(folder, title=title)  # before the digest: it refuses a file without an end
+    digest = file_sha256(folder / SOURCE_FILES[1])
     if sha256 and digest != sha256:
-        raise RunError(f"{title}: model.safetensors has the SHA-256 {digest or 'of no file'}, not {sha256}. It is not used.")
-    read = read_checkpoint(folder, title=title)
+        raise RunError(f"{title}: model.safetensors has the SHA-256 {digest}, not {sha256}. It is not used.")
     settings = read.settings | {"key_width": read.settings["width"], "pooling": pooling}
     try:
         EncoderConfig(classes=2, **settings)
