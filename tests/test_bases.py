@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ from sentviz.models.encoder import Encoder
 from sentviz.models.grid import Coded, CodedEmbedding, code, exact
 from sentviz.models.loading import load
 from sentviz.models.pretrained.adapter import based, merged
-from sentviz.models.pretrained.base import add_base, hub_base, tokenizer_of
+from sentviz.models.pretrained.base import add_base, tokenizer_of
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, InterventionTensors
@@ -175,89 +174,6 @@ def test_the_command_makes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert Base("other", base.folder).digest == base.digest
     lost = CliRunner().invoke(main, ["base", "add", "nowhere", "other", "-o", str(tmp_path)])
     assert lost.exit_code == 1 and "There is no pretrained encoder 'nowhere'" in lost.output
-
-
-REVISION = "0123456789abcdef" * 2 + "01234567"
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Provide the hub's cache on this machine with one revision of `somebody/tiny-bert`, without a network; its folder."""
-    folder = tmp_path / "cache" / "models--somebody--tiny-bert" / "snapshots" / REVISION
-    bert_folder(folder)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
-    return folder
-
-
-def test_a_base_is_made_from_a_pinned_revision_of_the_hub(hub: Path, tmp_path: Path) -> None:
-    """The base is equal to that of the same folder, and its card names the encoder and the revision. Without a network, an unknown
-    revision, a missing or another digest, and a missing file are one sentence each; nothing is stored.
-    """
-    digest = sha256(hub / "model.safetensors")
-    right = {"--revision": REVISION, "--sha256": digest}
-
-    def add(**changes: str) -> Any:
-        options = [word for name, value in (right | {f"--{k}": v for k, v in changes.items()}).items() if value for word in (name, value)]
-        return CliRunner().invoke(main, ["base", "add", "somebody/tiny-bert", "mine", "-o", str(tmp_path / "bases"), *options])
-
-    for changes, message in (
-        ({"revision": ""}, "somebody/tiny-bert is on the hub, so its exact version is needed"),
-        ({"sha256": ""}, "--sha256 with the digest of model.safetensors"),
-        ({"revision": "main"}, "--revision COMMIT with 40 hex digits"),
-        ({"sha256": "0" * 64}, f"somebody/tiny-bert: model.safetensors has the SHA-256 {digest}, not {'0' * 64}"),
-        ({"revision": "f" * 40}, "nothing of it was kept from earlier, and the hub cannot be reached"),
-    ):
-        result = add(**changes)
-        assert result.exit_code == 1 and message in " ".join(result.output.split()), result.output
-        assert not (tmp_path / "bases" / "mine").exists()
-    assert add().exit_code == 0
-    base = Base("mine", tmp_path / "bases" / "mine")
-    assert base.digest == add_base(hub, "same", tmp_path / "bases", bits=8).digest
-    assert (base.card["source"], base.card["weights_sha256"]) == ("somebody/tiny-bert", digest) and REVISION in base.card["remark"]
-    (hub / "tokenizer.json").unlink()
-    assert "the hub cannot be reached" in " ".join(add().output.split())
-
-
-def test_a_file_that_the_hub_lacks_is_named(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import errors
-
-    def download(name: str, file: str, **_: Any) -> str:
-        if file in missing:
-            raise errors.EntryNotFoundError("404")
-        if revisionless:
-            raise errors.RevisionNotFoundError("404", response=Mock())
-        return str(hub / file)
-
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
-    missing, revisionless = {"tokenizer.json"}, False
-    with pytest.raises(RunError, match=f"somebody/tiny-bert has no file tokenizer.json at the revision {REVISION}"):
-        hub_base("somebody/tiny-bert", revision=REVISION, sha256="0" * 64)
-    missing, revisionless = set(), True
-    with pytest.raises(RunError, match=f"somebody/tiny-bert has no revision {REVISION} on the hub"):
-        hub_base("somebody/tiny-bert", revision=REVISION, sha256="0" * 64)
-
-
-@pytest.mark.slow
-def test_a_training_makes_its_base_from_the_hub(hub: Path, tmp_path: Path) -> None:
-    """`--base USER/MODEL` stores the base in the user's folder under the model's name. A second training needs neither hub nor options."""
-    recipe = tmp_path / "short.toml"
-    recipe.write_text('dataset = "toy"\nbase = "tiny-bert"\nepochs = 1\nmax_length = 16\nexample = "a warm song"\n')
-    options = ["--revision", REVISION, "--sha256", sha256(hub / "model.safetensors"), "--quiet"]
-    call = ["train", str(recipe), "--base", "somebody/tiny-bert"]
-    first = CliRunner().invoke(main, [*call, *options, "-o", str(tmp_path / "runs")])
-    assert first.exit_code == 0, first.output
-    base = Base("tiny-bert", tmp_path / "home" / "runs" / "bases" / "tiny-bert")
-    assert Run.open(tmp_path / "runs" / "toy" / "tiny-bert").config["base"] == {"name": "tiny-bert", "digest": base.digest}
-    shutil.rmtree(hub)
-    assert hub_base("somebody/tiny-bert").digest == base.digest
-    with pytest.raises(RunError, match="The installed base tiny-bert was made from another file than this version of nobody/tiny-bert"):
-        hub_base("nobody/tiny-bert")
-    again = CliRunner().invoke(main, [*call, "--quiet", "-o", str(tmp_path / "runs")])
-    assert again.exit_code == 0 and "already trained" in again.output
-    wrong = CliRunner().invoke(main, ["train", str(recipe), "--base", "tiny", *options])
-    assert wrong.exit_code == 2 and "need an encoder of the hub" in wrong.output
 
 
 # ---- adapters
