@@ -81,15 +81,17 @@ def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
 @pytest.mark.parametrize(
     ("page", "wanted"),
     [
-        ("scalars", "sst2/bert has no learned scalar"),
-        ("components", "sst2/bert has one attention map per head"),
+        ("scalars", "Without sst2/bert, which has no learned scalar."),
+        ("components", "is shown instead of sst2/bert, which does not have several components."),
         ("explanations", "sentviz faithfulness sst2/bert"),
         ("cls", "sentviz heads sst2/bert"),
         ("runs", "Adopted, not trained here"),
     ],
 )
 def test_what_does_not_apply_is_said(page: str, wanted: str) -> None:
-    assert wanted in words(opened(page, run="sst2/bert")).replace("\\", "")
+    app = opened(page, run="sst2/bert")
+    tooltips = "\n".join(caption.help or "" for caption in app.caption)
+    assert wanted in (words(app) + tooltips).replace("\\", "")
 
 
 def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:

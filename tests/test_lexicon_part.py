@@ -132,7 +132,7 @@ def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
 
 def test_compare_asks_both_as_trained() -> None:
     app = opened("compare", run=ALL, versus=LAST, strength="0", text=SENTENCE)
-    assert "what was changed on Explore does not hold" in page_text(app)
+    assert "as they were trained, without the changes on Explore" in page_text(app)
     assert {trace.run for trace in traces(app) if not trace.change.strength} == {ALL, LAST}
 
 
