@@ -70,9 +70,11 @@ def turn(work: str = "model", *, long: bool = False) -> Iterator[Callable[[], No
 
 
 def _leave(who: str) -> None:
-    """End this run of the page if its visitor has left."""
+    """End this run of the page if its visitor has left, or has asked for another run meanwhile."""
     if not is_present(who):
         st.stop()
+    if who:
+        st.session_state.get("traces")  # reading the state, Streamlit ends a run that is no longer wanted
 
 
 def is_preloading() -> bool:

@@ -18,6 +18,7 @@ from sentviz.models.protocol import Inputs
 if TYPE_CHECKING:
     import pandas as pd
 
+WEIGHTS_TIMES_TOKENS, LEAST_TOKENS = 20_000_000_000, 128  # limits of `tokens_per_batch`
 TOKENS_PER_BATCH = 4_096  # tokens of a batch: the hidden states of more do not fit into the processor's cache
 CHARACTERS = LONGEST  # characters tokenized at a time, so that memory does not grow with the number of texts
 
@@ -86,6 +87,12 @@ def _read(
     if pairs is None or not segments:
         return [TokenizedText(ids) for ids in tokenizer.ids_batch(texts, pairs, max_length=max_length, cls=cls)]
     return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
+
+
+def tokens_per_batch(network: torch.nn.Module) -> int:
+    """Return the largest number of tokens of a batch: fewer for a large network, so that stopped work ends in half a second on one core."""
+    weights = sum(parameter.numel() for parameter in network.parameters())
+    return min(TOKENS_PER_BATCH, max(LEAST_TOKENS, WEIGHTS_TIMES_TOKENS // max(1, weights)))
 
 
 def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[list[int]]:

@@ -18,7 +18,7 @@ from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
-from sentviz.models.batches import by_length, collate, portions, read
+from sentviz.models.batches import by_length, collate, portions, read, tokens_per_batch
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output
 from sentviz.models.weights import load_weights, normalize_polarities
 from sentviz.runs.calibration import softmax
@@ -184,7 +184,7 @@ class Model:
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
         pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
         done, length = 0, self._filled(change)
-        for batch in by_length([length or len(row) for row in rows]):
+        for batch in by_length([length or len(row) for row in rows], tokens_per_batch(self.network)):
             self.check()
             with torch.inference_mode():
                 out = self.outputs([rows[i] for i in batch], applied)

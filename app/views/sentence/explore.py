@@ -40,13 +40,18 @@ with st.container(key="ask", gap="small"):
         st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed", width="content")
 with st.container(key="answer", gap=None):
     try:
-        before, trace = whatif_part.as_trained(), answers.trace(focus)
+        before, answered = whatif_part.as_trained(), answers.trace(focus, scored=False)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/edit:")
         st.stop()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.markdown(f"### {md(answer(trace))}", width="stretch")
-        whatif_part.folded(run, trace, before)
+        st.markdown(f"### {md(answer(answered))}", width="stretch")
+        whatif_part.folded(run, answered, before)
+    try:
+        trace = answers.trace(focus)  # The answer is on the page before the words are scored.
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/edit:")
+        st.stop()
     why = why_part.place("reason", trace)
     messages = [*answers.label_notice(focus, trace), *notices(trace, run)]
     for kind, remark in messages:

@@ -45,6 +45,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
         x = network.embed(inputs)  # Row 0 is the unchanged model. A head's row is added at its own layer: below it, nothing differs.
         room = max(1, TOKENS_PER_BATCH // max(1, x.shape[1]))
         for layer in range(has.layers):
+            model.check()
             off = torch.zeros(len(x) + has.heads, has.layers, has.heads, dtype=torch.bool)
             off[len(x) :, layer] = torch.eye(has.heads, dtype=torch.bool)
             rows = zip(*(torch.split(each, room) for each in (torch.cat([x, x[:1].expand(has.heads, -1, -1)]), off)), strict=True)
