@@ -152,7 +152,7 @@ def test_a_sentence_is_answered_by_what_came(installed: Path, tmp_path: Path) ->
     done = subprocess.run([installed, "-c", PAGE], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     count, *messages = done.stdout.splitlines()[-1].split()
-    assert int(count) == 7 and "Positive" in " ".join(messages)
+    assert int(count) == 8 and "Positive" in " ".join(messages)
     assert str(installed.parents[1]) in messages[0] and str(installed.parents[1]) in messages[-1]
 
 
