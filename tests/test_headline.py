@@ -32,7 +32,7 @@ def test_the_planted_reason_is_named() -> None:
     model = planted_model(lambda there: 3 * there("tender") - 1)
     assert headline(with_headline(model, TEXT)) == "Positive, 98%. Without “tender” it would be negative (88%)."
     pair = planted_model(lambda there: 6 * there("not") * there("a") * there("dull") - 3 * there("dull"))
-    assert headline(with_headline(pair, TEXT)) == "Positive, >99%. Without “not a dull” it would be undecided (50%)."
+    assert headline(with_headline(pair, TEXT)) == "Positive, >99%. Without “not” it would be negative (>99%)."  # the whole unit: 50 %
     either = planted_model(lambda there: 3 * (there("tender") + there("not")).clamp(max=1) - 1)
     assert headline(with_headline(either, TEXT)) == "Positive, 98%. Without “not” and “tender” it would be negative (88%)."
     nothing = planted_model(lambda there: 1 + 0 * there("tender"))
@@ -45,13 +45,16 @@ def test_the_planted_reason_is_named() -> None:
     )
 
 
-def scored(falls: list[float], against: dict[int, float], flip: Flip | None = None, odds: float = 2.0) -> Trace:
-    """Return three words and a fourth in units of one, one and two words, with given falls of a given answer."""
+def scored(falls: list[float], against: dict[int, float], flip: Flip | None = None, odds: float = 2.0, cold: float = 0.0) -> Trace:
+    """Return four words in units of one, one and two words, with given falls of a given answer; the word "cold" alone has its own."""
     model = small_model()
     trace = model.trace("warm song, cold soup").replace(logits=np.array([-odds / 2, odds / 2], np.float32))
     p = 1 / (1 + np.exp(-odds))
     units = np.array([0, 1, 2, 3, 3])
-    values = {"units": np.array([falls[0], falls[1], 0.0, falls[2], falls[2]], np.float32)}
+    values = {
+        "units": np.array([falls[0], falls[1], 0.0, falls[2], falls[2]], np.float32),
+        "removal": np.array([falls[0], falls[1], 0.0, cold, 0.0], np.float32),
+    }
     trace = trace.replace(probabilities=np.array([1 - p, p], np.float32), token_scores=values, units={"units": units})
     return trace.replace(evidence=Evidence(against, flip))
 
@@ -63,6 +66,8 @@ def test_a_unit_is_named_where_it_matters_and_others_of_its_size_do_not() -> Non
     assert reason(scored([0.1, 0.2, 3.0], low)) == f"Without “cold soup” it would be negative ({1 / (1 + np.exp(-1)):.0%})."
     assert reason(scored([2.0, 0.2, 3.0], {1: 0.5, 2: 3.5})) == "Without “warm” it would be undecided (50%)."
     assert reason(scored([2.0, 0.2, 3.0], {1: 2.5, 2: 3.5})) == "No single word explains this."
+    assert reason(scored([0.1, 0.2, 3.0], {1: 2.0, 2: 3.5}, cold=4.0)) == "Without “cold” it would be negative (88%)."  # its unit is short
+    assert reason(scored([0.1, 0.2, 3.5], {1: 2.0, 2: 2.5}, cold=2.5)) == "Without “cold soup” it would be negative (82%)."
     assert reason(scored([2.0, 0.2, 3.0], {})) == "No single word explains this."
     assert reason(scored([5.0, 0.0, 0.0], low, odds=12)) == "No single word explains this."  # 99.999 % to 99.9 %
     assert MIN_FALL == 0.1 and reason(scored([0.6, 0, 0], low)) == "No single word explains this."  # 88 % to 80 %
@@ -83,7 +88,7 @@ def test_with_three_classes_the_model_says_which_one_takes_over() -> None:
     places, values = falls.units["units"], np.zeros(len(trace.tokens), np.float32)
     word = next(i for i, token in enumerate(trace.tokens) if token == "warm")
     values[places == places[word]] = 9.0  # planted, so that this unit is the reason
-    got = supported(model, falls.replace(token_scores={"units": values}), dict.fromkeys(range(1, 5), 0.5))
+    got = supported(model, falls.replace(token_scores={"units": values, "removal": 0 * values}), dict.fromkeys(range(1, 5), 0.5))
     assert got.evidence is not None and len(got.evidence.without) == 3
     inside = np.flatnonzero(places == places[word])
     left, right = trace.offsets[inside[0], 0], trace.offsets[inside[-1], 1]

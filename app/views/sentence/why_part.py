@@ -17,7 +17,7 @@ from sentviz.io.glossary import tip
 from sentviz.runs.trace import Trace
 
 HELP = (
-    f"The reason is a unit without which the probability falls by at least {100 * MIN_FALL:.0f} points, and by more than without"
+    f"The reason is a word or a unit without which the probability falls by at least {100 * MIN_FALL:.0f} points, and by more than without"
     f" {CHANCE_QUANTILE:.0%} of the units of that size in the example sentences. If there is none, it is the smallest edit that changes the"
     " predicted class."
 )

@@ -2,22 +2,23 @@
 
 The reason is the first of these that holds:
 
-1. The strongest unit without which the probability falls by at least MIN_FALL, and the log-odds by more than the quantile
+1. The strongest unit or single word without which the probability falls by at least MIN_FALL, and the log-odds by more than the quantile
    CHANCE_QUANTILE of units of this size in the shipped example sentences (`Chance`). So a word with a small effect is not named just for
-   being the strongest.
+   being the strongest. The strongest is the one whose fall exceeds that quantile by most: longer units fall further by chance.
 2. The smallest edit that flips the prediction, verified on the edited text.
 3. No single word explains the prediction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.analysis.explain.flip import MAX_PASSES, smallest_flip
-from sentviz.analysis.explain.leave_out import leaving_out
+from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.analysis.explain.scores import explained, percent
 from sentviz.analysis.explain.stored import rows_of
 from sentviz.analysis.explain.units import find_units, spaced_words
@@ -73,16 +74,17 @@ def chance_over_examples(model: Model, run: Run) -> Chance:
 
 
 def supported(model: Model, trace: Trace, against: Chance) -> Trace:
-    """Return the trace with its units and the evidence for a reason. The flip is searched only if no unit explains the prediction.
+    """Return the trace with its removal scores, its units and the evidence for a reason; the flip only if no unit explains the prediction.
 
     Args:
         against: result of `chance_of` for the same model.
     """
-    if "units" not in trace.token_scores:
-        trace = explained(model, trace, ["units"])
+    for name in ("removal", "units"):  # units reuse what the removal of single words has found
+        if name not in trace.token_scores:
+            trace = explained(model, trace, [name])
     trace = trace.replace(evidence=Evidence(against, None))
-    if unit := _strongest_unit(trace):
-        return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, unit)))
+    if found := _strongest_unit(trace):
+        return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, found[0])))
     try:
         passes = min(MAX_PASSES, max(MIN_PASSES, MAX_TOKENS // len(trace.tokens)))
         return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes)))
@@ -99,8 +101,8 @@ def reason(trace: Trace) -> str:
     """Return the reason for the prediction as a sentence; "" if the trace has no evidence."""
     if trace.evidence is None:
         return ""
-    if unit := _strongest_unit(trace):
-        return f"Without “{unit.text}” it would {_outcome(trace, unit)}."
+    if found := _strongest_unit(trace):
+        return f"Without “{found[0].text}” it would {_outcome(trace, found[1])}."
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
         words = flip.words[0].upper() + flip.words[1:]
@@ -116,19 +118,30 @@ def headline(trace: Trace) -> str:
     return f"{answer(trace)} {reason(trace)}".strip()
 
 
-def _strongest_unit(trace: Trace) -> Word | None:
-    """Return the unit of the predicted class that `reason` names, with all of its tokens; None if no unit explains the prediction."""
+def _strongest_unit(trace: Trace) -> tuple[Word, float] | None:
+    """Return the unit or word that `reason` names, and its fall in log-odds; None if none explains the prediction."""
     assert trace.evidence is not None
-    falls, places = trace.token_scores["units"], trace.units["units"]
-    units: dict[int, list[tuple[int, ...]]] = {}
-    for word in spaced_words(trace):
-        units.setdefault(int(places[word.indices[0]]), []).append(word.indices)
-    for words in sorted(units.values(), key=lambda words: -float(falls[words[0][0]])):
-        fall, first, last = float(falls[words[0][0]]), words[0][0], words[-1][-1]
-        if trace.confidence - trace.without(fall) >= MIN_FALL and fall > trace.evidence.chance.get(len(words), np.inf):
-            text = (trace.text, trace.text_pair or "")[int(trace.segments[first])]
-            return Word(text[int(trace.offsets[first, 0]) : int(trace.offsets[last, 1])], tuple(i for word in words for i in word))
-    return None
+    chance, best = trace.evidence.chance, None
+    for unit, size, fall in _candidates(trace):
+        excess = fall - chance.get(size, np.inf)
+        if excess > (best[0] if best else 0) and trace.confidence - trace.without(fall) >= MIN_FALL:
+            best = excess, unit, fall
+    return best and best[1:]
+
+
+def _candidates(trace: Trace) -> Iterator[tuple[Word, int, float]]:
+    """Yield each unit, then each single word: with all of its tokens, its number of words, and its fall in log-odds."""
+    removal, units, places = trace.token_scores["removal"], trace.token_scores["units"], trace.units["units"]
+    spaced, alone = spaced_words(trace), {word.indices for word in words(trace)}
+    for _, group in groupby(spaced, key=lambda word: int(places[word.indices[0]])):
+        members = list(group)
+        first, last = members[0].indices[0], members[-1].indices[-1]
+        text = (trace.text, trace.text_pair or "")[int(trace.segments[first])]
+        whole = text[int(trace.offsets[first, 0]) : int(trace.offsets[last, 1])]
+        yield Word(whole, tuple(i for word in members for i in word.indices)), len(members), float(units[first])
+    for word in spaced:
+        if word.indices in alone:  # else the model reads it as several words, whose falls do not tell that of the whole
+            yield word, 1, float(removal[word.indices[0]])
 
 
 def _without(model: Model, trace: Trace, unit: Word) -> tuple[float, ...]:
@@ -136,10 +149,10 @@ def _without(model: Model, trace: Trace, unit: Word) -> tuple[float, ...]:
     return tuple(softmax(leaving_out(model, trace, [unit.indices])[0], trace.calibration).tolist())
 
 
-def _outcome(trace: Trace, unit: Word) -> str:
-    """Return what the prediction would be without a unit, for example "be negative (97%)" or "still be positive (71%)"."""
+def _outcome(trace: Trace, fall: float) -> str:
+    """Return what the prediction would be without a unit with this fall, for example "be negative (97%)" or "still be positive (71%)"."""
     assert trace.evidence is not None
-    left, best = trace.without(float(trace.token_scores["units"][unit.indices[0]])), int(trace.probabilities.argmax())
+    left, best = trace.without(fall), int(trace.probabilities.argmax())
     shares = trace.evidence.without or (left, 1 - left)[:: 1 if best == 0 else -1]
     if len(shares) == 2 and percent(left) == "50%":
         return "be undecided (50%)"
