@@ -168,17 +168,19 @@ def verdict(focus: Focus, score: str) -> Verdict:
     return keep_result("verdicts", key, judge, most=KEPT_TRACES)
 
 
-def heads(focus: Focus, seen: Trace) -> Any:
+def heads(focus: Focus, seen: Trace, *, wait: bool = True) -> Any:
     """Return the fall of the predicted class's log-odds without each head, (L, H), stored for this visit; None until torch is loaded.
 
     The first paint does not wait for torch: it shows the run's stored example.
-    """
-    if not is_torch_loaded():
-        return None
-    from sentviz.analysis.maps.silenced import silenced
 
+    Args:
+        wait: measure what this visit has not stored; otherwise return None for it.
+    """
     source = cache.run(focus.run)
     key = (source.digest, seen.text, seen.text_pair, focus.change)
+    if not is_torch_loaded() or not (wait or key in st.session_state.get("heads", {})):
+        return None
+    from sentviz.analysis.maps.silenced import silenced
 
     def silence() -> Any:
         with turn() as step:

@@ -24,35 +24,42 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 KEY = "canvas"
+QUICK = 1_000_000_000  # multiplications for each token: 72 heads of a network of 14 million parameters
 
 
 def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
-    """Draw the picture and return what `exports` writes to files. An example is drawn before torch is loaded, heads are measured later.
+    """Draw the picture and return what `exports` writes to files. It waits for the effects of heads only if they are measured quickly.
 
     Args:
         score: score that colours the words, a name of `SCORES`.
         before: trace of the same text without interventions; None if there are none.
     """
-    measures = trace.has_maps and run.capabilities.silence
-    falls = answers.heads(visit.focus(), trace) if measures else None
+    falls = answers.heads(visit.focus(), trace, wait=_is_quick(run)) if _is_measured(trace, run) else None
     pinned = visit.focus().token - 1 if 0 < visit.focus().token <= len(trace.tokens) else None
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=_chosen(trace), pinned=pinned)
     if trace.has_maps and scene.chosen is None:  # The map stays when heads are measured later or the visitor changes the model.
         scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
-    data = canvas_data(scene, acts=True)
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
-
-    def draw() -> None:
-        pin = partial(_pin, len(trace.tokens))
-        browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
-        if measures and falls is None and answers.heads(visit.focus(), trace) is not None:  # while it measures, the picture is not faded
-            st.rerun()
-
-    if measures and falls is None:
-        st.fragment(draw, run_every=1.0)()
-    else:
-        draw()
+    pin = partial(_pin, len(trace.tokens))
+    data = canvas_data(scene, acts=True)
+    browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
     return scene
+
+
+def measure_heads(trace: Trace, run: Run) -> None:
+    """Measure the effects of heads that the picture did not wait for, and draw the page again with them."""
+    if _is_measured(trace, run) and not _is_quick(run) and answers.heads(visit.focus(), trace, wait=False) is None:
+        answers.heads(visit.focus(), trace)
+        st.rerun()
+
+
+def _is_measured(trace: Trace, run: Run) -> bool:
+    return trace.has_maps and run.capabilities.silence
+
+
+def _is_quick(run: Run) -> bool:
+    """Return whether predicting once without each head takes a fraction of a second: by the multiplications for each token."""
+    return run.capabilities.layers * run.capabilities.heads * int(run.config["parameters"]) <= QUICK
 
 
 def _chosen(trace: Trace) -> Pick | None:

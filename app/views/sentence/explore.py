@@ -9,7 +9,7 @@ from app.blocks.run_choice import pick_run
 from app.blocks.sentence import attends, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
 from app.views.sentence import whatif_part, why_part
-from app.views.sentence.canvas_part import exports, show
+from app.views.sentence.canvas_part import exports, measure_heads, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.analysis.explain import SCORES, answer, available
@@ -107,3 +107,4 @@ report(run, trace)
 if not why_part.waiting():
     why_part.show_reason(why, focus)
     why_part.show_verdict(faithful, focus, score)
+    measure_heads(trace, run)
