@@ -18,7 +18,9 @@ from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
 from sentviz.analysis.explain import explained
+from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.notices import notices
+from sentviz.analysis.explain.swap import suggestions
 from sentviz.cli import main
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.export.record import Record
@@ -211,6 +213,23 @@ def test_a_loaded_run_has_plain_weights(trained: Run) -> None:
 
 
 @pytest.mark.slow
+def test_explanations_never_expand_the_whole_table(trained: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of the table make the whole, and the smallest edit, word suggestions and gradients read only parts."""
+    monkeypatch.setattr("sentviz.models.encoder.TABLE_ROWS", 7)
+    model = load(trained)
+    parts = list(model.network.table_parts())
+    assert torch.equal(torch.cat(parts), model.network.table) and {len(part) for part in parts[:-1]} == {7}
+
+    def whole(table: CodedEmbedding) -> torch.Tensor:
+        raise AssertionError("the whole table is expanded")
+
+    monkeypatch.setattr(CodedEmbedding, "weight", property(whole))
+    trace = model.trace("what a warm, clever song we saw!")
+    smallest_flip(model, trace, passes=20)
+    suggestions(model, trace, 1)
+    explained(model, trace, ["removal", "units", "gradient", "integrated-gradients"])
+
+
 def test_loading_a_run_on_a_base_does_not_load_the_compiler_of_torch(trained: Run) -> None:
     """The compiler takes longer to load than the weights of MPNet; torch loads it for random numbers without memory."""
     lines = "import sys; from sentviz.models.loading import load; load('toy/tiny'); print('torch._dynamo' in sys.modules)"

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from sentviz.models import attention as at
 from sentviz.models.grid import CodedEmbedding
 from sentviz.models.mixing import mixing
-from sentviz.models.protocol import Capture, Inputs, InterventionTensors, LayerActivations, Network, Scalar, capture_layer
+from sentviz.models.protocol import TABLE_ROWS, Capture, Inputs, InterventionTensors, LayerActivations, Network, Scalar, capture_layer
 from sentviz.models.terms import AttentionTerms, HeadNorm
 from sentviz.runs.configs import EncoderConfig, HubConfig
 
@@ -314,6 +314,13 @@ class Encoder(Network):
     def rows(self, ids: Tensor) -> Tensor:
         """Return rows of `table`, (..) ids -> (.., e), without expanding the others."""
         return self.embedding(ids)  # type: ignore[no-any-return]
+
+    def table_parts(self) -> Iterator[Tensor]:
+        """Yield `table` in parts; each part is expanded when it is asked for."""
+        if isinstance(self.embedding, CodedEmbedding):
+            yield from (self.embedding(ids) for ids in torch.split(torch.arange(self.embedding.shape[0]), TABLE_ROWS))
+        else:
+            yield from super().table_parts()
 
     def plain(self) -> Encoder:
         """Return the encoder with its table expanded; all other weights are shared."""

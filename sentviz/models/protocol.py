@@ -18,6 +18,7 @@ from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import Capabilities, ModelConfig
 from sentviz.runs.intervention import Intervention
 
+TABLE_ROWS = 4_096  # rows of an embedding table that are read at a time
 SHUT = -1e4  # used as the log of a gate that is 0: the softmax then gives the token a weight of 0
 
 
@@ -184,6 +185,10 @@ class Network(nn.Module):
     def rows(self, ids: Tensor) -> Tensor:
         """Return the embeddings of ids of any shape, (..) -> (.., e)."""
         return self.table[ids]
+
+    def table_parts(self) -> Iterator[Tensor]:
+        """Yield `table` in parts of `TABLE_ROWS` consecutive rows, so that a compressed table is never expanded as a whole."""
+        yield from torch.split(self.table.detach(), TABLE_ROWS)
 
     def plain(self) -> Network:
         """Return a network whose weights are all stored as plain numbers, for export; the network itself if no weight is compressed."""

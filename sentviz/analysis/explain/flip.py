@@ -102,7 +102,7 @@ class _EditableText:
         ((_, slopes, path),) = along(model, trace, np.ones(1))
         effects = (slopes[0] * path).sum(dim=-1).numpy()  # (m,) to first order
         firsts = [self.words[i].indices[0] for i in lettered]
-        self.gains = (model.network.table.detach() @ slopes[0, firsts].T).numpy()  # (V, places)
+        self.gains = np.concatenate([(part @ slopes[0, firsts].T).numpy() for part in model.network.table_parts()])  # (V, places)
         strongest = sorted(range(len(lettered)), key=lambda at: -abs(float(effects[list(self.words[lettered[at]].indices)].sum())))
         self.places = {lettered[at]: at for at in sorted(strongest[:MAX_PLACES])}  # word -> column of the gains
 

@@ -185,10 +185,10 @@ def _turn_distances(model: Model, layer: int, x: Tensor, out: Tensor, inputs: In
     import torch
     import torch.nn.functional as F
 
-    from sentviz.models.batches import TOKENS_PER_BATCH
+    from sentviz.models.batches import tokens_per_batch
 
     n, distances, unchanged = x.shape[1], [], F.normalize(out.double(), dim=-1)
-    for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, TOKENS_PER_BATCH // n)):
+    for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, tokens_per_batch(model.network) // n)):
         model.check()
         count = len(off)
         changed, _ = model.network.step(layer, x.expand(count, -1, -1), inputs.expand(count), None, replace(change, values_off=off))

@@ -154,7 +154,7 @@ def along(model: Model, trace: Trace, places: npt.NDArray[np.float64]) -> Iterat
     """
     import torch
 
-    from sentviz.models.batches import TOKENS_PER_BATCH
+    from sentviz.models.batches import tokens_per_batch
 
     k, changed = int(trace.probabilities.argmax()), model.applied(model.intervention(trace.change))
     encoded = model.encode(trace.text, trace.text_pair, trace.change)
@@ -171,6 +171,6 @@ def along(model: Model, trace: Trace, places: npt.NDArray[np.float64]) -> Iterat
             value = logits[:, k] - rest.logsumexp(dim=1)
             return value.detach(), torch.autograd.grad(value.sum(), tokens)[0]
 
-    for chunk in torch.split(torch.from_numpy(places).to(path), max(1, TOKENS_PER_BATCH // len(encoded))):
+    for chunk in torch.split(torch.from_numpy(places).to(path), max(1, tokens_per_batch(model.network) // len(encoded))):
         model.check()
         yield *batch(chunk), path

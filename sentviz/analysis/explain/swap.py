@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from sentviz.data.tags import Tagger, tags_instead
 from sentviz.errors import InputError
@@ -41,13 +42,20 @@ def neighbours(model: Model, token: int, k: int = 6) -> list[tuple[str, float]]:
     Args:
         token: id in the vocabulary.
     """
-    table = model.network.table.detach().numpy()
-    lengths = np.linalg.norm(table, axis=1) + 1e-9
-    cosine = table @ table[token] / (lengths * lengths[token])
+    import torch
+
+    (own_vector,) = model.network.rows(torch.tensor([token])).detach().numpy()
+    cosine = np.concatenate([_cosines(part.numpy(), own_vector) for part in model.network.table_parts()])
     cosine[[0, 1, 2, 3, token]] = -2
     own, known = _written(model.tokenizer, token), whole_words(model.tokenizer)
     nearest = (index for index in np.argsort(-cosine)[: 8 * k + 8].tolist() if index in known)
     return [(known[index], float(cosine[index])) for index in nearest if known[index].isascii() == own.isascii()][:k]
+
+
+def _cosines(vectors: npt.NDArray[np.float32], vector: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the cosine of each of some vectors (N, e) and one vector (e,)."""
+    lengths = (np.linalg.norm(vectors, axis=1) + 1e-9) * (np.linalg.norm(vector) + 1e-9)
+    return np.asarray(vectors @ vector / lengths, np.float32)
 
 
 @lru_cache(maxsize=16)

@@ -34,7 +34,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     """
     import torch
 
-    from sentviz.models.batches import TOKENS_PER_BATCH
+    from sentviz.models.batches import tokens_per_batch
 
     has = model.capabilities
     if not has.silence:
@@ -43,7 +43,7 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     with torch.inference_mode():
         inputs = network.ready(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
         x = network.embed(inputs)  # Row 0 is the unchanged model. A head's row is added at its own layer: below it, nothing differs.
-        room = max(1, TOKENS_PER_BATCH // max(1, x.shape[1]))
+        room = max(1, tokens_per_batch(network) // max(1, x.shape[1]))
         for layer in range(has.layers):
             model.check()
             off = torch.zeros(len(x) + has.heads, has.layers, has.heads, dtype=torch.bool)
