@@ -60,6 +60,8 @@ def test_a_run_on_a_base_is_named_after_it(shipped: dict[str, Run], tmp_path: Pa
     recipe = run.config["recipe"] | {"base": "mpnet", "seed": 2}
     name = plain_name(changed(run, tmp_path, preset="mpnet-gated", recipe=recipe))
     assert name.startswith("English, MPNet, gates, 2 layers, seed 2, ")
+    study = changed(shipped["sst2/ndt-unit-2"], tmp_path / "study", preset="minilm-ndt-free-2", recipe={**recipe, "base": "minilm"})
+    assert plain_name(study).startswith("MiniLM, NDT (-∞,∞), 2 components, seed 2, SST-2 ")
 
 
 def test_a_name_survives_damaged_measurements(shipped: dict[str, Run], tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def plain_name(run: Run) -> str:
 @lru_cache(maxsize=1024)
 def _plain_name(run: Run, digest: str) -> str:
     data, layers = str(run.config["data"]["name"]), run.capabilities.layers
-    is_general = is_mixture(data) or "base" in run.config
+    is_general = is_mixture(data)
     spoken = language(run)
     parts = [LANGUAGES.get(spoken, spoken)] if is_general or spoken != "en" else []
     parts += _model(run)
@@ -74,8 +74,8 @@ def _plain_name(run: Run, digest: str) -> str:
 def grouped(runs: Mapping[str, Run]) -> dict[str, list[str]]:
     """Return the names of runs by group, in the order of `GROUPS`; without empty groups.
 
-    Runs that ship and read many kinds of texts answer best: those trained on a mixture or on a base, and for each language the best of all.
-    They are sorted by language and accuracy, other runs by name. Runs that do not ship are the visitor's.
+    Runs that ship and were trained on a mixture of data sets answer best, and for each language the best of all. They are sorted by
+    language and accuracy, other runs by name. Runs that do not ship are the visitor's.
     """
     from sentviz.runs.releases import index
 
@@ -86,7 +86,7 @@ def grouped(runs: Mapping[str, Run]) -> dict[str, list[str]]:
         order: tuple[float, ...] = ()
         if name not in known or known[name].digest != run.digest:
             group = OWN
-        elif name in best or is_mixture(run.config["data"]["name"]) or "base" in run.config:
+        elif name in best or is_mixture(run.config["data"]["name"]):
             group, order = BEST, (list(LANGUAGES).index(language(run)), name not in best, -_known_accuracy(run))
         else:
             group = PAPERS
