@@ -149,6 +149,9 @@ def test_each_side_has_the_rate_that_validation_chose(tmp_path: Path) -> None:
     assert pairs["cnn-fast"].word == "worse" and pairs["bilstm"].word == "cannot be told"  # SentiFormer beat it with a rate more
     assert judge(BEATS, runs).verdict == "fails" and "rate 1e-3" in judge(BEATS, runs).evidence
     assert beside(runs, "sst5_trees").set_index("model").loc["CNN, rate 1e-3", "value"] == pytest.approx(0.975)
+    before = judge(BEATS, runs)
+    runs += made_seeds(tmp_path, "sst5_trees", "cls", 1, wrong=4, base="minilm")  # pretrained: a row of its own, in no comparison
+    assert beside(runs, "sst5_trees")["model"].iloc[-1] == "MiniLM, adapter" and judge(BEATS, runs) == before
 
 
 def test_every_model_has_the_same_freedom(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ DATASETS = {
 }
 COMPARED = {WHOLE: "SentiFormer", "bilstm": "BiLSTM", "cnn": "CNN"}
 RATES = {f"{name}-fast": f"{title}, rate 1e-3" for name, title in COMPARED.items()}  # the printed rate is SentiFormer's
-MODELS = COMPARED | RATES | prints.TITLES
+PRETRAINED = {"minilm": "MiniLM, adapter"}  # ours, beside the pretrained encoders that the paper prints
+MODELS = COMPARED | RATES | prints.TITLES | PRETRAINED
 GATE_KEYS = ["kind", "name", "against", "layer"]
 READINGS = {"sst5_trees": "five", "sst5_trees_binary": "two"}  # classes that the printed SST-5 numbers may count
 
@@ -50,7 +51,7 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     reported = prints.accuracies(dataset)
     measured = collected.summary(configurations(runs, dataset))
     accuracy = measured[measured["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
-    order = [*reported["model"], *(title for title in RATES.values() if title in set(accuracy["model"]))]
+    order = [*reported["model"], *(title for title in (RATES | PRETRAINED).values() if title in set(accuracy["model"]))]
     frame = pd.DataFrame({"model": order}).merge(reported, on="model", how="left").merge(accuracy, on="model", how="left")
     return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
 

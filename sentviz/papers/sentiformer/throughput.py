@@ -1,8 +1,8 @@
 """Speed of SentiFormer, measured and as the paper reports it.
 
-Three measurements: texts per second compared with BERT-base and DistilBERT, time by text length, and the time of a training step with full
-and with sparse attention. `python -m sentviz.papers.sentiformer.throughput` repeats them; the stored numbers are in `measured/`. Weights
-are random, which does not change the time. Tokens and tags are given, so no number includes the time of a tokenizer or the tagger.
+Three measurements: texts per second compared with BERT-base, DistilBERT and MiniLM, time by text length, and the time of a training step
+with full and with sparse attention. `python -m sentviz.papers.sentiformer.throughput` repeats them; the stored numbers are in `measured/`.
+Weights are random, which does not change the time. Tokens and tags are given, so no number includes the time of a tokenizer or the tagger.
 The paper's numbers are from a V100 and ours are not: only ratios within one process can be compared.
 """
 
@@ -43,7 +43,8 @@ SPEEDS, GROWTH, STEPS = (
         ("steps", "steps", "The time of a training step", ["tokens", "batch", *RATIO]),
     )
 )
-OURS, BASES = "SentiFormer", ("BERT-base", "DistilBERT", "DistilBERT INT8")  # the paper has no INT8
+OURS, QUANTISED = "SentiFormer", "DistilBERT INT8"
+MODELS = (OURS, "BERT-base", "DistilBERT", QUANTISED, "MiniLM")  # the paper has neither INT8 nor MiniLM
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TRAINED = (64, 128, 256, 512)  # from what SST-5's texts are read at here to the most that the paper's model reads
 LONG = 2048  # tokens at which the paper says "above 100 x"
@@ -54,7 +55,7 @@ VOCABULARY, CLASSES = 30_522, 5  # BERT's words, for all of them
 
 
 def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int = 1, note: str = "", seed: int = 0) -> pd.DataFrame:
-    """Measure texts per second of the complete model and of BERT-base and DistilBERT in their own shapes, one forward pass in turn.
+    """Measure texts per second of the complete model and of BERT-base, DistilBERT and MiniLM in their own shapes, one forward pass in turn.
 
     Columns: model, parameters, texts_per_second (median), times (how many times as many texts SentiFormer reads, median of the ratios
     within a round) with a 95 % bootstrap interval low and high; batch, tokens, threads, rounds, note.
@@ -78,13 +79,14 @@ def speeds(*, batch: int = 128, tokens: int = 128, rounds: int = 5, threads: int
         OURS: Encoder(preset("sentiformer", vocab_size=VOCABULARY, classes=CLASSES, max_length=512)),  # type: ignore[arg-type]
         "BERT-base": hub.BertForSequenceClassification(hub.BertConfig(**shape)),
         "DistilBERT": hub.DistilBertForSequenceClassification(hub.DistilBertConfig(**shape)),
+        "MiniLM": hub.BertForSequenceClassification(hub.BertConfig(hidden_size=384, num_hidden_layers=6, intermediate_size=1536, **shape)),
     }
     sizes = {name: sum(p.numel() for p in network.eval().parameters()) for name, network in networks.items()}
     inputs = Inputs(ids, tags=torch.randint(0, networks[OURS].config.tags, ids.shape))
     runs: dict[str, Callable[[], object]] = {OURS: partial(networks[OURS], inputs)}
-    runs |= {name: partial(networks[name], input_ids=ids) for name in BASES[:2]}
+    runs |= {name: partial(network, input_ids=ids) for name, network in networks.items() if name != OURS}
     if quantised := _quantised(networks["DistilBERT"], ids, threads):
-        runs[BASES[2]], sizes[BASES[2]] = quantised, sizes["DistilBERT"]
+        runs[QUANTISED], sizes[QUANTISED] = quantised, sizes["DistilBERT"]
     with timing.threads(threads), torch.inference_mode():
         seconds = timing.interleaved(runs, rounds, seed=seed, clock=_clock(threads))
     rows = []
@@ -277,7 +279,7 @@ def speeds_table() -> Table:
     frame = stored.merge(prints.table("throughput")[["model", "sentences_per_second"]], on="model", how="outer")
     frame = frame.rename(columns={"sentences_per_second": "printed_per_second"})
     frame["printed_times"] = frame["model"].map(printed_times())
-    order = {name: place for place, name in enumerate((OURS, *BASES))}
+    order = {name: place for place, name in enumerate(MODELS)}
     frame = frame.sort_values(["threads", "model"], key=lambda column: column.map(order) if column.name == "model" else column)
     names = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
     words = (
