@@ -16,20 +16,33 @@ def point(page: Any, mark: Any) -> None:
     page.mouse.click(box["x"] + 6, box["y"] + box["height"] / 2)
 
 
+def width_of_board(page: Any) -> float:
+    """Return the width of the drawn board in pixels."""
+    return float(page.locator(".st-key-plot-board-ndt .main-svg").first.bounding_box()["width"])
+
+
 @pytest.mark.exhaustive
 def test_from_a_cell_to_the_section_that_shows_it(page: Any, server: str) -> None:
-    """The first cell of the NDT board: details beside it, by link; a second click closes them; the list opens a claim without a mouse."""
+    """The NDT board takes the page's width. Its first cell opens details on the right, by link; a second click closes them; the list opens
+    a claim without a mouse.
+    """
     page.goto(f"{server}/ndt")
     page.wait_for_selector(".st-key-plot-board-ndt .main-svg", timeout=120_000)
     settled(page)
     bar = page.locator(".st-key-plot-board-ndt .barlayer .point path").first
+    full = page.locator("[class*='st-key-halves-board']").bounding_box()["width"]
+    assert width_of_board(page) == pytest.approx(full, abs=2)
     point(page, bar)
     page.wait_for_url(re.compile("claim=ndt-"))
     details = page.locator(".st-key-claim-beside")
-    details.get_by_text("held against").wait_for()
+    details.get_by_text("compared with its own tables").wait_for()
     settled(page)
+    assert width_of_board(page) + details.bounding_box()["width"] < full
     point(page, bar)
     page.wait_for_url(re.compile(r"/ndt$|/ndt\?(?!.*claim=)"))
+    details.wait_for(state="detached")
+    settled(page)
+    assert width_of_board(page) == pytest.approx(full, abs=2)
     box = page.get_by_role("combobox", name="Claim")
     box.click()
     page.keyboard.type("DT beats vanilla on SST-2")

@@ -16,6 +16,7 @@ from app.views.papers.shared import digests, page_of
 from sentviz.analysis.claim import HOW, VERDICT_WORDS, Claim, Verdict
 from sentviz.errors import SentvizError
 from sentviz.figures import Figure, Theme
+from sentviz.figures.board import GROUPS
 from sentviz.figures.colours import ink_on, palette
 from sentviz.figures.verdicts import VERDICTS, effect_in_words, verdict_colour
 from sentviz.gallery import code, make
@@ -40,7 +41,8 @@ STYLE = (
     " @media (min-width: 1101px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; top: 4rem;"
     " align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; }} }}"
     " @media (max-width: 1100px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; bottom: 0; z-index: 90;"
-    " max-height: 46vh; overflow-y: auto; background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }} }}</style>"
+    " max-height: 46vh; overflow-y: auto; background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }} }}"
+    " [class*='st-key-halves-board'] [data-testid='stColumn']:last-child:not(:has(.st-key-claim-beside)) {{ display: none; }}</style>"
 )
 
 
@@ -89,15 +91,19 @@ def _taken(key: str) -> Callable[[], None]:
 
 
 def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
-    """The board of a paper with its caption and export menu."""
-    key = f"board-{paper.name}"
-    show_drawn(
-        lambda theme: _figure(claims, runs, theme, chosen=opened()),
-        key,
-        code=code(paper.name, "claims-board"),
-        on_select=_taken(key),
-        selection_mode="points",
-    )
+    """The board of a paper with its caption and export menu, as wide as the page; a claim that is open stands on its right."""
+    key, claim = f"board-{paper.name}", next((claim for claim in claims_of(paper) if claim.key(paper.name) == opened()), None)
+    left, right = halves(key, 1.2 if claim is not None and claim.figure else 1.9, 1.0)
+    with left:
+        show_drawn(
+            lambda theme: _figure(claims, runs, theme, chosen=opened()),
+            key,
+            code=code(paper.name, "claims-board"),
+            on_select=_taken(key),
+            selection_mode="points",
+        )
+    with right:  # hidden if no claim is open, so that the board stays the same element
+        details(claims, runs, beside=True)
 
 
 def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
@@ -147,7 +153,7 @@ def chooser(claims: pd.DataFrame) -> None:
         list(words),
         None,
         format_func=lambda key: words.get(key, key),
-        placeholder="Click a cell, or choose a claim by its words",
+        placeholder="Click a cell, or choose a claim, to see its evidence, figure, runs and test",
         label_visibility="collapsed",
         **visit.bound("claim", chosen if chosen in words else None, put=lambda key: key or ""),
     )
@@ -159,7 +165,6 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) 
     st.html(STYLE.format(paper=colours.paper, grid=colours.grid))
     row = next((row for row in claims.to_dict("records") if row["key"] == opened()), None)
     if row is None:
-        st.caption("Click a cell to see the evidence, the figure, the runs and the test of its verdict.")
         return
     with st.container(key="claim-beside" if beside else "claim-sheet"):
         left, right = (st.container(), st.container()) if beside else halves("claim", 1.0, 1.0)
@@ -184,7 +189,7 @@ def _words(row: dict[Any, Any], claim: Claim | None, paper: Paper) -> None:
         st.caption(md(row["evidence"]))
     how = (claim.how if claim else "") or HOW[row["against"]]
     places = ", ".join(filter(None, (paper.short, row["where"])))
-    st.caption(md(f"{places}; held against {row['against']}. Test: {how}."))
+    st.caption(md(f"{places}; {GROUPS[row['against']]}. Test: {how}."))
     titles = {section.name: section.title for section in paper.page.sections}
     with st.container(horizontal=True, gap="small"):
         if claim is not None and claim.shows in titles:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.text import halves, intro, md
+from app.text import intro, md
 from app.views.papers import board_part, items_part
 from app.views.papers.sections import show_section
 from app.views.papers.shared import digests, pick, studied
@@ -56,17 +56,13 @@ def _section(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
 
 
 def _claims(paper: Paper, runs: Sequence[Run]) -> None:
-    """The board, and beside it the claim that is open."""
+    """The choice of a claim, the board with the claim that is open, and the paper's questions."""
     claims = board_part.judged(runs, [paper.name])
     if claims.empty:
         st.caption("This paper has no claims with tests.")
         return
-    left, right = halves(f"claims-{paper.name}", 1.9, 1.0)
-    with left:
-        board_part.board(paper, claims, runs)
-    with right:
-        board_part.chooser(claims)
-        board_part.details(claims, runs, beside=True)
+    board_part.chooser(claims)
+    board_part.board(paper, claims, runs)
     if paper.answers:
         with st.expander("Questions and answers", on_change="rerun", key=f"{paper.name}-answers") as more:
             if more.open:
