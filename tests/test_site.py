@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import pytest
 from docsite.film import FILM
 from docsite.gallery import PICTURES, digest, examples, records
+from docsite.tour import TOUR
 
 from sentviz.export.record import Record
 from sentviz.export.verify import compare_with_runs
@@ -143,7 +144,7 @@ def test_pictures_are_those_of_their_records() -> None:
     there = {path.name for path in PICTURES.iterdir()}
     assert there == {example.picture(theme).name for example in examples().values() for theme in THEMES} | {"records.json"}
     assert sum(path.stat().st_size for path in PICTURES.iterdir()) < 7e6
-    assert FILM.stat().st_size < 2e6
+    assert FILM.stat().st_size < 2e6 and TOUR.stat().st_size < 3e6
 
 
 @pytest.mark.parametrize("name", SAMPLE)
