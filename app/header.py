@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks import sheet
+from app.blocks.run_choice import show_run_with_weights
 from app.blocks.sentence import reader_of
 from app.fields import TEXT_IN_URL
 from app.focus import FIELDS, PRIVATE, WITH_TEXT, Focus
@@ -44,6 +45,7 @@ STYLE = (
     " .about { margin: 0; font-size: .875rem; opacity: .8; }</style>"
 )
 ABOUT = "sentviz shows how sentiment transformers reach their predictions."
+WITH_MODEL = ("", "attention", "compare")  # addresses of pages that run the model in focus, so its run needs weights
 WITHOUT_RUN = ("Papers", "Library")  # sections whose pages are of many runs or of none
 
 
@@ -55,6 +57,7 @@ def begin(page: str, title: str, section: str) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, before, state["page"] = state.pop("touched", False), state.get("page"), page
+    visit.show_instead()
     settings = visit.settings()
     if page != before:
         settings.drop_link()
@@ -67,8 +70,11 @@ def begin(page: str, title: str, section: str) -> None:
         old, state["focus"] = visit.focus(), linked if linked.text or linked.row else linked.beside(visit.focus())
         settings.forget({name for name in FIELDS if getattr(old, name) != getattr(visit.focus(), name)})
         settings.follow(page, query)
+    if page in WITH_MODEL:
+        show_run_with_weights()
     if (has := cache.shape(visit.focus().run)) is not None:
-        state["focus"], notes = visit.focus().fit(has)
+        fitted, notes = visit.focus().fit(has)
+        state["focus"] = replace(fitted, run=visit.chosen_focus().run, row=visit.chosen_focus().row)
         state["notes"] = [*state.get("notes", []), *notes]
     state["query"] = visit.query(cache.default_run())
     if query != state["query"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -68,9 +68,19 @@ class Settings:
 
 
 def focus() -> Focus:
-    """Return the focus of this visitor."""
+    """Return the focus of this visitor; if this page cannot show its run, with the run that is shown instead."""
+    return replace(chosen_focus(), **st.session_state.get("shown_instead", {}))
+
+
+def chosen_focus() -> Focus:
+    """Return the focus of this visitor with the run that the visitor or a link chose, even if this page shows another one."""
     focused: Focus = st.session_state["focus"]
     return focused
+
+
+def show_instead(**fields: Any) -> None:
+    """Replace these fields of the focus on this page only; without fields, the page shows the chosen focus."""
+    st.session_state["shown_instead"] = fields
 
 
 def settings() -> Settings:
@@ -81,15 +91,15 @@ def settings() -> Settings:
 
 def query(default: str, *, with_text: bool = False) -> dict[str, str]:
     """Return focus and settings of this page as URL parameters: no run if it is the app's default, a private text only on request."""
-    return focus().query(default, with_text=with_text) | settings().query(st.session_state.get("page", ""))
+    return chosen_focus().query(default, with_text=with_text) | settings().query(st.session_state.get("page", ""))
 
 
 def go(**changes: Any) -> None:
     """Change fields of the focus and settings of pages (from a callback)."""
     shared = {name: value for name, value in changes.items() if name in FIELDS}
-    settings().forget(focus().moved(shared))
+    settings().forget(chosen_focus().moved(shared))
     settings().values |= {name: as_sent(str(value)) for name, value in changes.items() if name not in FIELDS}
-    st.session_state["focus"], st.session_state["touched"] = focus().with_(**shared), True
+    st.session_state["focus"], st.session_state["touched"] = chosen_focus().with_(**shared), True
     if "run" in shared:
         set_run_chosen(True)
 

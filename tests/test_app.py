@@ -248,17 +248,6 @@ def test_a_figure_can_be_made_in_every_size_of_paper() -> None:
         assert any(element.value.startswith("###") for element in app.markdown) and app.button_group(key="examples")
 
 
-def test_a_run_without_weights_leads_to_one_with() -> None:
-    """A link to a seed without weights offers the runs with weights."""
-    light = next((name for name, run in runs().items() if not run.has_weights), "")
-    if not light:
-        pytest.skip("every run here has its weights")
-    app = opened(run=light)
-    assert "not its weights" in words(app)
-    app.selectbox(key="asked").set_value(RUN).run()
-    assert app.session_state["focus"].run == RUN
-
-
 def test_the_runs_of_one_data_set() -> None:
     """Choosing a data set shows its runs only, with the paper's number; runs without weights are marked."""
     app = opened("runs", data="twitter_financial")

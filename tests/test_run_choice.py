@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.blocks.run_choice import with_weights
 from sentviz.errors import InputError
 from sentviz.figures.colours import palette
 from sentviz.figures.curves import curves
@@ -15,11 +16,12 @@ from sentviz.figures.figure import Figure
 from sentviz.figures.heads import layer_lines
 from sentviz.figures.panels import run_marks
 from sentviz.runs.store import find
-from tests.test_app import opened, page_text
+from tests.test_app import opened, page_text, switched
 from tests.test_figures import history
 
 CLS, INJECTED, WITHOUT_CLS = "sst2/cls", "sst2/cls-last-scaled", "english/ndt-unit-2"
 WITHOUT_ATTENTION = "imdb/cnn-fast"
+WITHOUT_WEIGHTS, SAME_WITH_WEIGHTS = "sst2/ndt-free-3-s1", "sst2/ndt-free-3"
 
 
 def heads(*measures: str) -> pd.DataFrame:
@@ -72,6 +74,64 @@ def test_a_page_opens_on_a_fitting_run_with_a_quiet_note(page: str, lack: str) -
     notes = [each.value.replace("\\", "") for each in app.caption if lack in each.value]
     assert len(notes) == 1 and WITHOUT_ATTENTION in notes[0]
     assert app.session_state["focus"].run == WITHOUT_ATTENTION
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "picker"), [("explore", "focus-run"), ("attention", "focus-run"), ("compare", "compare-first")])
+def test_a_page_that_runs_the_model_shows_a_run_with_weights(page: str, picker: str) -> None:
+    """The same configuration is shown with one note; the link's run stays in the URL and comes back on a page that can show it."""
+    assert not find(WITHOUT_WEIGHTS).has_weights
+    app = opened(page, run=WITHOUT_WEIGHTS)
+    assert not app.info and not app.warning and not app.error
+    assert app.selectbox(key=picker).value == SAME_WITH_WEIGHTS
+    assert f"· {SAME_WITH_WEIGHTS}" in page_text(app)
+    assert weight_notes(app) == [f"{SAME_WITH_WEIGHTS} is shown instead of {WITHOUT_WEIGHTS}, which has no weights."]
+    assert app.query_params["run"] == WITHOUT_WEIGHTS
+    other = switched(app, "curves")
+    assert chosen(other, "several") == [WITHOUT_WEIGHTS] and not weight_notes(other)
+    again = switched(other, page)
+    again.selectbox(key=picker).set_value("sst2/diff").run()
+    assert not weight_notes(again) and again.query_params["run"] == "sst2/diff"
+
+
+@pytest.mark.slow
+def test_a_run_without_a_fitting_configuration_is_replaced_by_the_default() -> None:
+    """The default's layers can be chosen, beyond those of the link's run; a row of another data set is left out on the page."""
+    light, default = "sst2/ndt-free-4", opened(run="").session_state["focus"].run
+    assert find(default).capabilities.layers > find(light).capabilities.layers
+    app = opened("attention", run=light, row="no-such-row")
+    assert weight_notes(app) == [f"{default} is shown instead of {light}, which has no weights."] and not app.warning
+    app.selectbox(key="focus-layer").set_value(str(find(default).capabilities.layers)).run()
+    assert not app.exception and not app.info
+    assert app.selectbox(key="focus-layer").value == str(find(default).capabilities.layers)
+
+
+@pytest.mark.slow
+def test_the_second_run_of_compare_may_have_no_weights() -> None:
+    app = opened("compare", run="sst2/diff", versus="sst2/vanilla-s1")
+    assert app.selectbox(key="compare-second").value == "sst2/vanilla" and not app.info
+    assert weight_notes(app) == ["sst2/vanilla is shown instead of sst2/vanilla-s1, which has no weights."]
+    assert app.query_params["versus"] == "sst2/vanilla-s1"
+
+
+@pytest.mark.parametrize(
+    ("light", "shown"),
+    [
+        (WITHOUT_WEIGHTS, SAME_WITH_WEIGHTS),
+        ("imdb/ndt-free-3", SAME_WITH_WEIGHTS),  # no run on its data set has its configuration and weights
+        ("klue_nli/cls-s1", "question_pair/cls"),  # reads pairs
+        ("korean_hate_speech/cls-s1", "nsmc/cls"),
+        ("nsmc/cls-all", "nsmc/cls"),  # no other run has its configuration: the best run of its language
+    ],
+)
+def test_the_run_with_weights_is_alike(light: str, shown: str) -> None:
+    assert not find(light).has_weights and with_weights(find(light)) == shown
+
+
+def weight_notes(app: AppTest) -> list[str]:
+    """Return the notes about runs without weights."""
+    texts = [each.value.replace("\\", "") for each in app.caption]
+    return [text for text in texts if "has no weights" in text]
 
 
 def chosen(app: AppTest, key: str) -> list[str]:

@@ -77,11 +77,42 @@ def most_similar(run: Run, fitting: Sequence[Run]) -> Run:
     """
 
     def likeness(candidate: Run) -> tuple[bool, ...]:
-        is_reader = (language(candidate), reads_pairs(candidate)) == (language(run), reads_pairs(run))
         has_same_data = candidate.config["data"]["name"] == run.config["data"]["name"]
-        return is_reader, has_same_data, candidate.configuration == run.configuration, bool(candidate.epochs)
+        return _reads(candidate) == _reads(run), has_same_data, candidate.configuration == run.configuration, bool(candidate.epochs)
 
     return max(fitting, key=likeness)
+
+
+def with_weights(run: Run) -> str:
+    """Return the name of the run with weights that is shown instead of one without; "" if no installed run has weights.
+
+    It has the same configuration and, if there are several, the same data set. If there is none, it is the best run of the language.
+    """
+    known = cache.models()
+    alike = [other for other in known.values() if other.configuration == run.configuration and _reads(other) == _reads(run)]
+    best = "" if reads_pairs(run) else cache.best_run(language(run))
+    return best if best and not alike else most_similar(run, alike or list(known.values())).name if known else ""
+
+
+def show_run_with_weights() -> None:
+    """If the run in focus has no weights, show one that has them on this page; a row of another data set is left out."""
+    run = cache.runs().get(visit.chosen_focus().run)
+    if run is None or run.has_weights or not (name := with_weights(run)):
+        return
+    has_same_rows = cache.run(name).config["data"]["name"] == run.config["data"]["name"]
+    visit.show_instead(run=name, **({} if has_same_rows else {"row": ""}))
+
+
+def note_weights(chosen: str, shown: str) -> None:
+    """Say next to a picker that it shows another run than the chosen one, which has no weights; say nothing if it shows the chosen one."""
+    if chosen != shown:
+        help = "Its history and measurements are stored, but not its weights. `sentviz train` trains it again."
+        quiet_note(f"{shown} is shown instead of {chosen}, which has no weights.", help=help)
+
+
+def _reads(run: Run) -> tuple[str, bool]:
+    """Return the language of a run's texts, and whether it reads pairs."""
+    return language(run), reads_pairs(run)
 
 
 def picker_row() -> Any:

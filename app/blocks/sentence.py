@@ -9,7 +9,6 @@ import streamlit as st
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
-from app.blocks.run_choice import pick_run
 from app.fields import LARGEST, LONGEST
 from app.text import md
 from sentviz.analysis.explain.notices import SPOKEN, written_in
@@ -24,17 +23,11 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 
-def run_with_weights(name: str) -> Run:
-    """Return the run called `name`; if it has no weights, show a note and the choice of another run, and stop the page."""
-    run = cache.run(name)
+def run_with_weights() -> Run:
+    """Return the run on this page, which has weights; if no installed run has weights, say how to get one and stop the page."""
+    run = cache.run(visit.focus().run)
     if not run.has_weights:
-        st.info(f"{name} carries its history and measurements only, not its weights, so it cannot be asked.", icon=":material/inventory_2:")
-
-        def take() -> None:
-            visit.go(run=st.session_state["asked"])
-
-        pick_run("Model", cache.models(), index=None, placeholder="choose one with weights", key="asked", on_change=take, width=480)
-        st.caption("Or train this one with `sentviz train`.")
+        st.info("No installed run has weights. `sentviz runs get sst2/ndt-unit-2` installs one that has.", icon=":material/inventory_2:")
         st.stop()
     return run
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.run_choice import pick_run
+from app.blocks.run_choice import note_weights, pick_run
 from app.blocks.sentence import (
     attends,
     component_choice,
@@ -92,7 +92,7 @@ def show_scores(trace: Trace, run: Run) -> None:
 
 
 focus = visit.focus()
-run = run_with_weights(focus.run)
+run = run_with_weights()
 intro(
     "Where every head of every layer looks on your sentence, overview first and one map in detail.",
     "High attention does not prove that a word matters: ask word removal on Explore.",
@@ -101,6 +101,7 @@ text, pair = texts_in_focus(run)
 with st.container(horizontal=True, gap="small"):
     pick_run("Model", cache.models(), width=420)
     sentence_box(run, text, pair, "attention-sentence")
+note_weights(visit.chosen_focus().run, run.name)
 try:
     # a stored example knows neither its terms nor its window
     exact = focus.look in ("lexicon", "gates") or (focus.look == "long" and run.capabilities.pattern)

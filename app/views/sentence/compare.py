@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.run_choice import pick_run
+from app.blocks.run_choice import note_weights, pick_run, with_weights
 from app.blocks.sentence import attends, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.text import halves, intro, md, name_runs
 from app.views.sentence import compare_maps, compare_rows, why_part
@@ -25,7 +25,9 @@ def pick(run: Run) -> Run:
     if not candidates:
         st.info("Two models are needed here, and only one run with weights was found. `sentviz train` makes another.")
         st.stop()
-    second = next((name for name in focus.versus if name in candidates), None) or _default(run)
+    wanted = next((name for name in focus.versus if name != run.name and name in cache.runs()), "")
+    fitting = with_weights(cache.run(wanted)) if wanted and wanted not in known else wanted
+    second = fitting if fitting in candidates else _default(run)
 
     def take_first() -> None:
         name = st.session_state["compare-first"]
@@ -42,6 +44,8 @@ def pick(run: Run) -> Run:
         pick_run("First", known, key="compare-first", on_change=take_first, label_visibility="visible", width=440)
         st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="First becomes second")
         pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=440)
+        note_weights(visit.chosen_focus().run, run.name)
+        note_weights(wanted or second, second)
     return known[second]
 
 
@@ -66,7 +70,7 @@ def _common_row(old: Run, new: Run) -> str:
 
 
 focus = visit.focus()
-run = run_with_weights(focus.run)
+run = run_with_weights()
 intro(
     "Two models on the same rows and on one sentence: which one is right more often, and where they differ.",
     "Two trained models also differ by chance: another seed of the same model would differ, too.",

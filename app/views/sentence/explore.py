@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import answers, cache, visit
-from app.blocks.run_choice import pick_run
+from app.blocks.run_choice import note_weights, pick_run
 from app.blocks.sentence import attends, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
 from app.views.sentence import whatif_part, why_part
@@ -22,7 +22,7 @@ from sentviz.runs.catalog import language, reads_pairs
 ICONS = {"right": "check_circle", "wrong": "error", "cut": "content_cut", "unknown": "translate"}
 
 focus = visit.focus()
-run = run_with_weights(focus.run)
+run = run_with_weights()
 kinds = examples_for(run.labels, language(run), pairs=reads_pairs(run))
 
 
@@ -37,6 +37,7 @@ with st.container(key="ask", gap="small"):
     st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="ask-of"):
         pick_run("Model", cache.models(), width=420)
+        note_weights(visit.chosen_focus().run, run.name)
         st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed", width="content")
 with st.container(key="answer", gap=None):
     try:
