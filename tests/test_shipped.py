@@ -19,10 +19,12 @@ from sentviz.models.protocol import Capture
 from sentviz.papers.studies.timing import threads
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.store import FILES, Run
+from sentviz.training.recipe import Recipe, recipe_names
 from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 
 STORED = np.load(Path(__file__).with_name("shipped_logits.npz"))
 DIGESTS = dict(zip(STORED["names"].tolist(), STORED["digests"].tolist(), strict=True))
+RECIPES = [Recipe.read(name) for name in recipe_names()]
 ASKED = [(str(text), str(pair) or None) for text, pair in STORED["asked"]]  # our examples of then: one more needs no new file
 
 
@@ -119,6 +121,7 @@ def test_the_parameters_said_are_those_stored(run: Run) -> None:
         sizes = run.config["model"]
         width, wide, classes = sizes["width"], sizes["ffn_width"], len(run.labels)
         layer = 4 * (width * width + width) + (width * wide + wide) + (wide * width + width) + 2 * 2 * width
+        layer += (sizes["components"] - 1) * (2 * (width * width + width) + 2 * width // sizes["heads"] + 1)  # Q and K, and lambda's parts
         once = (sizes["vocab_size"] + sizes["max_length"]) * width + 2 * width + sizes["relative"] * sizes["heads"]
         assert run.config["parameters"] == once + sizes["layers"] * layer + (width + 1) * classes
         return
@@ -130,7 +133,8 @@ def test_the_parameters_said_are_those_stored(run: Run) -> None:
 @of_each(ASKABLE)
 def test_the_example_is_one_of_our_own_sentences(run: Run) -> None:
     stored = run.example()
-    assert (stored.text, stored.text_pair) in {(example.text, example.pair) for example in EXAMPLES}
+    ours = {(example.text, example.pair) for example in EXAMPLES} | {(recipe.example, recipe.example_pair or None) for recipe in RECIPES}
+    assert (stored.text, stored.text_pair) in ours
 
 
 @pytest.mark.slow
