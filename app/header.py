@@ -80,7 +80,8 @@ def begin(page: str, title: str, section: str) -> None:
     if query != state["query"]:
         st.query_params.from_dict(state["query"])
     st.html(STYLE)
-    for note in state.pop("notes", []):
+    state["shown_notes"] = state.pop("notes", [])
+    for note in state["shown_notes"]:
         st.info(md(note), icon=":material/info:")
     _chips(title, section)
 

@@ -114,6 +114,12 @@ def has_chosen_run() -> bool:
     return bool(st.session_state.get("run_chosen"))
 
 
+def draw_again() -> None:
+    """Run the page again for a new result, with the notes about its link."""
+    st.session_state["notes"] = st.session_state.get("shown_notes", [])
+    st.rerun()
+
+
 def settle() -> None:
     """Run the page again if a widget of the fragment that begins here changed the view, so that chips and URL follow."""
     if st.session_state.get("touched"):

@@ -50,7 +50,7 @@ def measure_heads(trace: Trace, run: Run) -> None:
     """Measure the effects of heads that the picture did not wait for, and draw the page again with them."""
     if _is_measured(trace, run) and not _is_quick(run) and answers.heads(visit.focus(), trace, wait=False) is None:
         answers.heads(visit.focus(), trace)
-        st.rerun()
+        visit.draw_again()
 
 
 def _is_measured(trace: Trace, run: Run) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import answers
+from app import answers, visit
 from app.focus import Focus
 from app.server import queue
 from app.text import md
@@ -44,7 +44,7 @@ def waiting() -> bool:
 @st.fragment(run_every=1.0)
 def _follow() -> None:
     if not queue.is_preloading():
-        st.rerun()
+        visit.draw_again()
 
 
 def show_reason(slot: Any, focus: Focus) -> None:
