@@ -49,7 +49,7 @@ PAGES = {  # section -> script below app/views, title, icon, help
     ],
     "Library": [
         ("library/runs", "Runs", "inventory_2", "Every trained model, its numbers and where it comes from."),
-        ("library/data", "Data", "database", "The data sets: what is here, and how to get the others."),
+        ("library/data", "Data", "database", "The data sets: which are installed, and how to get the others."),
         ("library/glossary", "Glossary", "dictionary", "The words of the field, with formula and paper."),
         ("library/colours", "Colours", "palette", "What a colour says, on every page and in every figure."),
     ],

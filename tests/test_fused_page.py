@@ -63,9 +63,9 @@ def several(tmp_path: Path) -> Path:
 def test_the_answer_comes_first_and_names_what_is_missing(page: Opened, several: Path) -> None:
     app = page(several)
     text = page_text(app)
-    assert "NSMC: of 4 settings 1 gains, 3 are not here" in text
+    assert "NSMC: of 4 settings 1 gains, 3 have no run" in text
     assert "Last head ÷ √d +15.00" in text and f"n = {N}" in text
-    assert "SST-2: no baseline here" in text and "sentviz study fused --dataset sst2" in text
+    assert "SST-2: no baseline is installed" in text and "sentviz study fused --dataset sst2" in text
     assert text.index("NSMC: of 4") < text.index("Table 1")
 
 
@@ -116,7 +116,7 @@ def board_keys(app: AppTest) -> list[str]:
 
 def test_without_any_run_the_print_and_the_way_to_runs_are_there(page: Opened, tmp_path: Path) -> None:
     app = page(tmp_path)
-    assert "NSMC: no baseline here" in page_text(app)
+    assert "NSMC: no baseline is installed" in page_text(app)
     assert len(table(app, "ko-electra")) == len(fused.SETTINGS)
     assert "The heads of no run on NSMC are measured" in page_text(page(tmp_path, "cls"))
     assert "trains the pair of runs of one task" in page_text(page(tmp_path, "tasks"))

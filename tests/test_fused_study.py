@@ -215,7 +215,7 @@ def test_gains_by_hand(several: list[Run]) -> None:
 
 def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], tmp_path: Path) -> None:
     answer = fused.answer(several, "nsmc")
-    assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 cannot be told from the baseline, 1 is not here"
+    assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 cannot be told from the baseline, 1 has no run"
     assert answer.word == "cannot be told"
     assert answer.baseline == pytest.approx(0.8)
     assert "Last head ÷ √d +15.00" in answer.numbers and "3 against 3 seeds" in answer.numbers and "n = 200" in answer.numbers
@@ -227,8 +227,8 @@ def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], t
     assert (fused.answer(good, "sst2").short, fused.answer(good, "sst2").word) == ("SST-2: all 4 settings gain", "yes")
     bad = [made_run(tmp_path / "bad", "sst2", model, wrong=80) for model in fused.INJECTED]
     assert fused.answer([*bad, *good[-2:]], "sst2").word == "no"
-    assert "no baseline here" in fused.answer(bad, "sst2").short
-    assert "no injected run here" in fused.answer(good[-2:], "sst2").short
+    assert "no baseline is installed" in fused.answer(bad, "sst2").short
+    assert "no injected run is installed" in fused.answer(good[-2:], "sst2").short
     assert "study fused --dataset sst2" in fused.answer(good[-2:], "sst2").numbers
 
 

@@ -30,7 +30,7 @@ from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table
-from sentviz.papers.studies.items import make_table, makers
+from sentviz.papers.studies.items import listed, make_table, makers
 from sentviz.papers.studies.runner import collect, plan, source, training
 from sentviz.runs import registry
 from sentviz.runs.configs import EncoderConfig
@@ -223,6 +223,15 @@ def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path)
     assert row["effect"].value == pytest.approx(100 * (high - low)) and row["evidence"] == f"{low:.3f} and {high:.3f}"
     assert "Example" in set(judged([])["paper"])
     assert judged([trained], ["example"])["verdict"].item() == "unjudged"
+
+
+@pytest.mark.parametrize("paper", [name for name, paper in papers().items() if paper.items()])
+def test_the_list_of_items_is_written_for_its_readers(paper: str) -> None:
+    """An item that is not drawn is “not available” with the reason; no text speaks of a place that the reader does not know."""
+    listing = listed(find_paper(paper), [])
+    assert set(listing["state"]) <= {"live", "not available"}
+    said = " ".join(listing[["title", "runs", "why"]].fillna("").to_numpy().ravel())
+    assert not re.search("had here|cannot be had|could not be had|(is|are) (not )?here", said)
 
 
 def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

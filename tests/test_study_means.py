@@ -230,7 +230,7 @@ def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path
     assert (best.model, best.word) == ("ndt-unit-2", "no")
     assert best.short == "SST-2, on the re-split: NDT beats DT and is behind the matched vanilla"
     assert "+15.00 [" in best.sentence and "−9.00 [" in best.sentence
-    assert "2 against 2 seeds, n = 200. 2 of 12 NDT configurations are here." in best.sentence
+    assert "2 against 2 seeds, n = 200. 2 of 12 NDT configurations are installed." in best.sentence
     alone = answer(runs[:2], "sst2")
     assert alone is not None
     assert alone.word == "cannot be told"

@@ -25,4 +25,4 @@ info = datasets.info(name)
 st.markdown(f"##### {md(info.title)}")
 st.markdown(md(f"{info.remark} Licence: {info.licence}. {info.citation}."))
 if offer(name):
-    st.caption(":material/check: All its files are here.")
+    st.caption(":material/check: All its files are installed.")

@@ -45,7 +45,7 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
             height="content",
             key=f"{paper.name}-items",
             column_config={
-                "here": st.column_config.TextColumn("configurations here", width="medium"),
+                "here": st.column_config.TextColumn("installed configurations", width="medium"),
                 "why": st.column_config.TextColumn("what differs from the print", width="large"),
             },
         )
@@ -55,7 +55,7 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
 def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
     parts = _made(paper.name, name, page_theme(), digests(runs), runs)
     if not parts:
-        st.caption("No run here can show it.")
+        st.caption("No installed run can show it.")
     for i, part in enumerate(parts):
         key = f"{paper.name}-{name}-{i}"
         if isinstance(part, Table):

@@ -77,7 +77,7 @@ def failures(runs: Sequence[Run], _: str) -> None:
     """Show the accuracy of some runs on implicit, sarcastic and code-mixed sentences, with the sentences and each run's predictions."""
     names = [name for name, run in cache.models().items() if cache.fits_demo(run)]
     if not names:
-        st.info("No run with weights that reads English sentences is here.", icon=":material/inventory_2:")
+        st.info("No run with weights that reads English sentences is installed.", icon=":material/inventory_2:")
         return
     default = [name for name in names if name.split("/")[-1].startswith("sentiformer")] or names
     options = in_groups(names)
@@ -124,7 +124,7 @@ def choose_version(runs: Sequence[Run], key: str, *, weights: bool = False) -> R
     by_title = {prints.title(name): run for name, run in able.items()}
     if not by_title:
         st.info(
-            f"No version of 7ess-Xin{' with weights' if weights else ''} is here. `{prints.train()}` trains them.",
+            f"No version of 7ess-Xin{' with weights' if weights else ''} is installed. `{prints.train()}` trains them.",
             icon=":material/inventory_2:",
         )
         return None

@@ -92,7 +92,7 @@ def compare(runs: Sequence[Run], dataset: str) -> None:
     by_model = configurations(runs, dataset)
     bases = {base: title for base, title in BASES.items() if base in by_model}
     if not bases:
-        missing_note([f"No baseline on {DATASETS[dataset]} is here: `sentviz study ndt --dataset {dataset}` trains them."])
+        missing_note([f"No baseline on {DATASETS[dataset]} is installed: `sentviz study ndt --dataset {dataset}` trains them."])
         return
     base = visit.setting(
         st.segmented_control,
@@ -105,7 +105,7 @@ def compare(runs: Sequence[Run], dataset: str) -> None:
     )
     table = _comparisons(dataset, base, digests(runs, dataset), runs)
     if table.frame.empty:
-        st.info("There is no other configuration here to compare with it.", icon=":material/inventory_2:")
+        st.info("No other configuration is installed to compare with it.", icon=":material/inventory_2:")
         return
     counts = table.frame["verdict"].value_counts()
     is_ndt = table.frame["model"].str.startswith("ndt-")

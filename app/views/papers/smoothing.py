@@ -31,7 +31,7 @@ def show(runs: Sequence[Run], _: str) -> None:
     st.latex(FORMULA)
     names = [name for name, run in cache.models().items() if run.capabilities.maps and run.capabilities.softmax]
     if not names:
-        st.info("No run with weights and attention is here. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
+        st.info("No run with weights and attention is installed. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
         return
     if visit.focus().run not in names:
         st.caption(f"{md(visit.focus().run)} has no softmax to take apart; choose another model.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = npt.NDArray[np.float64]
-MISSING = not_testable("the runs are not here")
+MISSING = not_testable("the runs are not installed")
 HALF = (0.4, 0.6)  # range of shares that "about half" and "around 50 %" mean
 SAME = 0.1  # relative change within which attention stays the same
 SIMULATED = 60  # random cases
@@ -247,7 +247,7 @@ def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
     evidence = f"in points over {baseline}, p after Holm: {numbers}; {seeds}, n = {int(rows['n'].max()):,}"
     words, missing = set(rows["verdict"]), len(INJECTED) - len(rows)
     if missing and "worse" not in words:
-        evidence += f"; {missing} settings are not here"
+        evidence += f"; {missing} settings have no run"
     least = rows.sort_values("difference").iloc[0].to_dict()
     effect = Effect.from_comparison(least, f"{SETTINGS[least['model']]}, the least of them")
     verdict = decide(words == {"better"} and not missing, "worse" in words)

@@ -260,14 +260,14 @@ class Answer:
         """Answer in words, without accuracies."""
         title = DATASETS[self.dataset] + (f", {ENCODER_TITLES[self.encoder]}" if self.several else "")
         if self.baseline is None:
-            return f"{title}: no baseline here"
+            return f"{title}: no baseline is installed"
         if self.rows.empty:
-            return f"{title}: no injected run here"
+            return f"{title}: no injected run is installed"
         counts, total = Counter(self.rows["verdict"]), len(INJECTED)
         words = {"better": ("gains", "gain"), "worse": ("loses", "lose"), "cannot be told": ("cannot be told from the baseline",) * 2}
         parts = [(counts[word], forms[counts[word] > 1]) for word, forms in words.items() if word in counts]
         if (missing := total - len(self.rows)) > 0:
-            parts.append((missing, "is not here" if missing == 1 else "are not here"))
+            parts.append((missing, "has no run" if missing == 1 else "have no run"))
         if len(parts) == 1:
             return f"{title}: all {total} settings {parts[0][1]}"
         return f"{title}: of {total} settings {', '.join(f'{count} {form}' for count, form in parts)}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIMULATED = 60  # random runs
-MISSING = not_testable("the runs are not here")
+MISSING = not_testable("the runs are not installed")
 DISTANCE = 2.0  # least distance of a leader from the decision line, in the embedding's unit
 CONFIDENCE = 0.95  # least confidence of the reviews whose leaders are counted
 TOP = 15  # leaders of each class

@@ -58,7 +58,7 @@ class Answer:
         if not against:
             return f"{self.model}, {self.accuracy:.2%}; nothing here to hold it against."
         each = next(iter(self.comparisons.values()))
-        few = "" if self.chosen_of == len(NDTS) else f" {self.chosen_of} of {len(NDTS)} NDT configurations are here."
+        few = "" if self.chosen_of == len(NDTS) else f" {self.chosen_of} of {len(NDTS)} NDT configurations are installed."
         return f"{self.model}, {self.accuracy:.2%}, against {'; '.join(against)}. {each.compared.capitalize()}, n = {each.n:,}.{few}"
 
     @property

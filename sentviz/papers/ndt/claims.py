@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.05  # significance level
-MISSING = not_testable("the runs are not here")
+MISSING = not_testable("the runs are not installed")
 JudgeRows = Callable[[Mapping[str, Sequence[Run]], str], Finding]  # arguments: configurations tested on a split, name of the split
 
 
@@ -113,7 +113,7 @@ def judge_signs(changes: Sequence[float], event: str, remark: str) -> Finding:
     if not changes:
         return MISSING
     if binomtest(0, len(changes)).pvalue > LEVEL:
-        return not_testable(f"{len(changes)} runs are here, too few for a sign test")
+        return not_testable(f"{len(changes)} runs are installed, too few for a sign test")
     count = sum(change > 0 for change in changes)
     test = binomtest(count, len(changes))
     p, most = float(test.pvalue), 2 * count > len(changes)
@@ -130,7 +130,7 @@ def judge_range(dataset: str, runs: Sequence[Run], *, points: float) -> Finding:
     by_model = configurations(runs, dataset)
     ndts = {model: seeds for model, seeds in by_model.items() if model in NDTS}
     if len(ndts) < len(NDTS):
-        return not_testable(f"{len(ndts)} of {len(NDTS)} variants are here")
+        return not_testable(f"{len(ndts)} of {len(NDTS)} variants are installed")
     noise = seed_noise(by_model.values())
     if noise is None:
         return not_testable("one seed each: what chance in training does is unknown")
@@ -156,7 +156,7 @@ def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
         if all("silhouette" in metric for metric in seeds)
     ]
     if len(pairs) < 5:
-        return not_testable(f"{len(pairs)} configurations are here, too few for a rank correlation")
+        return not_testable(f"{len(pairs)} configurations are installed, too few for a rank correlation")
     rho, p = spearmanr(np.array(pairs))
     evidence = minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}")
     verdict = decide(p <= LEVEL and rho > 0, p <= LEVEL and rho <= 0)

@@ -33,7 +33,7 @@ def _require_runs(runs: Sequence[Run], *datasets: str) -> None:
     """Raise InputError, with the command that trains them, if no run of the study is on one of these data sets."""
     if not any(configurations(runs, dataset) for dataset in datasets):
         titles = " or ".join(DATASETS[dataset] for dataset in datasets)
-        raise InputError(f"No run on {titles} is here: `sentviz study ndt --dataset {datasets[0]}` trains them.")
+        raise InputError(f"No run on {titles} is installed: `sentviz study ndt --dataset {datasets[0]}` trains them.")
 
 
 def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd.DataFrame | None = None) -> Table:
@@ -86,7 +86,7 @@ def other_sample(runs: Sequence[Run], dataset: str) -> str:
     if dataset not in SAMPLES or first_run is None:
         return ""
     ours = first_run.config["data"]["splits"]["train"]["n"]
-    return f"Another sample than the paper's, which cannot be had: {ours:,} training texts, not {SAMPLES[dataset]:,}."
+    return f"Another sample than the paper's, which we do not have: {ours:,} training texts, not {SAMPLES[dataset]:,}."
 
 
 def lambdas(runs: Sequence[Run], dataset: str) -> Table:

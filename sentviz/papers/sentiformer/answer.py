@@ -43,7 +43,7 @@ def _baselines(runs: Sequence[Run]) -> Answer:
         return Answer(
             question,
             "unjudged",
-            "No pair of runs is here",
+            "No pair of runs is installed",
             "sentviz study sentiformer --dataset sst5_trees trains them.",
             "results",
         )
@@ -57,7 +57,7 @@ def _baselines(runs: Sequence[Run]) -> Answer:
         for dataset, pairs in by_dataset.items()
     )
     missing = [title for dataset, title in DATASETS.items() if dataset not in by_dataset]
-    numbers += f". No pair of runs of {', '.join(missing)} is here." if missing else "."
+    numbers += f". No pair of runs of {', '.join(missing)} is installed." if missing else "."
     verdicts = set(words.values())
     return Answer(question, verdicts.pop() if len(verdicts) == 1 else "open", short, numbers, "results")
 
@@ -66,7 +66,7 @@ def _reading(runs: Sequence[Run]) -> Answer:
     question = "Is the printed 92.3 on SST-5 an accuracy of five classes?"
     results = readings(runs)
     if not results:
-        return Answer(question, "unjudged", "No model is here on both readings", "", "results")
+        return Answer(question, "unjudged", "No model is installed on both readings", "", "results")
     nearer = {result.nearer for result in results}
     verdict: Verdict = "open" if len(nearer) > 1 else "holds" if nearer == {"five"} else "fails"
     short = {"holds": "It fits five", "fails": "No, two classes fit better", "open": "Models differ"}[verdict]
@@ -80,7 +80,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
         return Answer(
             question,
             "unjudged",
-            "No ablation is here",
+            "No ablation is installed",
             "sentviz study sentiformer-ablations --dataset sst5_trees trains them.",
             "parts",
         )

@@ -41,7 +41,7 @@ LITTLE = 0.005  # difference of accuracies; a smaller gain does not count
 
 def _missing(what: str) -> Finding:
     """Return the finding of a test that lacks runs or a measurement."""
-    return not_testable(f"{what} is not here")
+    return not_testable(f"{what} is not installed")
 
 
 def _printed(model: str) -> dict[str, float]:
@@ -240,7 +240,7 @@ def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
     share = reach.MEASURED.read().set_index("dataset")["beyond"].get(dataset)
     remark = "" if share is None else f"the window leaves something out of only {share:.1%} of the test sentences"
     if "sentiformer-full" not in frame.index:
-        return not_testable("; ".join(filter(None, ("a pair of runs is not here", remark))))
+        return not_testable("; ".join(filter(None, ("a pair of runs is not installed", remark))))
     row = frame.loc["sentiformer-full"]
     evidence = "; ".join(filter(None, (f"{in_points(row.to_dict())} points without it", remark)))
     effect = Effect.from_comparison(row.to_dict(), "without the window, minus with it")

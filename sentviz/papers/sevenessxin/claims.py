@@ -23,7 +23,7 @@ CHANGED = 0.01  # share of predictions; padding matters if it changes more
 
 def _missing(study: str = "sevenessxin") -> Finding:
     """Return the finding of a test whose runs are missing; it names the command that trains them."""
-    return not_testable(f"the runs are not here: {prints.train(study)}")
+    return not_testable(f"the runs are not installed: {prints.train(study)}")
 
 
 def _percent(value: float, low: float, high: float) -> str:
@@ -137,7 +137,7 @@ def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
     comparison = mixed(by_size[-1], by_size[0], noise=seed_noise(by_size + list(configurations(runs).values())))
     points = ", ".join(f"{row['rows']:,.0f}: {row['value']:.1%}" for row in rows.to_dict("records"))
     evidence = f"V1 by tweets learned from, {points}; from the fewest to all {comparison.numbers}."
-    evidence += " The paper's full size cannot be had, so its five points cannot be tested"
+    evidence += " We do not have the paper's full data, so its five points cannot be tested"
     word = comparison.word()
     verdict = seeded(decide(word == "better", word == "worse"), [comparison.test])
     return Finding(verdict, evidence, effect=comparison.effect("from the fewest tweets to all"))

@@ -60,7 +60,7 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
 
     frame = gains(of.runs)
     if frame.empty:
-        raise InputError(f"No version is here in both phases: `{prints.train()}` trains them.")
+        raise InputError(f"No version is installed in both phases: `{prints.train()}` trains them.")
     printed = frame[["row", "printed"]].rename(columns={"printed": "value"}).dropna().assign(encoder="7ess-Xin")
     title, order = "Accuracy with RoPE and QK-norm", list(frame["row"])
     drawn = gain_dots(frame, printed, order=order, title=title, base="sinusoids", each="", theme=theme)
@@ -82,7 +82,7 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
 
     frame = curve(of.runs)
     if frame["value"].isna().all():
-        raise InputError(f"No run of the learning curve is here: `{prints.train('sevenessxin-curve')}` trains them.")
+        raise InputError(f"No run of the learning curve is installed: `{prints.train('sevenessxin-curve')}` trains them.")
     titles = {name: prints.title(name) for name in both(VERSIONS[:1])}
     note = "Every point has the same number of updates; printed are V5 (80,000 tweets learned from) and V1 (1,280,000), with more updates."
     drawn = learning_curve(frame, titles, title="Accuracy by tweets learned from", unit="tweets", note=note, theme=theme)

@@ -20,7 +20,7 @@ def budget() -> str:
     return (
         f"Ours have {recipe.updates:,} updates each, whatever the version's batch (so V3 sees half as many tweets as V1, V4 twice as many),"
         " on 110,944 tweets (V5: 100,000); the paper's V1 has 200,000 updates on 1,280,000."
-        " Its full data cannot be had here, so levels differ and only comparisons are judged."
+        " We do not have its full data, so levels differ and only comparisons are judged."
     )
 
 
@@ -65,7 +65,7 @@ def phases(runs: Sequence[Run]) -> Table:
     words = "Accuracy with RoPE and QK-norm minus accuracy with sinusoids on the same test rows."
     words += f" {SEEDS_IN_WORDS} p after Holm is over versions."
     if frame.empty:
-        raise InputError(f"No version is here in both phases: `{prints.train()}` trains them.")
+        raise InputError(f"No version is installed in both phases: `{prints.train()}` trains them.")
     columns = (
         Column("row", "version"),
         Column("verdict", words=VERDICTS),
@@ -86,7 +86,7 @@ def more_updates(runs: Sequence[Run]) -> Table:
     )
     frame = longer(runs)
     if frame.empty:
-        raise InputError(f"No run with more updates is here: `{prints.train('sevenessxin-updates')}` trains them.")
+        raise InputError(f"No run with more updates is installed: `{prints.train('sevenessxin-updates')}` trains them.")
     columns = (
         Column("model"),
         Column("updates"),

@@ -41,7 +41,7 @@ def drawn(runs: Iterable[Run], study: str, dataset: str, count: int, *, seed: in
     names = [f"{model}-{variant}" if variant else model for model in models or planned.models for variant in planned.variants]
     able = [run for seeds in configurations(runs, dataset, names).values() for run in seeds if not run.has_weights]
     if not able:
-        raise InputError(f"No run of the study {study} on {dataset} is here without weights; those with weights are asked directly.")
+        raise InputError(f"No run of the study {study} on {dataset} is installed without weights; those with weights are asked directly.")
     return random.Random(seed).sample(able, min(count, len(able)))
 
 

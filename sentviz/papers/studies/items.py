@@ -97,6 +97,7 @@ def listed(paper: Paper, runs: Sequence[Run]) -> pd.DataFrame:
     frame["shown on"] = [
         titles.get(view, f"{view[:1].upper()}{view[1:]}".replace("/", ", ")) for view in frame.get("view", [""] * len(frame))
     ]
+    frame["state"] = frame["state"].replace("cannot be had", "not available")
     columns = ["printed", "title", "state", "shown on", "runs", "why"]
     if "data" in frame:
         models = _models(paper)
@@ -151,7 +152,7 @@ def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
 
 def _claims(paper: Paper) -> Maker:
     def make(runs: Sequence[Run]) -> list[PaperItem]:
-        words = "Every claim in our words, held against the paper's own tables, data sets, simulated runs or the runs here."
+        words = "Every claim in our words, compared with the paper's own tables, data sets, simulated runs or the installed runs."
         return [Table("claims", "Claims", ledger(judged(runs, [paper.name])), words)]
 
     return make

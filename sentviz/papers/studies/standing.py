@@ -96,7 +96,7 @@ def rows(texts: Texts) -> pd.DataFrame:
 def why_not_evaluated(run: Run) -> str:
     """Return the reason why a run is not evaluated; empty if it has weights, reads single English texts, and has both sides."""
     if not run.has_weights:
-        return "its weights are not here"
+        return "its weights are not installed"
     try:
         item = datasets.info(run.config["data"]["name"])
     except InputError:
