@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from sentviz.papers.ndt import prints
 from sentviz.papers.studies.against import minus
 from sentviz.papers.studies.claims import BROKEN, claims_of, judged
-from sentviz.papers.studies.verdicts import FILE, measure, verdicts
+from sentviz.papers.studies.verdicts import FILE, digest_of_sources, measure, verdicts
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import BUILT_IN, find_paper, papers
 from sentviz.runs.store import SHIPPED, Run
@@ -175,6 +177,18 @@ def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path) -> None:
     assert set(verdicts([run], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"unjudged"}
     file.write_text("{", encoding="utf-8")
     assert set(verdicts([], ["ndt"], file=file).query("against == 'runs here'")["verdict"]) == {"unjudged"}
+
+
+@pytest.mark.parametrize("kind", ["printed", "measured"])
+def test_verdicts_are_judged_again_after_a_table_of_their_paper_has_changed(kind: str, tmp_path: Path) -> None:
+    """Claims read printed and measured tables, so a changed digit there makes stored verdicts stale."""
+    folder = Path(shutil.copytree(find_paper("ndt").folder, tmp_path / "ndt"))
+    paper = replace(find_paper("ndt"), folder=folder)
+    before = digest_of_sources(paper, [])
+    assert before == digest_of_sources(find_paper("ndt"), [])
+    table = next(path for path in sorted((folder / kind).glob("*.csv")))
+    table.write_text(table.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert digest_of_sources(paper, []) != before
 
 
 def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:

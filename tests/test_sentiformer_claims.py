@@ -17,6 +17,7 @@ from sentviz.papers.sentiformer.study import ablations, against_baselines, besid
 from sentviz.papers.sentiformer.tables import ablation, accuracy
 from sentviz.papers.studies.item_types import Table
 from sentviz.papers.studies.items import makers
+from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, plant
 
@@ -239,9 +240,22 @@ def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:
 
 
 def test_what_the_window_leaves_out_was_measured() -> None:
-    """A share for each windowed run that ships, of texts longer than its own window."""
+    """A share for each windowed run that ships, of texts in which a token misses another one."""
     for row in reach.MEASURED.read().to_dict("records"):
-        assert row["within"] == 33 and 0 <= row["beyond"] <= 1 and (row["beyond"] > 0) == (row["longest"] > 33)
+        assert row["within"] == 34 and 0 <= row["beyond"] <= 1 and (row["beyond"] > 0) == (row["longest"] > 34)
+
+
+@pytest.mark.parametrize("ends", [(0, -1), (0,), (-1,), ()])
+@pytest.mark.parametrize("window", [2, 6, 7])
+def test_the_longest_text_that_is_seen_whole(window: int, ends: tuple[int, ...]) -> None:
+    """It is the longest without a pair of a token and a key that is neither near nor global, counted here pair by pair."""
+
+    def misses(n: int) -> bool:
+        keys = set(range(n)) - {end % n for end in ends}
+        return any(abs(i - j) > window // 2 for i in range(n) for j in keys)
+
+    config = EncoderConfig(vocab_size=9, classes=2, max_length=40, window=window, global_tokens=ends)
+    assert reach.seen_whole(config) == max(n for n in range(1, 40) if not misses(n))
 
 
 @pytest.mark.parametrize(("part", "verdict"), [((1.01, 1.2), "holds"), ((0.7, 0.99), "fails"), ((0.9, 1.1), "open")])

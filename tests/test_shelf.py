@@ -13,7 +13,7 @@ import streamlit as st
 from sentviz.papers.ndt import study
 from sentviz.runs import catalog as shelf
 from sentviz.runs import store
-from sentviz.runs.catalog import STUDIED, _same_rows, faults, study_runs
+from sentviz.runs.catalog import _same_rows, faults, study_runs
 from sentviz.runs.store import SHIPPED, Run
 from tests.studies import made_run
 from tests.test_app import page_text
@@ -139,9 +139,11 @@ def test_what_was_read_before_is_checked_by_its_bytes(tmp_path: Path, monkeypatc
     read: list[str] = []
     frame = Run.frame
     monkeypatch.setattr(Run, "frame", lambda self, file: (read.append(self.name), frame(self, file))[1])
-    assert faults([known, second], STUDIED) == {} and set(read) == {second.name}
-    path = known.folder / "history.parquet"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(bytes(content))
-    assert "history.parquet is damaged" in faults([known], STUDIED)["sst2/vanilla"]
+    assert faults([known, second], studied=True) == {} and set(read) == {second.name}
+    for file in ("history.parquet", "heads.parquet", "test.parquet"):  # measured tables too: verdicts read them
+        whole = (known.folder / file).read_bytes()
+        content = bytearray(whole)
+        content[len(content) // 2] ^= 1
+        (known.folder / file).write_bytes(bytes(content))
+        assert f"{file} is damaged" in faults([known], studied=True)["sst2/vanilla"]
+        (known.folder / file).write_bytes(whole)

@@ -19,7 +19,6 @@ from sentviz.runs.store import SHIPPED, Folders, Run, runs, stamp
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDIED = ("metrics.json", "history.parquet", "test.parquet")  # files of a run that studies read
 THREADS = 4  # files that are read at the same time
 # Digests of the shipped runs whose files were all read without an error. `python -m sentviz.runs.catalog` reads them and writes the file.
 VERIFIED_FILE = Path(__file__).with_name("whole.txt")
@@ -42,7 +41,7 @@ def study_runs(folders: Folders = ()) -> StudyRuns:
     in_order, shipped_first = runs(folders), runs(folders, shipped_first=True)
     used: list[Run] = []
     opened = [run for run in shipped_first.values() if isinstance(run, Run)]
-    wrong = {name: str(error) for name, error in shipped_first.items() if not isinstance(error, Run)} | faults(opened, STUDIED)
+    wrong = {name: str(error) for name, error in shipped_first.items() if not isinstance(error, Run)} | faults(opened, studied=True)
     left_out = {name: f"since {reason.removeprefix(f'{name}: ').rstrip('.')}" for name, reason in wrong.items()}
     first: dict[str, Run] = {}
     for run in opened:
@@ -59,15 +58,23 @@ def study_runs(folders: Folders = ()) -> StudyRuns:
     return StudyRuns(used, left_out)
 
 
-def faults(of: Sequence[Run], files: Sequence[str] = ()) -> dict[str, str]:
-    """Check files of runs, by default all files, and return an error message by name for each run with a damaged file.
+def studied_files(run: Run) -> list[str]:
+    """Return the files of a run that studies may read: its measurements, history and predictions."""
+    return [file for file in run.config["files"] if file == "metrics.json" or file.endswith(".parquet")]
+
+
+def faults(of: Sequence[Run], files: Sequence[str] = (), *, studied: bool = False) -> dict[str, str]:
+    """Check files of runs and return an error message by name for each run with a damaged file.
 
     A file is read once, and again after it has changed.
+
+    Args:
+        files: files to check; by default all files of each run, or with `studied` those that studies may read.
     """
 
     def fault(run: Run) -> str:
         try:
-            names = files or run.config["files"]
+            names = files or (studied_files(run) if studied else run.config["files"])
             return next(filter(None, (_fault(run, run.digest, file, stamp(run.folder / file)) for file in names)), "")
         except RunError as error:  # config.json was removed after the run was opened
             return str(error)
@@ -237,7 +244,7 @@ def _read_all() -> None:
 
     shipped = [run for run in runs([SHIPPED]).values() if isinstance(run, Run) and run.folder.is_relative_to(SHIPPED.resolve())]
     for run in shipped:
-        run.check(*STUDIED)
+        run.check(*studied_files(run))
     with replacing(VERIFIED_FILE) as part:
         part.write_text("".join(f"{run.digest}\n" for run in shipped), encoding="utf-8")
     write_index(index_of([*bases(SHIPPED).values(), *shipped]))

@@ -125,10 +125,10 @@ def _long(name: str, column: str, *keys: str) -> pd.DataFrame:
 
 
 def encoders(runs: Iterable[Run], *datasets: str) -> list[str]:
-    """Return our encoders on some data sets: the base, if its baseline run on one of them is installed, and the one from scratch, last."""
+    """Return our encoders on some data sets: the base if a baseline run and an injected run on it are installed, and that from scratch."""
     every = list(runs)
     of_datasets = {name: PRETRAINED[name] for name in datasets if name in PRETRAINED}
-    installed = [base for name, base in of_datasets.items() if BASE in configurations(every, name, base)]
+    installed = [base for name, base in of_datasets.items() if {BASE} < configurations(every, name, base).keys()]
     return [*dict.fromkeys(installed), SCRATCH]
 
 

@@ -1,6 +1,6 @@
 """How many texts are long enough for SentiFormer's window to leave anything out.
 
-A text of at most window // 2 + 1 tokens is seen whole by each of its tokens: there the sparse model computes what the full one does.
+In a text of at most `seen_whole` tokens each token sees all others: there the sparse model computes what the full one does.
 `python -m sentviz.papers.sentiformer.reach` measures anew by the tokenizers of the runs here; what ships is `measured/reach.csv`.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sentviz.papers.studies.stored import Stored
+from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import Run
 
 MEASURED = Stored(
@@ -18,6 +19,15 @@ MEASURED = Stored(
     "python -m sentviz.papers.sentiformer.reach",
     ("dataset", "split", "run"),
 )
+
+
+def seen_whole(config: EncoderConfig) -> int:
+    """Return the number of tokens of the longest text in which each token sees all others, without the keys that are drawn at random.
+
+    A token sees window // 2 others to each side, and every global key. With the first and the last token as global keys, the farthest pair
+    that depends on the window is one token shorter than the text.
+    """
+    return config.window // 2 + (2 if {0, -1} <= set(config.global_tokens) else 1)
 
 
 def measure(run: Run, split: str = "test") -> dict[str, object]:
@@ -36,7 +46,7 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
     texts = datasets.load_split(dataset, split).frame["text"].tolist()
     recipe = run.config["recipe"]
     lengths = np.array([len(ids) for ids in model.tokenizer.ids_batch(texts, max_length=recipe["max_length"], cls=recipe["cls"])])
-    within = model.config.window // 2 + 1  # type: ignore[union-attr]
+    within = seen_whole(model.config)  # type: ignore[arg-type]
     shares = {
         "median": int(np.median(lengths)),
         "longest": int(lengths.max()),
@@ -47,7 +57,7 @@ def measure(run: Run, split: str = "test") -> dict[str, object]:
 
 
 def main() -> None:
-    """Measure every data set of the study that has a run with a window and weights, and store the table."""
+    """Measure every data set of the study that has a run with a window and weights; the rows of other data sets stay."""
     import pandas as pd
 
     from sentviz.papers.sentiformer.study import DATASETS, WHOLE, configurations
@@ -56,7 +66,7 @@ def main() -> None:
     runs, able = study_runs().runs, []
     for dataset in DATASETS:
         able += [run for run in configurations(runs, dataset).get(WHOLE, []) if run.has_weights][:1]
-    MEASURED.write(pd.DataFrame([measure(run) for run in able], columns=list(MEASURED.columns)).round(4))
+    MEASURED.update(pd.DataFrame([measure(run) for run in able], columns=list(MEASURED.columns)).round(4), ("dataset",))
 
 
 if __name__ == "__main__":

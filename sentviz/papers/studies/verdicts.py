@@ -1,4 +1,4 @@
-"""Stored claim verdicts for the shipped runs, keyed by the runs' digests. A claims board opens without running the tests.
+"""Stored claim verdicts for the shipped runs, keyed by everything that they read. A claims board opens without running the tests.
 
 `python -m sentviz.papers.studies.verdicts` judges the built-in papers on the shipped runs and writes `measured/verdicts.json`. Claims on
 other runs are judged when a board needs them.
@@ -41,7 +41,7 @@ def verdicts(runs: Iterable[Run], names: Iterable[str] | None = None, *, file: P
     frames = []
     for name in papers() if names is None else names:
         entry = stored.get(name, {})
-        same = bool(entry) and entry["runs"] == digest_of_runs(find_paper(name), available)
+        same = bool(entry) and entry["read"] == digest_of_sources(find_paper(name), available)
         known = {key: _from_json(finding) for key, finding in entry["found"].items()} if same else None
         frames.append(judged(available, [name], known))
     return pd.concat(frames, ignore_index=True)
@@ -56,9 +56,14 @@ def runs_for_claims(paper: Paper, runs: Iterable[Run], data: Sequence[str] = ())
     return [run for run in runs if run.config["data"]["name"] in datasets]
 
 
-def digest_of_runs(paper: Paper, runs: Iterable[Run]) -> str:
-    """Return twelve hex digits for the names and digests of the runs that a paper's claims may read."""
+def digest_of_sources(paper: Paper, runs: Iterable[Run]) -> str:
+    """Return twelve hex digits for all that a paper's claims may read: runs by name and digest, printed and measured tables by content.
+
+    The digest of a run covers the digests of its files; `sentviz.runs.catalog.study_runs` leaves out runs with other files.
+    """
     lines = sorted(f"{run.name} {run.digest}" for run in runs_for_claims(paper, runs))
+    tables = sorted(path for kind in ("printed", "measured") for path in (paper.folder / kind).glob("*.csv"))
+    lines += [f"{path.parent.name}/{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in tables]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
@@ -70,7 +75,7 @@ def measure(runs: Sequence[Run], *, file: Path = FILE) -> None:
             row["key"]: _to_json(Finding(row["verdict"], row["evidence"], row["parts"], row["effect"]))
             for row in judged(runs, [name]).to_dict("records")
         }
-        stored[name] = {"runs": digest_of_runs(find_paper(name), runs), "found": findings}
+        stored[name] = {"read": digest_of_sources(find_paper(name), runs), "found": findings}
     with replacing(file) as part:
         part.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
