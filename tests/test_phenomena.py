@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.testset.rows import Rows, RowsSource, accuracy_by_phenomenon
 from sentviz.errors import InputError
+from sentviz.figures.colours import palette
 from sentviz.figures.phenomena import MOST, phenomena
 
 
@@ -109,6 +110,12 @@ def test_the_easiest_is_on_top_and_all_below(runs: int, theme: Any) -> None:
         np.testing.assert_allclose(trace.x - np.array(trace.error_x.arrayminus), rows["low"])
         assert [ticks[round(float(y))] for y in trace.y] == list(rows["phenomenon"])
     pd.testing.assert_frame_equal(figure.frame, frame)
+
+
+def test_a_single_run_leaves_no_room_for_a_legend_and_may_have_a_later_colour() -> None:
+    one, two = phenomena(frame_of(1), series=[2]).plot, phenomena(frame_of(2)).plot
+    assert one.layout.margin.b < 40 < two.layout.margin.b
+    assert one.data[0].marker.color == palette("light").line(2)
 
 
 def test_too_many_runs_and_none_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from streamlit.testing.v1 import AppTest
 import sentviz
 from app.views.papers import own, proposition
 from sentviz.analysis.maps.arithmetic import cell
+from sentviz.figures.colours import palette
 from sentviz.papers.sentiformer import solvers
 from sentviz.training import train
 from tests import makers
@@ -165,5 +167,16 @@ def test_the_failure_modes_are_counted_by_side(page: Any) -> None:
     assert "by phenomenon" in page_text
     drawn = next(chart.proto.spec for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
     assert set(re.findall(r"([\w-]+) \(\d+\)", drawn)) == set(own.SHOWN_FAILURES)
-    table = next(each.value for each in app.dataframe if "gold" in each.value)
-    assert len(table) == 30 and set(table["gold"]) == {"negative", "positive"} and "toy/sentiformer" in table
+    table = next(each.value for each in app.dataframe if "label" in each.value and "text" in each.value)
+    assert len(table) == 30 and set(table["label"]) == {"negative", "positive"}
+    for label, predicted in zip(table["label"], table["toy/sentiformer"], strict=True):
+        mark, word = predicted.split(" ", 1)
+        assert mark == ("✓" if word == label else "✗")
+
+
+def test_a_run_of_the_failure_modes_has_its_colour_of_other_pages(page: Any) -> None:
+    """The second run in focus has the second colour, also if it is drawn first."""
+    app = page("toy/bilstm", versus="toy/sentiformer")
+    drawn = next(json.loads(chart.proto.spec) for chart in app.get("plotly_chart") if "Accuracy by phenomenon" in chart.proto.spec)
+    colours = {trace["name"]: trace["marker"]["color"] for trace in drawn["data"]}
+    assert colours["toy/sentiformer"] == palette("light").line(1)

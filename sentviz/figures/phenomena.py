@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -15,7 +17,9 @@ MOST = 6  # runs
 _ALL = "all"
 
 
-def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, theme: Theme = "light") -> Figure:
+def phenomena(
+    frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sided: bool = False, series: Sequence[int] = (), theme: Theme = "light"
+) -> Figure:
     """Draw a row of dots per phenomenon, the easiest at the top, "all" at the bottom; each run has a colour and a symbol.
 
     Args:
@@ -23,8 +27,9 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
         chance: accuracy of guessing, drawn as a dotted line.
         chosen: phenomenon to outline.
         sided: True if predictions on the side of the label were counted as right.
+        series: number of the colour and symbol of each run of `frame`, as in `run_marks`.
     Raises:
-        InputError: there is no run, or there are more than 6.
+        InputError: there is no run, there are more than 6, or `series` is wrong.
     """
     runs = list(dict.fromkeys(frame["run"]))
     if not 1 <= len(runs) <= MOST:
@@ -37,13 +42,13 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
     colours = palette(theme)
     step = 13 if len(runs) > 2 else 16  # pixels between the dots of one phenomenon
     row = max(34, step * len(runs) + 14)
-    legend = 22 * -(-len(runs) // 2)
-    height = 52 + row * len(order) + 56 + legend
+    below = 56 + 22 * -(-len(runs) // 2) if len(runs) > 1 else 32  # one run has no legend
+    height = 52 + row * len(order) + below
     plot = new_plot(
         theme,
         "Accuracy by phenomenon, demo set",
         (620, height),
-        (140, 52, 28, 56 + legend),
+        (140, 52, 28, below),
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "xref": "container", "entrywidth": 210},
     )
     for i in range(0, len(order), 2):
@@ -55,7 +60,7 @@ def phenomena(frame: pd.DataFrame, *, chance: float = 0.5, chosen: str = "", sid
         )
     plot.add_vline(x=chance, line=dotted(colours))
     note_above(plot, chance, "guessing", colours.muted)
-    for r, (run, mark) in enumerate(run_marks(runs, theme).items()):
+    for r, (run, mark) in enumerate(run_marks(runs, theme, series).items()):
         rows = frame[frame["run"] == run]
         values = rows[["accuracy", "low", "high"]].to_numpy(float)
         shift = (r - (len(runs) - 1) / 2) * step / row

@@ -107,7 +107,15 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
 
 
 @figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, "phenomena:phenomena", WEIGHTS)
-def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, selected: str | None = None, theme: Theme = "light") -> Figure:
+def _phenomena(
+    of: Runs,
+    *,
+    only: Sequence[str] = (),
+    sided: bool = False,
+    series: Sequence[int] = (),
+    selected: str | None = None,
+    theme: Theme = "light",
+) -> Figure:
     from sentviz.analysis.testset.rows import accuracy_by_phenomenon
     from sentviz.figures.phenomena import phenomena
 
@@ -116,5 +124,5 @@ def _phenomena(of: Runs, *, only: Sequence[str] = (), sided: bool = False, selec
     frame = accuracy_by_phenomenon(rows, sided=sided)
     if only:
         frame = frame[frame["phenomenon"].isin(list(only))]
-    drawn = phenomena(frame, chance=chance, chosen=selected or "", sided=sided, theme=theme)
+    drawn = phenomena(frame, chance=chance, chosen=selected or "", sided=sided, series=series, theme=theme)
     return sourced(drawn, *of.sources, rows=rows[of.run.name])

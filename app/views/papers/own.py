@@ -10,13 +10,13 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.figure import show_drawn, show_figure
-from app.blocks.run_choice import in_groups, option
+from app.blocks.run_choice import in_groups, option, series_of
 from app.text import halves, md
 from app.views.hardmax import parts as hardmax_parts
 from app.views.testset import gates_part
 from sentviz.analysis.testset.leaders import FILE, leading
 from sentviz.analysis.testset.rows import accuracy_by_phenomenon
-from sentviz.data.demo import FAILURES
+from sentviz.data.demo import FAILURES, sides
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST, phenomena
 from sentviz.gallery import code, sourced
@@ -94,10 +94,11 @@ def failures(runs: Sequence[Run], _: str) -> None:
         st.warning(md(str(error)), icon=":material/block:")
         return
     part, sources = frame[frame["phenomenon"].isin(SHOWN_FAILURES)], [cache.run(name) for name in chosen]
+    series = series_of(sources)
     show_drawn(
-        lambda theme: sourced(phenomena(part, sided=True, theme=theme), *sources, rows=rows[chosen[0]]),
+        lambda theme: sourced(phenomena(part, sided=True, series=series, theme=theme), *sources, rows=rows[chosen[0]]),
         "failures",
-        code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN_FAILURES, sided=True),
+        code=code(chosen[0], "phenomena", versus=tuple(chosen[1:]), only=SHOWN_FAILURES, sided=True, series=series),
     )
     with st.expander("The sentences, and what each run predicts"):
         kind = st.segmented_control(
@@ -105,9 +106,11 @@ def failures(runs: Sequence[Run], _: str) -> None:
         )
         by_run = {name: each.frame[each.frame["tag"] == kind].reset_index(drop=True) for name, each in rows.items()}
         first = rows[chosen[0]]
-        table = pd.DataFrame({"text": by_run[chosen[0]]["text"], "gold": [first.classes[label] for label in by_run[chosen[0]]["label"]]})
+        table = pd.DataFrame({"text": by_run[chosen[0]]["text"], "label": [first.classes[label] for label in by_run[chosen[0]]["label"]]})
         for name, each in rows.items():
-            table[name] = [each.classes[label] for label in by_run[name]["predicted"]]
+            side = sides(each.classes)
+            pairs = by_run[name][["label", "predicted"]].itertuples(index=False)
+            table[name] = [f"{'✓' if side[label] == side[predicted] else '✗'} {each.classes[predicted]}" for label, predicted in pairs]
         st.dataframe(table, hide_index=True, height=320, column_config={"text": st.column_config.TextColumn(width="large")})
 
 
