@@ -83,7 +83,8 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
     """Return the metrics of a split, each `{value, low, high}` with a 95 % percentile bootstrap interval over its rows, and `n`.
 
     accuracy; precision, recall and F1 as macro and weighted means and, with two classes, of the positive class; AUC (one-vs-rest, macro,
-    for more than two classes); silhouette of the pooled vectors (euclidean, on a stated seeded sample); loss (cross-entropy, nats).
+    for more than two classes; equal probabilities count half, before any rounding); silhouette of the pooled vectors (euclidean, on a
+    stated seeded sample); loss (cross-entropy, nats).
     """
     from sklearn.metrics import silhouette_samples
 

@@ -127,7 +127,8 @@ def one_vs_rest(
     frame = pd.concat(parts, ignore_index=True)[list(nothing)] if parts else nothing
     n = int(max(table["n"].max() for table in areas.values()))
     about = (
-        "AUC: how often a row of the class gets a higher probability than one of the rest; the dotted line is chance."
+        "AUC: how often a row of the class gets a higher probability than one of the rest, equal ones counted half; the dotted line is"
+        " chance."
         if kind == "roc"
         else "AP: the mean of precision over recall; by chance it is the share of the class."
     )
