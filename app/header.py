@@ -42,7 +42,8 @@ STYLE = (
     " :has(> img[data-testid='stHeaderLogo']) { display: flex; align-items: center; gap: .5rem; }"
     " :has(> img[data-testid='stHeaderLogo'])::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
     " [data-testid='stButtonGroup'] [data-variant='segmented_control'] { min-height: 2.5rem; }"  # Fields are as high.
-    " .about { margin: 0; font-size: .875rem; opacity: .8; }</style>"
+    " .about { margin: 0; font-size: .875rem; opacity: .8; }"
+    " @media (max-width: 900px) { .about { display: none; } }</style>"  # In a second line it would push the page down.
 )
 ABOUT = "sentviz shows how sentiment transformers reach their predictions."
 WITH_MODEL = ("", "attention", "compare")  # addresses of pages that run the model in focus, so its run needs weights

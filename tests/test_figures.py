@@ -246,6 +246,7 @@ def test_lambda_starts_and_ends_where_training_did() -> None:
     assert all(tuple(trace.x) == (0, 20) for trace in marks)
     notes = [note.text for note in figure.plot.layout.annotations]
     assert {"λ₂ 0.220", "λ₃ 0.180", "λ₂ 0.320", "λ₃ 0.280", "layer 1", "layer 2"} == set(notes)
+    assert figure.plot.layout.legend.x > 1.04  # clear of the names at the ends of the last panel's lines
 
 
 def test_scalars_by_share_of_training_end_together() -> None:

@@ -42,6 +42,8 @@ def test_a_run_keeps_its_colour_if_another_run_lacks_a_measure() -> None:
     for measure in ("from_cls", "entropy"):
         figure = layer_lines(frames, [measure])
         assert looks(figure, "c") == {(marks["c"].colour, marks["c"].symbol)} == {(palette("light").line(2), "diamond")}
+    named = layer_lines({"c": frames["c"]}, ["entropy"], series=[2], title="NSMC").plot.layout
+    assert named.title.text == "NSMC" and named.margin.t > figure.plot.layout.margin.t
     assert looks(layer_lines({"c": frames["c"]}, ["entropy"], series=[2]), "c") == {(marks["c"].colour, marks["c"].symbol)}
 
 

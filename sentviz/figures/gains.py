@@ -13,7 +13,7 @@ from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
 from sentviz.figures.panels import legend_below, reported_marker, row_axis, with_interval
 from sentviz.figures.text import as_text
 
-_KINDS = {"one seed": ("circle", 0), "over seeds": ("square", 2)}  # symbol, line colour
+_SYMBOLS = {"one seed": "circle", "over seeds": "square"}
 _LINE = 44  # pixels of a row
 
 
@@ -52,17 +52,17 @@ def gain_dots(
     plot = new_plot(theme, title, (470 + left, tall + 136), (left, 44, 24, 92), **legend)
     plot.add_vline(x=0, line={"color": colours.muted, "width": 1.2})
     measured = set(frame["row"])
-    for kind, (symbol, colour) in _KINDS.items():
+    for kind, symbol in _SYMBOLS.items():
         part = frame[frame["kind"] == kind]
         if part.empty:
             continue
         values = 100 * part[["difference", "low", "high"]].to_numpy(float)
         plot.add_scatter(
-            **with_interval("x", values, colours.lines[colour]),
+            **with_interval("x", values, colours.lines[0]),
             y=part["row"].map(places),
             mode="markers",
             name="measured, one seed of each" if kind == "one seed" else "measured",
-            marker={"size": 10, "symbol": symbol, "color": colours.lines[colour]},
+            marker={"size": 10, "symbol": symbol, "color": colours.lines[0]},
             customdata=np.column_stack([values[:, 1:], part["n"].to_numpy(float), part["seeds"].to_numpy(float)]),
             hovertemplate="%{x:+.2f} points [%{customdata[0]:+.2f}, %{customdata[1]:+.2f}]<br>n = %{customdata[2]:,.0f},"
             " seeds: %{customdata[3]:.0f}<extra></extra>",
@@ -84,10 +84,10 @@ def gain_dots(
     together = pd.concat([part for part in (ours, theirs.assign(kind="printed")) if len(part)], ignore_index=True)
     caption = sentence(
         [
-            f"{title}: difference of accuracy on the same test rows, in percentage points. Filled marks are measured, with 95% intervals;"
-            " open diamonds are reported."
+            f"{title}: difference of accuracy on the same test rows, in percentage points, with 95% intervals."
             if len(frame)
             else f"{title}, in percentage points.",
+            "Filled marks are measured, open diamonds are reported." if len(frame) and len(theirs) else "",
             "With one seed of each model, the intervals do not cover retraining." if (frame["kind"] == "one seed").any() else "",
             f"Reported gains range from {_signed(theirs['value'].min())} to {_signed(theirs['value'].max())}." if len(theirs) else "",
             f"n = {_span(frame['n'])}." if len(frame) else "No run is installed.",

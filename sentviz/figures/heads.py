@@ -32,6 +32,7 @@ def layer_lines(
     dashed: Sequence[str] = (),
     series: Sequence[int] = (),
     sentence: pd.DataFrame | None = None,
+    title: str = "",
     theme: Theme = "light",
 ) -> Figure:
     """Draw measures by layer, mean over heads, with a line and a band for each run.
@@ -42,6 +43,7 @@ def layer_lines(
         dashed: names with dashed lines (the baselines); all others have solid lines.
         series: number of the colour and symbol of each run of `frames`, as in `run_marks`.
         sentence: layer, head, measure, value of one sentence, drawn as rings.
+        title: of the figure; "" for none.
     Frame:
         run, layer (counted from 0), measure, value, low, high, n.
     Raises:
@@ -93,7 +95,9 @@ def layer_lines(
                 hovertemplate="this sentence, layer %{x}: %{y:.4f}<extra></extra>",
                 **place,
             )
-    lay_out(plot, theme, "", (420 * min(len(drawn), 2) + 60, 250 * down + 90), (56, 40, 20, 78), legend=legend_below(-0.22 / down))
+    top = 76 if title else 40  # pixels
+    size = 420 * min(len(drawn), 2) + 60, 250 * down + 50 + top
+    lay_out(plot, theme, title, size, (56, top, 20, 78), legend=legend_below(-0.22 / down))
     plot.update_xaxes(tickvals=[layer + 1 for layer in layers], title_text="layer", title_standoff=4, automargin=False)
     plot.update_yaxes(rangemode="tozero", automargin=False, nticks=6)
     counts = sorted({int(table["n"].min()), int(table["n"].max())})

@@ -147,7 +147,7 @@ def scalar_evolution(
         f"{what} while training, change from the start" if change else f"{what} while training",
         (310 * per_row + 40 + legend, 270 * len(rows) + 100),
         (64, 72, legend, 52),
-        legend=LEGEND_RIGHT,
+        legend={**LEGEND_RIGHT, "x": 1.05},  # The names of the last panel's lines may be wider than the panel.
     )
     plot.update_xaxes(
         range=[first - 0.04 * span, last + (0.32 if marks is not None else 0.26 if per_row > 1 else 0.36) * span],

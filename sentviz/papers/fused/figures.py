@@ -94,7 +94,8 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
             f"The heads of no run on {DATASETS[of.name]} are measured."
             f" `sentviz heads {of.name}/{BASE}` and `sentviz heads {of.name}/{CHOSEN}` measure them."
         )
-    drawn = layer_lines(frames, CLS_MEASURES, dashed=[name for name in frames if name.startswith(SETTINGS[BASE])], theme=theme)
+    dashed = [name for name in frames if name.startswith(SETTINGS[BASE])]
+    drawn = layer_lines(frames, CLS_MEASURES, dashed=dashed, title=DATASETS[of.name], theme=theme)
     bands = "bands: least and largest over seeds" if min(fewest) > 1 else "bands: 95% intervals of one run's mean over texts"
     words = f"{DATASETS[of.name]}, mean over heads and {drawn.frame['n'].max():,.0f} test texts; dashed: baseline; {bands}"
     return sourced(replace(drawn, name=f"cls-{of.name}", caption=f"{words}. Seeds: {', '.join(counts)}."), *runs)

@@ -59,7 +59,7 @@ class Task:
 
     title: str
     printed: str  # name in the printed table; "" if the paper has no such test
-    dataset: str  # data set of our runs; "" if the task cannot be trained here
+    dataset: str  # data set of our runs; "" if we have no training pairs of the task
     split: str = "test"
 
 

@@ -122,7 +122,7 @@ def tasks(runs: Sequence[Run]) -> Table:
     results = {ENCODER_TITLES[encoder]: fused.out_of_domain(runs, encoder).drop(columns=["dataset", "split"]) for encoder in ours}
     words = (
         "Printed gains of the last head ÷ √d over the baseline, and ours on the same test rows with 95% intervals and p after Holm over"
-        " the tasks. Ours of KorNLI learned from KLUE-NLI, whose pairs are others; PAWS cannot be trained here."
+        " the tasks. Ours of KorNLI learned from KLUE-NLI, whose pairs are others; we have no training pairs of PAWS."
         " `sentviz study fused-ood --dataset korean_hate_speech` trains the pair of runs of one task."
     )
     numbers = [name for name in next(iter(results.values())).columns if name not in ("task", "verdict", "test")]
