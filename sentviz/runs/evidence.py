@@ -33,6 +33,8 @@ class Flip:
     most: int = MOST  # largest number of words edited; if no edit was found, the largest number that was tried
     random: int = 0  # random edits of as many words that change the class ...
     drawn: int = 0  # ... among this number of random edits
+    singles: int = 0  # edits of one word among the edited texts
+    complete: bool = False  # True: these are all plausible edits of one word, and none flips the prediction
 
     @property
     def words(self) -> str:
