@@ -135,7 +135,7 @@ def reasoned(focus: Focus) -> Trace:
     seen, source = trace(focus), cache.run(focus.run)
     if seen.evidence is not None:
         return seen
-    with turn() as step:
+    with turn(long=True) as step:
         seen = supported(cache.model(source).stoppable(step), seen, _chance(source.name, source.digest))
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
     reasons[source.digest, seen.text, seen.text_pair, focus.change] = seen.token_scores["units"], seen.units["units"], seen.evidence

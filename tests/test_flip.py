@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.explain.bigrams import EDGE, Bigrams, hashed, read_words
-from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.flip import _EditableText, smallest_flip
 from sentviz.analysis.explain.swap import in_case, whole_words
 from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger
@@ -62,6 +62,28 @@ def test_no_smaller_removal_is_missed() -> None:
             assert not flips(1) and flip.most == 3
         sizes.append(len(flip.edits))
     assert {1}.issubset(sizes) and len(set(sizes)) > 1
+
+
+def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flip has one word if any plausible edit of one word flips the answer, however late it is tried; all are predicted here."""
+    monkeypatch.setattr("sentviz.analysis.explain.flip.CHUNK", 3)
+    late = 0
+    for seed in range(12):
+        model = small_model(seed)
+        trace = model.trace(TEXTS[seed % 2])
+        text = _EditableText(model, trace)
+        singles = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, None)]
+        edited = [text.edited(edits)[0] for edits in singles if text.leaves_words(edits)]
+        flipping = (model.predict(edited)["label"] != trace.label).tolist()
+        flip = smallest_flip(model, trace, drawn=1)
+        assert (len(flip.edits) == 1) == any(flipping) and flip.complete == (not any(flipping))
+        assert not flip.complete or flip.singles == len(edited)
+        monkeypatch.setattr("sentviz.analysis.explain.flip.SWAPS_PER_WORD", 1)
+        late += any(flipping)
+        assert smallest_flip(model, trace, drawn=1).complete == flip.complete
+        half = smallest_flip(model, trace, drawn=1, passes=12)
+        assert half.singles <= 12 and half.passes <= 12
+    assert 0 < late < 12
 
 
 def test_planted_reasons_are_found() -> None:

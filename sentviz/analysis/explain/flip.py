@@ -6,8 +6,9 @@ The search begins with all removals of one word, and for each word the swaps tha
 
 Only plausible swaps are predicted: c is a word of the model's vocabulary that is a known neighbour of both neighbouring words
 (`sentviz.analysis.explain.bigrams`), and the tagger (`sentviz.data.tags`) gives it the part of speech of w, in its place and alone. The
-tagger gives all words without Latin letters the same part of speech. Then a beam search extends the best edits of k words by one word. The
-model predicts each edited text.
+tagger gives all words without Latin letters the same part of speech. If none of these edits flips the prediction, all other plausible swaps
+of one word follow, in the same order, until one flips it. Then a beam search extends the best edits of k words by one word. The model
+predicts each edited text.
 
 For comparison, the same number of random plausible edits of as many words is predicted, and the share that flips the prediction is
 returned.
@@ -15,9 +16,9 @@ returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice, pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.floating[Any]]
 Edits = tuple[Edit, ...]  # in the order of the text
+Prediction = tuple[int, float]  # class of an edited text, and the log-odds of the class predicted for the unchanged text
 
 BEAM_WIDTH, BRANCHES = 8, 32  # edits that are extended, and further words tried with each
 MAX_PLACES = 40  # words of a long text that are edited, those with the strongest gradients
 EXTRA_CHARACTERS = 1_000  # characters kept after the part of a long text that the model reads: removed words make room for them
-SWAPS_PER_WORD = 8  # replacements tried per word
-MAX_PASSES, RANDOM_EDITS = 1000, 100  # edited texts that are predicted, and random edits for comparison
+SWAPS_PER_WORD = 8  # replacements of each word that are tried first
+MAX_PASSES, MAX_BEAM, RANDOM_EDITS = 8000, 1000, 100  # edited texts that are predicted, those of several words, and random edits
+CHUNK = 256  # edits of one word that are predicted before looking for a flip among them
 
 
 def smallest_flip(
@@ -57,7 +60,7 @@ def smallest_flip(
 
     Args:
         most: maximum number of edited words.
-        passes: maximum number of edited texts that the search predicts.
+        passes: maximum number of edited texts that the search predicts; at most half of them have one edited word.
         drawn: number of random edits.
         seed: seed of the random edits.
     Raises:
@@ -67,23 +70,31 @@ def smallest_flip(
         raise InputError("Gates that were set manually belong to the words of this text, so an edited text cannot be predicted with them.")
     text = _EditableText(model, trace)
     random = np.random.default_rng(seed)
-    singles: list[Edits] = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient)]
-    predictions: dict[Edits, tuple[int, float]] = {}
-    reached = 0
-    level = singles
+    singles: list[Edits] = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, SWAPS_PER_WORD)]
+    predictions: dict[Edits, Prediction] = {}
+    limit, reached, tried, complete = passes, 0, 0, False
+    level, further = singles, singles
     for size in range(1, most + 1):
-        untested = [edits for edits in level if edits not in predictions and text.leaves_words(edits)][: passes - len(predictions)]
+        untested = [edits for edits in level if edits not in predictions and text.leaves_words(edits)][: limit - len(predictions)]
         if not untested:
             break
-        predictions, reached = predictions | text.predict(untested), size
-        if flips := [edits for edits in untested if predictions[edits][0] != text.answer]:
+        new, reached = text.predict(untested), size
+        if size == 1:
+            others, complete = text.other_singles(new, passes // 2)
+            new |= others
+            tried, limit = len(new), min(passes, len(new) + MAX_BEAM)
+        predictions |= new
+        if flips := text.flips(new):
             best = min(flips, key=lambda edits: (any(edit.new for edit in edits), predictions[edits][1], edits))
             flipping, times = text.chance(size, drawn, random)
-            return replace(text.flip(best), passes=len(predictions), most=most, random=flipping, drawn=times)
-        further = sorted((edits for edits in singles if edits in predictions), key=lambda edits: predictions[edits][1])[:BRANCHES]
-        best_edits = sorted(untested, key=lambda edits: predictions[edits][1])[:BEAM_WIDTH]
+            return replace(
+                text.flip(best), passes=len(predictions), singles=tried, complete=complete, most=most, random=flipping, drawn=times
+            )
+        if size == 1:
+            further = sorted(new, key=lambda edits: new[edits][1])[:BRANCHES]
+        best_edits = sorted(new, key=lambda edits: new[edits][1])[:BEAM_WIDTH]
         level = text.adjacent_removals(size + 1) + text.join(best_edits, further)
-    return Flip(passes=len(predictions), most=reached)
+    return Flip(passes=len(predictions), singles=tried, complete=complete, most=reached)
 
 
 class _EditableText:
@@ -114,17 +125,43 @@ class _EditableText:
         """Return the first-order change of the log-odds for each vocabulary word in a place, (V,)."""
         return np.asarray(self.gains[self.ids, self.places[place]])
 
-    def swaps(self, order: Callable[[int], Floats]) -> list[Edit]:
-        """Return plausible replacements for each word, the first SWAPS_PER_WORD in an order of the vocabulary."""
+    def other_singles(self, tried: Mapping[Edits, Prediction], most: int) -> tuple[dict[Edits, Prediction], bool]:
+        """Predict the plausible swaps of one word that were not tried, the best of each word first, until one flips the prediction.
+
+        Args:
+            most: maximum number of edits, those that were tried included.
+        Returns:
+            The predictions, and whether all plausible edits of one word were predicted. If an edit flips already, none is predicted.
+        """
+        found: dict[Edits, Prediction] = {}
+        if self.flips(tried):
+            return found, False
+        by_word = [list(edits) for _, edits in groupby(self.swaps(self.by_gradient, None), key=lambda edit: edit.place)]
+        in_order = [(edit,) for rank in zip_longest(*by_word) for edit in rank if edit is not None]
+        others = [edits for edits in in_order if edits not in tried and self.leaves_words(edits)]
+        room = max(0, most - len(tried))
+        for start in range(0, min(len(others), room), CHUNK):
+            predicted = self.predict(others[start : min(start + CHUNK, room)])
+            found |= predicted
+            if self.flips(predicted):
+                return found, False
+        return found, len(others) <= room
+
+    def flips(self, predictions: Mapping[Edits, Prediction]) -> list[Edits]:
+        """Return the edits that flip the prediction."""
+        return [edits for edits, (best, _) in predictions.items() if best != self.answer]
+
+    def swaps(self, order: Callable[[int], Floats], most: int | None) -> list[Edit]:
+        """Return plausible replacements for each word, the first `most` in an order of the vocabulary; None = all."""
         candidates = []
         for place in self.places:
             old = self.words[place].text
             fitting = np.flatnonzero(self.bigrams.fits(self.hashes, *self._neighbours(place)))
             known = (self.vocabulary[int(self.ids[i])] for i in fitting[np.argsort(order(place)[fitting], kind="stable")])
             replacements = (word for word in known if len(word) > 1 and word.lower() != old.lower() and word.isascii() == old.isascii())
-            candidates += [Edit(place, old, in_case(word, old)) for word in islice(replacements, 3 * SWAPS_PER_WORD)]
+            candidates += [Edit(place, old, in_case(word, old)) for word in islice(replacements, most and 3 * most)]
         fitting_edits = [edit for edit, same in zip(candidates, self._same_tags(candidates), strict=True) if same]
-        return [edit for _, some in groupby(fitting_edits, key=lambda edit: edit.place) for edit in islice(some, SWAPS_PER_WORD)]
+        return [edit for _, some in groupby(fitting_edits, key=lambda edit: edit.place) for edit in islice(some, most)]
 
     def adjacent_removals(self, size: int) -> list[Edits]:
         """Return the removals of `size` neighbouring words."""
@@ -142,7 +179,7 @@ class _EditableText:
 
         Each word is removed or replaced with equal chances; without a plausible swap it is removed.
         """
-        swaps = self.swaps(lambda place: random.random(len(self.ids)))
+        swaps = self.swaps(lambda place: random.random(len(self.ids)), SWAPS_PER_WORD)
         of_place = {place: [edit for edit in swaps if edit.place == place] for place in self.places}
         places, drawn_edits = list(self.places), []
         for _ in range(4 * times):
@@ -205,7 +242,7 @@ class _EditableText:
             texts[segment] = before + edit.new + after
         return texts[0], None if self.trace.text_pair is None else texts[1]
 
-    def predict(self, some: Iterable[Edits]) -> dict[Edits, tuple[int, float]]:
+    def predict(self, some: Iterable[Edits]) -> dict[Edits, Prediction]:
         """Return the predicted class of each edited text, and the log-odds of the class predicted for the unchanged text."""
         if not (some := list(some)):
             return {}

@@ -25,7 +25,7 @@ from sentviz.analysis.explain.units import find_units, spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.runs.calibration import softmax
-from sentviz.runs.evidence import Chance, Evidence
+from sentviz.runs.evidence import Chance, Evidence, Flip
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sentviz.runs.store import Run
 
 MIN_FALL, CHANCE_QUANTILE = 0.1, 0.9
-MAX_TOKENS, MIN_PASSES = 32_000, 100  # tokens that the search may read, and edited texts that it predicts in any case
+MAX_WORK, MIN_PASSES = 2e12, 100  # parameters times tokens that the search may compute, and edited texts that it predicts in any case
 CHANCE_TEXTS = 8  # example sentences from which `Chance` is measured
 
 
@@ -86,7 +86,7 @@ def supported(model: Model, trace: Trace, against: Chance) -> Trace:
     if found := _strongest_unit(trace):
         return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, found[0])))
     try:
-        passes = min(MAX_PASSES, max(MIN_PASSES, MAX_TOKENS // len(trace.tokens)))
+        passes = min(MAX_PASSES, max(MIN_PASSES, int(MAX_WORK / max(1, model.network.parameters_count()) / len(trace.tokens))))
         return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes)))
     except InputError:
         return trace
@@ -106,11 +106,18 @@ def reason(trace: Trace) -> str:
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
         words = flip.words[0].upper() + flip.words[1:]
-        return f"{words} it would be {flip.label} ({percent(flip.probability)})."
+        return f"{words} it would be {flip.label} ({percent(flip.probability)}).{_singles(flip)}"
     if flip is None or not flip.passes:
         return "No single word explains this."
     words = "one word" if flip.most == 1 else f"up to {flip.most} words"
     return f"No single word explains this. None of {flip.passes:,} edits of {words} that were tried turns it."
+
+
+def _singles(flip: Flip) -> str:
+    """Return what is known of edits of one word, if the flip edits several: " None of 1,840 edits of one word turns it."."""
+    if len(flip.edits) < 2:
+        return ""
+    return f" None of {flip.singles:,} edits of one word{'' if flip.complete else ' that were tried'} turns it."
 
 
 def headline(trace: Trace) -> str:
