@@ -64,6 +64,10 @@ def test_a_run_on_a_base_is_named_after_it(shipped: dict[str, Run], tmp_path: Pa
     assert plain_name(study).startswith("MiniLM, NDT (-∞,∞), 2 components, seed 2, SST-2 ")
 
 
+def test_a_mixture_that_is_tested_on_one_data_set_names_it(shipped: dict[str, Run]) -> None:
+    assert plain_name(shipped["korean/e5"]) == "Korean, E5, 12 layers, 87% of NSMC"
+
+
 def test_a_name_survives_damaged_measurements(shipped: dict[str, Run], tmp_path: Path) -> None:
     """Without its measurements a run is named without an accuracy."""
     copy = changed(shipped["imdb/vanilla-s1"], tmp_path)

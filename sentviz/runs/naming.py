@@ -134,7 +134,10 @@ def _accuracy(run: Run, digest: str) -> tuple[str, float]:
     dataset, metrics = str(run.config["data"]["name"]), run.metrics()
     try:
         if is_mixture(dataset):
-            first = next(cut.parts[0] for cut in datasets.info(dataset).cuts if "test" in cut.into).partition("/")[0]
+            tested = [part.partition("/")[0] for cut in datasets.info(dataset).cuts if "test" in cut.into for part in cut.parts]
+            first = tested[0]
+            if {first} == set(tested):
+                return first, float(metrics["test"]["accuracy"]["value"])
             rows = run.frame("test.parquet")
             rows = rows[(rows["split"] == "test") & rows["id"].str.startswith(f"{first}/")]
             if len(rows):
