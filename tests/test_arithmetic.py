@@ -148,7 +148,7 @@ def test_what_a_window_hides_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     got = cell(model, TEXT, 0, 0, 5, 1)
     assert not got.seen[1] and got.attention == 0
     assert "outside the window of 4 tokens" in got.component_steps(0)[-1]
-    assert "the 7 of 11 keys that are seen" in cell(model, TEXT, 0, 0, 5, 6).component_steps(0)[-2]
+    assert "the 7 of 11 visible keys" in cell(model, TEXT, 0, 0, 5, 6).component_steps(0)[-2]
 
 
 def drawn(got: CellArithmetic, **options: Any) -> list[str]:

@@ -168,7 +168,9 @@ def test_nothing_is_asked_of_the_network(view: View) -> None:
 def test_the_limit(view: View, layers: int, heads: int, tokens: int, why: str) -> None:
     """The largest text that fits is drawn; one token more is one sentence with the choices."""
     assert bertviz_html(fake_trace(tokens, layers, heads, components=1), view)
-    with pytest.raises(InputError, match=rf"{tokens + 1} tokens.* {why}, more than .* stay fluid: choose fewer tokens, layers or heads"):
+    with pytest.raises(
+        InputError, match=rf"{tokens + 1} tokens.* {why}, more than .* a browser draws smoothly: choose fewer tokens, layers or heads"
+    ):
         bertviz_html(fake_trace(tokens + 1, layers, heads, components=1), view)
 
 

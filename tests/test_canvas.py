@@ -134,10 +134,10 @@ def test_a_model_without_maps_shows_words_and_answer() -> None:
 @pytest.mark.parametrize(
     ("has", "titles"),
     [
-        (MODEL.capabilities, ["A word asks", "Others answer", "Heads", "Mixing by lambda", "The answer"]),
-        (gated_model().capabilities, ["A word asks", "Others answer", "Heads", "Gates", "The answer"]),
-        (Capabilities(2, heads=2), ["A word asks", "Others answer", "Heads", "Layer on layer", "The answer"]),
-        (Capabilities(1, maps=False, silence=False), ["A word counts", "The answer"]),
+        (MODEL.capabilities, ["Query", "Key and attention", "Heads", "Mixing by lambda", "Prediction"]),
+        (gated_model().capabilities, ["Query", "Key and attention", "Heads", "Gates", "Prediction"]),
+        (Capabilities(2, heads=2), ["Query", "Key and attention", "Heads", "Layers", "Prediction"]),
+        (Capabilities(1, maps=False, silence=False), ["Word removal", "Prediction"]),
     ],
     ids=["lambda", "gate", "plain", "no maps"],
 )

@@ -50,12 +50,12 @@ def test_one_sentence_under_two_mixings(model: Model) -> None:
 def test_chosen_queries_are_not_subtracted(model: Model) -> None:
     """Traces of selected queries are refused, because rows of different tokens would be subtracted."""
     whole, part = model.trace("what a warm song"), model.trace("what a warm song", queries=[1, 0, 2, 3])
-    with pytest.raises(InputError, match="without a choice of queries"):
+    with pytest.raises(InputError, match="without selecting queries"):
         difference(whole, part)
 
 
 def test_nothing_shared_is_said(model: Model) -> None:
-    with pytest.raises(InputError, match="share no token"):
+    with pytest.raises(InputError, match="have no common token"):
         difference(model.trace("what a"), model.trace("song"))
 
 

@@ -294,6 +294,6 @@ def test_damaged_answers_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_most_frequent_mistake_is_named() -> None:
     rows = rows_of([0, 0, 0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4], [0.1, 0.9]])
-    assert matrix_part.mistake(rows) == "Most frequent mistake: negative taken for positive, 2 rows (66.7% of negative)."
+    assert matrix_part.mistake(rows) == "Most frequent mistake: negative predicted as positive, 2 rows (66.7% of negative)."
     assert matrix_part.mistake(replace(rows, frame=rows.frame[rows.frame["right"]])) == "All predictions are right."
     assert confusion(rows.labels, rows.predicted, 2).tolist() == [[1, 2], [1, 1]]

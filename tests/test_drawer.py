@@ -110,14 +110,14 @@ def test_search_length_and_order() -> None:
 def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
     app = opened("confusion", run=RUN, over="demo", find=pattern)
     assert not app.exception, app.exception
-    assert "is no regular expression" in page_text(app) or "No rows match" in words(app) or app.dataframe
+    assert "is not a regular expression" in page_text(app) or "No rows match" in words(app) or app.dataframe
 
 
 @pytest.mark.parametrize(
     ("slice_", "message"),
     [
         ("nonsense", "“nonsense”, which is not here; all rows are shown"),
-        ("cell=7,0", "there is no cell"),
+        ("cell=7,0", "the matrix has no cell"),
         ("word=dull", "not at hand"),
         ("agree=first", "second run"),
     ],

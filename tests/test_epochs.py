@@ -111,7 +111,7 @@ def test_a_run_without_kept_epochs_teaches_the_command(tiny_run: Path) -> None:
     done = CliRunner().invoke(main, ["epochs", str(tiny_run)])
     assert done.exit_code == 1
     assert "sentviz train toy --model ndt-unit-2 --keep-epochs 4" in done.output
-    with pytest.raises(RunError, match=r"were not kept: `sentviz train toy --model ndt-unit-2 --keep-epochs 4` trains one that keeps"):
+    with pytest.raises(RunError, match=r"were not kept: `sentviz train toy --model ndt-unit-2 --keep-epochs 4` trains a run that keeps"):
         epoch_series(Run.open(tiny_run))
 
 
@@ -125,7 +125,7 @@ def test_a_damaged_epoch_is_named_and_the_rest_is_read(copy: Path) -> None:
     traces, problems = examples(Run.open(copy))
     assert list(traces) == [3, 4] and "2.example.safetensors is missing" in problems[0]
     torn.write_bytes(b"no table")
-    with pytest.raises(RunError, match=r"3\.measured\.safetensors does not hold what was measured"):
+    with pytest.raises(RunError, match=r"3\.measured\.safetensors does not contain the measurements"):
         Measured.load(torn)
     for epoch in (2, 4):
         (copy / "epochs" / f"{epoch}.measured.safetensors").unlink()

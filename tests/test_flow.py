@@ -128,7 +128,7 @@ def test_what_cannot_be_followed_is_refused() -> None:
     """Missing layers or rows, maps that mix to nothing, and too long texts are refused."""
     whole = fake_trace()
     for part in (whole.replace(attention=None), whole.replace(layer_ids=(1, 0)), whole.replace(query_ids=(0, 1))):
-        with pytest.raises(InputError, match="all layers with all their rows"):
+        with pytest.raises(InputError, match="complete attention maps of all layers"):
             rollout(part)
     nothing = np.array(whole.attention)
     nothing[1, :, 3] = 0

@@ -318,7 +318,7 @@ def test_choices_may_come_from_a_registry() -> None:
         ({"versus": ("a/b", "c/d")}, "beside a/b, c/d"),
         ({"score": "rollout"}, METHODS["rollout"].title),
         ({"over": "demo"}, "demo set"),
-        ({"slice": "cell=1,0"}, "positive, taken for negative"),
+        ({"slice": "cell=1,0"}, "positive predicted as negative"),
         ({"slice": "<b>"}, "an unreadable part of the rows"),
         ({"threshold": 0.25}, "threshold 0.25"),
         ({"depth": 0}, "embedding"),

@@ -149,7 +149,7 @@ def test_a_name_is_there_once() -> None:
         ("sst2/ndt-unit-2", "agreement", {}, "name the second one with versus"),
         ("sst2/ndt-unit-2", "accuracy-grid", {}, "takes imdb, sst2, "),
         ("sst2", "roc-panels", {}, "takes all, not 'sst2'"),
-        ("sst2/ndt-unit-2", "confusion", {"over": "train"}, "no stored answers for the split 'train'"),
+        ("sst2/ndt-unit-2", "confusion", {"over": "train"}, "no stored predictions for the split 'train'"),
         ("sst2/ndt-unit-2", "attention", {"layer": 9}, "sst2/ndt-unit-2: "),
         ("sst2/ndt-unit-2", "strip", {"score": "shap"}, "There is no score 'shap'"),
     ],

@@ -166,7 +166,7 @@ def test_a_model_that_reads_no_tags_is_measured_by_them_too() -> None:
 def test_what_cannot_be_measured_is_one_sentence(model: Model) -> None:
     with pytest.raises(InputError, match=r"toy/random has no gates\."):
         over_split(small_model(), FRAME, CLASSES)
-    with pytest.raises(InputError, match="no text to look at"):
+    with pytest.raises(InputError, match="no texts to measure"):
         over_split(model, FRAME.head(0), CLASSES)
     plain = small_model()
     seen = plain.network(collate([plain.encode(TEXTS[0]).reading]), Capture(maps=False, projections=True)).captured
@@ -188,8 +188,9 @@ def test_the_verdict_says_which_way_and_how_sure() -> None:
     assert len(lines) == 4
     assert lines[0].startswith("The gates of function words are lower than those of content words in 1 of 2 layers and higher in 0")
     assert "mean over layers −0.4" in lines[0] and "polar words" in lines[1]
-    assert "function words is surely below 0.1 in 1 of 2 layers" in lines[2] and "adjectives surely above 0.9 in 1." in lines[2]
-    assert "most shut: “the” 0.2" in lines[3] and "most open: “good” 0.7" in lines[3]
+    assert "function words is significantly below 0.1 in 1 of 2 layers" in lines[2]
+    assert "adjectives significantly above 0.9 in 1." in lines[2]
+    assert "Lowest gates: “the” 0.2" in lines[3] and "Highest gates: “good” 0.7" in lines[3]
 
 
 def test_a_text_alone_has_no_interval() -> None:

@@ -71,7 +71,7 @@ def test_the_command_refuses_in_a_sentence(tiny_run: Path, measured_gates: Path,
     toy.language = "ko"  # type: ignore[misc]  # it is made up
     monkeypatch.setattr(datasets, "info", lambda name: toy)
     done = CliRunner().invoke(main, ["gates", str(measured_gates)])
-    assert done.exit_code and "the tagger is English only" in done.output
+    assert done.exit_code and "Words are grouped by an English tagger" in done.output
 
 
 def test_lines_hold_what_was_measured() -> None:

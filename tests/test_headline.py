@@ -43,7 +43,8 @@ def test_the_planted_reason_is_named() -> None:
     passes = trace.evidence.flip.passes
     assert passes > 20
     assert (
-        headline(trace) == f"Positive, 88%. No single word explains this. None of {passes} edits of up to 3 words that were tried turns it."
+        headline(trace)
+        == f"Positive, 88%. No single word explains this. None of the {passes} tested edits of up to 3 words changes the predicted class."
     )
 
 

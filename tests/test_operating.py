@@ -332,7 +332,7 @@ def test_what_cannot_be_counted_is_said() -> None:
         operating.areas(np.array([0, -1]), np.full((2, 3), 1 / 3), NAMES)
     with pytest.raises(InputError, match="same rows"):
         operating.agreement(np.array([True]), np.array([True, False]))
-    with pytest.raises(InputError, match="one width or of one mass"):
+    with pytest.raises(InputError, match="bins of equal width"):
         operating.reliability(*six(), by="luck")
 
 

@@ -143,7 +143,7 @@ def test_in_other_planes_the_line_is_exact_at_the_last_mean(look: str) -> None:
     assert scene.decision is not None and scene.means is not None and scene.probabilities is not None
     drawn = 1 / (1 + np.exp(-(scene.means[-1] @ scene.decision[0] + scene.decision[1])))
     assert drawn == pytest.approx(scene.probabilities[-1])
-    assert "last mean" in scene.note
+    assert "final mean" in scene.note
 
 
 # ---- the scene

@@ -273,7 +273,7 @@ def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> 
     page = out.read_text(encoding="utf-8")
     assert "has no attention" in page and "What the answer leans on" in page and "0 heads" not in page
     assert "has no attention" in report_html(explained(model, model.trace(TEXT)), Run.open(bag / "sst2" / "bag"))
-    assert "sst2/bag has no attention: there are no heads to measure" in output_of("heads", "sst2/bag")
+    assert "sst2/bag has no attention heads to measure" in output_of("heads", "sst2/bag")
     assert "sst2/bag has no attention: there are no components to compare" in output_of("specialise", "sst2/bag")
     assert "sst2/bag has no attention maps" in output_of("export", "--list", "sst2/bag")
     assert "sst2/bag has no attention maps" in output_of("export", "sst2/bag", "attention", "-o", str(tmp_path / "map.csv"))

@@ -37,7 +37,7 @@ def test_a_text_whose_end_was_not_counted_says_so(tiny_run: Path, monkeypatch: p
     monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text) + 1)
     assert "the last 3 were not read." in dict(notices(trace, Run.open(tiny_run)))["cut"]
     monkeypatch.setattr(sentviz.analysis.explain.notices, "LONGEST", len(trace.text))
-    assert dict(notices(trace, Run.open(tiny_run)))["cut"].endswith(f"What follows the first {len(trace.text)} characters was not counted.")
+    assert dict(notices(trace, Run.open(tiny_run)))["cut"].endswith(f"Only the first {len(trace.text)} characters were counted.")
 
 
 def test_whether_a_run_reads_pairs_is_what_its_data_set_says(tiny_run: Path, tmp_path: Path) -> None:
@@ -69,6 +69,6 @@ def test_a_text_in_other_letters_than_the_model_learned_is_said_to_mean_nothing(
         text: " ".join(sentence for _, sentence in notices(model.trace(text), run))
         for text in ("나쁘지 않은 영화", "не плохо", "10/10", "nice")
     }
-    assert "learned from English, and this text is Korean: its answer means nothing" in warned["나쁘지 않은 영화"]
-    assert "in letters that English is not written in" in warned["не плохо"]
+    assert "learned from English texts, but this text is Korean: the prediction means nothing" in warned["나쁘지 않은 영화"]
+    assert "uses letters that are not English" in warned["не плохо"]
     assert not any("means nothing" in warned[text] for text in ("10/10", "nice"))

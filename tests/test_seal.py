@@ -302,7 +302,7 @@ def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
         (Call("all", "separation", {"epochs": 10**12}), "200,000 sequences at most"),
         (Call("/etc", "coverage", {}), "It shows '/etc', which is not available."),
         (Call(RUN, "x" * 100_000, {}), "There is no figure 'xxx"),
-        (Call(RUN, "confusion", {"over": "../../" * 10_000}), "no stored answers for the split"),
+        (Call(RUN, "confusion", {"over": "../../" * 10_000}), "no stored predictions for the split"),
         (Call(RUN, "verdict", {"module": "os"}), "takes no module"),
         (Call(RUN, "attention", {"layer": ()}), "It cannot be drawn again"),
     ],

@@ -175,7 +175,7 @@ def test_one_odd_head_is_no_component() -> None:
     assert odd["value"] == pytest.approx(0.1, abs=0.02) and odd["p_holm"] < 0.05
     assert odd["p_dealt"] > 0.5
     assert "in 0 of 6 habits." in verdict(table.assign(inits=0, seed=0))[0]
-    with pytest.raises(InputError, match="incomplete: `sentviz specialise` measures it again"):
+    with pytest.raises(InputError, match=r"incomplete. `sentviz specialise` measures it again"):
         verdict(table[table["component"] != -1])
 
 

@@ -71,7 +71,7 @@ def test_strength_is_a_power_and_forced_gates_are_one_and_nought(model: Model) -
 
 
 def test_a_trace_without_gates_says_why(model: Model) -> None:
-    with pytest.raises(InputError, match="made without its layers' terms"):
+    with pytest.raises(InputError, match="has no projections"):
         gates(model.trace(TEXT))
     with pytest.raises(InputError, match="toy/random has no gates"):
         gates(seen(small_model(max_length=48)))
@@ -147,7 +147,7 @@ def test_signals_are_the_lengths_of_a_loop() -> None:
 
 def test_positions_of_one_piece_say_so() -> None:
     model = small_model(max_length=48)
-    with pytest.raises(InputError, match="toy/random has no positions made of several signals"):
+    with pytest.raises(InputError, match="toy/random has only one position signal"):
         signals(model, seen(model))
 
 
@@ -217,10 +217,11 @@ def test_remarks_name_forced_gates_and_another_language(gated_runs: Path) -> Non
     model = load(run)
     text = " ".join(sentence for _, sentence in notices(model.trace(TEXT, gates_shut=[3, 4], gates_open=[1]), run))
     assert "shut in every layer is the gate of “warm” (4), “garden” (5)." in text
-    assert "open in every layer is the gate of “What” (2)." in text and "English only" not in text
+    assert "open in every layer is the gate of “What” (2)." in text and "only English" not in text
     german = notices(model.trace("Niemand versteht, warum der Zug schon wieder zu spät kommt."), run)
-    assert [each for kind, each in german if kind == "unknown" and "English only: it knows 1 of these 8 words" in each]
-    assert "English only: it knows none for 2 of these 2 tokens" in " ".join(each for _, each in notices(model.trace("영화는 차갑다"), run))
+    assert [each for kind, each in german if kind == "unknown" and "only English: it knows 1 of these 8 words" in each]
+    korean = " ".join(each for _, each in notices(model.trace("영화는 차갑다"), run))
+    assert "its tagger knows only English: 2 of these 2 tokens have no tag" in korean
 
 
 @pytest.mark.slow

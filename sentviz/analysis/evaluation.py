@@ -242,7 +242,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
         InputError: a p-value is not a number from 0 to 1.
     """
     if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
-        raise InputError(f"A p-value lies between 0 and 1; that of {', '.join(wrong)} does not.")
+        raise InputError(f"A p-value must be from 0 to 1. Outside this range: {', '.join(wrong)}.")
     adjusted, largest = dict(p_values), 0.0
     for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
         largest = adjusted[name] = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))

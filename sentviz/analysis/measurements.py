@@ -90,7 +90,9 @@ def _gates(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
     from sentviz.data import datasets
 
     if datasets.info(rows.name).language != "en":
-        raise InputError(f"{model.name} reads {rows.name}, which is not English: its words cannot be sorted, the tagger is English only.")
+        raise InputError(
+            f"{model.name} reads {rows.name}, which is not English. Words are grouped by an English tagger, so they cannot be measured."
+        )
     return over_split(model, rows.frame, word_classes(), progress)
 
 

@@ -56,8 +56,8 @@ select { font: inherit; color: var(--ink); background: var(--faint); border: 1px
 """
 _D3 = ("1f77b4", "ff7f0e", "2ca02c", "d62728", "9467bd", "8c564b", "e377c2", "7f7f7f", "bcbd22", "17becf")  # d3's schemeCategory10
 _HELP = {
-    "head": "A square is a head: a click switches it, a double click shows it alone. Point at a token to see its lines only.",
-    "model": "Click a cell to open it, and again to close it; there, point at a token on the left to see its lines only.",
+    "head": "Each square is a head: click to switch it on or off, double-click to show it alone. Point at a token to see only its lines.",
+    "model": "Click a cell to enlarge it, click again to close it. There, point at a token on the left to see only its lines.",
 }
 
 
@@ -146,9 +146,9 @@ def _check(trace: Trace, view: View, layers: int, heads: int) -> None:
     what = f"BertViz's {view} view of {len(trace.tokens):,} tokens, {layers} layers and {heads} heads"
     choice = "choose fewer tokens, layers or heads, or the heatmap, which has no such limit"
     if lines > LINES[view]:
-        raise InputError(f"{what} is {lines:,} lines, more than the {LINES[view]:,} that stay fluid: {choice}.")
+        raise InputError(f"{what} is {lines:,} lines, more than the {LINES[view]:,} that a browser draws smoothly: {choice}.")
     if stored > WEIGHTS:
-        raise InputError(f"{what} holds {stored:,} weights, more than the {WEIGHTS:,} that stay fluid: {choice}.")
+        raise InputError(f"{what} holds {stored:,} weights, more than the {WEIGHTS:,} that a browser draws smoothly: {choice}.")
 
 
 def _parts(trace: Trace, maps: npt.NDArray[np.float64], width: int) -> list[dict[str, Any]]:
@@ -185,11 +185,11 @@ def _drawn(view: View, maps: npt.NDArray[np.float64], largest: float) -> str:
     """Describe what the opacity of a line means, and which weights it cannot show."""
     words = "The opacity of a line is its weight"
     if largest > 1:
-        words += f" divided by {largest:.2f}, the largest of these maps"
+        words += f" divided by {largest:.2f}, the largest weight of these maps"
     if view == "head":
         words += ", shared by the heads that are switched on"
     if (left_out := -maps[maps < 0].sum() / max(np.abs(maps).sum(), np.finfo(float).tiny)) > 0:
-        words += f". Negative weights, {left_out:.1%} of the absolute mass, have no opacity and are left out: see them in the heatmap"
+        words += f". Negative weights, {left_out:.1%} of the absolute mass, cannot be drawn as lines; the heatmap shows them"
     return f"{words}."
 
 

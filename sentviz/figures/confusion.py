@@ -50,7 +50,9 @@ def confusion_matrix(
         columns=names,
         hover=[
             [
-                f"labelled {as_text(a)}, " + ("right" if i == j else f"taken for {as_text(b)}") + f"<br>{table[i, j]:,} of {rows[i]:,} rows"
+                f"labelled {as_text(a)}, "
+                + ("right" if i == j else f"predicted as {as_text(b)}")
+                + f"<br>{table[i, j]:,} of {rows[i]:,} rows"
                 for j, b in enumerate(classes)
             ]
             for i, a in enumerate(classes)
@@ -218,7 +220,7 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
                 marker={"size": 9, "color": colour, "symbol": marks[run].symbol},
                 customdata=np.column_stack([values[:, 1:], part[["n", "said"]].to_numpy(float)]),
                 hovertemplate=f"{as_run(run, 32)}<br>{metric} %{{x:.1%}} [%{{customdata[0]:.1%}}, %{{customdata[1]:.1%}}]<br>"
-                "%{customdata[2]:,.0f} rows, %{customdata[3]:,.0f} taken for it<extra></extra>",
+                "%{customdata[2]:,.0f} rows, %{customdata[3]:,.0f} predicted as this class<extra></extra>",
                 cliponaxis=False,
                 **at_panel,
             )

@@ -50,7 +50,7 @@ def name_of(cell: Cell, classes: tuple[str, ...]) -> str:
     if label < 0:
         return f"predicted {classes[predicted]}"
     short = f" ({SHORT[cell]})" if len(classes) == 2 else ""
-    return (f"{classes[label]}, right" if label == predicted else f"{classes[label]} taken for {classes[predicted]}") + short
+    return (f"{classes[label]}, right" if label == predicted else f"{classes[label]} predicted as {classes[predicted]}") + short
 
 
 def _cells(counts: Counts, classes: int, between: str = "") -> list[Cell]:

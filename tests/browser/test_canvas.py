@@ -46,7 +46,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     word = words.filter(has_text="delight")
     dark, requests = pixels(picture), len(sent)
     word.hover()
-    assert re.match("“delight” takes most from .* Without it: positive 39%", readout.inner_text())
+    assert re.match("“delight” attends most to .* Without it: positive 39%", readout.inner_text())
     assert "without it 39%" in answer.inner_text() and answer.locator(".part:visible").count() == 1
     assert picture.locator(".tile.most").count() == 1 and pixels(picture) != dark
     widths = words.locator(".takes").evaluate_all("nodes => nodes.map(node => parseFloat(node.style.width))")
@@ -67,7 +67,7 @@ def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: st
     assert readout.inner_text().startswith("Layer 2, head 3")
     box = picture.locator("canvas.map").bounding_box()
     page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.6 * box["height"])
-    assert re.match("“.*” takes .* from “.*” ≈ .*A₂", readout.inner_text()) and words.and_(page.locator(".lit")).count()
+    assert re.match("“.*” attends to “.*” with weight .* ≈ .*A₂", readout.inner_text()) and words.and_(page.locator(".lit")).count()
     assert len(sent) == requests, "pointing asked the server"
 
     tile.click()
@@ -112,14 +112,14 @@ def test_the_tour_waits_for_its_button_and_the_keyboard_is_enough(page: Any, ser
     card = picture.locator(".card")
     assert not card.is_visible()
     picture.locator(".again").click()
-    assert "1 of 5" in card.inner_text() and "A word asks" in card.inner_text()
+    assert "1 of 5" in card.inner_text() and "Query" in card.inner_text()
     seen = []
     for step in range(5):
         seen.append(card.locator(".card-title").inner_text())
         assert picture.locator(".spot").count() == 1 and "{" not in card.inner_text()
         if step < 4:
             card.locator(".on").click()
-    assert seen == ["A word asks", "Others answer", "Heads", "Mixing by lambda", "The answer"]
+    assert seen == ["Query", "Key and attention", "Heads", "Mixing by lambda", "Prediction"]
     assert card.locator(".on").inner_text() == "Done"
     card.locator(".skip").click()
     assert not card.is_visible()
@@ -158,7 +158,7 @@ def test_the_tour_waits_for_its_button_and_the_keyboard_is_enough(page: Any, ser
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
-    assert picture.locator(".readout").inner_text().startswith("“plot” takes ")
+    assert picture.locator(".readout").inner_text().startswith("“plot” attends to ")
     page.keyboard.press("Enter")
     assert picture.locator(".word[aria-pressed=true]").inner_text() == "plot"
     assert "Arrow keys" in str(picture.locator("canvas.map").get_attribute("aria-label"))
@@ -175,9 +175,9 @@ def test_the_picture_leaves_as_a_file_that_needs_no_network(page: Any, server: s
     with offline(disk) as (requests, wrong):
         disk.goto(path.as_uri())
         disk.locator(".word", has_text="warm").hover()
-        assert disk.locator(".readout").inner_text().startswith("“warm” takes most from ")
+        assert disk.locator(".readout").inner_text().startswith("“warm” attends most to ")
         assert disk.locator(".silence").is_hidden() and disk.locator(".card").is_hidden()
         disk.locator(".again").click()
-        assert "A word asks" in disk.locator(".card").inner_text()
+        assert "Query" in disk.locator(".card").inner_text()
         assert disk.evaluate("window.hacked") is None
     assert requests == [path.as_uri()] and not wrong

@@ -31,7 +31,7 @@ def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
     cell(page, 1, 0)
     page.wait_for_url(re.compile("slice=cell"))
     lines = page.locator(".st-key-plot-matrix .annotation-text").nth(2).locator("tspan").all_text_contents()
-    page.wait_for_function("document.querySelector('.st-key-drawer-head h5')?.innerText.endsWith('positive, taken for negative')")
+    page.wait_for_function("document.querySelector('.st-key-drawer-head h5')?.innerText.endsWith('positive predicted as negative')")
     assert re.search(r"([\d,]+) of", rows(page))[1] == lines[0].strip()  # type: ignore[index]
 
     cell(page, 1, 0)

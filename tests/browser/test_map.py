@@ -71,7 +71,7 @@ def test_point_zoom_search_and_click(page: Any, server: str) -> None:
     assert page.locator(f"{PLACE} .found").inner_text() == "2 of 18"
     assert page.get_by_role("button", name="Zoom out").is_enabled()
     box.fill("zebra")
-    assert page.locator(f"{PLACE} .found").inner_text() == "not here"
+    assert page.locator(f"{PLACE} .found").inner_text() == "not found"
 
     point(page, canvas, 0.4, 0.4)
     query, _, rest = readout(page).partition(" → ")

@@ -73,8 +73,8 @@ test("the answer without a word or a head is what its log-odds fall to", () => {
 
 test("what is said of a word, a head and a cell", () => {
   const data = sentence(), scene = read(data), pick = { layer: 0, head: 1, part: 0 }
-  assert.match(ofWord(scene, pick, 3), /^“b ad” takes most from “.*; most is taken from it by .*Without it: positive 82%\.$/)
-  assert.equal(ofWord(scene, pick, 0), "“[CLS]” is not among the tokens of the maps.")
+  assert.match(ofWord(scene, pick, 3), /^“b ad” attends most to “.*; it gets most attention from .*Without it: positive 82%\.$/)
+  assert.equal(ofWord(scene, pick, 0), "“[CLS]” is not in the maps, which show only the tokens with most attention.")
   assert.equal(ofWord(read(sentence({ maps: null })), null, 1), "“not” Without it: positive 27%.")
   assert.equal(ofHead(scene, { ...pick, head: 0 }), "Layer 1, head 1 supports the prediction: positive 73% with it, 62% without.")
   assert.equal(ofHead(scene, pick), "Layer 1, head 2 opposes the prediction: positive 73% with it, 98% without.")
@@ -82,8 +82,8 @@ test("what is said of a word, a head and a cell", () => {
   assert.equal(ofHead(read(sentence({ heads: null })), pick), "Layer 1, head 2.")
   assert.equal(mapName(scene, pick), "Effective attention, layer 1, head 2")
   assert.equal(mapName(scene, { layer: 0, head: -1, part: 2 }), "A₂, layer 1, mean of heads")
-  assert.match(ofCell(scene, pick, [0, 1]), /^“not” takes .* from “b” ≈ \S+ \(A₁\) − 0\.25 · \S+ \(A₂\)\.$/)
-  assert.match(ofCell(scene, { ...pick, part: 1 }, [0, 1]), /^“not” takes \S+ from “b”\.$/)
+  assert.match(ofCell(scene, pick, [0, 1]), /^“not” attends to “b” with weight .* ≈ \S+ \(A₁\) − 0\.25 · \S+ \(A₂\)\.$/)
+  assert.match(ofCell(scene, { ...pick, part: 1 }, [0, 1]), /^“not” attends to “b” with weight \S+\.$/)
   assert.deepEqual([0.9996, 0.5, 0.001].map(share), [">99%", "50%", "<1%"])
 })
 
@@ -91,7 +91,7 @@ test("a step of the tour speaks of this sentence; what it does not know stays aw
   const scene = read(sentence()), say = (text, of = scene) => filled(of, of.maps && of.pick, { text })
   assert.equal(say("{word}: {label} {share}, without {without}; {lambda}"), "not: positive 73%, without positive 27%; −0.25")
   assert.match(say("{other} {weight}"), /^(not|b|ad) −?\d/)
-  assert.equal(say("{without}", read(sentence({ falls: null, maps: null }))), "not known here")
+  assert.equal(say("{without}", read(sentence({ falls: null, maps: null }))), "not measured")
   assert.equal(say("{nothing}"), "{nothing}")
 })
 

@@ -55,7 +55,7 @@ function load(view, bytes) {
     const camera = new Camera({ up: false, bounds: [[0, count], [0, count]] })
     Object.assign(view, { camera, chosen: null, cursor: null, matches: [], match: null, asked: "", width: 0 })
   }
-  labelled(view.canvas, `${head.title}, ${count} ${head.kind} a side. Arrow keys move, Enter selects, plus and minus zoom, 0 shows the whole map.`)
+  labelled(view.canvas, `${head.title}, ${count} ${head.kind} per side. Arrow keys move, Enter selects, plus and minus zoom, 0 shows the whole map.`)
   read(view)
   return before !== head.id
 }
@@ -75,7 +75,7 @@ function legend({ head, parts, stops, root, camera }) {
   parts.low.textContent = head.signed ? weight(-peak) : "0"
   parts.high.textContent = weight(peak)
   parts.bar.style.background = `linear-gradient(90deg, ${stops.join(", ")})`
-  parts.bar.title = root ? "√ scale: the middle of a side is a quarter of its end" : "even scale"
+  parts.bar.title = root ? "Square-root scale: the middle colour stands for a quarter of the largest weight" : "Linear scale"
   parts.contrast.setAttribute("aria-pressed", String(root))
 }
 
@@ -118,7 +118,7 @@ function ask(view) {
 
 function read({ head, cursor, chosen, parts }) {
   const cell = cursor || chosen
-  parts.arrow.textContent = cell ? " → " : "Point at a cell, or click it for its arithmetic."
+  parts.arrow.textContent = cell ? " → " : "Point at a cell to read its weight; click it to see how the weight is computed."
   parts.query.textContent = cell ? `“${head.labels[cell[0]]}” (${cell[0] + 1})` : ""
   parts.key.textContent = cell ? `“${head.labels[cell[1]]}” (${cell[1] + 1})` : ""
   const [value, block] = cell ? weightAt(head, ...cell) : [0, 1]
@@ -145,7 +145,7 @@ function find(view) {
   view.match = null
   if (view.matches.length) jump(view, 0)
   else {
-    view.parts.found.textContent = wanted ? "not here" : ""
+    view.parts.found.textContent = wanted ? "not found" : ""
     view.parts.next.disabled = view.parts.previous.disabled = true
     if (view.width) moved(view)
   }

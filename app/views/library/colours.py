@@ -16,7 +16,7 @@ show_figure("colours", Study("all"))
 st.markdown(
     "- **Classes**: orange is negative, grey neutral, blue positive; stars and degrees lie in between. Classes that are no sentiments"
     " (a paraphrase, an entailment) have the colours of series.\n"
-    "- **Signs**: green speaks for a class or is more, purple speaks against it or is less.\n"
+    "- **Signs**: green supports a class or is more, purple opposes it or is less.\n"
     "- **Answers**: teal is right, magenta is wrong.\n"
     "- **Series**: runs, layers, heads and components have indigo, ochre, pink and so on, in the order in which they are named.\n"
     "- **Amounts**: the darker the blue (in dark pages the lighter), the more."

@@ -30,7 +30,7 @@ def mistake(rows: Rows) -> str:
     count = wrong[label, predicted]
     names = [md(name) for name in rows.classes]
     share = count / counts[label].sum()
-    return f"Most frequent mistake: {names[label]} taken for {names[predicted]}, {count:,} rows ({share:.1%} of {names[label]})."
+    return f"Most frequent mistake: {names[label]} predicted as {names[predicted]}, {count:,} rows ({share:.1%} of {names[label]})."
 
 
 def show(runs: Sequence[Rows]) -> None:

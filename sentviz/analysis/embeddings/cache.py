@@ -85,7 +85,7 @@ class Cache:
                 part.write_bytes(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
             self.problem = ""
         except OSError as error:
-            self.problem = f"{self.folder} cannot be written ({error.strerror or error}), so what is computed is kept in memory only."
+            self.problem = f"{self.folder} cannot be written ({error.strerror or error}), so the results are kept in memory only."
             return
         self._prune(key)
 
@@ -171,7 +171,7 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
                 result[layer, rows] = model.network.pool(state, batch.mask).numpy()
         done += len(rows)
         if tick is not None:
-            tick(0.2 + 0.8 * done / n, f"asking the model, {done:,} of {n:,} rows")
+            tick(0.2 + 0.8 * done / n, f"running the model, {done:,} of {n:,} rows")
     return result
 
 

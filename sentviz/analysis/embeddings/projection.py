@@ -112,7 +112,7 @@ def project(
         InputError: the method is unknown, it needs more rows, or the vectors are not finite.
     """
     if method not in METHODS or dims not in (2, 3):
-        raise InputError(f"Pictures are made by {', '.join(METHODS.values())} in 2 or 3 dimensions, not by {method!r} in {dims}.")
+        raise InputError(f"A projection uses {', '.join(METHODS.values())} in 2 or 3 dimensions, not {method!r} in {dims}.")
     x, tell = _checked(vectors), tick or _quiet
     original = np.asarray(vectors)
     if len(x) < LEAST[method]:
@@ -137,7 +137,7 @@ def align(points: npt.ArrayLike, onto: npt.ArrayLike) -> Turn:
     """
     x, y = np.asarray(points, dtype=np.float64), np.asarray(onto, dtype=np.float64)
     if x.shape != y.shape:
-        raise InputError(f"Pictures of {len(x)} and {len(y)} rows cannot be turned onto each other.")
+        raise InputError(f"Projections of {len(x)} and {len(y)} rows cannot be aligned: both need the same rows.")
     centred, target = x - x.mean(axis=0), y - y.mean(axis=0)
     u, _, v = np.linalg.svd(centred.T @ target)
     rotation = u @ v
@@ -201,7 +201,7 @@ def _checked(vectors: npt.ArrayLike) -> Floats:
     if x.ndim != 2 or not x.size:
         raise InputError("There is no vector to draw.")
     if bad := int((~np.isfinite(x)).any(axis=1).sum()):
-        raise InputError(f"{bad:,} of {len(x):,} vectors hold something that is not a number; what they come from is damaged.")
+        raise InputError(f"{bad:,} of {len(x):,} vectors contain values that are not finite numbers, so their source is damaged.")
     return x
 
 
@@ -296,7 +296,7 @@ def _umap(x: Floats, dims: int, seed: int, parameters: dict[str, float], tell: T
     graph = coo_matrix((away, (rows, to.ravel())), shape=(n, n)).tocsr()
     graph = graph.maximum(graph.T).tocsr()
     graph.sort_indices()
-    tell(0.2, "loading UMAP, which compiles itself the first time: up to a minute")
+    tell(0.2, "loading UMAP, which takes up to a minute the first time")
     with _no_warnings():
         from umap import UMAP
 

@@ -85,12 +85,12 @@ class Measured:
             fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in meta.items()} | arrays
             measured = cls(**fields, heads=heads)
         except (OSError, SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
-            raise RunError(f"{path.name} does not hold what was measured after an epoch ({error}).") from error
+            raise RunError(f"{path.name} does not contain the measurements of an epoch ({error}).") from error
         shapes = measured.probabilities.shape == (len(measured.ids), len(measured.classes)) and measured.labels.shape == (
             len(measured.ids),
         )
         if not shapes or measured.pooled.ndim != 2 or len(measured.pooled) > len(measured.ids):
-            raise RunError(f"{path.name} does not hold an answer for each of its rows.")
+            raise RunError(f"{path.name} does not contain a prediction for each of its rows.")
         return measured
 
 
@@ -138,7 +138,7 @@ def names(run: Run) -> list[str]:
         RunError: the run has no weights of single epochs.
     """
     if not run.epochs:
-        raise RunError(f"{run.name} keeps no weights of single epochs; `{run.keeping}` trains one that does.")
+        raise RunError(f"{run.name} has no weights of single epochs. `{run.keeping}` trains a run that keeps them.")
     return [f"epochs/{epoch}.{what}.safetensors" for epoch in run.epochs for what in ("measured", "example")]
 
 

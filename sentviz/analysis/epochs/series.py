@@ -28,7 +28,7 @@ Bools = npt.NDArray[np.bool_]
 
 KINDS = ("learned again", "forgotten", "learned", "right throughout", "never right")
 """Kinds of rows by their course; the kinds with the most changes come first."""
-PICTURES = {"joint": "one projection for all epochs", "aligned": "each epoch's own, turned onto the one before"}
+PICTURES = {"joint": "one projection for all epochs", "aligned": "one projection per epoch, aligned with the epoch before"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def pictures(vectors: npt.ArrayLike, how: str = "joint") -> Floats:
     """
     x = np.asarray(vectors, dtype=np.float64)
     if how not in PICTURES:
-        raise InputError(f"Pictures of epochs are {' or '.join(PICTURES)}, not {how!r}.")
+        raise InputError(f"The projection of epochs is {' or '.join(PICTURES)}, not {how!r}.")
     if how == "joint":
         return project(x.reshape(-1, x.shape[-1])).raw.reshape(*x.shape[:2], 2)
     placed = [project(x[0]).raw]
@@ -144,7 +144,7 @@ def missing(run: Run) -> str:
         return ""
     if run.epochs:
         return f"The epochs of {run.name} are not measured yet: `sentviz epochs {run.name}` measures them."
-    return f"The weights of single epochs of {run.name} were not kept: `{run.keeping}` trains one that keeps and measures them."
+    return f"{run.name} was trained without keeping the weights of each epoch. `{run.keeping}` trains a run that keeps and measures them."
 
 
 def epoch_series(run: Run) -> EpochSeries:
@@ -161,7 +161,9 @@ def epoch_series(run: Run) -> EpochSeries:
         try:
             item = Measured.load(run.path(f"epochs/{epoch}.measured.safetensors"))
             if loaded and (item.ids != loaded[0].ids or item.classes != loaded[0].classes or len(item.pooled) != len(loaded[0].pooled)):
-                raise RunError(f"{run.name}: epoch {epoch} was measured on other rows; `sentviz epochs {run.name}` measures all anew.")
+                raise RunError(
+                    f"{run.name}: epoch {epoch} was measured on other rows. `sentviz epochs {run.name}` measures all epochs again."
+                )
             loaded.append(item)
         except RunError as error:
             problems.append(str(error))
@@ -192,7 +194,7 @@ def asked_of(
 
     if not run.epochs:
         return {}, (
-            f"{run.name} ships without the weights of its epochs: its example is shown. `{run.keeping}` trains one that keeps them.",
+            f"{run.name} ships without the weights of its epochs, so its example is shown. `{run.keeping}` trains a run that keeps them.",
         )
     at = model or (lambda epoch: load(run, epoch=epoch))
     return _each(run.epochs, lambda epoch: trace_of_text(at(epoch), text, pair))

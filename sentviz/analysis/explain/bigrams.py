@@ -102,7 +102,7 @@ def _main() -> None:
     bigrams = Bigrams.of(texts)
     np.save(ENGLISH_AND_KOREAN, bigrams.bits)
     share = np.unpackbits(bigrams.bits).mean()
-    click.echo(f"{share:.1%} of the bits are set: {share**HASHES:.2%} of unseen pairs are taken for seen ones.")
+    click.echo(f"{share:.1%} of the bits are set: {share**HASHES:.2%} of unseen pairs are wrongly counted as seen.")
 
 
 if __name__ == "__main__":

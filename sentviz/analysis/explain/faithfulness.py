@@ -122,7 +122,7 @@ class Verdict:
     def __str__(self) -> str:
         as_good = self.higher + self.equal
         if self.better is None:
-            return f"The text is too short for a comparison with chance: {as_good} of {self.orders} random orders of its words do as well."
+            return f"The text is too short for a comparison with chance: {as_good} of {self.orders} random orders of its words are as good."
         verdict = (
             "Better than chance"
             if self.better

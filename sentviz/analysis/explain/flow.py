@@ -49,7 +49,7 @@ def effective(trace: Trace) -> Doubles:
     except KeyError:
         stack = None
     if stack is None:
-        raise InputError("Following attention through the layers needs the maps of all layers with all their rows.")
+        raise InputError("This method needs the complete attention maps of all layers.")
     maps = np.abs(stack.astype(np.float64)).mean(axis=1)
     totals = maps.sum(axis=-1, keepdims=True)
     if empty := np.flatnonzero((totals == 0).any(axis=(1, 2))).tolist():

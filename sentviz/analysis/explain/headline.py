@@ -110,7 +110,7 @@ def reason(trace: Trace) -> str:
     if flip is None or not flip.passes:
         return "No single word explains this."
     words = "one word" if flip.most == 1 else f"up to {flip.most} words"
-    return f"No single word explains this. None of {flip.passes:,} edits of {words} that were tried turns it."
+    return f"No single word explains this. None of the {flip.passes:,} tested edits of {words} changes the predicted class."
 
 
 def _singles(flip: Flip) -> str:

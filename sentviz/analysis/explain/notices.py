@@ -38,11 +38,15 @@ def notices(trace: Trace, run: Run) -> list[tuple[str, str]]:
         messages.append(("cut", cut))
     text = " ".join(filter(None, (trace.text, trace.text_pair)))
     if any(map(str.isalpha, text)) and (own := language(run)) != (script_language := written_in(text)):
-        script = f"is {SPOKEN[script_language]}" if script_language else f"is in letters that {SPOKEN.get(own, own)} is not written in"
-        messages.append(("unknown", f"The model learned from {SPOKEN.get(own, own)}, and this text {script}: its answer means nothing."))
+        script = f"is {SPOKEN[script_language]}" if script_language else f"uses letters that are not {SPOKEN.get(own, own)}"
+        messages.append(
+            ("unknown", f"The model learned from {SPOKEN.get(own, own)} texts, but this text {script}: the prediction means nothing.")
+        )
     words, unknown = int((~trace.specials).sum()), int(trace.unknown.sum())
     if words and unknown == words:
-        messages.append(("unknown", "The model knows none of these words: its answer rests on how many there are, not on what they say."))
+        messages.append(
+            ("unknown", "The model knows none of these words: the prediction depends only on the number of words, not on their meaning.")
+        )
     elif unknown * 2 > words:
         messages.append(("unknown", f"The model knows only {words - unknown} of these {words} tokens."))
     elif missing := _missing_tokens(trace):
@@ -52,13 +56,16 @@ def notices(trace: Trace, run: Run) -> list[tuple[str, str]]:
     if split := _byte_letters(trace):
         listed = ", ".join(f"“{letter}”" for letter in split[:3])
         messages.append(
-            ("unknown", f"The model has no token of its own for {listed}: it reads the bytes, and each stands here once a piece.")
+            (
+                "unknown",
+                f"The model has no token for {listed}: it reads each such letter as several bytes, and every byte is shown as the letter.",
+            )
         )
     if (strange := trace.tags.count("X")) * 2 > words:
         messages.append(
             (
                 "unknown",
-                f"The model reads parts of speech, and its tagger is English only: it knows none for {strange} of these {words} tokens.",
+                f"The model reads parts of speech, but its tagger knows only English: {strange} of these {words} tokens have no tag.",
             )
         )
     elif foreign := _foreign_notice(trace, run):
@@ -79,7 +86,7 @@ def calibration_note(trace: Trace) -> str:
 def uncounted(trace: Trace) -> str:
     """Return a sentence, after a space, if a text is too long to count all its tokens; "" otherwise."""
     longest = max(len(text or "") for text in (trace.text, trace.text_pair))
-    return f" What follows the first {LONGEST:,} characters was not counted." if longest >= LONGEST else ""
+    return f" Only the first {LONGEST:,} characters were counted." if longest >= LONGEST else ""
 
 
 def _foreign_notice(trace: Trace, run: Run) -> str:
@@ -94,8 +101,8 @@ def _foreign_notice(trace: Trace, run: Run) -> str:
     if words < MIN_WORDS or some >= MIN_KNOWN * words:
         return ""
     return (
-        f"The model reads parts of speech, and its tagger is English only: it knows {some or 'none'} of these {words} words, so the tags of"
-        " a text in another language mean little."
+        f"The model reads parts of speech, but its tagger knows only English: it knows {some or 'none'} of these {words} words,"
+        " so the tags of a text in another language mean little."
     )
 
 

@@ -80,7 +80,7 @@ class Score:
     knee: float = 0.25  # deviation from which colours grow with the logarithm
 
 
-FOR, AGAINST = "supports the answer", "speaks against the answer"
+FOR, AGAINST = "supports the prediction", "opposes the prediction"
 ODDS: dict[str, Any] = {"unit": "log-odds", "full": 16.0, "knee": 0.5}
 MORE, LESS = "more than an even share", "less than an even share"
 
@@ -92,7 +92,7 @@ SCORES = {
             "Word removal",
             AGAINST,
             FOR,
-            "Score: fall of the answer's log-odds when the word is left out.",
+            "Score: how much the log-odds of the predicted class fall if the word is removed.",
             ask=removal,
             signed=True,
             **ODDS,
@@ -103,7 +103,7 @@ SCORES = {
             AGAINST,
             FOR,
             f"Up to {MAX_WORDS} words are one unit where leaving them out together differs from the sum of leaving out each."
-            " Score: fall of the answer's log-odds when the unit is left out.",
+            " Score: how much the log-odds of the predicted class fall if the unit is removed.",
             ask=find_units,
             signed=True,
             **ODDS,
@@ -143,7 +143,8 @@ SCORES = {
             "Value-weighted attention",
             LESS,
             MORE,
-            "Length of what a token adds to each other, ‖Σ A V W‖ over heads, summed, averaged over layers (Kobayashi et al. 2020).",
+            "Length of the vector that a token adds to other tokens, ‖Σ A V W‖ over heads: sum over tokens, mean over layers (Kobayashi"
+            " et al. 2020).",
             ask=value_weighted,
             needs="maps",
         ),
@@ -152,7 +153,8 @@ SCORES = {
             "Value zeroing",
             LESS,
             MORE,
-            "How far a layer's outputs turn when the token's value vectors are zero, rolled out over layers (Mohebbi et al. 2023).",
+            "Change of direction of a layer's outputs if the token's value vectors are set to zero, rolled out over layers (Mohebbi et"
+            " al. 2023).",
             ask=value_zeroing,
             needs="maps",
         ),
@@ -161,7 +163,7 @@ SCORES = {
             "Gradient × input",
             AGAINST,
             FOR,
-            "Gradient of the answer's log-odds along the token's embedding, times the embedding.",
+            "Gradient of the predicted class's log-odds with respect to the token's embedding, times the embedding.",
             ask=gradient_x_input,
             signed=True,
             **ODDS,
@@ -171,8 +173,8 @@ SCORES = {
             "Integrated gradients",
             AGAINST,
             FOR,
-            "The same, averaged on the way from zero in every word's place to the text (Sundararajan et al. 2017), in as many steps as it"
-            f" needs, {MAX_STEPS} at most.",
+            "Gradient × input with the gradient averaged on the line from zero embeddings to the text (Sundararajan et al. 2017),"
+            f" in {MAX_STEPS} steps at most.",
             ask=integrate,
             signed=True,
             **ODDS,

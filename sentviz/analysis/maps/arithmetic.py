@@ -102,8 +102,8 @@ class CellArithmetic:
 
     def _softmax_steps(self, part: Component, low: str) -> list[str]:
         if not self.seen[self.key]:
-            return [f"outside the window of {self.window} tokens, and no global token: not seen → A{low} = 0"]
-        keys = f"{self.seen.sum():,} keys" if self.seen.all() else f"the {self.seen.sum():,} of {len(self.seen):,} keys that are seen"
+            return [f"outside the window of {self.window} tokens and not a global token: A{low} = 0"]
+        keys = f"{self.seen.sum():,} keys" if self.seen.all() else f"the {self.seen.sum():,} of {len(self.seen):,} visible keys"
         largest = "this one" if part.top == self.key else f"“{_cut(self.tokens[part.top])}” ({part.top + 1})"
         return [
             f"softmax over {keys}; the largest S{low} is {plain(part.top_score)}, {largest}",
@@ -122,7 +122,7 @@ class CellArithmetic:
             numbers += [f"{_sign(p.weight * p.attention)} {plain(abs(p.weight * p.attention))}" for p in rest]
             lines = [f"{' '.join(sums)} = {' '.join(numbers)} = {plain(self.attention)}"]
         if self.head_norm is not None:
-            lines.append(f"The head's sum is then brought to root mean square 1 and multiplied by {plain(self.head_norm)}.")
+            lines.append(f"The head's sum is then scaled to root mean square 1 and multiplied by {plain(self.head_norm)}.")
         return lines
 
     # ---- in numbers
@@ -186,9 +186,7 @@ def cell(
         InputError: the model or the text has no such cell.
     """
     if not model.capabilities.softmax:
-        raise InputError(
-            "A hardmax map has no softmax to take apart: each row shares its weight among the tokens furthest in its direction."
-        )
+        raise InputError("A hardmax map has no softmax: each row divides its weight equally among the tokens furthest in its direction.")
     text, pair, own = (source, None, UNCHANGED) if isinstance(source, str) else (source.text, source.text_pair, source.change)
     applied = (own if change is None else change).without("head", (layer, head))
     if isinstance(source, str) or applied != own or not _holds(source, layer, head, query):

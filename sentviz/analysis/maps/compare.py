@@ -42,10 +42,10 @@ def difference(first: Trace, second: Trace) -> Trace:
     if first.lambdas.shape != second.lambdas.shape or first.head_ids != second.head_ids or first.layer_ids != second.layer_ids:
         raise InputError("Maps can be subtracted between models with the same layers, heads and components only.")
     if any(trace.query_ids != tuple(range(len(trace.tokens))) for trace in (first, second)):
-        raise InputError("Maps are subtracted whole: make both traces without a choice of queries.")
+        raise InputError("Only complete maps can be subtracted. Make both traces without selecting queries.")
     both = [(i, j) for i, j in align(first, second) if i is not None and j is not None]
     if not both:
-        raise InputError("The two sentences share no token to compare.")
+        raise InputError("The two sentences have no common token, so their maps cannot be compared.")
     i, j = (np.array(side) for side in zip(*both, strict=True))
     every: list[int | str] = ["effective", *first.component_ids]
     try:
@@ -90,7 +90,7 @@ def map_difference(first: Trace, second: Trace, layer: int, head: int | str = "m
         InputError: the texts differ, or no piece is shared.
     """
     if (first.text, first.text_pair) != (second.text, second.text_pair):
-        raise InputError("Two models are compared on one text.")
+        raise InputError("Two models can be compared only on the same text.")
     kind: Literal["tokens", "words"] = "tokens"
     pieces = [units(trace, kind) for trace in (first, second)]
     places = [_places(trace, unit) for trace, unit in zip((first, second), pieces, strict=True)]

@@ -69,7 +69,7 @@ def over_split(model: Model, frame: pd.DataFrame, classes: WordClasses, progress
     if not model.capabilities.gate:
         raise InputError(f"{model.name} has no gates.")
     if frame.empty:
-        raise InputError("There is no text to look at.")
+        raise InputError("There are no texts to measure.")
     texts = frame["text"].tolist()
     pairs = frame["text_pair"].tolist() if "text_pair" in frame else None
     encoded = model.encode_all(texts, pairs)
@@ -283,14 +283,14 @@ def verdict(frame: pd.DataFrame) -> list[str]:
         for kind, name, column, sign, bound in (("class", "function words", "high", 1, SHUT), ("tag", "ADJ", "low", -1, OPEN))
     )
     lines.append(
-        f"The mean gate of function words is surely below {SHUT} in {below} of {layers} layers,"
-        f" that of adjectives surely above {OPEN} in {above}."
+        f"The mean gate of function words is significantly below {SHUT} in {below} of {layers} layers,"
+        f" the mean gate of adjectives significantly above {OPEN} in {above}."
     )
     words = frame[(frame["kind"] == "word") & (frame["layer"] < 0)].sort_values("value", kind="stable")
     if len(words):
         ends = (words.head(5), words.tail(5)[::-1])
         low, high = (", ".join(f"“{word}” {value:.2f}" for word, value in zip(end["name"], end["value"], strict=True)) for end in ends)
-        lines.append(f"Of {len(words)} frequent words, mean over layers, most shut: {low}; most open: {high}.")
+        lines.append(f"{len(words)} frequent words, mean over layers. Lowest gates: {low}. Highest gates: {high}.")
     return [line.replace("-0.", "−0.") for line in lines]
 
 

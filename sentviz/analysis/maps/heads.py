@@ -144,7 +144,7 @@ def each_row(model: Model, rows: Sequence[TokenizedText]) -> Iterator[tuple[list
 
     has = model.capabilities
     if not has.maps:
-        raise InputError(f"{model.name} has no attention: there are no heads to measure.")
+        raise InputError(f"{model.name} has no attention heads to measure.")
     for batch in _batches([len(row) for row in rows], has.layers * has.components * has.heads):
         some = [rows[i] for i in batch]
         with torch.inference_mode():
@@ -163,7 +163,7 @@ def over_rows(model: Model, rows: Sequence[TokenizedText], progress: Progress | 
         InputError: there is no text, or the model has no attention.
     """
     if not rows:
-        raise InputError("There is no text to look at.")
+        raise InputError("There are no texts to measure.")
     sums, done = None, 0
     for batch, each in each_row(model, rows):
         some = Sums.of(each)

@@ -155,7 +155,7 @@ def map_of_trace(
     """
     n = len(trace.tokens)
     if trace.query_ids != tuple(range(n)):
-        raise InputError("A long map needs the trace of every query.")
+        raise InputError("A long map needs a trace of all queries.")
     trace.band(layer, 0, 1, head, component)
     heads = len(trace.head_ids) if isinstance(head, str) else 1
     band = n if trace.attention is not None else max(1, band_bytes // (4 * n * heads * (3 * trace.lambdas.shape[1] + 2)))
@@ -224,7 +224,7 @@ def tile(
         raise InputError(f"Units of {units.tokens:,} tokens do not fit a map of {source.tokens:,}.")
     (top, bottom), (left, right) = (span or (0, len(units)) for span in (rows, columns))
     if not (0 <= top < bottom <= len(units) and 0 <= left < right <= len(units)):
-        raise InputError(f"There are {len(units):,} units; rows {top} to {bottom} and columns {left} to {right} are no part of them.")
+        raise InputError(f"There are {len(units):,} units; rows {top} to {bottom} and columns {left} to {right} are outside the map.")
     values, reached = _strip(source, units, top, bottom, queries, keys)
     if len(reached) == len(units):
         return values[:, left:right]

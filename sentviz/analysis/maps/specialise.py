@@ -116,7 +116,7 @@ def verdict(frame: pd.DataFrame) -> list[str]:
     """
     cells = frame[frame["component"] == -1]
     if cells.empty:
-        raise InputError("The table of components is incomplete: `sentviz specialise` measures it again.")
+        raise InputError("The table of components is incomplete. `sentviz specialise` measures it again.")
     n, inits = len(cells), int(cells["inits"].max())
     chance, dealt = cells["p_holm"] < ALPHA, cells["p_dealt"] < ALPHA
     fresh = cells["value"] > cells["untrained_high"] if inits else chance

@@ -31,7 +31,7 @@ def gates(trace: Trace) -> Floats:
     from sentviz.models.terms import terms_of
 
     if not trace.terms:
-        raise InputError(f"This trace of {trace.run} was made without its layers' terms; `Model.trace(..., projections=True)` keeps them.")
+        raise InputError(f"This trace of {trace.run} has no projections. Make it with `Model.trace(..., projections=True)`.")
     try:
         return np.stack([gates_of(terms)[0] for terms in terms_of(trace)])
     except InputError:
@@ -82,7 +82,7 @@ def signals(model: Model, trace: Trace) -> Signals:
         parts = {name: part.expand(1, len(trace.tokens), -1)[0].numpy() for name, part in signal_tensors.items()}
         weights = {scalar.name: scalar.value for scalar in model.network.scalars() if scalar.layer < 0}
     if not parts:
-        raise InputError(f"{trace.run} has no positions made of several signals.")
+        raise InputError(f"{trace.run} has only one position signal, so there are no parts to show.")
     total = np.sum(list(parts.values()), axis=0)
     assert trace.hidden is not None
     return Signals({name: _length(part) for name, part in parts.items()}, _length(total), _length(trace.hidden[0] - total), weights)

@@ -60,8 +60,8 @@ def word_classes() -> WordClasses:
     name = next((name for name in LEXICONS if datasets.part_file(name, "lexicon")), None)
     if name is None:
         raise DataMissingError(
-            f"Positive and negative words come from a polarity lexicon, and neither {' nor '.join(LEXICONS)} is on this machine;"
-            " SENTVIZ_DATA names the folder that holds it as <name>/lexicon.parquet."
+            f"Positive and negative words need a polarity lexicon, but neither {' nor '.join(LEXICONS)} is installed."
+            " Set SENTVIZ_DATA to a folder with <name>/lexicon.parquet."
         )
     frame = datasets.load_file(name, "lexicon")
     words, terms = own_lists(), frame["term"].astype(str).str.casefold()

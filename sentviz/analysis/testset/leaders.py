@@ -152,7 +152,7 @@ def survey(model: Model, split: Split, progress: Progress | None = None) -> pd.D
     from sentviz.models.hardmax import HardmaxModel
 
     if not isinstance(model, HardmaxModel):
-        raise InputError(f"{model.name} has no leaders: they are words of the hardmax transformer.")
+        raise InputError(f"{model.name} has no leaders. Only hardmax transformers have leaders.")
 
     rows = model.tokenizer.ids_batch(split.frame["text"].tolist(), max_length=model.config.max_length)
     readable = [i for i, row in enumerate(rows) if len(row)]
@@ -205,7 +205,7 @@ def frequent(
     import pandas as pd
 
     if not CONFIDENCES[0] <= confidence <= 1 or not distance >= 0 or top < 1:
-        raise InputError("The confidence must be from 0.5 to 1, the distance from 0, the number of words at least 1.")
+        raise InputError("The confidence must be from 0.5 to 1, the distance at least 0, and the number of words at least 1.")
     least = max(step for step in CONFIDENCES if step <= confidence)
     right = frame[frame["correct"] & (frame["confidence"] >= np.float32(least))]
     counts = right[right["table"] == "words"].groupby(["label", "name"], sort=False)["value"].sum().reset_index()

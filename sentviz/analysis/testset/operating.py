@@ -302,7 +302,7 @@ def _confidence(labels: Ints, probabilities: Floats) -> tuple[Floats, Floats]:
 def _binned(confidence: Floats, bins: int, by: str) -> tuple[Floats, Ints]:
     """Edges, and the bin (left, right] of each row."""
     if by not in ("width", "mass"):
-        raise InputError(f"Bins are of one width or of one mass, not of one {by!r}.")
+        raise InputError(f"`by` must be 'width' (bins of equal width) or 'mass' (bins of equal row count), not {by!r}.")
     edges = np.linspace(0, 1, bins + 1) if by == "width" else _even(confidence, bins)
     return edges, np.clip(np.searchsorted(edges, confidence) - 1, 0, len(edges) - 2)
 
@@ -347,7 +347,7 @@ def agreement(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], *, se
 
     n = len(first)
     if not n or len(second) != n:
-        raise InputError("Two runs are compared on the same rows, one at least.")
+        raise InputError("A comparison of two runs needs the same rows for both, at least one row.")
     both, only_a, only_b = (int(cell.sum()) for cell in (first & second, first & ~second, ~first & second))
     cells = np.array([only_a, only_b, n - only_a - only_b])
     drawn = np.random.default_rng(seed).multinomial(n, cells / n, size=resamples)
@@ -360,4 +360,4 @@ def _check(labels: Ints, classes: int) -> None:
     if not len(labels):
         raise InputError("There are no labelled rows to count.")
     if labels.min() < 0 or labels.max() >= classes:
-        raise InputError(f"Labels are those of {classes} classes, counted from 0; rows without a label are left out first.")
+        raise InputError(f"Labels must be from 0 to {classes - 1}. Remove rows without a label first.")

@@ -108,7 +108,7 @@ class Rows:
     def about(self) -> str:
         """Description of the rows for the source of a figure: name, number and threshold."""
         name = "own file" if self.over == "mine" else OVER.get(self.over, self.over)
-        suffix = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
+        suffix = f", {self.classes[1]} predicted from probability {self.threshold:g}" if self.threshold >= 0 else ""
         return f"{name} n = {len(self):,}{suffix}"
 
     @property
@@ -154,7 +154,7 @@ class Rows:
         if threshold < 0:
             return self
         if len(self.classes) != 2:
-            raise InputError(f"A threshold decides between two classes; {self.source.name} has {len(self.classes)}.")
+            raise InputError(f"A threshold needs two classes, but {self.source.name} has {len(self.classes)}.")
         predicted_class = (self.frame["p1"] >= threshold).astype(np.int64)
         return replace(
             self, frame=self.frame.assign(predicted=predicted_class, right=predicted_class == self.frame["label"]), threshold=threshold
@@ -181,7 +181,7 @@ def stored(run: Run, split: str = "test") -> Rows:
     classes = run.labels
     frame = frame[frame["split"] == split]
     if frame.empty:
-        raise RunError(f"{run.name} has no stored answers for the split {split!r}.")
+        raise RunError(f"{run.name} has no stored predictions for the split {split!r}.")
     shares = tempered(frame[list(classes)].to_numpy(np.float64), run.calibration)
     columns = {"id": frame["id"].astype(str).to_numpy(), "label": frame["label"].to_numpy(np.int64)}
     return replace(predicted_rows(RowsSource.of(run), split, classes, columns, shares, LEAST), calibration=run.calibration)
@@ -255,7 +255,7 @@ def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = Fal
     measured = []
     for run, rows in rows_by_run.items():
         if "tag" not in rows.frame:
-            raise InputError(f"The rows of {run} have no tags; the demo set has.")
+            raise InputError(f"The rows of {run} have no tags. Only the demo set has tags.")
         known = rows.frame[rows.frame["label"] >= 0]
         if sided:
             side = np.array(demo.sides(rows.classes))

@@ -52,7 +52,9 @@ class Slice:
         kind, mark, value = text.partition("=")
         part = cls(kind, value)
         if not mark or kind not in KINDS or not value:
-            raise InputError(f"“{_line(text)}” is no part of the rows; parts begin with {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
+            raise InputError(
+                f"Unknown selection of rows: “{_line(text)}”. Write KIND=VALUE, where KIND is {', '.join(KINDS[:-1])} or {KINDS[-1]}."
+            )
         part.check()
         return part
 
@@ -71,7 +73,7 @@ class Slice:
         except ValueError:
             good = False
         if not good:
-            raise InputError(f"“{_line(str(self))}” is no part of the rows.")
+            raise InputError(f"“{_line(str(self))}” is not a valid selection of rows.")
 
     def _meant(self) -> bool:
         match self.kind:
@@ -130,7 +132,7 @@ class Slice:
         match self.kind:
             case "cell":
                 return (
-                    f"{name(self.cell[0])}, taken for {name(self.cell[1])}"
+                    f"{name(self.cell[0])} predicted as {name(self.cell[1])}"
                     if self.cell[0] != self.cell[1]
                     else f"{name(self.cell[0])}, right"
                 )
@@ -138,7 +140,7 @@ class Slice:
                 inside = ""
                 if self.cell:
                     label, predicted = map(name, self.cell)
-                    inside = f" among {label}, right" if label == predicted else f" among {label} taken for {predicted}"
+                    inside = f" among {label}, right" if label == predicted else f" among {label} predicted as {predicted}"
                 return f"with the word “{self.word}”{inside}"
             case "p":
                 k, low, high = self.band
@@ -177,19 +179,21 @@ class Slice:
                 return np.asarray((rows.probabilities[:, k] >= low) & (rows.probabilities[:, k] <= high))
             case "agree":
                 if second_run is None or list(second_run.frame["id"]) != list(frame["id"]):
-                    raise InputError("Which run is right needs a second run on the same rows.")
+                    raise InputError("This selection needs a second run on the same rows.")
                 first, second = (np.asarray(side["right"], dtype=bool) for side in (frame, second_run.frame))
                 parts: dict[str, Bools] = {"both": first & second, "first": first & ~second, "second": ~first & second}
                 return parts.get(self.value, np.asarray(~first & ~second))
             case "tag":
                 if "tag" not in frame:
-                    raise InputError("These rows have no tags; the demo set has.")
+                    raise InputError("These rows have no tags. Only the demo set has tags.")
                 return np.asarray(frame["tag"] == self.value)
             case "lasso":
                 from sentviz.analysis.embeddings.projection import inside
 
                 if points is None:
-                    raise InputError("The outline was drawn in a picture of the embeddings that is not here; open the page Embeddings.")
+                    raise InputError(
+                        "The outline belongs to a picture of the embeddings that is not computed yet. Open the page Embeddings first."
+                    )
                 is_inside = inside(points[["x", "y"]].to_numpy(float), self.outline)
                 if len(points) == len(frame) and (points["id"].to_numpy() == frame["id"].to_numpy()).all():
                     return is_inside
@@ -232,11 +236,11 @@ def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = N
     import pyarrow.compute as pc
 
     if not rows.has_text:
-        raise InputError("The texts of these rows are not at hand, so they cannot be searched.")
+        raise InputError("The texts of these rows are not installed, so they cannot be searched.")
     texts = pa.array(rows.texts, type=pa.large_string())
     try:
         matches = pc.match_substring_regex(prepared(texts) if prepared else texts, pattern, ignore_case=True)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
-        raise InputError(f"“{_line(pattern)}” is no regular expression ({reason}).") from None
+        raise InputError(f"“{_line(pattern)}” is not a regular expression ({reason}).") from None
     return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool)

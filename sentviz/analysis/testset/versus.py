@@ -23,10 +23,10 @@ def aligned(first: Rows, second: Rows) -> Rows:
     ids = first.frame["id"]
     second_frame = second.frame.set_index("id", drop=False)
     if not (second_frame.index.is_unique and ids.is_unique) or set(ids) != set(second_frame.index) or first.classes != second.classes:
-        raise InputError(f"{first.source.name} and {second.source.name} did not answer the same rows.")
+        raise InputError(f"{first.source.name} and {second.source.name} have predictions for different rows.")
     ordered = replace(second, frame=second_frame.loc[list(ids)].reset_index(drop=True))
     if (ordered.labels != first.labels).any():
-        raise InputError(f"{first.source.name} and {second.source.name} did not answer rows with the same labels.")
+        raise InputError(f"{first.source.name} and {second.source.name} have predictions for rows with different labels.")
     return ordered
 
 

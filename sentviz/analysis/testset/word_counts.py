@@ -254,9 +254,9 @@ def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = Fa
     import pandas as pd
 
     if cell not in counts.cells:
-        raise InputError(f"There is no cell {cell[0] + 1}, {cell[1] + 1}.")
+        raise InputError(f"The matrix has no cell in row {cell[0] + 1}, column {cell[1] + 1}.")
     if not prior > 0:
-        raise InputError("The prior needs more than 0 words.")
+        raise InputError("The prior must be more than 0 words.")
     place = counts.cells.index(cell)
     table = (counts.rows if once else counts.counts).astype(np.float64)
     inside, total = table[place], table.sum(axis=0)
@@ -317,7 +317,7 @@ def store(run: Run) -> Run:
     split = datasets.load_split(run.config["data"]["name"], "test").frame
     rows = stored(run).with_text(split)
     if not rows.has_text:
-        raise RunError(f"{run.name}: its test split has rows that the data set here does not have.")
+        raise RunError(f"{run.name}: its test split has rows that the installed data set does not have.")
     return attach(run, FILE, count_words(rows, LEAST).frame)
 
 

@@ -95,7 +95,7 @@ function update(view) {
 
 function updateReadout({ scene, parts, peek }, { i, pick, cell }) {
   parts["words-key"].hidden = i !== null || peek !== null
-  const rest = `Point at a word${scene.maps ? ", a head or a cell" : ""}; a click keeps it.`
+  const rest = `Point at a word${scene.maps ? ", a head or a cell" : ""} to see its effect; click to keep it selected.`
   parts.readout.textContent = cell ? ofCell(scene, pick, cell) : peek ? ofHead(scene, peek) : i !== null ? ofWord(scene, pick, i) : rest
 }
 
@@ -108,8 +108,8 @@ function drawLargeMap(view, { pick }) {
   parts.high.textContent = weight(peak)
   parts.bar.style.background = `linear-gradient(90deg, ${(signed ? view.look.signed : view.look.sequential).join(", ")})`
   parts["map-note"].textContent = [
-    "Each row shows where that word looks.",
-    scene.side < scene.tokens.length + scene.more ? `The ${scene.side} of ${scene.tokens.length + scene.more} tokens that receive most attention; ${(100 * scene.maps.hidden).toFixed(0)}% of the attention is on the others.` : "",
+    "Each row shows which words that word attends to.",
+    scene.side < scene.tokens.length + scene.more ? `The map shows the ${scene.side} of ${scene.tokens.length + scene.more} tokens that receive most attention; ${(100 * scene.maps.hidden).toFixed(0)}% of the attention is on the others.` : "",
     signed ? "Purple is negative." : "",
   ].filter(Boolean).join(" ")
   labelled(parts.map, `${mapName(scene, pick)}. ${ofHead(scene, pick)} Arrow keys move over its cells, Enter pins a row, Escape releases it.`)

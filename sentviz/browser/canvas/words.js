@@ -28,8 +28,8 @@ export function ofWord(scene, pick, i) {
   if (pick) {
     const [taken, taking] = [row(scene, pick, tokens), column(scene, pick, tokens)]
     const named = (values, most) => largest(values, most).filter(k => values[k]).map(k => `${quoted(scene.maps.names[k])} ${weight(values[k])}`).join(", ") || "none"
-    if (taken) said.push(`takes most from ${named(taken, 3)}; most is taken from it by ${named(taking, 2)}.`)
-    else said.push("is not among the tokens of the maps.")
+    if (taken) said.push(`attends most to ${named(taken, 3)}; it gets most attention from ${named(taking, 2)}.`)
+    else said.push("is not in the maps, which show only the tokens with most attention.")
   } else said.push("")
   return [`${pieces(scene, tokens)} ${said[0]}`.trim(), left(scene, i)].filter(Boolean).join(" ")
 }
@@ -43,7 +43,7 @@ export function ofHead(scene, pick) {
   const fall = scene.heads?.[layer][head] ?? null
   if (fall === null) return `${name}.`
   const does = Math.abs(fall) < 0.05 ? "hardly changes the prediction" : fall > 0 ? "supports the prediction" : "opposes the prediction"
-  return `${name} ${does}: ${scene.labels[scene.best]} ${share(fallen(scene, 0))} with it, ${share(fallen(scene, fall))} without.`
+  return `${name} ${does}: ${scene.labels[scene.best]} ${share(fallen(scene, 0))} with it, ${share(fallen(scene, fall))} without it.`
 }
 
 export const silent = (scene, layer, head) => scene.off.some(([l, h]) => l === scene.maps.layers[layer] - 1 && h === scene.maps.heads[head] - 1)
@@ -51,7 +51,7 @@ export const silent = (scene, layer, head) => scene.off.some(([l, h]) => l === s
 /** Describe a cell by its weight and the components that it is mixed from. @param {[number, number]} cell places of query and key */
 export function ofCell(scene, pick, [query, key]) {
   const { maps, side } = scene, at = query * side + key, value = map(scene, pick)[at]
-  const said = `${quoted(maps.names[query])} takes ${weight(value)} from ${quoted(maps.names[key])}`
+  const said = `${quoted(maps.names[query])} attends to ${quoted(maps.names[key])} with weight ${weight(value)}`
   if (maps.parts.length < 2 || pick.part) return `${said}.`
   const parts = maps.parts.slice(1).map((name, c) => {
     const lambda = maps.lambdas[pick.layer][c], a = weight(map(scene, { ...pick, part: c + 1 })[at])
@@ -70,7 +70,7 @@ export function filled(scene, pick, step) {
     weight: taken ? weight(taken[other]) : "",
     label: scene.labels[scene.best],
     share: share(scene.probabilities[scene.best]),
-    without: p === null ? "not known here" : `${scene.labels[scene.best]} ${share(p)}`,
+    without: p === null ? "not measured" : `${scene.labels[scene.best]} ${share(p)}`,
     lambda: lambdas.slice(1).map(value => fixed(value)).join(", "),
   }
   return step.text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole)

@@ -18,9 +18,9 @@ export function kinds({ film, parts }) {
 export function list(view, point, pick) {
   const { film, parts } = view, found = chosen(film, parts.kind.value)
   parts.list.replaceChildren(...found.slice(0, MOST).map(i => row(view, i, point, pick)))
-  const texts = film.rows.some(one => one.text) ? "" : " Ids stand in the place of their texts, which are not here."
-  const more = found.length > MOST ? ` The first ${MOST} are listed.` : ""
-  parts["rows-note"].textContent = `${some(found.length, "row")} of ${film.n.toLocaleString("en")} from ${film.split}, asked after each epoch: teal right, magenta wrong.${more}${texts}`
+  const texts = film.rows.some(one => one.text) ? "" : " The texts are not installed, so rows are shown by id."
+  const more = found.length > MOST ? ` The list shows the first ${MOST}.` : ""
+  parts["rows-note"].textContent = `${some(found.length, "row")} of ${film.n.toLocaleString("en")} from ${film.split}, predicted after each epoch: teal is right, magenta is wrong.${more}${texts}`
 }
 
 function row({ film }, i, point, pick) {

@@ -70,7 +70,7 @@ function load(view, data) {
     if (same && groups[Number(now)]) which.value = now
   }
   const made = film.m < film.n ? `${film.m.toLocaleString("en")} of the rows` : "All rows"
-  view.parts["points-note"].textContent = `${made}: what the classifier reads, PCA, ${film.picture}. Point at one for its way.`
+  view.parts["points-note"].textContent = `${made}: the vectors that the classifier reads, PCA, ${film.picture}. Point at a row to see its path.`
   kinds(view)
   listed(view)
 }
@@ -189,7 +189,7 @@ function tell(view) {
   parts.where.textContent = `${Number.isInteger(time) ? "After" : "Near"} epoch ${epoch}:`
   const news = stop ? `; since epoch ${film.epochs[stop - 1]}, ${some(learned, "row")} learned, ${some(lost, "row")} forgotten` : ""
   parts.what.textContent = `${count.toLocaleString("en")} of ${some(n, "row")} right (${fixed((100 * count) / n, 1)}%)${news}.`
-  labelled(parts.counts, `Confusion matrix after epoch ${epoch}: ${film.classes.map((name, i) => film.classes.map((other, j) => `${name} answered ${other}: ${film.counts[stop][i][j]}`).join(", ")).join("; ")}`)
+  labelled(parts.counts, `Confusion matrix after epoch ${epoch}: ${film.classes.map((name, i) => film.classes.map((other, j) => `${name} predicted ${other}: ${film.counts[stop][i][j]}`).join(", ")).join("; ")}`)
   labelled(parts.points, `${film.m} rows as points after epoch ${epoch}; ${some(Array.from({ length: film.m }, (_, i) => i).filter(i => !right(film, stop, i)).length, "of them")} wrong`.replace("of thems", "of them"))
   for (const name of LINES) {
     const lines = linesOf(view, name)
@@ -201,14 +201,14 @@ function tell(view) {
 function sentenceSaid({ film, parts, time }, stop) {
   const { sentence } = film, { from, exact } = held(film, sentence.epochs, time), n = sentence.tokens.length
   parts["map-note"].textContent = exact
-    ? sentence.long ? "The sentence is too long for a map, so only its prediction is shown." : "Each row shows where that word looks. All epochs share one colour scale."
+    ? sentence.long ? "The sentence is too long for a map, so only its prediction is shown." : "Each row shows which words that word attends to. All epochs share one colour scale."
     : `The weights of epoch ${film.epochs[stop]} are not installed. The map shows epoch ${sentence.epochs[from]}.`
   if (!sentence.maps) return
   let best = 0
   const zero = sentence.signed ? 128 : 0
   for (let k = 0; k < n * n; k++) if (Math.abs(sentence.maps[from * n * n + k] - zero) > Math.abs(sentence.maps[from * n * n + best] - zero)) best = k
   const value = (sentence.peak * (sentence.maps[from * n * n + best] - zero)) / (sentence.signed ? 127 : 255)
-  labelled(parts.map, `${sentence.title} after epoch ${sentence.epochs[from]}; strongest: “${sentence.tokens[Math.floor(best / n)]}” looks at “${sentence.tokens[best % n]}” with ${weight(value)}`)
+  labelled(parts.map, `${sentence.title} after epoch ${sentence.epochs[from]}; strongest: “${sentence.tokens[Math.floor(best / n)]}” attends to “${sentence.tokens[best % n]}” with weight ${weight(value)}`)
 }
 
 function play(view, on) {

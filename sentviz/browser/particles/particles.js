@@ -202,15 +202,15 @@ function about({ scene, lit }, i, layer) {
   const said = [`“${scene.words[i]}” at (${at.join(", ")})`]
   if (scene.decision && scene.exact) {
     const p = probability(scene, scene.positions[2 * (layer * scene.count + i)], scene.positions[2 * (layer * scene.count + i) + 1])
-    said.push(`there the decoder says ${verdict(scene, p)}`)
+    said.push(`the decoder's prediction at this place: ${verdict(scene, p)}`)
   }
   if (scene.since.has(i)) {
     const others = [...new Set([...lit].filter(j => j !== i).map(j => scene.words[j]))]
     const named = scene.named && others.length ? `: ${others.slice(0, 14).join(", ")}${others.length > 14 ? " …" : ""}` : ""
-    said.push(`a leader since layer ${scene.since.get(i) + 1}; ${lit.size} end where it ends${named}`)
+    said.push(`a leader since layer ${scene.since.get(i) + 1}; ${lit.size} tokens end at its place${named}`)
   } else if (scene.toward && layer < scene.layers) {
     const j = scene.toward[layer * scene.count + i]
-    if (j === i) said.push("attracted by itself alone")
+    if (j === i) said.push("attracted only by itself")
     else if (j >= 0) said.push(`attracted by “${scene.words[j]}”`)
   }
   return `${said.join("; ")}.`

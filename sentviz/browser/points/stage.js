@@ -147,7 +147,7 @@ function marks(view) {
   layMarks(parts, scene.layers.map((name, layer) => {
     const short = cells > 7 ? (layer ? String(layer) : "emb.") : name.split(",")[0]
     const button = html("button", short, { type: "button", title: name, disabled: layer < scene.first && !scene.more })
-    if (layer < scene.first) Object.assign(button, { className: "absent", title: `${name}: not computed yet, a click asks for it` })
+    if (layer < scene.first) Object.assign(button, { className: "absent", title: `${name}: not computed yet; click to compute it` })
     button.onclick = () => travel(view, layer)
     return button
   }))
@@ -168,5 +168,5 @@ function told(view) {
   labelled(parts.play, view.playing ? "Stop" : "Play through the layers")
   markLayer(parts, Math.round(time))
   const hint = scene.dims === 2 ? "draws an outline around points" : "turns the picture"
-  labelled(view.canvas, `${parts.title.textContent}: ${scene.n} points. Dragging ${hint}. Plus and minus zoom, 0 shows all, left and right change the layer, Escape takes the outline away.`)
+  labelled(view.canvas, `${parts.title.textContent}: ${scene.n} points. Dragging ${hint}. Plus and minus zoom, 0 shows all, left and right change the layer, Escape removes the outline.`)
 }
