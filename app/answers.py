@@ -105,12 +105,12 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     traces: dict[Any, Trace] = st.session_state.setdefault("traces", {})
     key = (source.digest, wanted, pair, focus.change)
     if key not in traces:
-        with turn() as step, st.spinner("Asking the model"):
+        with turn() as step, st.spinner("Running the model"):
             loaded = cache.model(source).stoppable(step)
             traces[key] = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
     wanted_scores = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(traces[key], asking=True)]
     if scored and (missing := [name for name in wanted_scores if name not in available(traces[key])]):
-        with turn() as step, st.spinner("Asking the model without each word" if "removal" in missing else "Explaining the answer"):
+        with turn() as step, st.spinner("Running the model without each word" if "removal" in missing else "Explaining the prediction"):
             traces[key] = explained(cache.model(source).stoppable(step), traces[key], missing)
     while len(traces) > KEPT_TRACES or (len(traces) > 1 and sum(len(each.tokens) for each in traces.values()) > KEPT_TOKENS):
         traces.pop(next(old for old in traces if old != key))

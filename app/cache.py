@@ -83,7 +83,7 @@ def run(name: str) -> Run:
     """Return the run called `name`. If there is none, show an error and stop the page."""
     run = runs().get(name)
     if run is None:
-        st.error("There are no runs here yet. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
+        st.error("No runs are installed. `sentviz train sst2` trains a run.", icon=":material/inventory_2:")
         st.stop()
     return run
 
@@ -197,7 +197,7 @@ def table_of(of: Run, focus: Focus) -> Rows:
         return _stored_rows(of.name, of.digest, focus.over)
     mine = st.session_state.get("mine")
     if mine is None:
-        raise InputError("Your file is not here any more: it was kept for one visit only. Choose it again.")
+        raise InputError("Your file is no longer available, because it is kept only for one visit. Choose the file again.")
     return keep_result("mine-rows", (of.digest, mine.key), lambda: _answered(of, mine), most=KEPT_TABLES)
 
 
@@ -205,7 +205,7 @@ def _answered(of: Run, mine: TextTable) -> Rows:
     """Predict the rows of a visitor's own file, and let other work in between."""
     from sentviz.analysis.testset.rows import predicted
 
-    bar = st.progress(0.0, f"Asking {of.name} about {len(mine.frame):,} rows")
+    bar = st.progress(0.0, f"Running {of.name} on {len(mine.frame):,} rows")
     updated = time.monotonic()
     try:
         with turn(long=True) as step:
@@ -240,7 +240,7 @@ def demo_rows(of: Run, groups: tuple[str, ...] = ()) -> Rows:
     return _demo_rows(of.name, of.digest, groups)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Asking about the demo set")
+@st.cache_resource(max_entries=32, show_spinner="Predicting the demo set")
 def _demo_rows(name: str, digest: str, groups: tuple[str, ...]) -> Rows:
     from sentviz.analysis.testset.rows import predicted
     from sentviz.data import demo

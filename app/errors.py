@@ -26,10 +26,10 @@ def sentence(error: Exception) -> str:
     if isinstance(error, SentvizError):
         return str(error)
     if isinstance(error, OSError) and error.errno in UNWRITABLE:
-        log.warning("A page could not write: %s", error)
+        log.warning("A page cannot write to the disk: %s", error)
         return f"The disk of this server cannot be written ({error.strerror}), so nothing was stored."
-    log.error("A page met what nobody foresaw", exc_info=error)
-    return f"Something here does not work as it should ({type(error).__name__}). It is a fault of sentviz; its log says where."
+    log.error("Unexpected error in a page", exc_info=error)
+    return f"This part failed ({type(error).__name__}). The cause is an error in sentviz; its log has the details."
 
 
 def show_error(error: Exception) -> bool:

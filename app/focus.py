@@ -78,11 +78,11 @@ def _strong(value: Sequence[tuple[str, float]]) -> str:
 
 def _gates(value: Sequence[tuple[int, str]]) -> str:
     states = {state: [f"{place}" for place, each in value if each == state] for state in ("open", "shut")}
-    return "; ".join(f"gates {state} by hand: {', '.join(places)}" for state, places in states.items() if places)
+    return "; ".join(f"gates set to {state}: {', '.join(places)}" for state, places in states.items() if places)
 
 
 def _beside(value: Sequence[str]) -> str:
-    return f"beside {', '.join(value)}"
+    return f"compared with {', '.join(value)}"
 
 
 def _score(value: str) -> str:
@@ -103,7 +103,7 @@ def _slice(value: str, classes: Sequence[str]) -> str:
         part = Slice.parse(value)
     except SentvizError:
         part = None
-    return part.says(tuple(classes)) if part else "an unreadable part of the rows"
+    return part.says(tuple(classes)) if part else "an unreadable selection of rows"
 
 
 def _stylish(value: str) -> bool:
@@ -116,7 +116,7 @@ def _stylish(value: str) -> bool:
 
 
 def _looks(value: str) -> str:
-    return "looks of files: " + ", ".join(part.removeprefix("size=").removeprefix("palette=") for part in value.split("~"))
+    return "figure style: " + ", ".join(part.removeprefix("size=").removeprefix("palette=") for part in value.split("~"))
 
 
 def _depth(value: int) -> str:
@@ -210,13 +210,13 @@ class Focus:
     head: str = place_or(("mean", "max"), "heads", resets=RUN, chip=_head)
     component: str = place_or(("effective",), "components", resets=RUN, chip=_component)
     # map that Explore shows large: of the head that moves the answer most, or of the layer, head and component chosen
-    large: str = choice(("strongest", "chosen"), resets=RUN, chip="the map chosen")
+    large: str = choice(("strongest", "chosen"), resets=RUN, chip="a chosen map")
     score: str = one_of("removal", lambda names: names.scores, chip=_score)
     mix: tuple[tuple[int, int, float], ...] = lambdas(  # changed lambdas: layer, component, value
         resets=RUN, by_hand=True, fits=_mixed, chip=_mix, called="the lambda", instead="the learned one is used"
     )
     off: tuple[tuple[int, int], ...] = places(  # silenced heads: layer, head
-        resets=RUN, by_hand=True, fits=_silent, chip=_off, called="silenced heads", instead="those that it names are silenced"
+        resets=RUN, by_hand=True, fits=_silent, chip=_off, called="silenced heads", instead="only valid heads are silenced"
     )
     strength: tuple[tuple[str, float], ...] = strengths(  # changed strengths of score terms: term, factor
         resets=RUN, by_hand=True, fits=_turned, chip=_strong, called="the strength", instead="the trained one is used"
@@ -230,14 +230,14 @@ class Focus:
         fits=_gated,
         chip=_gates,
         called="the gates",
-        instead="those named before it are changed",
+        instead="only the gates before it are changed",
     )
     token: int = whole(0, resets=TEXT)  # token pinned on Explore and followed through the lexicon; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
     over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
     slice: str = characters(  # part of those rows, as in cell=1,0: see sentviz.analysis.testset.slices
         means=_sliced,
-        called="the part",
+        called="the selection of rows",
         instead="all rows are shown",
         resets=frozenset({"run", "over"}),
         chip=_slice,
@@ -253,7 +253,7 @@ class Focus:
     look: str = choice(tuple(LOOKS), chip=LOOKS)  # part of the Attention page
     scale: str = choice(("value", "change"), chip="change from the start")  # scale of lambda curves: value, or change from the start
     # looks of exported figures, as in size=column~palette=grey; own words are in no link
-    style: str = characters(most=400, means=_stylish, called="the looks", instead="figures look as usual", chip=_looks)
+    style: str = characters(most=400, means=_stylish, called="the figure style", instead="the default style is used", chip=_looks)
     shared: bool = hidden(False, resets=frozenset({"text", "row"}))  # the text came in by a link, so the URL may keep it
 
     def with_(self, **changes: Any) -> Focus:
@@ -330,10 +330,10 @@ class Focus:
                 values[name] = value
             for part in bad[: max(0, NOTES - strange)]:
                 quoted, instead = part if len(part) <= 60 else part[:59] + "…", field.instead.format(run=names.run)
-                notes.append(f"The link asks for {field.called or f'the {name}'} “{quoted}”, which is not here; {instead}.")
+                notes.append(f"The link asks for {field.called or f'the {name}'} “{quoted}”, which is not available; {instead}.")
             strange += len(bad)
         if strange > NOTES:
-            notes[-1] += f" There are these and {strange - NOTES:,} more."
+            notes[-1] += f" The link has {strange - NOTES:,} more such entries."
         if values.get("text", "").strip():
             values["shared"] = True
         else:

@@ -133,8 +133,8 @@ def _chips(title: str, section: str) -> None:
 def _link() -> None:
     with_text = visit.query(cache.default_run(), with_text=True)
     base = (st.context.url or "").split("?")[0]
-    st.caption("This view, for someone else. The link holds the sentence you typed, in the clear.")
+    st.caption("Share this view. The link contains the sentence that you typed as readable text.")
     if sum(len(with_text.get(name, "")) for name in PRIVATE) > TEXT_IN_URL:
-        st.caption(f"The text is longer than {TEXT_IN_URL:,} characters, too long for a link: it is left out.")
+        st.caption(f"The text is longer than {TEXT_IN_URL:,} characters, so the link does not contain it.")
         with_text = {name: value for name, value in with_text.items() if name not in WITH_TEXT}
     st.code(f"{base}?{urlencode(with_text)}" if with_text else base, language=None, wrap_lines=True)

@@ -16,42 +16,42 @@ st.logo(ICON, size="large")
 
 PAGES = {  # section -> script below app/views, title, icon, help
     "Sentence": [
-        ("sentence/explore", "Explore", "psychology_alt", "Type a sentence: why this answer?"),
-        ("sentence/attention", "Attention", "grid_on", "Every head, component and layer on your sentence."),
+        ("sentence/explore", "Explore", "psychology_alt", "Type a sentence and see what decides its prediction."),
+        ("sentence/attention", "Attention", "grid_on", "Attention of every head, component and layer on your sentence."),
         ("sentence/compare", "Compare", "compare_arrows", "Two models on one sentence and on one split."),
         ("hardmax/hardmax", "Hardmax", "bubble_chart", "Watch the words of a review cluster around their leaders."),
     ],
     "Test set": [
-        ("testset/confusion", "Confusion", "grid_view", "Where is it wrong? Every cell, every row behind it."),
-        ("testset/words", "Words", "cloud", "The words that belong to the right and the wrong answers."),
+        ("testset/confusion", "Confusion", "grid_view", "The confusion matrix and the rows of each cell."),
+        ("testset/words", "Words", "cloud", "The words of right and wrong predictions."),
         ("testset/embeddings", "Embeddings", "scatter_plot", "The test set as the model sees it, in two or three dimensions."),
-        ("testset/explanations", "Explanations", "fact_check", "Which explanation can be trusted, measured over the test set."),
+        ("testset/explanations", "Explanations", "fact_check", "How faithful each explanation method is, measured on the test set."),
         (
             "testset/cls",
             "CLS and heads",
             "hub",
-            "What every head attends to over a whole split, [CLS] in particular; which words gates shut.",
+            "What every head attends to over a split, [CLS] in particular; which words the gates shut.",
         ),
         ("testset/components", "Components", "layers", "Do the maps that lambda mixes look at different words?"),
     ],
     "Training": [
-        ("training/scalars", "Learned scalars", "timeline", "How lambda, and every other scalar that a model learns, moved."),
+        ("training/scalars", "Learned scalars", "timeline", "How lambda and the other learned scalars changed during training."),
         ("training/curves", "Curves", "show_chart", "Loss and validation metrics of any runs."),
         (
             "training/through",
             "Through training",
             "movie",
-            "One slider over the epochs: maps, answers and rows as they were learned, and forgotten.",
+            "Maps, predictions, and learned and forgotten rows after each epoch.",
         ),
     ],
     "Papers": [
-        ("papers/claims", "Claims", "gavel", "Each claim, the test, the verdict."),
+        ("papers/claims", "Claims", "gavel", "Each claim with its test and verdict."),
     ],
     "Library": [
-        ("library/runs", "Runs", "inventory_2", "Every trained model, its numbers and where it comes from."),
+        ("library/runs", "Runs", "inventory_2", "Every trained model with its results and provenance."),
         ("library/data", "Data", "database", "The data sets: which are installed, and how to get the others."),
         ("library/glossary", "Glossary", "dictionary", "The words of the field, with formula and paper."),
-        ("library/colours", "Colours", "palette", "What a colour says, on every page and in every figure."),
+        ("library/colours", "Colours", "palette", "What each colour means, on every page and in every figure."),
     ],
 }
 DEFAULT = "sentence/explore"

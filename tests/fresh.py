@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-FAULTS = ("fault of sentviz", "does not work as it should", "Traceback", "[Errno")  # what no page and no command may say
+FAULTS = ("error in sentviz", "This part failed", "Traceback", "[Errno")  # what no page and no command may say
 
 KEPT = ("SENTVIZ_TEST_",)  # variables of the tests themselves
 

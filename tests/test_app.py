@@ -302,7 +302,9 @@ def test_every_page_has_the_mark_and_a_line_about_sentviz(monkeypatch: pytest.Mo
         assert any(ABOUT in str(node.proto) for node in app.get("html"))
 
 
-@pytest.mark.parametrize(("number", "message"), [(28, "The disk of this server cannot be written"), (13, "It is a fault of sentviz")])
+@pytest.mark.parametrize(
+    ("number", "message"), [(28, "The disk of this server cannot be written"), (13, "The cause is an error in sentviz")]
+)
 def test_a_disk_that_takes_no_more_is_no_fault(number: int, message: str) -> None:
     """A full disk is reported without the server's path; any other system error counts as a fault."""
     shown_sentence = sentence(OSError(number, os.strerror(number), "/srv/secret"))

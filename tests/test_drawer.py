@@ -116,7 +116,7 @@ def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("slice_", "message"),
     [
-        ("nonsense", "“nonsense”, which is not here; all rows are shown"),
+        ("nonsense", "“nonsense”, which is not available; all rows are shown"),
         ("cell=7,0", "the matrix has no cell"),
         ("word=dull", "not at hand"),
         ("agree=first", "second run"),

@@ -87,7 +87,7 @@ def test_swapped_words_are_asked_without_the_gates_of_this_text(folder: Path) ->
     app = opened(run=GATED, text=TEXT, gates="3:shut")
     app.session_state["swap-section"] = True
     app.run()
-    assert "belong to this text; another text has them as trained" in page_text(app)
+    assert "belong to this text. Another text has the gates as trained" in page_text(app)
     promised = next(button for button in app.button if str(button.key).startswith("swap-near"))
     promised.click().run()
     assert not app.exception and not last_trace(app).change.gates_shut
@@ -113,7 +113,7 @@ def test_both_can_change_where_the_tokens_are_the_same() -> None:
     ("query", "sentence"),
     [
         ({"run": PLAIN, "gates": "3:shut"}, "cannot show the chosen gates"),
-        ({"run": GATED, "gates": "3:ajar"}, "The link asks for the gates “3:ajar”, which is not here"),
+        ({"run": GATED, "gates": "3:ajar"}, "The link asks for the gates “3:ajar”, which is not available"),
         ({"run": GATED, "gates": "60:shut"}, "There is no token 60 whose gate could be changed; the tokens are 1 to"),
     ],
 )

@@ -131,7 +131,7 @@ def test_explore_speaks_korean() -> None:
 @pytest.mark.parametrize("look", ["maps", "long", "bertviz", "layers", "scores", "lexicon"])
 def test_every_look_stands(look: str) -> None:
     app = opened("attention", run=RUN, text=SENTENCE, look=look)
-    assert not app.error and all("Only parts of words" in element.value for element in app.warning)
+    assert not app.error and all("only parts of words" in element.value for element in app.warning)
     assert "�" not in words(app)
 
 

@@ -62,7 +62,7 @@ def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
     assert "strength-lexicon" in [slider.key for slider in opened(whatif="open", run=ALL).slider]
     app = opened(whatif="open", run=PLAIN)
     assert "strength-lexicon" not in [slider.key for slider in app.slider]
-    assert "What the lexicon says" not in page_text(app)
+    assert "Polarity of the words" not in page_text(app)
 
 
 def test_strength_changes_the_answer_its_words_and_the_url() -> None:
@@ -121,7 +121,7 @@ def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
     app.selectbox(key="focus-run").set_value(ALL).run()
     app.button(key="strength-lexicon-off").click().run()
     app.toggle(key="change-both").set_value(True).run()
-    assert "no such layers, heads, components, lexicon or gates" in page_text(app)
+    assert "not have all the layers, heads, components, lexicon or gates" in page_text(app)
 
 
 def test_a_strength_for_a_model_without_lexicon_gives_way_with_a_note() -> None:
@@ -165,7 +165,7 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
 
 def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
     app = opened(run=ALL)
-    assert "What the lexicon says of the words" in page_text(app)
+    assert "Polarity of the words in the lexicon" in page_text(app)
     assert "tokens are in an entry of the lexicon" in page_text(app)
     app.button(key="to-lexicon").click().run()
     assert not app.exception, app.exception
@@ -196,7 +196,7 @@ def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> No
     [
         (ALL, "1", "In layer 1 its row cannot move"),
         (ALL, "2", "No entry of VADER"),
-        (LAST, "1", "takes the neutral vector"),
+        (LAST, "1", "Its polarity is neutral"),
         (XIA, "1", "Softmax does not cancel a factor"),
     ],
 )
@@ -207,7 +207,7 @@ def test_what_a_neutral_row_can_do_is_said(run: str, token: str, wanted: str) ->
 def test_a_head_that_gets_nothing_says_which_one_does() -> None:
     app = opened("attention", run=LAST, look="lexicon", text=TEXT, head="1", layer="2")
     assert "Only head 2 gets the lexicon" in page_text(app)
-    assert "above layer 1 its Q and K differ too" in page_text(app)
+    assert "Above layer 1 its Q and K differ, too" in page_text(app)
     assert "head 2" in page_text(opened("attention", run=LAST, look="lexicon", text=TEXT, head="2"))
 
 
@@ -239,7 +239,7 @@ def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.Monk
     monkeypatch.setitem(__import__("sys").modules, "vaderSentiment.vaderSentiment", None)
     st.cache_resource.clear()
     app = opened("attention", run=ALL, look="lexicon", text=TEXT)
-    assert "is not on this machine, so its entries cannot be listed; λ itself is stored in the model" in page_text(app)
+    assert "is not installed, so its entries cannot be listed. λ itself is stored in the model" in page_text(app)
     assert "**4 · Attention" in page_text(app) and not app.dataframe
     st.cache_resource.clear()
 

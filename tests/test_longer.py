@@ -88,14 +88,14 @@ def test_the_page_reads_on_and_says_what_that_is_worth(page: AppTest) -> None:
         assert not page.exception, page.exception
         return "\n".join(str(e.value) for e in [*page.markdown, *page.caption, *page.warning]).replace("\\", "")
 
-    assert "16 tokens a side" in words() and "never trained" not in words()
+    assert "16 tokens per side" in words() and "later positions" not in words()
     switch = page.toggle(key="focus-reach")
     assert switch.label.startswith("Read all ") and switch.label.endswith(" tokens, not 16")
     switch.set_value(True).run()
     text = words()
-    assert "trained on 16 at most: what it makes of places beyond was never trained" in text
-    assert "sees 3 tokens to each side and the global tokens 1, " in text and "Nothing else is seen" in text
-    assert "16 tokens a side" not in text and "The strongest cell: “" in text
+    assert "trained on 16 tokens at most, so its prediction from later positions is uncertain" in text
+    assert "sees 3 tokens to each side and the global tokens 1, " in text and "All other weights are 0" in text
+    assert "16 tokens per side" not in text and "The strongest cell: “" in text
     assert page.session_state["settings"].query("")["reach"] == "whole"
 
 

@@ -59,7 +59,7 @@ def page(tmp_path: Path, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def test_the_strongest_cell_is_explained(page: Any, query: dict[str, str]) -> None:
     """Any map, stored or computed, shows its units, its error, and the arithmetic of its strongest cell."""
     text = page_text(page(**query))
-    assert "tokens a side" in text and "8 bits a weight" in text
+    assert "tokens per side" in text and "Weights have 8 bits" in text
     assert "The strongest cell: “" in text and "softmax over" in text and "A₁ + " in text
     assert ("heads: " in text) == (query.get("head") != "1")
 
@@ -68,11 +68,11 @@ def test_units_follow_their_control(page: Any) -> None:
     """The page says how sentences are combined, and follows the two choices."""
     app = page()
     app.button_group(key="map-unit").set_value("sentences").run()
-    assert "3 sentences a side" in page_text(app)
-    assert "the sum over its keys, then the mean over its queries" in page_text(app)
+    assert "3 sentences per side" in page_text(app)
+    assert "the sum over the keys, then the mean over the queries" in page_text(app)
     app.selectbox(key="map-keys").set_value("max").run()
     assert not app.exception
-    assert "the one farthest from 0 over its keys" in page_text(app)
+    assert "the value farthest from 0 over the keys" in page_text(app)
 
 
 def test_beyond_the_limit_blocks_are_shown(page: Any) -> None:

@@ -40,7 +40,7 @@ def test_a_link_cannot_bring_looks_that_are_none() -> None:
     """Unknown names, impossible values and notes in a link give a message, and figures keep their usual looks."""
     for text in ("palette=neon", "nothing", "width=1e9", "note=Buy this"):
         focus, notes = Focus.parse({"style": text}, ["sst2/vanilla"], ["removal"])
-        assert focus.style == "" and "figures look as usual" in notes[0]
+        assert focus.style == "" and "the default style is used" in notes[0]
 
 
 def test_a_range_is_of_one_figure() -> None:

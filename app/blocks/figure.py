@@ -133,7 +133,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
                 width="stretch",
             )
     with st.container(horizontal=True, gap="medium"):
-        help = "Size, letters, legend, colours and axes, as print asks for them"
+        help = "Set size, letters, legend, colours and axes for print"
         if st.button("Studio", icon=":material/straighten:", key=f"open-studio-{key}", type="tertiary", help=help):
             studio.open_studio(named, name, key, code)
         if st.button("Numbers", icon=":material/table:", key=f"numbers-{key}", type="tertiary", help="The figure as a table"):
@@ -144,7 +144,10 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
         st.caption("PNG, SVG and PDF need Chrome or Chromium on the machine that runs sentviz; HTML, CSV and TEX do not.")
     if code:
         text = ", your sentence" if _holds_text(code) else ""
-        st.caption(f"PNG, SVG, PDF and HTML hold runs, options{text} and this view's link: `sentviz verify FILE` draws the figure again.")
+        st.caption(
+            f"PNG, SVG, PDF and HTML files contain the runs, the options{text} and this view's link. `sentviz verify FILE` draws the"
+            " figure again."
+        )
         st.caption("The same figure in a notebook")
         st.code(str(code), language="python", wrap_lines=True)
 

@@ -45,13 +45,13 @@ def offer(name: str, split: str = "", *, place: str = "") -> bool:
     _describe(item, missing, lacking)
     if nowhere:
         st.caption(
-            f"{md(_named(item, nowhere))} cannot be fetched from here: {md(hub.reasons(name, nowhere))}."
-            " `SENTVIZ_DATA` names a folder that holds such files."
+            f"{md(_named(item, nowhere))} cannot be downloaded: {md(hub.reasons(name, nowhere))}."
+            " If you have the files, set `SENTVIZ_DATA` to their folder."
         )
     if len(nowhere) == len(missing) or (split and nowhere):
         return False
     if _set("SENTVIZ_NO_DOWNLOAD") or not (_set("SENTVIZ_ALLOW_DOWNLOAD") or own_machine(st.context.ip_address, st.context.headers)):
-        st.caption(f"Downloads are switched off on this server; its operator can run `sentviz data get {name}`.")
+        st.caption(f"Downloads are switched off on this server. Its operator can run `sentviz data get {name}`.")
     else:
         icon = ":material/cloud_download:"
         wait(_jobs(), name, item.title, lambda job: _fetched(name, job), button="Get data", icon=icon, place=place)
@@ -85,7 +85,7 @@ def _fetched(name: str, job: Job) -> str:
         nonlocal first
         first = done if first is None else first
         speed = (done - first) / max(time.monotonic() - began, 0.1)
-        job.tick(done / total if total else 0.0, f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {speed / 1e6:,.1f} MB a second")
+        job.tick(done / total if total else 0.0, f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {speed / 1e6:,.1f} MB per second")
 
-    job.tick(0.0, "asking the hub")
+    job.tick(0.0, "connecting to the hub")
     return " ".join(part.remark for part in hub.get(name, progress=progress, stop=job.stop) if part.remark)

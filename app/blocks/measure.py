@@ -64,7 +64,10 @@ def lacking(run: Run, name: str) -> None:
     """
     kind = MEASUREMENTS[name]
     if not run.has_weights:
-        message = f"The {kind.title} of {md(run.name)} are not measured, and cannot be: it ships without its weights. Choose another run."
+        message = (
+            f"The {kind.title} of {md(run.name)} are not measured and cannot be measured, because the run ships without its weights."
+            " Choose another run."
+        )
         st.info(message, icon=":material/science:")
         return
     message = f"The {kind.title} of {md(run.name)} are not measured yet: `sentviz {name} {run.name}` measures them."

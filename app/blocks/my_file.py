@@ -21,8 +21,8 @@ def unlabelled(over: str, classes: tuple[str, ...]) -> str:
     """Return the reason that no row in focus is right or wrong."""
     mine: TextTable | None = st.session_state.get("mine")
     if over == "mine" and mine is not None and mine.label:
-        names = f"one of {', '.join(classes)} (nor 0 to {len(classes) - 1})"
-        return f"No entry of the column “{mine.label}” is {names}: the model has other classes."
+        names = f"{', '.join(classes)} or 0 to {len(classes) - 1}"
+        return f"The column “{mine.label}” has none of the model's classes: {names}."
     return "None of these rows has a label."
 
 

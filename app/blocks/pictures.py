@@ -204,11 +204,11 @@ def start_pictures(of: VectorSource, method: str, dims: int, layer: int) -> bool
 def _start_vectors(of: VectorSource, disk: Cache) -> bool:
     """Compute the vectors of every layer in the background; show a note if they cannot be computed."""
     if not of.run.has_weights:
-        st.info(f"{md(of.run.name)} ships without weights, so only its stored vectors can be drawn.", icon=":material/inventory_2:")
+        st.info(f"{md(of.run.name)} ships without weights, so only its stored vectors can be shown.", icon=":material/inventory_2:")
         return False
     if not of.rows.has_text:
         st.info(
-            "The model must read the rows for these vectors, and their texts are not on this machine. Get the data set below.",
+            "The model must read the rows to compute these vectors, but their texts are not installed. Get the data set below.",
             icon=":material/database:",
         )
         return False
@@ -238,15 +238,15 @@ def placed(
         InputError: the text cannot be read.
     """
     if not of.run.has_weights:
-        st.caption(f"{md(of.run.name)} ships without weights, so a sentence cannot be placed.")
+        st.caption(f"{md(of.run.name)} ships without weights, so it cannot read a sentence and place it in the picture.")
         return None
 
     def work(job: Job) -> dict[int, npt.NDArray[np.float64]]:
         from sentviz.models.loading import load
 
-        job.tick(0.0, "asking the model about the sentence")
+        job.tick(0.0, "running the model on the sentence")
         vectors = layer_vectors(load(of.run), pd.DataFrame({"text": [text]} | ({} if pair is None else {"text_pair": [pair]})))
-        job.tick(0.5, "placing it among the points")
+        job.tick(0.5, "placing the sentence among the points")
         return {layer: picture.place(vectors[layer])[0] for layer, picture in projections.items()}
 
     key = digest(*(_key(of, picture.method, picture.raw.shape[1], layer) for layer, picture in projections.items()), "sentence", text, pair)

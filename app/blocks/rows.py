@@ -23,15 +23,17 @@ from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
 
 ORDERS = {
-    "surest": "wrong and sure first",
-    "doubtful": "in doubt first",
+    "surest": "wrong and confident first",
+    "doubtful": "least confident first",
     "loss": "highest loss first",
     "length": "longest first",
     "id": "as in the file",
 }
 OVER_ROWS = ("over",)  # other rows delete what was searched for
 OF_LABELS = ("surest", "loss")  # orders that need labels
-LOSS = "In nats, of the calibrated probability. Stored probabilities have five decimals, so the largest losses are lower limits."
+LOSS = (
+    "Cross-entropy in nats of the calibrated probability. Stored probabilities have five decimals, so the largest losses are lower limits."
+)
 CUT = 400  # characters of a text in the table
 TEXTS = {"text": "text", "text_pair": "second text"}
 
@@ -162,9 +164,9 @@ def list_rows(rows: Rows) -> None:
     if chosen:
         _opened(ordered, ordered.frame.iloc[start + chosen[0]])
     else:
-        st.caption("Select a row to read all of it and to open it in Explore.")
+        st.caption("Select a row to read its complete text and to open it in Explore.")
     if not rows.has_text and not rows.source.data:
-        st.caption(f"{md(rows.source.name)} has no texts: rows are shown by id.")
+        st.caption(f"{md(rows.source.name)} has no texts, so rows are shown by id.")
     elif not rows.has_text:
         st.caption("The texts are not on this machine, so rows are shown by id. Get the data set to read them.")
         offer(rows.source.data, rows.over)
@@ -239,7 +241,7 @@ def _whole(rows: Rows) -> pd.DataFrame:
 def _opened(rows: Rows, row: pd.Series[Any]) -> None:
     """Show one complete row, and buttons that open it in Explore."""
     if not rows.has_text:
-        st.caption("Its text is not on this machine, so the model cannot read it here.")
+        st.caption("The text of this row is not installed, so the model cannot read it.")
         return
     with st.container(border=True):
         label = f"labelled {rows.classes[row['label']]}, " if row["label"] >= 0 else ""
@@ -253,7 +255,7 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
             return
         with st.container(horizontal=True, gap="small"):
             look = st.button("Open in Explore", icon=":material/psychology_alt:", key="drawer-open")
-            edit = st.button("Edit it, original beside", icon=":material/edit:", key="drawer-edit")
+            edit = st.button("Edit next to the original", icon=":material/edit:", key="drawer-edit")
     own = {"text": str(row["text"]), "pair": str(row.get("text_pair", ""))}
     source = own if rows.over == "mine" else {"row": str(row["id"])}
     if edit:

@@ -136,7 +136,8 @@ def several(fitting: Sequence[Run], lack: str) -> list[Run]:
     names = [run.name for run in fitting]
     if not names:
         st.info(
-            f"This page can show none of the installed runs: each {lack}. `sentviz train sst2 --model ndt-unit-2` trains a run that fits.",
+            f"This page cannot show any of the installed runs: each of them {lack}. `sentviz train sst2 --model ndt-unit-2` trains a run"
+            " that fits.",
             icon=":material/inventory_2:",
         )
         st.stop()
@@ -153,7 +154,7 @@ def several(fitting: Sequence[Run], lack: str) -> list[Run]:
         options = in_groups(names)
         st.multiselect("Runs", options, format_func=option, key="several", on_change=take, label_visibility="collapsed", width="stretch")
         if not fits:
-            quiet_note(f"Without {focus.run}, which {lack}.")
+            quiet_note(f"{focus.run} is left out because it {lack}.")
     by_name = {run.name: run for run in fitting}
     chosen = readable([by_name[name] for name in wanted], "history.parquet")
     name_runs(*(run.name for run in chosen))

@@ -27,7 +27,7 @@ def run_with_weights() -> Run:
     """Return the run on this page, which has weights; if no installed run has weights, say how to get one and stop the page."""
     run = cache.run(visit.focus().run)
     if not run.has_weights:
-        st.info("No installed run has weights. `sentviz runs get sst2/ndt-unit-2` installs one that has.", icon=":material/inventory_2:")
+        st.info("No installed run has weights. `sentviz runs get sst2/ndt-unit-2` installs one.", icon=":material/inventory_2:")
         st.stop()
     return run
 
@@ -36,7 +36,7 @@ def attends(run: Run) -> bool:
     """Return True if a run has attention maps; otherwise show a note in their place."""
     if not run.capabilities.maps:
         st.info(
-            f"{md(run.name)} has no attention, so there is no map to look at. Word removal and gradients still ask it why.",
+            f"{md(run.name)} has no attention, so it has no attention map. Word removal and gradients still explain its predictions.",
             icon=":material/visibility_off:",
         )
     return run.capabilities.maps
@@ -154,7 +154,7 @@ def strength(dial: AdjustableTerm) -> None:
             width=240,
         )
         back: dict[str, Any] = {"type": "tertiary", "on_click": put}
-        st.button("trained", key=f"{key}-trained", args=(1.0,), disabled=now == 1, help="Once, as in training", **back)
+        st.button("trained", key=f"{key}-trained", args=(1.0,), disabled=now == 1, help="The strength used in training", **back)
         st.button("off", key=f"{key}-off", args=(0.0,), disabled=now == 0, help=f"Without the {dial.term}", **back)
 
 
@@ -167,7 +167,7 @@ def gate_switches(trace: Trace) -> None:
         unchanged = {place: each for place, each in now.items() if each != state}
         visit.go(gates=tuple(sorted({**unchanged, **dict.fromkeys(chosen, state)}.items())))
 
-    st.markdown("**Gates of tokens** · what if these were let through, or faded out?", help=tip("gate"))
+    st.markdown("**Gates of tokens** · what if their gates were fully open, or shut?", help=tip("gate"))
     with st.container(horizontal=True, gap="small"):
         for state, mark in (("open", "○"), ("shut", "●")):
             st.session_state[f"gates-{state}"] = [place for place, each in now.items() if each == state]
@@ -198,6 +198,6 @@ def offer_reader(run: Run, text: str) -> None:
         name, size = best_to_fetch(spoken)
         if name:
             st.caption(f"`sentviz runs get {name}` ({size / 1e6:.0f} MB) installs a run that reads {SPOKEN[spoken]}.")
-    elif st.button(f"Ask {md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
+    elif st.button(f"Use {md(reader)}, which reads {SPOKEN[spoken]}", icon=":material/translate:", key="reader"):
         visit.go(run=reader)
         st.rerun()

@@ -32,10 +32,10 @@ def collected() -> list[Figure]:
 def add(make: Callable[[Theme], Figure]) -> None:
     """Put a figure on the sheet (from a callback), and show a message."""
     if len(collected()) == MAX_FIGURES:
-        st.toast(f"A sheet holds {MAX_FIGURES} figures; drop one first.", icon=":material/block:")
+        st.toast(f"A sheet holds at most {MAX_FIGURES} figures. Remove a figure first.", icon=":material/block:")
         return
     collected().append(make("light"))
-    st.toast(f"On the sheet as {_letter(len(collected()) - 1)}. Open it at the top of the page.", icon=":material/dashboard:")
+    st.toast(f"Added to the sheet as {_letter(len(collected()) - 1)}. Open the sheet at the top of the page.", icon=":material/dashboard:")
 
 
 def _letter(place: int) -> str:
@@ -75,7 +75,9 @@ def open_sheet() -> None:
             colours = st.selectbox("Colours", PALETTES, PALETTES.index(style.palette), key="sheet-palette", width=140)
             titles = st.checkbox("Titles", True, key="sheet-titles")
             letters = st.checkbox("Letters", True, key="sheet-letters")
-            shared = st.checkbox("Same scales", True, key="sheet-shared", help="Panels of one kind or one colour scale have the same ends.")
+            shared = st.checkbox(
+                "Same scales", True, key="sheet-shared", help="Panels of the same kind or with the same colour scale get the same range."
+            )
         looks = Style(size=size or "wide", palette=colours, title=titles, font=style.font)
         sheet = Sheet(tuple(figures), columns, shared, letters, looks)
     try:
@@ -96,7 +98,9 @@ def open_sheet() -> None:
                     on_click="ignore",
                     disabled=find_browser() is None,
                 )
-        st.caption("The file holds how each panel is drawn again, sentences that you typed included. For the paper's caption:")
+        st.caption(
+            "The file contains the data to draw each panel again, also the sentences that you typed. Text for the caption in a paper:"
+        )
         st.code(sheet.caption, language=None, wrap_lines=True)
 
 
@@ -107,7 +111,7 @@ def _row(place: int, figure: Figure, count: int) -> None:
         for name, by, off, icon in moves:
             key, label = f"sheet-{name}-{place}", f"Move {_letter(place)} {name}"
             st.button("", icon=f":material/{icon}:", key=key, help=label, disabled=off, type="tertiary", on_click=_move, args=(place, by))
-        drop, label = f"sheet-drop-{place}", f"Drop {_letter(place)}"
+        drop, label = f"sheet-drop-{place}", f"Remove {_letter(place)}"
         st.button("", icon=":material/close:", key=drop, help=label, type="tertiary", on_click=_drop, args=(place,))
 
 

@@ -20,7 +20,7 @@ from sentviz.export.files import render
 from sentviz.figures import Figure
 from sentviz.figures.style import FONTS, LEGENDS, PALETTES, PLAIN, SIZES, Style, styled
 
-LEGEND_WORDS = {"own": "where it is", "right": "right", "below": "below", "above": "above", "none": "none"}
+LEGEND_WORDS = {"own": "unchanged", "right": "right", "below": "below", "above": "above", "none": "none"}
 CAPTION_WORDS = {"": "on screen only", "yes": "always", "no": "never"}
 PALETTE_WORDS = {"ours": "ours", "grey": "grey, for print", "journal": "journal"}
 
@@ -79,9 +79,9 @@ def _controls(now: Style) -> Style | None:
     with st.container(horizontal=True, gap="small"):
         if size == "own":
             choices["width"] = _number("Width, mm", now.width or 120, 20, 600, "width")
-        choices["height"] = _number("Height, mm", now.height, 0, 600, "height", "0: what the width asks for")
+        choices["height"] = _number("Height, mm", now.height, 0, 600, "height", "0: chosen from the width")
         if size != "screen":
-            choices["points"] = _number("Letters, pt", now.points, 0, 40, "points", "0: those of the size; 8 where it has none")
+            choices["points"] = _number("Letters, pt", now.points, 0, 40, "points", "0: as set by the size, or 8 if the size sets none")
     with st.container(horizontal=True, gap="small"):
         choices["font"] = st.selectbox("Font", list(FONTS), list(FONTS).index(now.font), key="studio-font", width=120)
         choices["legend"] = st.selectbox(

@@ -27,10 +27,10 @@ class AdjustableTerm:
     tip: str  # name of its glossary entry
 
 
-GATE = AdjustableTerm("gate", "what if it were wider open, or not there?", "gate")
-LEXICON = AdjustableTerm("lexicon", "what if it were stronger, or not there?", "polarity")
-DISTANCE = AdjustableTerm("distance", "what if nearness counted for more, or for nothing?", "distance-bias")
-MASK = AdjustableTerm("mask", "what if the model read the empty places behind the text?", "padding")
+GATE = AdjustableTerm("gate", "what if gates were open wider, or removed?", "gate")
+LEXICON = AdjustableTerm("lexicon", "what if the lexicon were stronger, or removed?", "polarity")
+DISTANCE = AdjustableTerm("distance", "what if distance counted more, or not at all?", "distance-bias")
+MASK = AdjustableTerm("mask", "what if the model also read the padding after the text?", "padding")
 
 
 @dataclass(frozen=True)

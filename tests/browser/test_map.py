@@ -105,13 +105,13 @@ def test_words_and_sentences(page: Any, server: str) -> None:
     """Fewer, larger units are shown with a note about how they are computed; a click requests the strongest pair of tokens."""
     canvas = opened(page, server, "A song begins! The garden stays dull. Nobody knows why.", run="sst2/ndt-unit-3")
     page.get_by_text("Sentences", exact=True).click()
-    page.wait_for_function(f"document.querySelector('{PLACE}')?.innerText.includes('3 sentences a side')", timeout=30_000)
+    page.wait_for_function(f"document.querySelector('{PLACE}')?.innerText.includes('3 sentences per side')", timeout=30_000)
     point(page, canvas, 0.3, 0.7)
     assert "“" in readout(page)
     page.mouse.down()
     page.mouse.up()
     page.wait_for_function(f"document.querySelector('{PLACE}')?.innerText.includes('pairs of tokens')", timeout=30_000)
-    assert "the sum over its keys, then the mean over its queries" in page.locator(PLACE).inner_text()
+    assert "the sum over the keys, then the mean over the queries" in page.locator(PLACE).inner_text()
 
 
 def test_token_text_is_only_ever_text(page: Any, server: str) -> None:

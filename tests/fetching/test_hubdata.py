@@ -315,11 +315,7 @@ def test_a_page_offers_what_a_mixture_lacks(hub: Hub, mixed: DatasetInfo, monkey
     whole, test, train = opened(""), opened("test"), opened("train")
     assert whole.button(key="again-mixed") and test.button(key="again-mixed") and not train.button
     caption = train.caption[-1].value.replace("\\", "")
-    assert (
-        "yelp_full/train (" in caption
-        and "cannot be fetched from here: yelp_full: it is put together" in caption
-        and "SENTVIZ_DATA" in caption
-    )
+    assert "yelp_full/train (" in caption and "cannot be downloaded: yelp_full: it is put together" in caption and "SENTVIZ_DATA" in caption
 
 
 @pytest.mark.parametrize("variable", ["SENTVIZ_NO_DOWNLOAD", ""])

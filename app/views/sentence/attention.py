@@ -30,7 +30,9 @@ from sentviz.runs.trace import Trace
 COLUMNS = {
     "explanation": st.column_config.Column("explanation"),
     "comprehensiveness": st.column_config.NumberColumn("comprehensiveness", format="%.3f", help=tip("faithfulness")),
-    "sufficiency": st.column_config.NumberColumn("sufficiency", format="%.3f", help="Lower is better: the named words keep the answer."),
+    "sufficiency": st.column_config.NumberColumn(
+        "sufficiency", format="%.3f", help="Lower is better: the named words alone keep the prediction."
+    ),
     "spearman": st.column_config.NumberColumn("rank corr. with removal", format="%.2f", help=tip("removal")),
     "milliseconds": st.column_config.NumberColumn("ms", format="%.1f"),
 }
@@ -79,9 +81,10 @@ def show_scores(trace: Trace, run: Run) -> None:
     show_figure("methods", of)
     st.dataframe(table, hide_index=True, placeholder="–", column_config=COLUMNS, height="content")
     st.caption(
-        "Comprehensiveness: how far the answer falls when the named words go (higher is better). Sufficiency: how far it falls on them"
-        " alone (lower is better). Both averaged over the top 10 to 50% of the words; *random* is the mean of 20 random explanations of"
-        " this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
+        "Comprehensiveness is the fall of the probability if the named words are removed (higher is better). Sufficiency is the fall if"
+        " only"
+        " the named words are kept (lower is better). Both are means over the top 10 to 50% of the words. *random* is the mean of 20 random"
+        " explanations of this sentence. One sentence proves little: the page Explanations measures a sample of the test set."
     )
     named = [name for name in SCORES if SCORES[name].title in set(table["explanation"])]
     name = st.segmented_control("One in the sentence", named, format_func=lambda name: SCORES[name].title, key="side-shown")
@@ -94,8 +97,8 @@ def show_scores(trace: Trace, run: Run) -> None:
 focus = visit.focus()
 run = run_with_weights()
 intro(
-    "Where every head of every layer looks on your sentence, overview first and one map in detail.",
-    "High attention does not prove that a word matters: ask word removal on Explore.",
+    "The attention of every head of every layer on your sentence: first an overview, then one map in detail.",
+    "High attention does not prove that a word matters. Word removal on Explore measures the effect of each word.",
 )
 text, pair = texts_in_focus(run)
 with st.container(horizontal=True, gap="small"):

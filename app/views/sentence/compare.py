@@ -23,7 +23,7 @@ def pick(run: Run) -> Run:
     known, focus = cache.models(), visit.focus()
     candidates = [name for name in known if name != run.name]
     if not candidates:
-        st.info("Two models are needed here, and only one run with weights was found. `sentviz train` makes another.")
+        st.info("This page needs two models, but only one run with weights is installed. `sentviz train` trains another run.")
         st.stop()
     wanted = next((name for name in focus.versus if name != run.name and name in cache.runs()), "")
     fitting = with_weights(cache.run(wanted)) if wanted and wanted not in known else wanted
@@ -72,8 +72,8 @@ def _common_row(old: Run, new: Run) -> str:
 focus = visit.focus()
 run = run_with_weights()
 intro(
-    "Two models on the same rows and on one sentence: which one is right more often, and where they differ.",
-    "Two trained models also differ by chance: another seed of the same model would differ, too.",
+    "Compare two models on the same rows and on one sentence: which model is right more often, and where they differ.",
+    "Two trained models also differ by chance: two seeds of the same model differ, too.",
 )
 second = pick(run)
 name_runs(run.name, second.name)

@@ -75,17 +75,20 @@ def _difference(first: Trace, second: Trace, run: Run, second_run: Run, layer: i
     options: dict[str, Any] = {"versus": second_run.name, "layer": layer, "head": head, "component": component, "side": 400}
     show_figure("difference", of, "map-difference", **options)
     if changed.kind == "words":
-        st.caption("The two models cut the text into different tokens, so it is compared word by word.")
+        st.caption("The two models cut the text into different tokens, so the maps are compared word by word.")
     if changed.left_out:
         pieces = ", ".join(f"“{piece}”" for piece in changed.left_out[:12])
-        st.caption(f"Read by one of the two only, so not in the difference: {md(pieces)}{' …' if len(changed.left_out) > 12 else ''}")
+        st.caption(
+            "Only one of the two models reads these, so the difference does not contain them:"
+            f" {md(pieces)}{' …' if len(changed.left_out) > 12 else ''}"
+        )
 
 
 def _lambdas(run: Run, second_run: Run) -> None:
-    st.markdown("**Lambda** · what each learned", help=tip("lambda"))
+    st.markdown("**Lambda** · as each model learned it", help=tip("lambda"))
     learned = [each for each in (run, second_run) if each.capabilities.lambdas]
     for each in (run, second_run):
         if each not in learned:
-            st.caption(f"{md(each.name)} has one map and no lambda.")
+            st.caption(f"{md(each.name)} has one map per head, so it has no lambda.")
     if learned:
         show_figure("lambda", Runs.of(*learned), "compare-lambda", x=scalar_axis(learned))

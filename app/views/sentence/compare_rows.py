@@ -44,11 +44,11 @@ def verdict(run: Run, second_run: Run) -> tuple[Rows, Rows] | None:
     options = [
         name for name in ("test", "official_test") if data[0] == data[1] and all(name in each.metrics() for each in (run, second_run))
     ]
-    both = f"Trained and tested on different data sets, {data[0]} and {data[1]}"
+    both = f"The runs were trained and tested on different data sets, {data[0]} and {data[1]}"
     if all(cache.fits_demo(each) for each in (run, second_run)):
         options.append("demo")
     if not options:
-        st.caption(f"{both}, so they share no rows.")
+        st.caption(f"{both}, so they have no common rows.")
         return None
     if data[0] != data[1]:
         st.caption(f"{both}: both can predict the demo set.")
@@ -72,10 +72,12 @@ def verdict(run: Run, second_run: Run) -> tuple[Rows, Rows] | None:
     right = [f"{(pair.both_right + alone) / pair.n:.1%}" for alone in (pair.only_a, pair.only_b)]
     st.markdown(f"##### {md(better)}")
     st.markdown(
-        f"Accuracy {' and '.join(right)}, first minus second {spread} on the same {pair.n:,} rows. McNemar's exact test on the"
+        f"Accuracy: {' and '.join(right)}. First minus second: {spread} on the same {pair.n:,} rows. McNemar's exact test on the"
         f" {pair.only_a + pair.only_b:,} rows on which only one is right: {p.replace(' ', chr(0xA0))}."
     )
-    st.caption("95% paired bootstrap over rows. Each model is one training run: the interval does not cover another seed.")
+    st.caption(
+        "The interval is a 95% paired bootstrap over rows. Each model is one training run, so the interval does not cover other seeds."
+    )
     return first, second
 
 
@@ -121,7 +123,7 @@ def _parts(first: Rows, second: Rows) -> None:
         format_func=lambda name: f"{md(names[name])} · {counts[name]:,} ({counts[name] / pair.n:.0%})",
         key="compare-agree",
         on_change=take,
-        help="Choose a part to see its rows below; none shows the rows where the answers differ.",
+        help="Choose a part to see its rows below. Without a choice, the rows with different predictions are shown.",
     )
 
 
@@ -183,7 +185,7 @@ def _table(first: Rows, second: Rows, second_run: Run, traces: Sequence[Trace], 
     with right:
         chosen = frame[frame["id"].astype(str) == visit.focus().row]
         if chosen.empty:
-            st.caption("Select a row to see here which words decide each model's prediction.")
+            st.caption("Select a row to see which words decide each model's prediction.")
         else:
             _opened(chosen, first, second, traces, score)
 

@@ -60,7 +60,7 @@ def report(run: Run, trace: Trace) -> None:
         icon=":material/summarize:",
         key="report",
         on_click="ignore",
-        help="Verdict, strips, maps and provenance in one file that needs no network.",
+        help="The prediction, the explanations, the maps and the provenance in one file that works without a network.",
     )
 
 
@@ -100,10 +100,10 @@ def swap_words(run: Run, trace: Trace) -> None:
             return
         frame = suggestions(cache.model(run), trace, chosen, cache.lexicon())
         if frame.empty:
-            st.caption("The model knows no word of the same kind near this one; type another word instead.")
+            st.caption("The model knows no similar word of the same kind. Type another word instead.")
             return
-        forced = " Gates that you opened or shut belong to this text; another text has them as trained." if visit.focus().gates else ""
-        st.caption(f"What the probability of “{md(trace.label)}” ({trace.confidence:.0%}) would become.{forced}")
+        forced = " The gates that you changed belong to this text. Another text has the gates as trained." if visit.focus().gates else ""
+        st.caption(f"The probability of “{md(trace.label)}”, now {trace.confidence:.0%}, after each replacement.{forced}")
         for source, rows in frame.groupby("source", sort=False):
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 st.caption(str(source), width=180)
@@ -116,7 +116,7 @@ def swap_words(run: Run, trace: Trace) -> None:
                         kwargs={"text": row["text"], "pair": trace.text_pair or ""},
                     )
         if not cache.lexicon():
-            st.caption("Opposites from a polarity lexicon need SENTVIZ_DATA with lexicon_en_opinion or lexicon_en_vader.")
+            st.caption("Opposite words need a polarity lexicon. Set SENTVIZ_DATA to a folder with lexicon_en_opinion or lexicon_en_vader.")
 
 
 def _changed_too(pinned: Trace, trace: Trace) -> Trace:
@@ -128,9 +128,11 @@ def _changed_too(pinned: Trace, trace: Trace) -> Trace:
     focus, of = visit.focus(), cache.run(pinned.run)
     fitting, notes = replace(focus, run=pinned.run).fit(of.capabilities)
     if notes and fitting.change != focus.change:
-        raise InputError(f"{of.name} has no such layers, heads, components, lexicon or gates, so the changes cannot hold for both.")
+        raise InputError(
+            f"{of.name} does not have all the layers, heads, components, lexicon or gates that you changed. Turn off “Change both”."
+        )
     if focus.gates and pinned.tokens != trace.tokens:
-        raise InputError("Gates are changed token by token, and the pinned sentence has other tokens, so the changes cannot hold for both.")
+        raise InputError("Gates are changed for single tokens, but the pinned sentence has other tokens. Turn off “Change both”.")
     return answers.trace(replace(fitting, text=pinned.text, pair=pinned.text_pair or "", row="", score="removal"))
 
 
@@ -147,10 +149,10 @@ def side_by_side(run: Run, trace: Trace) -> None:
     with st.container(horizontal=True, gap="small"):
         st.button("Pin this" if pinned is None else "Pin this instead", icon=":material/push_pin:", on_click=pin, key="pin")
         if pinned is None:
-            st.caption("Keeps this answer for comparison while you edit a word, change the model or choose another one.")
+            st.caption("Keep this prediction for comparison while you edit a word, change the model or choose another model.")
             return
         st.button("Unpin", icon=":material/close:", on_click=unpin, key="unpin", type="tertiary")
-        both = st.toggle("Change both", key="change-both", help="What was changed above holds for the pinned sentence too")
+        both = st.toggle("Change both", key="change-both", help="Apply the changes above to the pinned sentence, too")
     focus = visit.focus()
     if both:
         try:
@@ -159,7 +161,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
             st.caption(md(str(error)))
             return
     if all(getattr(pinned, name) == getattr(trace, name) for name in ("run", "text", "text_pair", "change")):
-        st.caption("Pinned. Now edit the sentence, change the model or choose another one.")
+        st.caption("The prediction is pinned. Now edit the sentence, change the model or choose another model.")
         return
     left, right = halves("pinned")
     for column, side, name in ((left, pinned, "pinned"), (right, trace, "current")):
@@ -176,7 +178,7 @@ def side_by_side(run: Run, trace: Trace) -> None:
     gone = [pinned.tokens[i] for i, j in align(pinned, trace) if j is None and i is not None]
     if new or gone:
         words = [f"{name}: {md(', '.join(part))}" for name, part in (("new", new), ("gone", gone)) if part]
-        st.caption("Not in both, so not in the map below — " + "; ".join(words) + ".")
+        st.caption("Words in only one of the sentences, not shown in the map below — " + "; ".join(words) + ".")
     try:
         changed = difference(pinned, trace)
     except SentvizError as error:

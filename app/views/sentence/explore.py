@@ -80,13 +80,13 @@ with left:
     faithful = why_part.place("faithful")
     attends(run)
     intro(
-        "Type a sentence and see the answer of a trained model, the words it leans on, and where it looks.",
-        "Attention shows where a model looks, not why it decides; word removal asks the model itself.",
+        "Type a sentence and see the prediction of a trained model, the words that decide it, and the attention between the words.",
+        "Attention shows where a model looks, not why it decides. Word removal measures the effect of each word on the prediction.",
     )
     if cache.injects(run):
-        st.markdown("**What the lexicon says of the words**", help=tip("polarity"))
+        st.markdown("**Polarity of the words in the lexicon**", help=tip("polarity"))
         strip_figure(trace, run, "polarity")
-        if st.button("How it enters attention", icon=":material/menu_book:", type="tertiary", key="to-lexicon"):
+        if st.button("How the lexicon changes attention", icon=":material/menu_book:", type="tertiary", key="to-lexicon"):
             visit.go(look="lexicon")
             st.switch_page("views/sentence/attention.py")
     parts = ["gates"] * run.capabilities.gate + ["positions"] * run.capabilities.aware

@@ -22,9 +22,9 @@ def show(trace: Trace, run: Run) -> None:
     if not (has.gate or has.aware):
         having = [name for name, each in cache.models().items() if each.capabilities.gate or each.capabilities.aware]
         some = (
-            f" These have some: {', '.join(having[:6])}."
+            f" Runs with gates: {', '.join(having[:6])}."
             if having
-            else " `sentviz train sst5_trees --model sentiformer` trains one that has."
+            else " `sentviz train sst5_trees --model sentiformer` trains a run with gates."
         )
         st.info(
             f"{md(run.name)} has no gates, and its positions have only one part.{md(some) if having else some}",
@@ -66,9 +66,14 @@ def _gates(trace: Trace, run: Run) -> None:
             visit.go(gates=tuple(sorted((at, state) for at, state in now.items() if state)))
 
     show_figure("gates", sentence_of(run, trace), on_select=take)
-    st.caption("Click a token: its gate is shut, at the next click open, then again as trained.", help=tip("gate"))
+    st.caption(
+        "Click a token to shut its gate. Click again to open the gate, and a third time to restore the trained gate.", help=tip("gate")
+    )
 
 
 def _positions(trace: Trace, run: Run) -> None:
     show_figure("positions", sentence_of(run, trace))
-    st.caption("Added to the embedding of each token before the first layer.", help=f"{tip('aware-positions')}\n\n{tip('tag')}")
+    st.caption(
+        "These position signals are added to the embedding of each token before the first layer.",
+        help=f"{tip('aware-positions')}\n\n{tip('tag')}",
+    )

@@ -37,14 +37,15 @@ def show(trace: Trace, run: Run) -> None:
     """Draw the lexicon in this sentence; show a note for a model without one."""
     if trace.polarity is None:
         having = [name for name, each in cache.models().items() if cache.injects(each)]
-        some = f" These have one: {', '.join(having[:6])}." if having else ""
-        st.info(md(f"{run.name} has no lexicon, so there is nothing to put in.{some}"), icon=":material/menu_book:")
+        some = f" Runs with a lexicon: {', '.join(having[:6])}." if having else ""
+        st.info(md(f"{run.name} has no lexicon.{some}"), icon=":material/menu_book:")
         return
     title = cache.lexicon_title(run)
     st.markdown(f"{md(title)} {md(described(run.shape))}.", help=tip("polarity"))
     if run.has_weights and (off := _coarser(run).get("polarity")):
         st.caption(
-            f"The polarities of this run are stored in 8 bits: each is off by up to {off:.4f}, before the three are made to sum to 1."
+            f"The polarities of this run are stored in 8 bits: the error of each is up to {off:.4f}, before the three are scaled to sum"
+            " to 1."
         )
     strength(LEXICON)
     token = _token(trace)
@@ -73,7 +74,8 @@ def _accidents(trace: Trace) -> None:
         named = ", ".join(f"“{md(trace.tokens[i])}” of “{md(word)}”" for i, word in accidents[:ACCIDENTS])
         more = f" and {len(accidents) - ACCIDENTS} more" if len(accidents) > ACCIDENTS else ""
         st.warning(
-            f"Only parts of words: {named}{more}. Such a token has the polarity of all entries with its letters, whatever the word.",
+            f"These tokens are only parts of words: {named}{more}. Such a token has the polarity of all entries that contain it, not of"
+            " its word.",
             icon=":material/content_cut:",
         )
 
@@ -110,7 +112,7 @@ def _walk(trace: Trace, run: Run, token: int) -> None:
     with left:
         of.known["entries", token] = _entries(trace, run, token)
     with right:
-        st.markdown("**2 · What they come to: λ**")
+        st.markdown("**2 · Polarity of the token: λ**")
         show_figure("polarity-of-token", of, "lexicon-lambda", token=token)
     focus = visit.focus()
     heads = reached(run.shape)
@@ -138,25 +140,29 @@ def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
     word, title = md(trace.tokens[token]), md(cache.lexicon_title(run))
     st.markdown(f"**1 · Entries with “{word}”**")
     if trace.specials[token]:
-        st.caption(f"{word} is a mark and no word, so no entry contains it: it takes the neutral vector, a third each.")
+        st.caption(f"{word} is a special token, not a word, so no entry contains it. Its polarity is neutral: 1/3 for each share.")
         return None
     try:
         entries = cache.entries(run, trace.text, token)
     except SentvizError:
-        st.caption(f"{title} is not on this machine, so its entries cannot be listed; λ itself is stored in the model.")
+        st.caption(f"{title} is not installed, so its entries cannot be listed. λ itself is stored in the model.")
         return None
     count = len(entries.frame)
     if not count:
-        st.caption(f"No entry of {title} contains it, so it takes the neutral vector, a third each.")
+        st.caption(f"No entry of {title} contains this token. Its polarity is neutral: 1/3 for each share.")
         return None
-    limit = f", the {ENTRIES} shortest shown" if count > ENTRIES else ""
-    st.caption(f"{count:,} {'entry' if count == 1 else 'entries'} of {title}{limit}; an entry counts where its own tokens have this one.")
+    limit = f"; the table shows the {ENTRIES} shortest" if count > ENTRIES else ""
+    st.caption(
+        f"{count:,} {'entry' if count == 1 else 'entries'} of {title}{limit}. These are the entries whose tokens include this token."
+    )
     st.dataframe(
         entries.frame.head(ENTRIES),
         hide_index=True,
         placeholder="–",
         height=min(38 + 35 * min(count, ENTRIES), 214),
-        column_config={side: st.column_config.NumberColumn(side, format="%.2f", help=f"What it adds to the {side} sum") for side in SIDES},
+        column_config={
+            side: st.column_config.NumberColumn(side, format="%.2f", help=f"Contribution of the entry to the {side} sum") for side in SIDES
+        },
     )
     return entries
 
@@ -166,25 +172,24 @@ def _remarks(trace: Trace, run: Run, row: Row) -> None:
     assert trace.polarity is not None
     heads, word, notes = reached(run.shape), md(trace.tokens[row.token]), []
     if isinstance(place(visit.focus().head), str):
-        notes.append(f"Maps below are the {head_title(visit.focus().head)}; this row is of head {row.head + 1}.")
+        notes.append(f"The maps below show the {head_title(visit.focus().head)}; this row shows head {row.head + 1}.")
     if row.head not in heads:
-        notes.append(f"Only head {heads[-1] + 1} gets the lexicon: what moves in head {row.head + 1} comes from the layers below.")
+        notes.append(f"Only head {heads[-1] + 1} uses the lexicon. Changes in head {row.head + 1} come from the layers below.")
     elif neutral(trace.polarity)[row.token] and row.multiplies:
         notes.append(
             f"“{word}” is neutral: σ is 1/3 towards every token, so all its scores are multiplied by {plain(float(row.injected[0]))}."
-            " Softmax does not cancel a factor: the row moves."
+            " Softmax does not cancel a factor, so the row changes."
         )
     elif neutral(trace.polarity)[row.token]:
         notes.append(
-            f"“{word}” is neutral: σ is 1/3 towards every token, and softmax cancels what is the same for all keys. **In layer 1 its row"
-            " cannot move**, and the slider looks dead there; above, it moves only because the states that it reads have changed."
+            f"“{word}” is neutral: σ is 1/3 towards every token, and softmax cancels a term that is the same for all keys. **In layer 1"
+            " its row"
+            " cannot change**, so the slider has no effect there. In higher layers it changes only because the input states have changed."
         )
     if row.layer:
-        notes.append(
-            "*Without* is the same model asked at strength 0; above layer 1 its Q and K differ too, because they read other states."
-        )
+        notes.append("*Without* is the same model at strength 0. Above layer 1 its Q and K differ, too, because their input states differ.")
     else:
-        notes.append("*Without* is the same model asked at strength 0; in layer 1 its Q and K are the same.")
+        notes.append("*Without* is the same model at strength 0. In layer 1 its Q and K are the same.")
     st.caption("  \n".join(notes))
 
 
@@ -201,17 +206,17 @@ def _maps(trace: Trace, run: Run) -> None:
     of.known["without the lexicon"] = before
     apart, similar = halves("lexicon-sigma")
     with apart:
-        st.markdown("**What it changes: with − without**")
+        st.markdown("**Change of attention: with − without**")
         options: dict[str, Any] = {"layer": layer, "head": head, "component": component, "side": SIDE}
         show_figure("lexicon-difference", of, **options)
     with similar:
-        st.markdown("**What is put in: σ**")
+        st.markdown("**What the lexicon adds: σ**")
         show_figure("sigma", of, "lexicon-sigma", side=SIDE)
     both = st.expander("Both maps, without and with", key="lexicon-both", on_change="rerun")
     if not both.open:
         return
     most = max(float(seen.map(layer, head, component).max()) for seen in (before, trace))
-    titles = ("Without · the same model asked at strength 0", f"With · strength {trace.change.strength.get('lexicon', 1.0):g}")
+    titles = ("Without · the same model at strength 0", f"With · strength {trace.change.strength.get('lexicon', 1.0):g}")
     with both:
         for column, seen, name, title in zip(halves("lexicon-maps"), (before, trace), ("before", "after"), titles, strict=True):
             with column:

@@ -54,8 +54,8 @@ class _View:
         if self.kind == "tokens":
             return ""
         unit = {"words": "word", "sentences": "sentence"}[self.kind]
-        merging = {"sum": "the sum", "mean": "the mean", "max": "the one farthest from 0"}
-        return f"Attention to a {unit} is {merging[self.keys]} over its keys, then {merging[self.queries]} over its queries."
+        merging = {"sum": "the sum", "mean": "the mean", "max": "the value farthest from 0"}
+        return f"The weight between two {unit}s is {merging[self.keys]} over the keys, then {merging[self.queries]} over the queries."
 
 
 def show(trace: Trace, run: Run) -> None:
@@ -71,9 +71,11 @@ def show(trace: Trace, run: Run) -> None:
         kind = st.segmented_control("Unit", KINDS, default="tokens", format_func=str.capitalize, key="map-unit", required=True)
         queries, keys = HOWS[0], HOWS[2]
         if kind != "tokens":
-            help = "What a unit receives: the sum keeps every row's total."
+            help = "How the attention to the tokens of a unit is combined. With the sum, the total of every row stays the same."
             keys = st.selectbox("Keys of a unit", HOWS, index=2, key="map-keys", width=120, help=help)
-            queries = st.selectbox("Queries of a unit", HOWS, index=0, key="map-queries", width=120, help="Where a unit looks.")
+            queries = st.selectbox(
+                "Queries of a unit", HOWS, index=0, key="map-queries", width=120, help="How the rows of a unit's tokens are combined."
+            )
     focus = visit.focus()
     _map(trace, run, _View(focus.layer - 1, place(focus.head), place(focus.component), kind, queries, keys))
 
@@ -82,15 +84,15 @@ def _to_its_end(trace: Trace, run: Run) -> tuple[Trace, Run]:
     """Offer to read the tokens beyond the trained length; return the trace and the run for the visitor's choice."""
     reach = visit.page_value("reach", "trained", lambda value: value if value in REACHES else None, resets=("run", "text", "row"))
     trained, total = len(trace.tokens), len(trace.tokens) + trace.dropped
-    help = "Its positions follow a formula that goes on, so that it can; it was never trained on such places."
+    help = "The model's positions follow a formula, so it can read longer texts. It was not trained on such positions."
     switch = visit.bound("reach", reach == "whole", put=lambda on: "whole" if on else "trained")
     if not st.toggle(f"Read {'all' if total <= LONGEST else f'{LONGEST:,} of'} {total:,} tokens, not {trained:,}", help=help, **switch):
         return trace, run
     whole = answers.trace(visit.focus(), scored=False, longest=LONGEST)
     predictions = [f"{each.label} ({each.confidence:.0%})" for each in (whole, trace)]
     beyond = f" The last {whole.dropped:,} are still not read." if whole.dropped else ""
-    both = f"Of {len(whole.tokens):,} tokens {run.name} says {predictions[0]}, of the first {trained:,} {predictions[1]}."
-    warning = f"It was trained on {trained:,} at most: what it makes of places beyond was never trained."
+    both = f"{run.name} predicts {predictions[0]} from {len(whole.tokens):,} tokens, and {predictions[1]} from the first {trained:,}."
+    warning = f"It was trained on {trained:,} tokens at most, so its prediction from later positions is uncertain."
     st.caption(md(f"{both} {warning}{beyond}"))
     return whole, run.longer(LONGEST)
 
@@ -147,12 +149,12 @@ def _overview(source: TokenMap, units: Units, view: _View) -> tuple[Packed, int]
 def _below(trace: Trace, run: Run, view: _View, units: Units, layers: Sequence[Layer], sight: WindowVisibility | None) -> None:
     packed, _, _, block = layers[0]
     sentences = [
-        f"{view.words}: {len(units):,} {view.kind} a side.",
+        f"{view.words}: {len(units):,} {view.kind} per side.",
         "" if sight is None else _sight(sight),
         view.together,
         f"Each cell is the mean of {block} × {block} until you zoom in." if block > 1 else "",
         "Purple is negative." if packed.signed else "",
-        f"Sent in 8 bits a weight, off by {packed.error:.2g} at most.",
+        f"Weights have 8 bits here: the error is {packed.error:.2g} at most.",
     ]
     with st.container(horizontal=True, gap="small", wrap=False):
         st.caption(md(" ".join(filter(None, sentences))), width="stretch")
@@ -173,7 +175,7 @@ def _sight(sight: WindowVisibility) -> str:
     return (
         f"Every token sees {sight.window // 2} tokens to each side"
         + (f" and the global token{'s' * (len(places) > 1)} {listed} (dashed)" if places else "")
-        + f": {share} of the map. Nothing else is seen."
+        + f": {share} of the map. All other weights are 0."
     )
 
 
@@ -196,7 +198,7 @@ def _arithmetic(trace: Trace, run: Run, view: _View, units: Units, source: Token
     """Draw the arithmetic of the clicked cell; without a click that of the strongest cell, once torch is loaded."""
     if at is None or not (clicked or "torch" in sys.modules):  # the first paint does not wait for it
         st.markdown("##### Cell arithmetic")
-        st.caption("Click a cell of the map to read, in numbers, how its weight comes about.")
+        st.caption("Click a cell of the map to read, in numbers, how its weight is computed.")
         return
     query, key, note = _token_cell(source, units, longmap.units(trace), at)
     head, more = _head(trace, view, query, key)
@@ -217,7 +219,7 @@ def _token_cell(source: TokenMap, units: Units, tokens: Units, at: tuple[int, in
         return top, left, ""
     inside = longmap.tile(source, tokens, (top, bottom), (left, right))
     row, column = np.unravel_index(int(np.abs(inside).argmax()), inside.shape)
-    return top + int(row), left + int(column), f"The strongest of the {inside.size:,} pairs of tokens in this cell."
+    return top + int(row), left + int(column), f"This is the strongest of the {inside.size:,} pairs of tokens in the cell."
 
 
 def _head(trace: Trace, view: _View, query: int, key: int) -> tuple[int, str]:
@@ -227,7 +229,11 @@ def _head(trace: Trace, view: _View, query: int, key: int) -> tuple[int, str]:
     weights = [float(trace.rows(view.layer, query, query + 1, head, view.component)[0, key]) for head in trace.head_ids]
     best = int(np.argmax(np.abs(weights) if view.head == "mean" else weights))
     summary = f"The mean of {len(weights)} heads" if view.head == "mean" else f"The largest of {len(weights)} heads"
-    return trace.head_ids[best], f"{summary}: {', '.join(map(plain, weights))}. Below, head {trace.head_ids[best] + 1}, which gives most."
+    return (
+        trace.head_ids[best],
+        f"{summary}: {', '.join(map(plain, weights))}. The steps below are those of head {trace.head_ids[best] + 1}, whose weight is"
+        " largest.",
+    )
 
 
 def _steps(arithmetic: CellArithmetic) -> None:

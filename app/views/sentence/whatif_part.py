@@ -66,9 +66,9 @@ def folded(run: Run, trace: Trace, before: Trace | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content", key="became"):
         if before is not None:
             st.markdown(became(before, trace), width="content")
-            help = "Back to the model as it was trained"
+            help = "Undo all changes of the model"
             st.button("As trained", key="as-trained", type="tertiary", icon=":material/undo:", on_click=back, help=help)
-        label, help = ("Close", "Hide the controls") if is_shown else ("What if?", "Change the model, and see what becomes of the answer")
+        label, help = ("Close", "Hide the controls") if is_shown else ("What if?", "Change the model and see how the prediction changes")
         st.button(
             label, key="what-if", icon=":material/experiment:", on_click=visit.go, kwargs={"whatif": WHAT_IF[not is_shown]}, help=help
         )
@@ -78,7 +78,7 @@ def interventions(run: Run, trace: Trace) -> None:
     """Draw sliders for lambdas and strengths, and the choice of gates and silenced heads; prediction, scores and maps follow them."""
     has = run.capabilities
     with st.container(border=True, key="interventions"):
-        st.markdown("**What if?** Change the model and see.")
+        st.markdown("**What if?** Change the model and see how the prediction changes.")
         if has.lambdas:
             _lambdas(run, trace)
         for dial in has.dials:
@@ -95,7 +95,7 @@ def interventions(run: Run, trace: Trace) -> None:
             visit.go(off=tuple(sorted(st.session_state["silenced"])))
 
         st.session_state["silenced"] = [pair for pair in heads if pair in visit.focus().off]
-        st.markdown("**Silence heads** · what if they added nothing?", help=tip("silenced"))
+        st.markdown("**Silence heads** · what if a head's output were 0?", help=tip("silenced"))
         choice: dict[str, Any] = {"key": "silenced", "on_change": take, "label_visibility": "collapsed"}
         choice["format_func"] = lambda pair: f"L{pair[0]} H{pair[1]}"
         if len(heads) > MANY:
@@ -142,7 +142,7 @@ def _lambdas(run: Run, trace: Trace) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            "**Mixing** · each head adds several maps; λ is the weight of each one after the first.",
+            "**Mixing** · each head adds several maps; λ is the weight of each map after the first.",
             help=tip("lambda") + "\n\n" + tip("constraint"),
         )
         st.button(
@@ -153,8 +153,10 @@ def _lambdas(run: Run, trace: Trace) -> None:
             key="lambda-learned",
             help="Back to the learned mixing",
         )
-        st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Only A₁ is left")
-        st.button("Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Adding becomes subtracting")
+        st.button("All off", on_click=put_all, args=(0.0,), key="lambda-off", help="Set every λ to 0, so that only A₁ is used")
+        st.button(
+            "Flip all signs", on_click=put_all, args=(-1.0,), key="lambda-flip", help="Maps that were added are subtracted, and the reverse"
+        )
     cells = [(layer, component) for layer in range(1, layers + 1) for component in range(2, components + 1)]
     for start in range(0, len(cells), 2):
         for column, (layer, component) in zip(st.columns(2), cells[start : start + 2], strict=False):

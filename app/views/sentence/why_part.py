@@ -17,9 +17,10 @@ from sentviz.io.glossary import tip
 from sentviz.runs.trace import Trace
 
 HELP = (
-    f"The reason is a word or a unit without which the probability falls by at least {100 * MIN_FALL:.0f} points, and by more than without"
-    f" {CHANCE_QUANTILE:.0%} of the units of that size in the example sentences. If there is none, it is the smallest edit that changes the"
-    " predicted class."
+    f"The reason is the word or unit whose removal lowers the probability most. The fall must be at least {100 * MIN_FALL:.0f} points, and"
+    f" larger than the fall for {CHANCE_QUANTILE:.0%} of the units of that size in the example sentences. If no word or unit passes, the"
+    " reason is"
+    " the smallest edit that changes the predicted class."
 )
 
 
@@ -62,7 +63,10 @@ def _reason(slot: Any, trace: Trace) -> None:
     if (flip := evidence.flip) is not None and flip.edits:
         edited = md(" / ".join(filter(None, (flip.text, flip.text_pair))))
         words = f"{len(flip.edits)} word{'s' * (len(flip.edits) > 1)}"
-        search = f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} turn the answer too."
+        search = (
+            f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} also change the predicted"
+            " class."
+        )
         notes.insert(0, f"“{edited}” · {search}")
     slot.markdown(f"**{md(reason(trace))}**", help="\n\n".join(notes))
 
