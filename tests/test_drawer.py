@@ -117,8 +117,8 @@ def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
     ("slice_", "message"),
     [
         ("nonsense", "“nonsense”, which is not available; all rows are shown"),
-        ("cell=7,0", "the matrix has no cell"),
-        ("word=dull", "not at hand"),
+        ("cell=7,0", "there is no cell"),
+        ("word=dull", "not installed"),
         ("agree=first", "second run"),
     ],
 )

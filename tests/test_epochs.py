@@ -111,7 +111,10 @@ def test_a_run_without_kept_epochs_teaches_the_command(tiny_run: Path) -> None:
     done = CliRunner().invoke(main, ["epochs", str(tiny_run)])
     assert done.exit_code == 1
     assert "sentviz train toy --model ndt-unit-2 --keep-epochs 4" in done.output
-    with pytest.raises(RunError, match=r"were not kept: `sentviz train toy --model ndt-unit-2 --keep-epochs 4` trains a run that keeps"):
+    with pytest.raises(
+        RunError,
+        match=r"without keeping the weights of each epoch. `sentviz train toy --model ndt-unit-2 --keep-epochs 4` trains a run that keeps",
+    ):
         epoch_series(Run.open(tiny_run))
 
 

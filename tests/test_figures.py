@@ -118,7 +118,7 @@ def test_hidden_mass_by_hand() -> None:
     trace = fake_trace(tokens=["a", "b"], layers=1, heads=1, components=1).replace(attention=attention)
     figure = heatmap(trace, 0, 0, top=2)  # keys receive 1.2, 1.4, 0.4: the third is hidden; rows 1 and 2 hide 0.2 and 0.1 of 2
     assert sorted(set(figure.frame["key"])) == [0, 1] == sorted(set(figure.frame["query"]))
-    assert "2 of 3 keys and 2 of 3 queries are shown; 15.0% of their attention lies on hidden keys." in figure.caption
+    assert "2 of 3 keys and 2 of 3 queries are shown; 15.0% of their attention is on hidden keys." in figure.caption
     specials = heatmap(trace, 0, 0, hide_specials=True)
     assert sorted(set(specials.frame["key"])) == [1, 2]
     assert "38.9%" not in specials.caption and "35.0%" in specials.caption  # rows b, c: 0.6 + 0.1 of 2

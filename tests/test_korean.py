@@ -123,7 +123,7 @@ def test_explore_speaks_korean() -> None:
     kinds = examples_for(("negative", "positive"), "ko")
     assert list(pills.options) == list(kinds)
     text = page_text(app)
-    assert "�" not in text and "tokens are in an entry of the lexicon" in text
+    assert "�" not in text and "tokens occur in an entry of the lexicon" in text
     pills.set_value("Warmth").run()
     assert not app.exception and app.session_state["focus"].text == kinds["Warmth"].text
 

@@ -166,7 +166,7 @@ def test_rings_on_the_page_of_heads_follow_the_strength() -> None:
 def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
     app = opened(run=ALL)
     assert "Polarity of the words in the lexicon" in page_text(app)
-    assert "tokens are in an entry of the lexicon" in page_text(app)
+    assert "tokens occur in an entry of the lexicon" in page_text(app)
     app.button(key="to-lexicon").click().run()
     assert not app.exception, app.exception
     assert app.session_state["focus"].look == "lexicon"

@@ -240,7 +240,7 @@ def half(trace: Trace) -> Trace:
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
-    "some queries": (lambda: longmap.map_of_trace(half(fake_trace()), 0), "every query"),
+    "some queries": (lambda: longmap.map_of_trace(half(fake_trace()), 0), "all queries"),
     "another text": (lambda: longmap.tile(longmap.map_of_trace(fake_trace(5), 0), units(fake_trace(6))), "6 tokens do not fit a map of 5"),
     "beyond": (lambda: longmap.tile(longmap.map_of_trace(fake_trace(5), 0), units(fake_trace(5)), (3, 9)), "outside the map"),
 }

@@ -79,7 +79,7 @@ def test_the_figure_says_how_many_prints_lie_inside() -> None:
     )
     seeds = pd.DataFrame({"model": ["a", "b", "b", "b"], "seed": [0, 0, 1, 2], "value": [0.5, 0.61, 0.62, 0.63]})
     figure = measured_beside_printed(frame, seeds, title="Accuracy")
-    assert "diamonds are printed; 2 of 3 diamonds lie inside the interval of their dot" in figure.caption
+    assert "diamonds are reported; 2 of 3 diamonds lie inside the interval of their dot" in figure.caption
     assert "1 to 3" in figure.caption
     single = next(trace for trace in figure.plot.data if trace.name == "each seed")
     assert list(single.x) == [0.61, 0.62, 0.63]  # a model with one seed has no ticks of its own

@@ -358,7 +358,7 @@ def test_a_repeated_word_is_written_once_with_all_that_it_gets() -> None:
 def test_a_token_at_zero_has_no_direction() -> None:
     with pytest.raises(InputError, match="no direction"):
         token_step(np.array([[0.0, 0.0], [1.0, 0.0]]), 0, [0.5, 0.5], 1.0, ["zero", "one"])
-    with pytest.raises(InputError, match="tokens 0 to 1"):
+    with pytest.raises(InputError, match="from 0 to 1"):
         token_step(np.eye(2), 2, [1, 0], 1.0, ["a", "b"])
 
 
@@ -407,7 +407,7 @@ def test_leaders_as_bars_and_on_the_map() -> None:
     figure = leader_bars(frame, "positive")
     assert list(figure.plot.layout.yaxis.ticktext) == ["fine", "&lt;b&gt;"]
     assert "of 100 correct" in figure.caption
-    with pytest.raises(InputError, match="lower the distance"):
+    with pytest.raises(InputError, match="Lower the distance"):
         leader_bars(frame, "negative")
     words = pd.DataFrame(
         {"word": ["fine", "dull", "<b>"], "x0": [1.0, -1, 0], "x1": [0.0, 0, 1], "score": [1.4, -1.0, 0.9], "leads": [5, 0, 2]}

@@ -90,7 +90,7 @@ def test_a_threshold_moves_the_second_class(rows: Rows) -> None:
         label == predicted_class for label, predicted_class in zip(moved.labels, moved.predicted, strict=True)
     ]
     assert rows.at_threshold(-1) is rows
-    assert rows.about == f"own file n = {len(rows)}" and moved.about == f"{rows.about}, {rows.classes[1]} predicted from probability 0.3"
+    assert rows.about == f"own file n = {len(rows)}" and moved.about == f"{rows.about}, {rows.classes[1]} said from probability 0.3 on"
     assert replace(rows, over="official_test").about.startswith("official test n = ")
 
 
@@ -191,7 +191,7 @@ def test_slices_that_do_not_fit_the_rows_say_so(rows: Rows) -> None:
             Slice.parse(text).mask(rows)
     with pytest.raises(InputError, match="no tags"):
         Slice.parse("tag=odd").mask(Rows(rows.source, "test", rows.classes, rows.frame.drop(columns="tag")))
-    with pytest.raises(InputError, match="not at hand"):
+    with pytest.raises(InputError, match="not installed"):
         Slice.parse("word=dull").mask(Rows(rows.source, "test", rows.classes, rows.frame.drop(columns="text")))
 
 

@@ -74,7 +74,7 @@ def test_a_style_survives_its_text(style: Style) -> None:
         ("palette=neon", "There is no palette 'neon'"),
         ("width=5", "The width can be 20 to 600 mm, not 5."),
         ("height=nan", "The height can be 20 to 600 mm, not nan."),
-        ("points=99", "Letters can be 4 to 40 points high."),
+        ("points=99", "The size of letters must be 4 to 40 points."),
         ("title=perhaps", "title takes yes or no, not 'perhaps'."),
         ("x=3..1", "Range x must be two finite numbers"),
         ("x=0..inf", "Range x must be two finite numbers"),

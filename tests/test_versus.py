@@ -80,7 +80,7 @@ def test_a_model_beside_itself_shows_nothing(pieces: Model) -> None:
 
 
 def test_two_texts_are_no_comparison(words: Model) -> None:
-    with pytest.raises(InputError, match="one text"):
+    with pytest.raises(InputError, match="the same text"):
         map_difference(words.trace("what a song"), words.trace("what a garden"), 0)
 
 
@@ -103,7 +103,7 @@ def test_rows_are_put_in_the_same_order_or_refused() -> None:
     assert list(ordered.frame["id"]) == list(a.frame["id"])
     for row in ordered.frame.to_dict("records"):
         assert row["p1"] == b.frame.set_index("id").loc[row["id"], "p1"]
-    with pytest.raises(InputError, match="same rows"):
+    with pytest.raises(InputError, match="different rows"):
         aligned(a, replace(b, frame=mixed.iloc[1:]))
     with pytest.raises(InputError, match="same labels"):
         aligned(a, replace(b, frame=mixed.assign(label=1 - mixed["label"])))

@@ -210,7 +210,7 @@ def test_rare_words_are_shrunk_and_common_words_are_not_key() -> None:
 
 def test_what_has_no_keyness_says_so() -> None:
     counts = count_words(random_rows(), 1)
-    with pytest.raises(InputError, match="no cell 8, 8"):
+    with pytest.raises(InputError, match="no cell in row 8, column 8"):
         keyness(counts, (7, 7))
     with pytest.raises(InputError, match="prior"):
         keyness(counts, (0, 0), 0)
@@ -331,14 +331,14 @@ def test_a_cloud_says_its_cells_marks_the_chosen_word_and_fills_empty_ones() -> 
     for row in frame.itertuples():
         assert (notes[row.word].x, notes[row.word].y, notes[row.word].font.size) == (row.x, row.y, row.size)
     assert [text for text, note in notes.items() if note.borderwidth] == ["soup"]
-    assert {"first", "second", "No word stands out."} <= set(notes)
+    assert {"first", "second", "No typical words."} <= set(notes)
     look = palette("light")
     assert [notes[word].font.color for word in frame["word"]] == [
         look.right,
         look.muted,
         look.muted,
-    ] and "Grey: no more than" in figure.caption
-    assert "Nothing stands out in: first." in cloud(frame.assign(sure=False), ["first", "second"]).caption
+    ] and "Grey: not significant" in figure.caption
+    assert "No typical words in: first." in cloud(frame.assign(sure=False), ["first", "second"]).caption
     assert "About." in figure.caption and figure.name == "words-keyness"
     picked = figure.plot.data[0].customdata
     assert {row[5] for row in picked} == {"dull", "soup", "garden"}

@@ -64,11 +64,11 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str, theme: Theme = "light") ->
             x=print_["components"] + 0.2,
             y=print_["printed"],
             mode="markers",
-            name="NDT, printed",
+            name="NDT, reported",
             legendgroup="printed",
             showlegend=column == 0 and bool(frame["printed"].notna().any()),
             marker=reported_marker(colours.lines[1], 10),
-            hovertemplate="printed %{y:.2%}<extra></extra>",
+            hovertemplate="reported %{y:.2%}<extra></extra>",
             **place,
         )
     layout = base_layout(theme, title=f"Accuracy by constraint and number of maps, {as_text(title, 40)}", width=900, height=400,

@@ -89,7 +89,7 @@ def heatmap(
             f"Run {trace.run}: {what} of layer {layer + 1}, {who}. Each row is a token; its cells show which tokens it reads.",
             _sums_in_words(trace, layer, component, sums),
             f"{len(cols)} of {len(keys)} keys and {len(rows)} of {len(queries)} queries are shown; "
-            f"{hidden:.1%} of {'their absolute' if values.min() < 0 else 'their'} attention lies on hidden keys."
+            f"{hidden:.1%} of {'their absolute' if values.min() < 0 else 'their'} attention is on hidden keys."
             if partial
             else "",
             "Purple is negative: the value of the key is subtracted." if cells.min() < 0 else "",
@@ -135,7 +135,7 @@ def difference_map(
             f" over the {len(trace.tokens)} {pieces} that both read.",
             f"Green: {trace.run} attends more; purple: {first} does. Each row is a token; its cells show which tokens it reads.",
             f"The {count} keys with the largest differences are shown." if count < len(trace.tokens) else "",
-            "° marks tokens that one of the vocabularies lacks." if trace.unknown.any() else "",
+            "° marks tokens that are missing in one of the vocabularies." if trace.unknown.any() else "",
         ]
     )
     name = file_safe("difference", trace.run, first, f"layer{layer + 1}", head_slug(head), component_slug(component))

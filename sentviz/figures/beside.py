@@ -18,7 +18,7 @@ def measured_beside_printed(
     *,
     title: str,
     percent: bool = False,
-    reference: str = "printed",
+    reference: str = "reported",
     theme: Theme = "light",
 ) -> Figure:
     """Draw a row for each configuration: filled dots with 95 % intervals are measured, open diamonds reported, small ticks single seeds.
@@ -28,7 +28,7 @@ def measured_beside_printed(
         points: model, seed, value: the single runs; drawn for models with several.
         title: name of the number.
         percent: write the number as a percentage.
-        reference: meaning of the diamonds, by default "printed" in the paper.
+        reference: meaning of the diamonds, by default "reported" in the paper.
     Raises:
         InputError: nothing was measured and nothing is reported.
     """

@@ -106,7 +106,7 @@ def layer_bands(frame: pd.DataFrame, measure: str, title: str, *, share: bool = 
     plot.add_annotation(x=x[-1], y=last["q50"], text=median, xanchor="left", xshift=8, font={"size": 13, "color": colours.lines[0]})
     plot.update_xaxes(title="after layer", tickvals=list(x), automargin=False)
     plot.update_yaxes(rangemode="tozero", tickformat=".0%" if share else None, automargin=False)
-    caption = f"Median (line), mean (dashed), half and nine tenths of the reviews (bands); n = {int(last['n']):,}."
+    caption = f"Line: median; dashed: mean; bands: the middle 50% and 90% of the reviews; n = {int(last['n']):,}."
     return Figure(file_safe("layers", measure), plot, rows.reset_index(drop=True), caption, from_zero=("layer",))
 
 
@@ -120,7 +120,7 @@ def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> F
     """
     rows = frame[frame["label"] == label].reset_index(drop=True)
     if rows.empty:
-        raise InputError(f"No leader of {label} reviews passes; lower the distance or the confidence.")
+        raise InputError(f"No leader of {label} reviews passes the limits. Lower the distance or the confidence.")
     colours = palette(theme)
     fills = blend(colours.classes, 0.5 + rows["score"].to_numpy(float) / (2 * max(float(frame["score"].abs().max()), 1e-9)))
     height = 92 + 24 * len(rows)
@@ -142,8 +142,9 @@ def leader_bars(frame: pd.DataFrame, label: str, *, theme: Theme = "light") -> F
     plot.update_xaxes(automargin=False, nticks=5)
     n = int(rows["n"].max())
     caption = (
-        f"Reviews that each word leads, of {n:,} correct and confident {label} ones; after the dot, and as colour, the decoder's"
-        " log-odds at the word."
+        f"Number of reviews that each word leads, among {n:,} correct and confident {label} reviews. The colour and the number after the"
+        " dot"
+        " are the decoder's log-odds at the word."
     )
     return Figure(file_safe("leaders", label), plot, rows, caption)
 
@@ -170,7 +171,7 @@ def vocabulary_map(
         raise InputError("The map needs a model with d = 2.")
     colours = palette(theme)
     height, margin = max(round(0.7 * width), 320), (48, 48, 16, 44)
-    title = "The vocabulary, and how often each word leads"
+    title = "The vocabulary and how often each word leads a review"
     plot = new_plot(theme, title, (width, height), margin)
     plot.update_layout(showlegend=False)
     at, leads = frame[["x0", "x1"]].to_numpy(float), frame["leads"].to_numpy(float)

@@ -239,11 +239,13 @@ def class_scores(tables: Mapping[str, pd.DataFrame], *, theme: Theme = "light") 
     undefined = frame["value"].isna().any()
     caption = sentence(
         [
-            "Precision: the share of right ones among the predictions of a class.",
+            "Precision: the share of the predictions of a class that are right.",
             "Recall: the share of the class's rows that are predicted right.",
             "F1: their harmonic mean.",
             f"Bars are 95% bootstrap intervals over {int(frame.groupby(['run', 'metric'])['n'].sum().max()):,} rows.",
-            "None: a class that is never predicted has no precision, and a class without rows has no recall." if undefined else "",
+            "None means undefined: a class that is never predicted has no precision, and a class without rows has no recall."
+            if undefined
+            else "",
         ]
     )
     return Figure(file_safe("classes", *runs), plot, frame, caption)

@@ -38,7 +38,7 @@ def epoch_answers(epochs: Sequence[int], labels: Sequence[str], probabilities: n
     shares = np.asarray(probabilities, dtype=float)
     if shares.shape != (len(epochs), len(labels)) or not shares.size:
         raise InputError(f"{len(epochs)} epochs and {len(labels)} labels do not fit probabilities of shape {shares.shape}.")
-    plot = new_plot(theme, "The answer after each epoch", (560, 300), (56, 52, 128, 52))
+    plot = new_plot(theme, "The prediction after each epoch", (560, 300), (56, 52, 128, 52))
     for k, (label, colour) in enumerate(zip(labels, class_colours(labels, theme), strict=True)):
         plot.add_scatter(
             x=list(epochs),
@@ -155,7 +155,7 @@ def epoch_confusions(epochs: Sequence[int], counts: npt.ArrayLike, classes: Sequ
             z=signed[e],
             coloraxis="coloraxis",
             customdata=[
-                [f"{a} said to be {b}: {table[e, i, j]:,} ({shares[e, i, j]:.1%})" for j, b in enumerate(names)]
+                [f"{a} predicted as {b}: {table[e, i, j]:,} ({shares[e, i, j]:.1%})" for j, b in enumerate(names)]
                 for i, a in enumerate(names)
             ],
             hovertemplate="%{customdata}<extra></extra>",
@@ -225,7 +225,7 @@ def epoch_points(
     """
     at, of, good = np.asarray(places, dtype=float), np.asarray(labels, dtype=np.int64), np.asarray(right, dtype=bool)
     if at.shape != (len(epochs), len(of), 2) or good.shape != at.shape[:2] or not at.size:
-        raise InputError("Points by epoch need a place and an answer for each row and epoch.")
+        raise InputError("Points by epoch need a position and a prediction for each row and epoch.")
     colours, fills = palette(theme), class_colours(classes, theme)
     plot, panels, across = _epoch_grid([f"epoch {epoch}" for epoch in epochs], 0.03, theme)
     low, high = at.min(axis=(0, 1)), at.max(axis=(0, 1))
@@ -278,7 +278,8 @@ def epoch_points(
     )
     caption = sentence(
         [
-            f"The vectors that the classifier reads, of {len(of):,} rows. An outline marks wrong predictions after that epoch.",
+            f"Each point is the vector of one of {len(of):,} rows that the classifier reads. An outline marks wrong predictions after"
+            " that epoch.",
             about,
         ]
     )
@@ -298,7 +299,7 @@ def epoch_heads(frame: pd.DataFrame, measure: str = "entropy", *, theme: Theme =
     """
     part = frame[(frame["measure"] == measure) & (frame["head"] < 0)].reset_index(drop=True)
     if part.empty:
-        raise InputError(f"These epochs have no measure {measure!r}; there are {', '.join(dict.fromkeys(frame['measure']))}.")
+        raise InputError(f"There is no measure {measure!r}. The measures of these epochs are {', '.join(dict.fromkeys(frame['measure']))}.")
     colours, epochs = palette(theme), sorted(part["epoch"].unique())
     plot = new_plot(theme, MEASURE_TITLES.get(measure, measure), (560, 320), (56, 52, 110, 52))
     for layer in sorted(part["layer"].unique().tolist()):

@@ -86,8 +86,8 @@ def forgetting(
     tally = ", ".join(f"{kind} {list(kinds).count(kind):,}" for kind in dict.fromkeys(sorted(kinds)))
     caption = sentence(
         [
-            f"Of {len(ids):,} rows: {tally}. Drawn are {len(drawn)} of the {len(changed):,} rows whose prediction changed between right and"
-            " wrong; teal is right, magenta is wrong."
+            f"Of {len(ids):,} rows: {tally}. The figure shows {len(drawn)} of the {len(changed):,} rows that changed between right and"
+            " wrong. Teal is right, magenta is wrong."
             if changed
             else f"Of {len(ids):,} rows, none changed between right and wrong.",
             about,

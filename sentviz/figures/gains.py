@@ -24,7 +24,7 @@ def gain_dots(
     order: Sequence[str],
     title: str,
     base: str = "the baseline",
-    each: str = "a pretrained encoder each",
+    each: str = "one pretrained encoder each",
     theme: Theme = "light",
 ) -> Figure:
     """Draw a row per comparison in percentage points: filled marks with 95 % intervals are measured, open diamonds reported, one per
@@ -72,10 +72,10 @@ def gain_dots(
             x=100 * theirs["value"].astype(float),
             y=[places[row] - (0.33 if row in measured else 0) for row in theirs["row"]],
             mode="markers",
-            name=", ".join(filter(None, ("printed", each))),
+            name=", ".join(filter(None, ("reported", each))),
             marker=reported_marker(colours.lines[1], 9, 1.8),
             customdata=[as_text(name, 30) for name in theirs["encoder"]],
-            hovertemplate="%{customdata}, printed: %{x:+.2f} points<extra></extra>",
+            hovertemplate="%{customdata}, reported: %{x:+.2f} points<extra></extra>",
         )
     names = [as_text(row, 30) for row in rows]
     plot.update_yaxes(row_axis(names, 0.62, 0.45))

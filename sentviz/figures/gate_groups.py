@@ -109,7 +109,7 @@ def gate_grid(
         InputError: another kind, or none of it was measured.
     """
     if kind not in KINDS:
-        raise InputError(f"Gates are known by {', '.join(KINDS)}, not by {kind!r}.")
+        raise InputError(f"Gates are grouped by {', '.join(KINDS)}, not by {kind!r}.")
     rows = frame[frame["kind"] == kind]
     if rows.empty:
         raise InputError(f"No {KINDS[kind]} was measured.")

@@ -143,7 +143,7 @@ def _diamonds(plot: go.Figure, marks: pd.DataFrame, last: int, colour: dict[Any,
         mode="markers",
         marker=reported_marker([colour[c] for c in marks["component"]], 8, 1.6),
         customdata=marks[["components"]].to_numpy(int),
-        hovertemplate="printed, C = %{customdata[0]}: %{y:.4f}<extra></extra>",
+        hovertemplate="reported, C = %{customdata[0]}: %{y:.4f}<extra></extra>",
         showlegend=False,
         **place,
     )
@@ -156,7 +156,7 @@ def _key(plot: go.Figure, frame: pd.DataFrame, colour: dict[Any, str], muted: st
         line = {"color": muted, "width": 2, "dash": DASHES.get(int(total), "solid")}
         legend_entry(plot, f"C = {total}", line=line)
     if with_marks:
-        legend_entry(plot, "printed", "markers", marker=reported_marker(muted, 8, 1.6))
+        legend_entry(plot, "reported", "markers", marker=reported_marker(muted, 8, 1.6))
 
 
 def _lambda(component: int) -> str:

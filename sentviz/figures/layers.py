@@ -32,7 +32,7 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
         raise InputError(f"{len(labels)} labels do not fit probabilities of shape {shares.shape}.")
     steps = list(range(len(shares)))
     names = ["embedding", *(f"layer {i}" for i in steps[1:])]
-    layout = base_layout(theme, title="The verdict, layer by layer", width=520, height=280, margin=(56, 52, 120, 44))
+    layout = base_layout(theme, title="The prediction, layer by layer", width=520, height=280, margin=(56, 52, 120, 44))
     plot = go.Figure(layout=layout)
     for k, (label, colour) in enumerate(zip(labels, class_colours(labels, theme), strict=True)):
         plot.add_scatter(
@@ -55,8 +55,9 @@ def verdict_lines(labels: Sequence[str], probabilities: npt.ArrayLike, *, theme:
     plot.update_layout(showlegend=False)
     frame = pd.DataFrame({"layer": np.repeat(steps, len(labels)), "label": list(labels) * len(steps), "probability": shares.ravel()})
     caption = (
-        "Class probabilities if the model's final norm and classifier read the states of each layer. Only the last layer was trained for"
-        " this."
+        "Class probabilities if the model's final norm and classifier read the states of each layer. Only the states of the last layer"
+        " were trained"
+        " for this."
     )
     return Figure(file_safe("verdict-by-layer"), plot, frame, caption, from_zero=("layer",))
 
@@ -82,7 +83,7 @@ def head_table(patterns: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     height = 88 + 26 * len(rows)
     plot = new_plot(
         theme,
-        "What each head does here",
+        "What each head attends to",
         (560, height),
         (64, 68, 16, 20),
         go.Heatmap(

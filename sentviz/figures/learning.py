@@ -54,9 +54,9 @@ def learning_curve(
                 x=reported["rows"],
                 y=reported["printed"],
                 mode="markers",
-                name=f"{as_text(name, 30)}, printed",
+                name=f"{as_text(name, 30)}, reported",
                 marker=reported_marker(colour),
-                hovertemplate=f"printed, %{{x:,}} {unit}: %{{y:.2%}}<extra></extra>",
+                hovertemplate=f"reported, %{{x:,}} {unit}: %{{y:.2%}}<extra></extra>",
             )
     ticks = sorted({int(rows) for rows in frame["rows"]})
     labelled = [tick for i, tick in enumerate(ticks) if not i or tick > 1.6 * ticks[i - 1] or tick == ticks[-1]]

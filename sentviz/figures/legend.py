@@ -20,7 +20,11 @@ def _roles(colours: Palette, theme: Theme) -> dict[str, list[tuple[str, str]]]:
     ends = ("very negative", "negative", "neutral", "positive", "very positive")
     return {
         "Classes, stars": list(zip(ends, colours.classes, strict=True)),
-        "Against and for, less and more": [("against, less", colours.minus), ("nothing", colours.signed[3]), ("for, more", colours.plus)],
+        "Against and for, less and more": [
+            ("against, less", colours.minus),
+            ("nothing", colours.signed[3]),
+            ("for, more", colours.plus),
+        ],
         "Mistakes and right answers": [("wrong", colours.wrong), ("neither", colours.judged[3]), ("right", colours.right)],
         "Verdicts on claims": [(VERDICT_WORDS[verdict], verdict_colour(verdict, theme)) for verdict in VERDICTS],
         "Runs, layers, heads, components": [(f"series {i + 1}", line) for i, line in enumerate(colours.lines)],
@@ -80,8 +84,9 @@ def colour_legend(theme: Theme = "light", *, width: int = 0) -> Figure:
         middles = [w * wide + (most - 1) / 2 for w in range(len(ways))]
         plot.update_xaxes(tickvals=middles, ticktext=list(ways), side="top", range=[-0.8, wide * len(ways) - 1.2], **plain)
     caption = (
-        "The colours of each role: as they are, as eyes without one kind of cones see them (Machado, Oliveira and Fernandes 2009), and in"
-        " grey. Series also differ in symbols or dashes, classes in symbols or positions, signs and answers in a sign, a word or a length."
+        "The colours of each role: unchanged, as seen with a colour vision deficiency (Machado, Oliveira and Fernandes 2009), and in"
+        " grey. Series also differ in symbols or dashes, classes in symbols or positions, signs and predictions in a sign, a word or a"
+        " length."
     )
     frame = pd.DataFrame(rows, columns=["role", "says", "seen", "colour"])
     return Figure("colours", plot, frame, caption, at_width=partial(colour_legend, theme))

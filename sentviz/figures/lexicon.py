@@ -77,7 +77,7 @@ def polarity_strip(trace: Trace, *, token: int | None = None, width: int = 664, 
     caption = sentence(
         [
             "Each token is coloured by its positive minus its negative share; the bar below it shows positive, neutral and negative.",
-            f"{known} of {words} tokens are in an entry of the lexicon; grey tokens are neutral, with a third for each share.",
+            f"{known} of {words} tokens occur in an entry of the lexicon. Grey tokens are neutral: 1/3 for each share.",
             f"The first {count} of {len(trace.tokens)} tokens are drawn." if count < len(trace.tokens) else "",
             "° marks tokens that are not in the vocabulary." if trace.unknown[:count].any() else "",
         ]
@@ -117,9 +117,9 @@ def polarity_bars(shares: npt.ArrayLike, token: str, entries: Entries | None = N
         apart = float(np.abs(stored - entries.polarity).max())
         caption = sentence(
             [
-                f"The sums of {len(entries.frame):,} {'entry' if len(entries.frame) == 1 else 'entries'}, each smoothed by"
-                f" {entries.smoothing:g} (Laplace), as shares of 1.",
-                f"The model stores them rounded, off by {apart:.1g} here." if apart >= 5e-4 else "",
+                f"The sums over {len(entries.frame):,} {'entry' if len(entries.frame) == 1 else 'entries'}, each smoothed by"
+                f" {entries.smoothing:g} (Laplace) and divided by their total.",
+                f"The model stores them rounded; the error here is {apart:.1g}." if apart >= 5e-4 else "",
             ]
         )
         frame = frame.assign(sum=entries.sums, smoothing=entries.smoothing, computed=entries.polarity)
@@ -169,8 +169,8 @@ def coverage_bars(frame: pd.DataFrame, *, reference: float = 0.5, theme: Theme =
     plot.update_xaxes(range=[0, 1], tickformat=".0%", title_text="tokens that stay neutral", title_standoff=4, automargin=False)
     tokens = f"{int(frame['tokens'].min()):,} to {int(frame['tokens'].max()):,}"
     caption = (
-        "Share of a test split's tokens that no lexicon entry contains, so that they stay neutral, (1/3, 1/3, 1/3). Tokens are those of the"
-        f" data set's tokenizer, without special and unknown ones; {tokens} tokens. Dotted: the middle of most rates in the paper."
+        "Share of a test split's tokens that no lexicon entry contains. These tokens are neutral: (1/3, 1/3, 1/3). Tokens are those of the"
+        f" data set's tokenizer, without special and unknown ones; {tokens} tokens. Dotted: the centre of most shares in the paper."
     )
     return Figure(file_safe("neutral-tokens"), plot, frame.reset_index(drop=True), caption)
 
@@ -188,7 +188,7 @@ def sigma_map(trace: Trace, *, side: int = 400, theme: Theme = "light") -> Figur
     similar = sigma(_polarity(trace))
     as_map = trace.replace(layer_ids=(0,), head_ids=(0,), query_ids=tuple(range(len(similar))), attention=similar[None, None], biases={})
     drawn = heatmap(as_map, 0, 0, side=side, theme=theme)
-    drawn.plot.update_layout(title_text="σ · how alike the polarities are")
+    drawn.plot.update_layout(title_text="σ · similarity of the polarities")
     frame = drawn.frame.drop(columns=["layer", "head", "component"]).rename(columns={"attention": "sigma"})
     count = frame["key"].nunique()
     caption = sentence(
@@ -215,7 +215,7 @@ def score_row(row: Row, *, theme: Theme = "light") -> Figure:
     return replace(
         figure,
         name=file_safe("scores", row.run, f"layer{row.layer + 1}", f"head{row.head + 1}", f"query{row.token + 1}"),
-        caption=f"Scores before softmax: Q Kᵀ / √d {what} the part of the lexicon, at strength {row.strength:g}. {figure.caption}",
+        caption=f"Scores before softmax: Q Kᵀ / √d {what} the lexicon's term σ, at strength {row.strength:g}. {figure.caption}",
     )
 
 
@@ -276,7 +276,7 @@ def _polarity(trace: Trace) -> Floats:
 
 def _shares(shares: Floats, flat: Any) -> str:
     if flat:
-        return "in no entry: neutral"
+        return "neutral: in no entry"
     return ", ".join(f"{side} {share:.2f}" for side, share in zip(SIDES, shares.tolist(), strict=True))
 
 

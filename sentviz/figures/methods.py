@@ -91,7 +91,7 @@ def method_matrix(
         [
             f"{len(rows)} explanations of one prediction: green words support it, purple words oppose it or get less than an even share."
             " Each row has its own scale.",
-            f"{len(columns)} of {len(tokens)} words are drawn, those with the largest scores." if len(columns) < len(tokens) else "",
+            f"The figure shows the {len(columns)} of {len(tokens)} words with the largest scores." if len(columns) < len(tokens) else "",
             about,
         ]
     )
@@ -115,7 +115,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
     """
     rows = frame[frame["method"] != reference].sort_values("value", ascending=better == "lower").reset_index(drop=True)
     if rows.empty:
-        raise InputError("There is no method to rank.")
+        raise InputError("The table has no explanation method to rank.")
     colours = palette(theme)
     height = 96 + 30 * len(rows)
     plot = new_plot(theme, title, (560, height), (178, 44, 64, 44))

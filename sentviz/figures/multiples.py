@@ -100,7 +100,7 @@ def small_multiples(
         [
             f"Run {trace.run}: {what} of every head (across) in every layer (down), on one colour scale. Each row of a map shows which"
             " tokens one token reads.",
-            f"A cell is a block of {block} × {block} tokens: the attention that its keys receive together, mean over its queries."
+            f"A cell is a block of {block} × {block} tokens: the attention is summed over its keys and averaged over its queries."
             if block > 1
             else "",
             "Purple is negative." if maps.min() < 0 else "",

@@ -26,9 +26,9 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
     """
     rows = frame.sort_values("nearness").reset_index(drop=True)
     if rows.empty:
-        raise InputError("No nearness has been measured.")
+        raise InputError("The nearness of words to leaders has not been measured.")
     colours = palette(theme)
-    title = f"Words at a leader after {layers} layers, by what counts as near"
+    title = f"Words at a leader after {layers} layers, by the largest distance that counts as near"
     plot = new_plot(theme, title, (520, 320), (62, 48, 132, 46), showlegend=False)
     ends = []
     for (column, name), colour, dash in zip(LINES.items(), colours.lines, ("solid", "dash", "dot"), strict=False):
@@ -57,7 +57,8 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
     )
     plot.update_yaxes(title="share of words", tickformat=".0%", rangemode="tozero", automargin=False)
     caption = (
-        "Lines: the share of words at a leader that half of the reviews, or 19 of 20, reach, and the mean. Dotted: the claim,"
-        f" {wanted:.0%} of the words within {near:.0%}; n = {int(rows['n'].max()):,}."
+        "Lines: the share of words at a leader that half of the reviews reach, that 19 of 20 reviews reach, and the mean. Dotted: the"
+        " paper's"
+        f" claim, {wanted:.0%} of the words within {near:.0%}; n = {int(rows['n'].max()):,}."
     )
     return Figure("nearness", plot, rows, caption)

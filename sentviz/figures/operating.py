@@ -98,7 +98,7 @@ def one_vs_rest(
             )
         if name in gone:
             faint = {"size": 12, "color": colours.muted}
-            plot.add_annotation(x=0.5, y=0.5, text="no curve: only one kind of row", showarrow=False, font=faint, **place)
+            plot.add_annotation(x=0.5, y=0.5, text="no curve: all rows have one class", showarrow=False, font=faint, **place)
     for run in runs if len(runs) > 1 else []:
         legend_entry(
             plot,
@@ -127,10 +127,9 @@ def one_vs_rest(
     frame = pd.concat(parts, ignore_index=True)[list(nothing)] if parts else nothing
     n = int(max(table["n"].max() for table in areas.values()))
     about = (
-        "AUC: how often a row of the class gets a higher probability than one of the rest, equal ones counted half; the dotted line is"
-        " chance."
+        "AUC: how often a row of the class gets a higher probability than a row of the other classes. The dotted line is chance."
         if kind == "roc"
-        else "AP: the mean of precision over recall; by chance it is the share of the class."
+        else "AP: the mean of precision over recall. The AP of chance is the share of the class."
     )
     caption = sentence(
         [
@@ -215,7 +214,7 @@ def reliability_diagram(
     plot.update_layout(layout, legend=legend_above(top, drawn))
     start = min(start, *(float(share["left"].min()) for share in spread.values()))
     plot.update_xaxes(range=[start - 0.01, 1.01], tickformat=".0%", nticks=7, automargin=False)
-    plot.update_xaxes(title_text="confidence: probability of what is said", title_standoff=4, row=2)
+    plot.update_xaxes(title_text="confidence: probability of the predicted class", title_standoff=4, row=2)
     plot.update_yaxes(automargin=False, tickformat=".0%", title_standoff=4)
     plot.update_yaxes(range=[-0.02, 1.04], nticks=6, title_text="right", row=1)
     plot.update_yaxes(nticks=3, rangemode="tozero", title_text="rows", row=2)

@@ -164,7 +164,7 @@ def particles(scene: Scene, layer: int | None = None, *, name: str = "hardmax", 
     """
     layer = scene.layers if layer is None else layer
     if not 0 <= layer <= scene.layers:
-        raise InputError(f"There are the layers 0 (the start) to {scene.layers}, not {layer}.")
+        raise InputError(f"The layer must be from 0 (the start) to {scene.layers}, not {layer}.")
     colours = palette(theme)
     state = scene.positions[layer]
     flat = seen(state)

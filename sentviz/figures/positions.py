@@ -70,7 +70,7 @@ def position_signals(trace: Trace, parts: Signals, *, tagger: str = "", theme: T
         [
             f"Learned weights: {', '.join(weights)}." if weights else "",
             "Length of each part of the position signal, of their sum, and of the word vector for comparison.",
-            "Sinusoid and recency have the same length at every token, because they are sines and cosines; their direction has the"
+            "Sinusoid and recency have the same length at every token, because they are sines and cosines; their direction encodes the"
             " position.",
             tagger if trace.tags else "",
         ]

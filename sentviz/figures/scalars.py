@@ -126,7 +126,7 @@ def scalar_evolution(
                     "color": [colour.get(each, colours.ink) for each in zip(reported["name"], reported["component"], strict=True)],
                 },
                 customdata=[as_text(str(run), 60) for run in reported["run"]],
-                hovertemplate="%{customdata}<br>printed: %{y:.4f}<extra></extra>",
+                hovertemplate="%{customdata}<br>reported: %{y:.4f}<extra></extra>",
                 showlegend=False,
                 cliponaxis=False,
                 **place,
@@ -137,7 +137,7 @@ def scalar_evolution(
     for run in runs if len(runs) > 1 else ():
         legend_entry(plot, as_run(run, 32), line={"color": colours.muted, "dash": dash[run], "width": 2})
     if marks is not None:
-        legend_entry(plot, "printed in the paper", "markers", marker={"symbol": "diamond-open", "size": 9, "color": colours.muted})
+        legend_entry(plot, "reported in the paper", "markers", marker={"symbol": "diamond-open", "size": 9, "color": colours.muted})
 
     legend = 210 if len(runs) > 1 or marks is not None else 90
     what = ", ".join(symbols)

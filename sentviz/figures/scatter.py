@@ -135,7 +135,7 @@ def measured(frame: pd.DataFrame, *, theme: Theme = "light") -> Figure:
     """
     rows = frame[frame["measure"] == "silhouette"]
     if rows.empty:
-        raise InputError("A silhouette needs rows of two classes and vectors that differ.")
+        raise InputError("A silhouette needs rows of at least two classes and different vectors.")
     colours, names = palette(theme), list(dict.fromkeys(rows["class"]))
     height = 108 + 54 * len(names)
     left = 16 + 8 * min(16, max(len(name or "all rows") for name in names))
@@ -301,7 +301,7 @@ def groups(frame: pd.DataFrame, colour: str, classes: Sequence[str], theme: Them
     labels, predicted = frame["label"].to_numpy(int), frame["predicted"].to_numpy(int)
     look, fills = palette(theme), class_colours(classes, theme)
     if colour in SCALES:
-        parts = [(f"said {name}", predicted == k, fills[k]) for k, name in enumerate(classes)]
+        parts = [(f"predicted {name}", predicted == k, fills[k]) for k, name in enumerate(classes)]
     elif colour == "right":
         right = frame["right"].to_numpy(bool) & (labels >= 0)
         parts = [("right", right, look.right), ("wrong", ~right & (labels >= 0), look.wrong), ("unlabelled", labels < 0, look.muted)]
@@ -321,7 +321,7 @@ def _hover(frame: pd.DataFrame, classes: Sequence[str]) -> npt.NDArray[Any] | No
         ids = [as_text(name, 40) for name in ids]
     names = [*(as_text(name) for name in classes), "unlabelled"]
     lines = [
-        f"{row}<br>labelled {names[label]}, said {names[predicted]} ({sure:.0%})"
+        f"{row}<br>labelled {names[label]}, predicted {names[predicted]} ({sure:.0%})"
         for row, label, predicted, sure in zip(ids, frame["label"], frame["predicted"], frame["confidence"], strict=True)
     ]
     if "text" in frame:

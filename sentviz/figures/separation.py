@@ -74,7 +74,7 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int, theme: Theme = "lig
         )
     ticks = [length for length in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128) if shortest <= length <= longest]
     plot.update_xaxes(
-        title_text="words from the first to the last",
+        title_text="length of the sequence in words",
         title_standoff=6,
         tickvals=np.log2(ticks),
         ticktext=[str(length) for length in ticks],
@@ -85,9 +85,10 @@ def accuracy_by_length(frame: pd.DataFrame, *, trained: int, theme: Theme = "lig
     plot.update_yaxes(range=[max(0.0, least), 1.09], tickformat=".0%", nticks=8, automargin=False)
     caption = sentence(
         [
-            f"Right answers among {int(frame['n'].max()):,} new sequences of each length that end in “good”; half of them begin with “not”."
+            f"Share of right predictions among {int(frame['n'].max()):,} new sequences of each length that end in “good”; half of them"
+            " begin with “not”."
             " Bars are Wilson's 95% intervals.",
-            "Dotted: guessing, and all that any function of the last k words can reach in sequences of more than k." if most else "",
+            "Dotted: guessing, which is also the best that a function of the last k words can reach in longer sequences." if most else "",
             f"All models learned from the same sequences of 2 to {trained} words.",
         ]
     )

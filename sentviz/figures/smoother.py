@@ -52,7 +52,7 @@ def smoother(cell: CellArithmetic, *, top: int = 8, kernel: bool = False, width:
     plot = bar_table(
         names,
         columns,
-        title=f"What layer {cell.layer + 1}, head {cell.head + 1} takes for “{as_text(cell.tokens[cell.query], 18)}”",
+        title=f"Output of layer {cell.layer + 1}, head {cell.head + 1} for “{as_text(cell.tokens[cell.query], 18)}”",
         left=left,
         width=width,
         faint=len(rest) > 0,
@@ -80,7 +80,9 @@ def _caption(cell: CellArithmetic, frame: pd.DataFrame, rest: pd.DataFrame, kern
             f"Run {cell.run}: attention of “{cell.tokens[cell.query]}” in layer {cell.layer + 1}, head {cell.head + 1}, as a kernel"
             " smoother.",
             f"The head's output is the sum of weight × value over {len(frame):,} keys; weights sum to {number(float(cell.row.sum()))}.",
-            "The kernel is exp(S), divided by the largest of the row; the weight is its share of the row's sum." if kernel else "",
+            "The kernel is exp(S), divided by the largest value of the row. The weight is the kernel divided by the row's sum."
+            if kernel
+            else "",
             shares,
             f"The last row sums the {len(rest):,} keys that change the output least (size of value: their mean)." if len(rest) > 1 else "",
             "The norm after the head is applied to this sum; its learned weights can change the direction."

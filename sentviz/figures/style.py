@@ -88,12 +88,12 @@ class Style:
     def __post_init__(self) -> None:
         for name, there in _WORDS.items():
             if getattr(self, name) not in there:
-                raise InputError(f"There is no {name} {getattr(self, name)!r}; there are {', '.join(there)}.")
+                raise InputError(f"There is no {name} {getattr(self, name)!r}. Choose from {', '.join(there)}.")
         for name in ("width", "height"):
             if getattr(self, name) and not 20 <= getattr(self, name) <= 600:
                 raise InputError(f"The {name} can be 20 to 600 mm, not {getattr(self, name):g}.")
         if self.points and not 4 <= self.points <= 40:
-            raise InputError("Letters can be 4 to 40 points high.")
+            raise InputError("The size of letters must be 4 to 40 points.")
         for name in ("x", "y"):
             span = getattr(self, name)
             if span is not None and not (np.isfinite(span).all() and span[0] < span[1]):
@@ -242,7 +242,7 @@ def _reach(plot: go.Figure, letter: str, span: tuple[float, float]) -> None:
         if letter + axis.plotly_name[5:] not in named
     ]
     if not axes:
-        raise InputError(f"No axis {letter} of this figure counts, so that it has no range.")
+        raise InputError(f"The axis {letter} of this figure has no numbers, so its range cannot be set. Remove {letter}.")
     if any(axis.type == "log" for axis in axes) and span[0] <= 0:
         raise InputError(f"The axis {letter} of this figure is logarithmic: its range must start above 0.")
     for axis in axes:

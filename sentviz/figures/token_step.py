@@ -52,12 +52,12 @@ def token_step(
     """
     z, share = np.asarray(tokens, dtype=float), np.asarray(weights, dtype=float)
     if not 0 <= token < len(z):
-        raise InputError(f"There are the tokens 0 to {len(z) - 1}, not {token}.")
+        raise InputError(f"The token must be from 0 to {len(z) - 1}, not {token}.")
     d = z.shape[1]
     direction = (np.eye(d) if A is None else np.asarray(A, dtype=float)) @ z[token]
     length = float(np.linalg.norm(direction))
     if length == 0:
-        raise InputError(f"“{words[token]}” stands at zero, so it has no direction and is attracted by all tokens alike.")
+        raise InputError(f"“{words[token]}” is at the origin, so it has no direction and all tokens attract it equally.")
     along = direction / length
     target = share @ z
     goal = z[token] if pinned else z[token] + alpha / (1 + alpha) * (target - z[token])
@@ -199,15 +199,16 @@ def _caption(
     named = ", ".join(list(dict.fromkeys(some))[:6]) + (f" and {len(some) - 6} more" if len(set(some)) > 6 else "")
     sentences = [
         f"Of {len(words):,} tokens, {named} {'lies' if len(set(some)) == 1 else 'lie'} furthest along A zᵢ,"
-        f" at {number(float(projection.max()), 3)}: the dashed supporting line."
+        f" at {number(float(projection.max()), 3)}. The dashed line is this supporting line."
         if share.max() > 0.99 or np.ptp(share[follows]) < 1e-9
-        else f"The weights spread over the tokens; {named} get most. Dashed: the supporting line at {number(float(projection.max()), 3)}.",
-        "Dotted: the projections of the others.",
+        else f"The weights spread over the tokens; {named} get most."
+        f" The dashed line is the supporting line at {number(float(projection.max()), 3)}.",
+        "The dotted lines are the projections of the other tokens.",
     ]
     if pinned:
-        sentences.append(f"“{words[token]}” is pinned, so it stays.")
+        sentences.append(f"“{words[token]}” is pinned, so it does not move.")
     elif share[token] > 0.999:
-        sentences.append(f"“{words[token]}” follows itself alone: it is a leader and stays.")
+        sentences.append(f"“{words[token]}” attends only to itself: it is a leader and does not move.")
     else:
         sentences.append(
             f"The arrow is the step: α/(1+α) = {alpha / (1 + alpha):.0%} of the way to {'their mean' if len(some) > 1 else 'it'}."

@@ -35,7 +35,7 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
     )
     kinds = (
         ("measured, 95% interval over rounds", frame, "circle", colours.lines[0]),
-        ("printed, with its rounding", printed, "diamond-open", colours.lines[1]),
+        ("reported, with its rounding", printed, "diamond-open", colours.lines[1]),
     )
     for name, rows, symbol, colour in kinds:
         if rows.empty:
@@ -67,11 +67,13 @@ def tradeoff(frame: pd.DataFrame, printed: pd.DataFrame, *, title: str, theme: T
     plot.update_yaxes(title_text="× vanilla", title_standoff=4, automargin=False, rangemode="tozero")
     caption = sentence(
         [
-            "Time of the same test batches as a multiple of vanilla's; the models take turns in one process." if len(frame) else "",
+            "Time of the same test batches as a multiple of vanilla's time. The models are measured in turns in one process."
+            if len(frame)
+            else "",
             "The paper reports whole seconds for all batches; the bars of its diamonds are the range that rounding to whole seconds allows."
             if len(printed)
             else "",
-            "The constraint of lambda changes neither number." if len(frame) else "",
+            "The constraint of lambda changes neither the parameters nor the time." if len(frame) else "",
         ]
     )
     together = pd.concat([frame.assign(source="measured"), printed.assign(source="printed")], ignore_index=True)

@@ -90,7 +90,7 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), width: int 
             "The vectors that the classifier reads:"
             f" {', '.join(f'{panel} {n:,}' for panel, n in frame['panel'].value_counts(sort=False).items())} test rows, t-SNE with"
             f" perplexity 30 and seed {int(frame['seed'].iloc[0])}.",
-            "t-SNE separates groups even if they are close. The first silhouette is that of the vectors, the second that of the picture;"
+            "t-SNE separates groups even if they are close. The first silhouette is measured in the vectors, the second in the picture;"
             " brackets are 95% bootstrap intervals over rows.",
             f"No vectors are stored for: {', '.join(missing)}." if missing else "",
         ]

@@ -23,8 +23,8 @@ PANEL = (330, 236)  # pixels of a cloud, as `sentviz.analysis.testset.word_count
 NARROW = 0.7  # share of the clouds' natural width below which titles of 13 pixels are too small
 _CUT = 20  # columns of a word, as `layout` measures it
 _SAYS = {
-    "keyness": "The larger a word, the surer it belongs to its rows rather than to all others (area: z of the log-odds ratio).",
-    "count": "The larger a word, the more often it stands in its rows (area: occurrences).",
+    "keyness": "The larger a word, the more typical it is of its rows (area: z of the log-odds ratio against all other rows).",
+    "count": "The larger a word, the more often it occurs in its rows (area: occurrences).",
 }
 
 
@@ -95,7 +95,7 @@ def cloud(
         if not part["sure"].any() and len(part):
             quiet.append(name)
         if part.empty:
-            empty = "No word stands out." if by == "keyness" else "No words."
+            empty = "No typical words." if by == "keyness" else "No words."
             written.append({"text": empty, "x": wide / 2, "y": high / 2, "font": {"size": letters, "color": colours.muted}, **axes})
         plot.add_trace(_spots(part), row=cell // 2 + 1, col=cell % 2 + 1)
     plot.update_layout(annotations=written)
@@ -107,8 +107,8 @@ def cloud(
         [
             _SAYS[by],
             f"{len(words)} words in {len(titles)} clouds; teal: right predictions, magenta: mistakes." if right else f"{len(words)} words.",
-            "Grey: no more than chance gives for this number of words (Bonferroni)." if unsure else "",
-            f"Nothing stands out in: {', '.join(quiet)}." if quiet else "",
+            "Grey: not significant for this number of words (Bonferroni)." if unsure else "",
+            f"No typical words in: {', '.join(quiet)}." if quiet else "",
             about,
         ]
     )
@@ -153,7 +153,7 @@ def word_bars(
         InputError: there is no word.
     """
     if words.empty:
-        raise InputError("No word of these rows stands out against the others.")
+        raise InputError("No word is typical of these rows.")
     colours, at = palette(theme), np.arange(len(words))
     colour = colours.right if right else colours.wrong
     names = [as_text(word, _CUT) for word in words["word"]]
@@ -175,7 +175,7 @@ def word_bars(
         customdata=hover,
         hovertemplate="%{customdata[0]}<br>%{x:.2f} [%{customdata[1]:.2f}, %{customdata[2]:.2f}], z %{customdata[5]:+.1f}<br>"
         "%{customdata[3]:,} times in %{customdata[4]:,} rows<br>"
-        "%{customdata[6]:.3%} of the words here, %{customdata[7]:.3%} elsewhere<extra></extra>",
+        "%{customdata[6]:.3%} of the words of these rows, %{customdata[7]:.3%} of the others<extra></extra>",
         showlegend=False,
         **UNFADED,
     )
@@ -199,7 +199,7 @@ def _list_caption(words: pd.DataFrame, by: By) -> str:
     if by == "count":
         return f"The {len(words)} most frequent words, with 95% intervals; a grey stroke is the rate in all other rows."
     unsure = int((~words["sure"]).sum())
-    hollow = "Hollow: chance alone gives such a z for this number of words (Bonferroni)." if unsure else ""
+    hollow = "Hollow: not significant for this number of words (Bonferroni)." if unsure else ""
     return sentence(
         [
             f"{len(words)} words by z ({number(words['z'].iloc[-1], 1)} to {number(words['z'].iloc[0], 1)}) with 95% intervals.",

@@ -9,8 +9,9 @@ from app.text import intro
 from app.views.hardmax import leaders, playground, review
 
 intro(
-    "Words become points; layer by layer each moves towards those furthest in its own direction, until a few leaders hold them all.",
-    "It shows how this small classifier decides, not how a large transformer does.",
+    "Each word is a point. In every layer it moves towards the words furthest in its direction. In the end the words gather at a few"
+    " leaders.",
+    "The page shows how this small classifier decides, not how a large transformer decides.",
 )
 PARTS = {"review": "A review", "playground": "Playground", "leaders": "Leaders in the data set"}
 part = visit.setting(

@@ -52,7 +52,7 @@ def _lists(run: Run) -> None:
                 PAPER if reach >= 1.5 * PAPER else round(reach / 3, 2),
                 0.01,
                 key=f"leaders-distance-{run.name}",
-                help=f"Of a leading word, at least. The paper takes {PAPER:g} in its own embedding; in this one leaders reach {reach:.2f}.",
+                help=f"Least distance of a leader. The paper uses {PAPER:g} in its embedding; the largest distance here is {reach:.2f}.",
             )
         with st.container(width=220):
             confidence = st.select_slider(
@@ -61,7 +61,7 @@ def _lists(run: Run) -> None:
                 value=0.95,
                 format_func=lambda c: f"{c:.0%}",
                 key="leaders-confidence",
-                help="Of the review's answer, at least; the paper takes 95%. Only correct answers count.",
+                help="Least probability of the predicted class; the paper uses 95%. Only correct predictions count.",
             )
         with st.container(width=220):
             top = st.slider("Words", 5, 30, 15, key="leaders-top")
@@ -70,8 +70,8 @@ def _lists(run: Run) -> None:
             key = f"leaders-{label}"
             show_figure("leaders", Runs(run), key, label=label, distance=distance, confidence=confidence, top=top)
     st.caption(
-        "A word leads a review when at some layer it is the only one furthest in its own direction."
-        " Do these words convey sentiment? Judge for yourself."
+        "A word leads a review if in some layer no other word is further in its direction."
+        " Judge for yourself whether these words convey sentiment."
     )
 
 
@@ -104,8 +104,8 @@ def _map(run: Run) -> None:
     size = float(np.linalg.norm(classifier.decision[0]))
     st.caption(
         md(
-            f"{len(led):,} of {len(words):,} words ever lead. Their median distance from the decision line is"
-            f" {(led['score'].abs() / size).median():.2f}; of the words that never lead,"
+            f"{len(led):,} of {len(words):,} words lead at least one review. Their median distance from the decision line is"
+            f" {(led['score'].abs() / size).median():.2f}; that of words that never lead is"
             f" {(words[words['leads'] == 0]['score'].abs() / size).median():.2f}."
         )
     )

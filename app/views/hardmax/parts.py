@@ -37,12 +37,12 @@ def without_runs() -> None:
         f"This part needs a trained hardmax classifier, but none is installed. `{COMMAND}` trains one in minutes.",
         icon=":material/science:",
     )
-    st.caption("The playground next door needs none.")
+    st.caption("The playground works without a trained model.")
 
 
 def hardmax_run(available: dict[str, Run]) -> Run:
     """Draw the choice of a run and return it; if the run in focus is of another kind, show the one with d = 2."""
-    help = "d is the dimension of the embedding. Two dimensions are drawn as they are, more are projected."
+    help = "d is the dimension of the embedding. Two dimensions are drawn directly; more dimensions are projected."
     picker: dict[str, Any] = {"width": 420, "label_visibility": "visible", "help": help}
     return fitting_run(list(available.values()), "is not a hardmax model", prefer=DEFAULT, **picker)
 
@@ -68,7 +68,7 @@ def temperature() -> float:
         HEATS,
         default="0",
         format_func=lambda value: "hardmax" if value == "0" else f"softmax, {value}",
-        help="Softmax spreads a token's attention over all; as its temperature falls it becomes hardmax, all on the furthest.",
+        help="Softmax gives every token some attention. At temperature 0 it becomes hardmax: all attention goes to the furthest token.",
     )
     return float(heat)
 
@@ -83,8 +83,10 @@ def exports(
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"exports-{key}"):
         with st.popover("Animation", icon=":material/movie:", type="tertiary"):
-            st.caption("The whole animation. HTML plays in any browser without a network; the GIF names leaders only.")
-            theme: Theme = st.segmented_control("Ground", THEMES, default=page_theme(), required=True, key=f"ground-{key}")
+            st.caption(
+                "The complete animation. The HTML file plays in any browser without a network. The GIF shows the names of leaders only."
+            )
+            theme: Theme = st.segmented_control("Background", THEMES, default=page_theme(), required=True, key=f"ground-{key}")
             files: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
                 ("HTML", "text/html", partial(_html, scene, source, theme)),
                 ("GIF", "image/gif", partial(_gif, scene, theme)),

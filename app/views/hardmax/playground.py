@@ -28,7 +28,7 @@ KEY = "play-canvas"
 MOST = 2_000
 START = {
     "gauss": "Gaussian",
-    "disc": "even in a ball",
+    "disc": "uniform in a ball",
     "sphere": "on a sphere",
     "clusters": "five clusters",
     "grid": "grid",
@@ -117,7 +117,7 @@ def _controls() -> tuple[_Setting, str]:
     points: Doubles
     if start == "pasted":
         example = "1, 0\n-0.5, 0.8\n-0.5, -0.8\n0.2, 0.1" if dimension == 2 else "1, 0, 0\n0, 1, 0\n0, 0, 1\n-1, -1, -1\n0.2, 0.1, 0.1"
-        points = pasted(st.text_area("Points, one a line", example, key=f"play-pasted-{dimension}", height=130), dimension)
+        points = pasted(st.text_area("Points, one per line", example, key=f"play-pasted-{dimension}", height=130), dimension)
     elif start == "clicked":
         points = _clicked(dimension)
     else:
@@ -127,7 +127,13 @@ def _controls() -> tuple[_Setting, str]:
         points = starts(start, n, dimension, seed)
     A = _matrix(dimension)
     with st.container(horizontal=True, gap="small"):
-        alpha = st.number_input("α", step=0.1, format="%.3g", help="A layer moves a token α/(1+α) of its way.", **_bound("alpha"))
+        alpha = st.number_input(
+            "α",
+            step=0.1,
+            format="%.3g",
+            help="In each layer a token moves the share α/(1+α) of the distance to its target.",
+            **_bound("alpha"),
+        )
         layers = int(st.number_input("Layers", *RANGES["layers"], **_bound("layers")))
     heat = temperature()
     reset: dict[str, Any] = {"on_click": visit.go, "kwargs": {"play": ""}, "disabled": not visit.page_value("play", "", str)}
@@ -143,7 +149,7 @@ def _matrix(dimension: int) -> Doubles:
         default="eigenvalues",
         required=True,
         key="play-way",
-        help="A stretches the direction in which a token looks; symmetric and positive definite.",
+        help="A changes the direction of a token's attention. A must be symmetric and positive definite.",
     )
     if way == "typed":
         default = "\n".join(" ".join("1" if i == j else "0" for j in range(dimension)) for i in range(dimension))
@@ -199,23 +205,25 @@ def pasted(text: str, dimension: int, *, what: str = "points") -> Doubles:
         try:
             values = [float(part) for part in parts]
         except ValueError:
-            raise InputError(f"Line {number} of the {what} holds something that is not a number.") from None
+            raise InputError(
+                f"Line {number} of the {what} contains a value that is not a number. Write numbers separated by commas."
+            ) from None
         if len(values) != dimension:
-            raise InputError(f"Line {number} of the {what} holds {len(values)} numbers, where {dimension} are needed.")
+            raise InputError(f"Line {number} of the {what} contains {len(values)} numbers, but {dimension} are needed.")
         if not np.isfinite(values).all() or max(map(abs, values)) > 1e9:
-            raise InputError(f"Line {number} of the {what} holds a number that is not finite or beyond 10⁹.")
+            raise InputError(f"Line {number} of the {what} contains a number that is not finite or larger than 10⁹.")
         rows.append(values)
         if len(rows) > MOST:
-            raise InputError(f"The playground takes {MOST:,} rows at most; these are more.")
+            raise InputError(f"The playground takes at most {MOST:,} rows. Remove some rows.")
     if not rows:
-        raise InputError("Please type points, one a line, as in 0.5, 1.")
+        raise InputError("Type at least one point, one per line, for example 0.5, 1.")
     return np.array(rows)
 
 
 def _clicked(dimension: int) -> Doubles:
     """Return the points that were set by clicks in the plane, (n, 2)."""
     if dimension != 2:
-        raise InputError("Points can be clicked in two dimensions; choose dimension 2, or paste them.")
+        raise InputError("Points can be clicked only in two dimensions. Choose dimension 2, or paste points.")
     points: list[tuple[float, float]] = st.session_state.setdefault("play-points", list(FIRST_CLICKS))
 
     def last() -> None:
@@ -225,9 +233,9 @@ def _clicked(dimension: int) -> Doubles:
     def anew() -> None:
         points[:] = FIRST_CLICKS
 
-    st.caption(f"{len(points)} points. A click on the picture where no token is adds one.")
+    st.caption(f"{len(points)} points. Click an empty place of the picture to add a point.")
     with st.container(horizontal=True, gap="small"):
-        st.button("Take the last one back", on_click=last, key="play-undo", disabled=len(points) < 2)
+        st.button("Remove the last point", on_click=last, key="play-undo", disabled=len(points) < 2)
         st.button("Start anew", on_click=anew, key="play-anew")
     return np.array(points)
 
@@ -261,9 +269,9 @@ def _animation(setting: _Setting, start: str) -> tuple[Clustering, npt.NDArray[n
     if len(setting.points[0]) == 3:
         st.caption("Drag to turn.")
     if n == 1:
-        st.caption("One token alone attracts only itself: it is a leader and nothing moves.")
+        st.caption("There is only one token. It attracts itself, so it is a leader and does not move.")
     elif len(set(setting.points)) == 1:
-        st.caption("All tokens are at one place: nothing moves.")
+        st.caption("All tokens are at the same place, so no token moves.")
     source = f"sentviz playground: α = {setting.alpha:g}, A = {[[round(value, 4) for value in row] for row in setting.A]}."
     exports(scene, clustering, "hardmax-playground", "play", source, picked.layer if picked else None)
     if picked is not None:
@@ -287,16 +295,16 @@ def _numbers(clustering: Clustering, places: npt.NDArray[np.int64], setting: _Se
             lambda theme: layer_lines(
                 {"leaders": leading, "places": places},
                 "Leaders and places",
-                caption="Leaders so far: tokens that were the only one in their own C_i. Places: 1% of the largest norm apart or more.",
+                caption="Leaders: tokens that were alone in their C_i up to this layer. Places: at least 1% of the largest norm apart.",
                 theme=theme,
             ),
             "play-counts",
         )
     with right:
         far = np.linalg.norm(z - limit, axis=2)
-        words = f"The limit is where no token has further to go than 10⁻⁹ of the largest norm: after {when} layers."
+        words = f"The limit is reached after {when} layers: no token moves further than 10⁻⁹ of the largest norm."
         if not reached:
-            words = f"No limit within {when} layers: distances are to where the tokens are then."
+            words = f"No limit is reached within {when} layers. Distances are measured to the positions after the last layer."
         show_drawn(
             lambda theme: layer_lines(
                 {"farthest": far.max(axis=1), "mean": far.mean(axis=1)}, "Distance to the limit", log=True, caption=words, theme=theme
@@ -313,7 +321,7 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
         help="Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602: tokens converge to a polytope's boundary; leaders are its vertices.",
     )
     if setting.temperature > 0:
-        st.caption("It speaks of hardmax; at a temperature above 0 it does not apply.")
+        st.caption("The theorem is about hardmax. It does not apply to a temperature above 0.")
         return
     from sentviz.models.clustering.polytope import theory
 

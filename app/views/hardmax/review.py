@@ -69,7 +69,7 @@ def _text(available: dict[str, Run]) -> Run:
         on_change=typed,
         height=96,
         max_chars=LONGEST,
-        help="Ctrl+Enter reads it. Only “Copy link” puts it into a link.",
+        help="Press Ctrl+Enter to read the review. Only “Copy link” puts the review into a link.",
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.pills("Examples", list(EXAMPLES), key="hardmax-example", on_change=example, label_visibility="collapsed")
@@ -171,7 +171,9 @@ def _look(run: Run) -> tuple[str, tuple[int, int]]:
         right, up = state["hardmax-right"], state["hardmax-up"]
         visit.go(plane=f"{right}.{first if right == up else up}")
 
-    help = "Principal axes of the tokens of all layers; across the decision, where its line is exact; two coordinates of the embedding."
+    help = (
+        "Principal axes of the tokens of all layers; the plane across the decision, where the decision line is exact; or two coordinates."
+    )
     with st.container(horizontal=True, gap="small"):
         st.selectbox("Plane", LOOKS, format_func=lambda name: VIEWS[name], key="hardmax-look", on_change=look, width=190, help=help)
         if look_now == "axes":
@@ -203,19 +205,22 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
     st.markdown(words)
     counts = Counter(review.words[i] for i in review.leaders)
     sentences = [
-        f"{len(review.words)} words read, {len(counts)} leaders: {', '.join(counts)}."
+        f"The model read {len(review.words)} words. {len(counts)} are leaders: {', '.join(counts)}."
         if counts
-        else f"{len(review.words)} words read, no leader."
+        else f"The model read {len(review.words)} words. None of them is a leader."
     ]
     if len(review.words) == 1:
-        sentences.append("One word alone attracts only itself: nothing moves.")
+        sentences.append("There is only one word. It attracts itself, so it does not move.")
     if base.unknown:
         some = list(dict.fromkeys(base.unknown))
         sentences.append(
-            f"Not read, as stop-words or unknown: {', '.join(some[:12])}{f' and {len(some) - 12:,} more' if len(some) > 12 else ''}."
+            "Not read because they are stop-words or unknown:"
+            f" {', '.join(some[:12])}{f' and {len(some) - 12:,} more' if len(some) > 12 else ''}."
         )
     if base.dropped:
-        sentences.append(f"{base.dropped:,} further words were not read: the model takes the first {run.shape.max_length}.")
+        sentences.append(
+            f"{base.dropped:,} further words were not read, because the model reads only the first {run.shape.max_length} words."
+        )
     st.caption(md(" ".join(sentences)))
 
 
@@ -235,7 +240,7 @@ def _panel(run: Run, classifier: Any, text: str, review: Any, index: list[int], 
 
     st.markdown(f"##### {'' if clicked else 'For example: '}“{md(word)}” in layer {layer + 1}")
     if not clicked:
-        st.caption("Click any word in the picture for its own step.")
+        st.caption("Click any word in the picture to see its step.")
     with st.container(horizontal=True, gap="small"):
         times = f" (all {len(alike)})" if len(alike) > 1 else ""
         st.button(
@@ -244,7 +249,7 @@ def _panel(run: Run, classifier: Any, text: str, review: Any, index: list[int], 
             key="hardmax-remove",
             on_click=change,
             kwargs={"without": (*edits.without, *alike)},
-            help="Reads the review without this word.",
+            help="Read the review without this word.",
         )
         rest = tuple(i for i in edits.pinned if i not in alike)
         st.button(
@@ -253,7 +258,7 @@ def _panel(run: Run, classifier: Any, text: str, review: Any, index: list[int], 
             key="hardmax-pin",
             on_click=change,
             kwargs={"pinned": rest if pinned else (*rest, *alike)},
-            help="A pinned word stays where it starts; others still move towards it.",
+            help="A pinned word stays at its start. Other words still move towards it.",
         )
     share = weights(review.positions[layer], None, heat, review.clustering.tolerance)[token]
     show_drawn(

@@ -9,12 +9,13 @@ from app.text import intro
 from sentviz.gallery.subjects import Study
 
 intro(
-    "A colour says the same on every page and in every exported figure, in light and in dark.",
-    "No figure says a thing by colour alone: symbols, signs, words or lengths do as well, so that a print in grey can be read.",
+    "A colour has the same meaning on every page and in every exported figure, in the light and the dark theme.",
+    "No figure uses colour alone: symbols, signs, words or lengths show the same, so a grey print is readable.",
 )
 show_figure("colours", Study("all"))
 st.markdown(
-    "- **Classes**: orange is negative, grey neutral, blue positive; stars and degrees lie in between. Classes that are no sentiments"
+    "- **Classes**: orange is negative, grey neutral, blue positive; degrees and stars have colours between these. Classes that are not"
+    " sentiments"
     " (a paraphrase, an entailment) have the colours of series.\n"
     "- **Signs**: green supports a class or is more, purple opposes it or is less.\n"
     "- **Answers**: teal is right, magenta is wrong.\n"

@@ -9,8 +9,8 @@ from app.text import intro, md
 from sentviz.data import datasets
 
 intro(
-    "Every data set that sentviz knows, which are on this machine, and how to get the others.",
-    "Texts stay on this machine: none ships with sentviz, runs carry ids and numbers only.",
+    "Every data set that sentviz knows: which ones are on this machine, and how to get the others.",
+    "Texts stay on this machine. sentviz ships without texts, and runs contain only ids and numbers.",
 )
 frame = datasets.datasets()
 st.dataframe(
@@ -25,4 +25,4 @@ info = datasets.info(name)
 st.markdown(f"##### {md(info.title)}")
 st.markdown(md(f"{info.remark} Licence: {info.licence}. {info.citation}."))
 if offer(name):
-    st.caption(":material/check: All its files are installed.")
+    st.caption(":material/check: All its files are on this machine.")

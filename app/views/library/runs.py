@@ -18,7 +18,7 @@ from sentviz.runs.registry import printed
 
 intro(
     "Every installed model, its accuracy with a 95% interval next to the one that its paper reports, and its provenance.",
-    "Two models are not ranked by intervals that overlap.",
+    "If two intervals overlap, they do not show which model is better.",
 )
 frame = catalog()
 problems = st.container()
@@ -36,7 +36,7 @@ reported: set[str] = set()
 report(frame["problem"].dropna())
 frame = frame[frame["problem"].fillna("") == ""].drop(columns="problem")
 if frame.empty:
-    st.info("There are no runs here. `sentviz train sst2` makes one.", icon=":material/inventory_2:")
+    st.info("No runs are installed. `sentviz train sst2` trains a run.", icon=":material/inventory_2:")
     st.stop()
 names = sorted({run.partition("/")[0] for run in frame["run"]})
 data_set = visit.setting(st.pills, "Data set", "data", ["all", *names], label_visibility="collapsed")
@@ -84,10 +84,10 @@ st.dataframe(
     },
 )
 csv_button(frame, "sentviz-runs", "runs-csv")
-st.caption("Choose a row to put that run in focus; every other page then shows it.")
+st.caption("Choose a row to select that run. Every other page then shows it.")
 st.caption(
-    "A Hugging Face classifier becomes a run like these with `sentviz adopt FOLDER --dataset sst2`, as it is;"
-    " `sentviz train sst2 --hub FOLDER` fine-tunes one."
+    "`sentviz adopt FOLDER --dataset sst2` adds a Hugging Face classifier unchanged;"
+    " `sentviz train sst2 --hub FOLDER` fine-tunes one first."
 )
 standing_part.part(cache.runs())
 run = cache.run(visit.focus().run)

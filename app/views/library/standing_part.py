@@ -34,7 +34,7 @@ def part(runs: Mapping[str, Run]) -> None:
     if view == "phenomena":
         demo_rows, columns, value = table[table["set"] == "demo"], [*demo.PHENOMENA, EVERY], "accuracy"
         wide = demo_rows.pivot(index="who", columns="tag", values=value)
-        help_of = dict.fromkeys(columns, "Share answered right with 30 sentences each")
+        help_of = dict.fromkeys(columns, "Share of right predictions, 30 sentences each")
     else:
         columns, value = list(titles), "calibration" if view == "errors" else "accuracy"
         wide = all_tags.pivot(index="who", columns="set", values=value)
@@ -53,15 +53,16 @@ def part(runs: Mapping[str, Run]) -> None:
     )
     baselines = " and ".join(BASELINES)
     st.caption(
-        "Expected error of the stated probability at each run's temperature; less is better."
+        "Expected calibration error of the probabilities at each run's temperature; lower is better."
         if view == "errors"
-        else "Share answered right; an answer counts as the side, negative or positive, with more probability; *neutral* is right within a"
-        " quarter of one half. Shaded: sentences of a kind that it was trained on. Intervals are in the file."
+        else "Share of right predictions. A prediction counts as negative or positive, whichever is more probable. A *neutral*"
+        " sentence is right if this probability is at most 0.25 from 0.5. Shaded: the run was trained on sentences of this kind. Intervals are"
+        " in the file."
     )
     without = ", ".join(who for who in order if who in runs and not runs[who].capabilities.maps)
     st.caption(
-        f"{md(baselines)} read no order of words{f', and {md(without)} read it without attention' if without else ''}:"
-        " attention helps as far as a model is more accurate than they are with the same training rows."
+        f"{md(baselines)} ignore the order of words{f', and {md(without)} read it without attention' if without else ''}."
+        " A model with attention that is more accurate with the same training rows shows what attention adds."
     )
     csv_button(table, "sentviz-standing", "standing-csv")
 

@@ -18,9 +18,9 @@ from sentviz.papers.ndt import PAPER
 from sentviz.papers.ndt.study import DATASETS
 
 intro(
-    "Every number that a model learns apart from its matrices, over its training: λ by layer and component (for Differential, −λ), the"
-    " weights of position signals, temperatures. Diamonds are the final values that a paper reports.",
-    "The start value decides most of the final value, so look at the change from the start as well.",
+    "The learned scalars of a model during training: λ by layer and component (for Differential, −λ), the weights of position signals, and"
+    " temperatures. Diamonds are the final values that a paper reports.",
+    "The start value decides most of the final value, so look at the change from the start, too.",
 )
 chosen = several([run for run in cache.runs().values() if run.capabilities.scalars], "has no learned scalar")
 titles = {"value": "Value", "change": "Change from the start", "step": "Steps", "share": "Share of training"}
@@ -40,5 +40,7 @@ show_figure("scalars", Runs.of(*chosen), "lambda", **options)
 dataset = cache.run(visit.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### λ of all NDT configurations on {DATASETS[dataset]}")
-    st.caption("The data set of the run in focus. A band is the range of the seeds. A line that barely moves shows its start value.")
+    st.caption(
+        "The data set is that of the selected run. A band is the range of the seeds. A line that barely moves shows its start value."
+    )
     missing_note([show_study_figure(PAPER, "lambda-grid", dataset, cache.study_runs().runs, change=visit.focus().scale == "change")])

@@ -24,7 +24,7 @@ KEY = "through"
 AXES = " or ".join(PICTURES.values())
 
 intro(
-    "One slider over the epochs of a training run: attention, predictions and mistakes after each epoch.",
+    "The attention, predictions and mistakes of a model after each epoch of its training. The slider selects the epoch.",
     "The rows are a sample of the validation split. The page does not show what happens within an epoch.",
 )
 run, focus = chosen_run()
@@ -42,7 +42,7 @@ has = run.capabilities
 if first is not None and run.epochs:
     sentence_box(run, first.text, first.text_pair, "through-sentence")
 elif first is not None:
-    st.markdown(f"“{md(first.text)}”", help="This run ships without the weights of its epochs: its example is shown.")
+    st.markdown(f"“{md(first.text)}”", help="This run ships without the weights of its epochs, so its example is shown.")
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
     if has.maps:
         visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(has.layers)], width=90)
@@ -74,8 +74,8 @@ with st.container(key="figure-through", gap="small"):
     browser.draw("through", data, key=KEY, row=take_row)
     about = (
         f"{run.name} (seed {run.config['recipe']['seed']}, digest {run.digest}); {len(seen.first.ids):,} rows of {seen.first.split}, "
-        f"drawn with seed {seen.first.seed}, asked after epochs {', '.join(map(str, seen.epochs))}. "
-        "A row is forgotten where it is right after one epoch and wrong after the next (Toneva et al. 2019)."
+        f"drawn with seed {seen.first.seed}, predicted after epochs {', '.join(map(str, seen.epochs))}. "
+        "A row is forgotten if it is right after one epoch and wrong after the next (Toneva et al. 2019)."
     )
     with st.container(horizontal=True, gap="small", wrap=False):
         st.caption(md(about), width="stretch", help=tip("forgetting-event"))
@@ -87,5 +87,5 @@ with st.container(key="figure-through", gap="small"):
         )
         st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
 
-with st.expander("The same as figures, with the epochs side by side", icon=":material/view_module:"):
+with st.expander("Figures with the epochs side by side", icon=":material/view_module:"):
     figures(run, film, focus)

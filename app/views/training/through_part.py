@@ -110,7 +110,7 @@ def sentence(run: Run, focus: Focus) -> Traces:
     text, pair = answers.texts(focus)
 
     def ask() -> Traces:
-        with st.spinner("Asking the model as it was after each epoch"):
+        with st.spinner("Running the model of each epoch"):
             return asked_of(run, text, pair, lambda epoch: _model(run.name, run.digest, epoch))
 
     traces, problems = visit.keep_result("through-traces", (run.digest, text, pair), ask, most=KEPT)

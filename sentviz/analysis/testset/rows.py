@@ -108,7 +108,7 @@ class Rows:
     def about(self) -> str:
         """Description of the rows for the source of a figure: name, number and threshold."""
         name = "own file" if self.over == "mine" else OVER.get(self.over, self.over)
-        suffix = f", {self.classes[1]} predicted from probability {self.threshold:g}" if self.threshold >= 0 else ""
+        suffix = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
         return f"{name} n = {len(self):,}{suffix}"
 
     @property
