@@ -31,7 +31,7 @@ class Stopped(Exception):
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """Return the known names nearest to a mistyped one, at most three, as part of a message: "nearest are a, b; "; "" if none is near."""
+    """Return the known names nearest to a mistyped name, at most three, for a message: "similar names: a, b; "; "" if none is near."""
     same = [full for full in known if full.rpartition("/")[2] == name]
     near = same[:3] or get_close_matches(name, known, 3, 0.5)
-    return f"nearest are {', '.join(near)}; " if near else ""
+    return f"similar names: {', '.join(near)}; " if near else ""

@@ -159,7 +159,7 @@ def test_runs_are_chosen_by_plain_name_in_groups() -> None:
     """A plain name comes before the run's name, and the heading of a group cannot be chosen."""
     app = opened()
     box = app.selectbox(key="focus-run")
-    assert box.options[0] == "── answers best ──" and "── papers ──" in box.options
+    assert box.options[0] == "── most accurate ──" and "── papers ──" in box.options
     assert next(option for option in box.options if option.endswith(" · sst2/diff")).startswith("Differential Transformer, SST-2 ")
     box.set_value("── papers ──").run()
     assert not app.exception and app.session_state["focus"].run == RUN == app.selectbox(key="focus-run").value

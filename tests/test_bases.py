@@ -305,7 +305,7 @@ def _run(trained: Run, to: Path, change: Callable[[dict[str, Any], dict[str, tor
     ("change", "message"),
     [
         (lambda config, weights: config["base"].update(name="mpnet"), "The base 'mpnet' is not installed"),
-        (lambda config, weights: config["base"].update(digest="0" * 12), "is another one"),
+        (lambda config, weights: config["base"].update(digest="0" * 12), "is a different base"),
         (lambda config, weights: weights.pop("classifier.bias"), "classifier.bias is missing, extra or has another shape"),
         (lambda config, weights: weights.pop("blocks.1.ffn.up.b"), "blocks.1.ffn.up is missing, extra"),
         (lambda config, weights: weights.update({"blocks.1.ffn.up.a": torch.zeros(4, 33).half()}), "blocks.1.ffn.up is missing, extra"),
@@ -387,7 +387,7 @@ def test_a_base_that_does_not_fit_its_card_is_refused_in_a_sentence(
         ({"max_length": 600}, "reads 600 tokens; the base tiny has positions for 24"),
         ({"adapter_layers": 4}, "trains 4 layers; the base tiny has 3"),
         ({"base": "mpnet", "model": "mpnet"}, "The base 'mpnet' is not installed"),
-        ({"weights": "0" * 12}, "is another one"),
+        ({"weights": "0" * 12}, "is a different base"),
         ({"shape": {"mixing": "free"}}, "does not fit 1 components"),
         ({"shape": {"depth": 3}}, "depth"),
     ],

@@ -63,5 +63,5 @@ def test_a_recipes_shape_is_checked_before_anything_is_trained() -> None:
     with pytest.raises(InputError, match="vanilla cannot be made: 7 heads do not divide a width of 128"):
         check_shape("vanilla", {"heads": 7})
     for name in ("vocab_size", "classes", "max_length", "dropout"):
-        with pytest.raises(InputError, match=f"shape cannot set {name}: the recipe itself"):
+        with pytest.raises(InputError, match=f"shape cannot set {name}: it is set by the recipe"):
             check_shape("vanilla", {name: 7})

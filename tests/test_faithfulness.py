@@ -286,5 +286,5 @@ def test_every_score_has_its_strip(name: str, tiny_runs: Path, monkeypatch: pyte
     assert (abs(figure.frame[SCORES[name].title.lower()].mean()) < 1e-5) or SCORES[name].signed
     assert SCORES[name].about in figure.caption and ("Rank correlation" in figure.caption) == (name != "removal")
     alone = draw("toy/ndt-unit-2", "strip", text="song", score=name)
-    assert "One word alone" in alone.caption and "One word alone" not in figure.caption
+    assert "only one word" in alone.caption and "only one word" not in figure.caption
     assert np.abs(alone.frame[SCORES[name].title.lower()]).max() == 0 or SCORES[name].signed

@@ -130,6 +130,6 @@ def test_every_figure_is_drawn_or_says_what_it_needs(texts: None, figure: str) -
 
 def test_what_is_mistyped_is_answered_with_the_nearest_names(nothing_at_hand: Path) -> None:
     output = CliRunner().invoke(main, ["explain", "english/ndt-unit2", SENTENCE]).output
-    assert "nearest are english/ndt-unit-2" in output and "sentviz catalog" in output and len(output) < 400
+    assert "similar names: english/ndt-unit-2" in output and "sentviz catalog" in output and len(output) < 400
     output = CliRunner().invoke(main, ["export", DEFAULT, "attentoin", "-o", "x.csv"]).output
-    assert "nearest are attention" in output and "sentviz export --list" in output and len(output) < 200
+    assert "similar names: attention" in output and "sentviz export --list" in output and len(output) < 200

@@ -52,7 +52,7 @@ def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) ->
     app.multiselect(key="gates-shut").set_value([3, 8]).run()
     assert not app.exception, app.exception
     assert app.query_params["gates"] == "3:shut~8:shut"
-    assert "shut in every layer is the gate of “warm” (3), “a” (8)" in page_text(app)
+    assert "the gate of “warm” (3), “a” (8) is shut in every layer" in page_text(app)
     assert "gate of warm (3) shut" in app.session_state["tries"][-1]["changed"]
     model = load(Run.open(folder / GATED, GATED))
     np.testing.assert_allclose(last_trace(app).logits, model.trace(TEXT, gates_shut=[2, 7]).logits, atol=1e-5)
@@ -114,7 +114,7 @@ def test_both_can_change_where_the_tokens_are_the_same() -> None:
     [
         ({"run": PLAIN, "gates": "3:shut"}, "cannot show the chosen gates"),
         ({"run": GATED, "gates": "3:ajar"}, "The link asks for the gates “3:ajar”, which is not available"),
-        ({"run": GATED, "gates": "60:shut"}, "There is no token 60 whose gate could be changed; the tokens are 1 to"),
+        ({"run": GATED, "gates": "60:shut"}, "There is no token 60. The tokens are 1 to"),
     ],
 )
 def test_a_link_that_asks_for_gates_that_are_not_there(query: dict[str, str], sentence: str) -> None:

@@ -68,7 +68,7 @@ def test_settings_that_were_given_up_are_read_where_they_say_what_is_done_now(co
 
 
 def test_unknown_settings_and_kinds_are_one_sentence() -> None:
-    with pytest.raises(ValueError, match="setting 'magic' = 3 means nothing to this version"):
+    with pytest.raises(ValueError, match="setting 'magic' = 3 is unknown to this version"):
         read_config(stored_config(EXAMPLES[0]) | {"magic": 3})
     with pytest.raises(ValueError, match="kind 'oracle'; this version knows encoder, hub, hardmax, recurrent, convolutional"):
         read_config({"kind": "oracle"})

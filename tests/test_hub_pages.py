@@ -102,7 +102,7 @@ def test_a_sentence_is_answered_and_can_be_asked_what_if() -> None:
     next(item for item in app.button_group if item.key == "silenced").set_value([(3, 4)]).run()
     assert not app.exception, app.exception
     assert next(m.value for m in app.markdown if m.value.startswith("###")) != before
-    assert "silenced is head 4 of layer 3" in words(app)
+    assert "head 4 of layer 3 is silenced" in words(app)
     assert not app.slider
 
 

@@ -85,7 +85,7 @@ def test_a_text_is_bounded() -> None:
         ("lambda:1.4=0", "no component 4 in layer 1"),
         ("term:lexicon=0", "no term 'lexicon' to change; it has gate, mask"),
         ("term:mask=0.5", "lies between"),
-        ("gate:6=0", "no token 6 whose gate could be changed; the tokens are 1 to 5"),
+        ("gate:6=0", "no token 6. The tokens are 1 to 5"),
         ("gate:2=0.5", "0 .shut. or 1 .open., not 0.5"),
         ("gate:2=0~gate:2=1", "token 2 cannot be both open and shut"),
         ("lambda:1.2=0~lambda:1.2=1", "lambda:1.2=0 and lambda:1.2=1 change the same quantity"),
@@ -125,12 +125,12 @@ def test_edits_of_the_same_target_are_replaced() -> None:
 def test_sentences_name_what_was_changed() -> None:
     change = Intervention.parse("lambda:1.2=0~head:1.1=0~head:2.3=0~gate:1=1~gate:2=0~term:gate=0~term:lexicon=2")
     assert change.sentences(["a", "b"]) == [
-        "This is an intervention: the lambdas are not the learned ones.",
-        "This is an intervention: silenced are heads 1 of layer 1, 3 of layer 2.",
-        "This is an intervention: open in every layer is the gate of “a” (1).",
-        "This is an intervention: shut in every layer is the gate of “b” (2).",
-        "This is an intervention: the model is asked without its gate.",
-        "This is an intervention: the model is asked with 2 times the trained strength of its lexicon.",
+        "This is an intervention: the lambdas differ from the learned lambdas.",
+        "This is an intervention: heads 1 of layer 1, 3 of layer 2 are silenced.",
+        "This is an intervention: the gate of “a” (1) is open in every layer.",
+        "This is an intervention: the gate of “b” (2) is shut in every layer.",
+        "This is an intervention: the model runs without its gate.",
+        "This is an intervention: the model runs with 2 times the trained strength of its lexicon.",
     ]
     assert UNCHANGED.sentences([]) == []
 
@@ -184,7 +184,7 @@ def test_traces_of_earlier_versions_are_read(tmp_path: Path) -> None:
 def test_figures_and_commands_take_a_change(tiny_run: Path, tmp_path: Path) -> None:
     """The same numbers from the text and from the earlier name; the sentence stands with the answer and in the caption."""
     new, old = (draw(str(tiny_run), "strip", text=TEXT, **change) for change in ({"change": "head:1.2=0"}, {"heads_off": [(0, 1)]}))
-    assert new.frame.equals(old.frame) and new.source == old.source and "silenced is head 2 of layer 1" in new.source
+    assert new.frame.equals(old.frame) and new.source == old.source and "head 2 of layer 1 is silenced" in new.source
     assert new.call == old.call and new.call is not None and new.call.options == {"text": TEXT, "change": "head:1.2=0"}
     assert find(str(tiny_run)).capabilities.silence
     out = tmp_path / "strip.csv"
@@ -197,7 +197,7 @@ def test_figures_and_commands_take_a_change(tiny_run: Path, tmp_path: Path) -> N
         result = CliRunner().invoke(main, arguments)
         assert not result.exit_code, result.output
         if arguments[0] == "explain":
-            assert "silenced is head 2 of layer 1" in result.output
-    assert "silenced is head 2 of layer 1" in (tmp_path / "report.html").read_text(encoding="utf-8")
+            assert "head 2 of layer 1 is silenced" in result.output
+    assert "head 2 of layer 1 is silenced" in (tmp_path / "report.html").read_text(encoding="utf-8")
     refused = CliRunner().invoke(main, ["explain", str(tiny_run), TEXT, "--change", "head:1=0"])
     assert refused.exit_code and "names layer and head" in refused.output

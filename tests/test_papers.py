@@ -408,16 +408,16 @@ def test_a_paper_that_raises_on_import_is_a_sentence(example: Paper) -> None:
     ("changes", "fault"),
     [
         ({"name": "ndt"}, "its name 'ndt' is NDT's already"),
-        ({"name": "Made up"}, "is not of small letters"),
+        ({"name": "Made up"}, "may have only lower-case letters"),
         ({"short": "NDT"}, "its heading 'NDT' is NDT's already"),
         ({"presets": {"vanilla": Preset()}}, "its preset 'vanilla' is NDT's already"),
         ({"presets": {"hardmax-d77": Preset()}}, "its preset 'hardmax-d77' is Hardmax transformer's already"),
         ({"injections": {"all": {"lexicon": "add"}}}, "its injection 'all' is Sentiment-Fused Attention's already"),
-        ({"injections": {"near": {"width": 3}}}, "its injection 'near' may set lexicon, lexicon_heads, lexicon_scaled and nothing else"),
+        ({"injections": {"near": {"width": 3}}}, "its injection 'near' may set only lexicon, lexicon_heads, lexicon_scaled"),
         ({"additions": {"gated": {"gate": True}}}, "its addition 'gated' is SentiFormer's already"),
         ({"studies": {"ndt": None}}, "its study 'ndt' is NDT's already"),
         ({"page": Page("x", icon="star")}, "icon 'star' is not"),
-        ({"page": Page("x", script=Path("nowhere.py"))}, "nowhere.py is not there"),
+        ({"page": Page("x", script=Path("nowhere.py"))}, "nowhere.py does not exist"),
         ({"page": Page("x", sections=(Section("claims", "Mine", (TextBlock("x"),)),))}, "its page has two parts 'claims'"),
         ({"page": Page("x", sections=(Section("mine", "Mine"),))}, "its part 'mine' has no blocks"),
     ],
@@ -426,7 +426,7 @@ def test_what_would_take_anothers_place_is_left_out(example: Paper, changes: dic
     built_in = [find_paper(name) for name in registry.BUILT_IN]
     assert registry._wrong(example, built_in) == ""
     assert fault in registry._wrong(replace(example, **changes), built_in)  # type: ignore[arg-type]
-    assert "is no sentviz.runs.registry.Paper" in registry._wrong(changes, built_in)
+    assert "is not a sentviz.runs.registry.Paper" in registry._wrong(changes, built_in)
 
 
 def test_claims_that_cannot_be_loaded_are_said(example: Paper, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -271,7 +271,7 @@ def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> 
     out = tmp_path / "report.html"
     assert "Written" in output_of("report", "sst2/bag", TEXT, "-o", str(out))
     page = out.read_text(encoding="utf-8")
-    assert "has no attention" in page and "What the answer leans on" in page and "0 heads" not in page
+    assert "has no attention" in page and "Words that decide the prediction" in page and "0 heads" not in page
     assert "has no attention" in report_html(explained(model, model.trace(TEXT)), Run.open(bag / "sst2" / "bag"))
     assert "sst2/bag has no attention heads to measure" in output_of("heads", "sst2/bag")
     assert "sst2/bag has no attention: there are no components to compare" in output_of("specialise", "sst2/bag")

@@ -135,7 +135,7 @@ def test_many_maps_are_thinned(run: Run, tiny_model: Model, monkeypatch: pytest.
     trace = with_scores(tiny_model, "a warm song")
     monkeypatch.setattr(report, "MAX_MAPS", 4)
     page = report_html(trace, run)
-    assert "The components' maps are left out." in words(page)
+    assert "The maps of the single components are left out." in words(page)
     assert sum("layer" in figure["layout"].get("title", {}).get("text", "") for figure in figures(page)) == 2
 
 

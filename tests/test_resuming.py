@@ -198,13 +198,13 @@ def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> No
             assert polarity is None or torch.allclose(polarity, state["polarity"], atol=1e-3)
             assert all(torch.equal(restored[k].float(), state[k]) for k in restored)
         assert run.at(1).digest != run.at(2).digest != run.digest
-        with pytest.raises(RunError, match="the weights of epoch 3 were not kept; those of 1, 2 were"):
+        with pytest.raises(RunError, match="the weights of epoch 3 are not stored; stored epochs: 1, 2"):
             load(run, epoch=3)
 
 
 def test_a_run_without_kept_epochs_says_so(tiny_run: Path) -> None:
     assert store.Run.open(tiny_run).epochs == ()
-    with pytest.raises(RunError, match="epoch 1 were not kept; its recipe keeps none"):
+    with pytest.raises(RunError, match="epoch 1 are not stored; its recipe keeps none"):
         load(tiny_run, epoch=1)
 
 

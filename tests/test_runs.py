@@ -306,9 +306,9 @@ def test_find_by_name_by_folder_and_not_at_all(root: Path, monkeypatch: pytest.M
     assert find("toy/ndt-unit-2", [root]).folder == (root / "toy/ndt-unit-2").resolve()
     assert find(root / "toy/ndt-unit-2").name == "toy/ndt-unit-2"
     assert find(str(root / "toy/vanilla-matched")).config["preset"] == "vanilla-matched"
-    with pytest.raises(RunError, match=r"no run 'toy/ndt-unti-2' here; nearest are toy/ndt-unit-2.*`sentviz catalog` lists all"):
+    with pytest.raises(RunError, match=r"no run 'toy/ndt-unti-2'; similar names: toy/ndt-unit-2.*`sentviz catalog` lists all"):
         find("toy/ndt-unti-2", [root])
-    with pytest.raises(RunError, match=r"no run 'ndt-unit-2' here; nearest are (\S+/ndt-unit-2[,;] )+`sentviz catalog`") as error:
+    with pytest.raises(RunError, match=r"no run 'ndt-unit-2'; similar names: (\S+/ndt-unit-2[,;] )+`sentviz catalog`") as error:
         find("ndt-unit-2", [root])
     assert len(str(error.value)) < 300
     with pytest.raises(RunError, match=r"no run in \./toy/none: there is no such folder"):

@@ -235,7 +235,7 @@ def test_a_record_that_is_none_is_refused_in_a_sentence(name: str) -> None:
 @pytest.mark.parametrize("format", RECORD_FORMATS)
 def test_of_several_records_none_counts(format: str) -> None:
     twice = embed_record(embed_record(BARE[format], format, RECORD), format, replace(RECORD, source="Of another run."))
-    with pytest.raises(InputError, match="several records, and a file of sentviz carries one"):
+    with pytest.raises(InputError, match="several records, but a file from sentviz has only one"):
         extract_record(twice)
 
 
@@ -244,7 +244,7 @@ def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
     """A file behind the head of another kind, and a table with a record, are refused."""
     for foreign in RECORD_FORMATS:
         if foreign != format:
-            with pytest.raises(InputError, match=r"carries no record|several|damaged"):
+            with pytest.raises(InputError, match=r"has no sentviz record|several|damaged"):
                 extract_record(BARE[format] + embed_record(BARE[foreign], foreign, RECORD))
     with pytest.raises(InputError, match="neither PNG, SVG, PDF nor HTML"):
         extract_record(b"a,b\n" + embed_record(BARE[format], format, RECORD))
@@ -288,7 +288,7 @@ def test_a_call_draws_no_run_that_its_record_does_not_name() -> None:
         Call(RUN, "curves", {"versus": {"a": folder}}),
     ):
         verdict = compare_with_runs(replace(record, call=call))
-        assert verdict.state == "differs" and "a run that its record does not name:" in verdict.why, call
+        assert verdict.state == "differs" and "a run that is not named in its record:" in verdict.why, call
     assert compare_with_runs(replace(record, runs=())).state == "differs"
     often = compare_with_runs(replace(record, call=Call(RUN, "curves", {"versus": (RUN,) * 50_000})))
     assert often.state == "differs" and "50,001 runs" in often.why

@@ -244,7 +244,7 @@ def test_a_trace_carries_tags_and_forced_gates(model: Model, tmp_path: Path) -> 
 
 def test_gates_that_cannot_be_changed_are_one_sentence(model: Model) -> None:
     n = len(model.encode(TEXT))
-    with pytest.raises(InputError, match=f"no token {n + 1} whose gate could be changed; the tokens are 1 to {n}"):
+    with pytest.raises(InputError, match=rf"no token {n + 1}\. The tokens are 1 to {n}"):
         model.trace(TEXT, gates_shut=[n])
     with pytest.raises(InputError, match="There is no token 0"):
         model.predict([TEXT], gates_open=[-1])

@@ -157,7 +157,7 @@ def test_word_removal_without_the_mask_fills_up_again() -> None:
 
 
 def test_the_mask_is_there_or_not() -> None:
-    with pytest.raises(InputError, match=r"The mask is there \(1\) or not \(0\); 0.5 lies between"):
+    with pytest.raises(InputError, match=r"The mask can only be on \(1\) or off \(0\), not 0.5"):
         model_of("7ess-v1").intervention(strength={"mask": 0.5})
     with pytest.raises(InputError, match="no term 'mask' to change; it has none"):
         model_of(f"7ess-v1-{UNMASKED}").intervention(strength={"mask": 0})

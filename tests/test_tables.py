@@ -48,7 +48,7 @@ def test_a_printed_table_has_no_row_for_each_step() -> None:
     frame = pd.DataFrame(rows, columns=["run", "name", "layer", "component", "step", "epoch", "value"])
     tex = render(Figure("f", go.Figure(), frame, "Lambda."), "tex")
     assert [line.split("&")[2].strip() for line in rows_of(tex)] == ["1", "2"] and all("0.98" in line for line in rows_of(tex))
-    assert "Printed is the last step of each line." in tex.decode()
+    assert "This table shows the last step of each line." in tex.decode()
 
 
 def test_a_printed_table_fits_on_a_page() -> None:

@@ -216,8 +216,8 @@ def test_remarks_name_forced_gates_and_another_language(gated_runs: Path) -> Non
     run = Run.open(gated_runs / "toy/sentiformer", "toy/sentiformer")
     model = load(run)
     text = " ".join(sentence for _, sentence in notices(model.trace(TEXT, gates_shut=[3, 4], gates_open=[1]), run))
-    assert "shut in every layer is the gate of “warm” (4), “garden” (5)." in text
-    assert "open in every layer is the gate of “What” (2)." in text and "only English" not in text
+    assert "the gate of “warm” (4), “garden” (5) is shut in every layer." in text
+    assert "the gate of “What” (2) is open in every layer." in text and "only English" not in text
     german = notices(model.trace("Niemand versteht, warum der Zug schon wieder zu spät kommt."), run)
     assert [each for kind, each in german if kind == "unknown" and "only English: it knows 1 of these 8 words" in each]
     korean = " ".join(each for _, each in notices(model.trace("영화는 차갑다"), run))
@@ -251,7 +251,7 @@ def test_runs_without_gates_or_signals_are_refused_in_a_sentence(gated_runs: Pat
         draw(str(tiny_run), "gates")
     with pytest.raises(InputError, match="has no gates to open or shut"):
         draw(str(tiny_run), "strip", gates_shut=[1])
-    with pytest.raises(InputError, match="have one part only"):
+    with pytest.raises(InputError, match="have only one part"):
         draw(str(gated_runs / "toy/sentiformer-sinusoid"), "positions")
     assert not draw(str(gated_runs / "toy/sentiformer-sinusoid"), "gates").frame.empty
 

@@ -53,7 +53,7 @@ def test_512_reads_longer_texts_and_changes_nothing_else() -> None:
     [
         ("nonsense", "ndt-free-2", "There is no variant 'nonsense'; there are equal"),
         ("swapped", "ndt-unit-2", "has no negative lambdas"),
-        ("frozen", "vanilla", "no lambda with a start value of its own"),
+        ("frozen", "vanilla", "no lambda with a start value, so it has no variant"),
     ],
 )
 def test_a_variant_that_cannot_be_is_refused(variant: str, model: str, message: str) -> None:

@@ -107,7 +107,7 @@ def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, option
     for gone in record.runs[:1]:
         fewer = compare_with_runs(replace(record, runs=record.runs[1:]))
         why = (
-            f"shows a run that its record does not name: {gone.run!r}."
+            f"shows a run that is not named in its record: {gone.run!r}."
             if record.call and record.call.of != "all"
             else f"see {gone.run} (seed"
         )
@@ -168,7 +168,7 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str, str]] = {
     "a record that is none": ("html", lambda data: _told(data, '{"sentviz"', '["sentviz"'), "cannot be had", "record is damaged"),
     "the end cut off": ("png", lambda data: data[: len(data) // 2], "differs", "changed, cut or saved again"),
     "the record cut off": ("html", lambda data: data[: data.index(b'"runs"')], "cannot be had", "record is damaged"),
-    "all but the head": ("pdf", lambda data: data[:2000], "cannot be had", "carries no record"),
+    "all but the head": ("pdf", lambda data: data[:2000], "cannot be had", "has no sentviz record"),
 }
 
 
@@ -219,7 +219,7 @@ def test_foreign_files_are_told_in_a_sentence(tmp_path: Path, monkeypatch: pytes
     with (tmp_path / "huge.png").open("wb") as huge:
         huge.truncate(200_000_000)
     messages = {
-        "foreign.png": "carries no record",
+        "foreign.png": "has no sentviz record",
         "words.txt": "neither PNG",
         "table.csv": "neither PNG",
         "huge.png": "at most 100 MB are read",
@@ -261,7 +261,7 @@ def test_a_large_frame_is_held_by_its_digest_only() -> None:
     record = Record.of(Figure("cloud", go.Figure(), frame, ""))
     assert record.table == "" and record.differs(frame.copy()) == ""
     frame.loc[7, "x"] += 1
-    assert "so the place is unknown" in record.differs(frame)
+    assert "so the row and column are unknown" in record.differs(frame)
 
 
 def test_a_frame_is_packed_alike_whatever_its_types() -> None:

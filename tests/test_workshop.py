@@ -60,7 +60,7 @@ def test_a_silenced_head_changes_the_answer_its_map_and_the_url() -> None:
     pills.set_value([(1, 2)]).run()
     assert not app.exception, app.exception
     assert app.query_params["off"] == "1.2"
-    assert "silenced is head 2 of layer 1" in words(app)
+    assert "head 2 of layer 1 is silenced" in words(app)
     assert words(app) != before
     assert app.session_state["tries"][-1]["changed"] == "L1 H2 silenced"
 
@@ -69,7 +69,7 @@ def test_the_controls_are_folded_until_they_are_wanted() -> None:
     """A button opens and closes them; of a changed model, one line shows the effect, with the way back."""
     app = opened(off="1.2")
     assert not [item for item in app.button_group if item.key == "silenced"]
-    assert "now **" in words(app) and "silenced is head 2 of layer 1" in words(app)
+    assert "now **" in words(app) and "head 2 of layer 1 is silenced" in words(app)
     app.button(key="what-if").click().run()
     assert app.query_params["whatif"] == "open" and [item for item in app.button_group if item.key == "silenced"]
     app.button(key="as-trained").click().run()

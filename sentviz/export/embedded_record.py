@@ -50,9 +50,9 @@ def extract_record(data: bytes) -> tuple[str, Record]:
     """
     format, text, rest = _split(data)
     if text is None:
-        raise InputError("it carries no record of sentviz: sentviz did not export it, or another program removed the record")
+        raise InputError("it has no sentviz record: sentviz did not export it, or another program removed the record")
     if text and _split(rest)[1] is not None:
-        raise InputError("it carries several records, and a file of sentviz carries one")
+        raise InputError("it has several records, but a file from sentviz has only one")
     record = Record.read(text)
     if _digest(rest) != record.picture or _insert(rest, format, text) != data:
         raise ChangedError("it was changed, cut or saved again after sentviz had written it")

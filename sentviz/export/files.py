@@ -358,9 +358,9 @@ def as_tex(figure: Figure) -> bytes:
     frame = figure.frame if figure.printed is None else figure.printed
     note = ""
     if figure.printed is None and len(frame) > MAX_TABLE_ROWS and (time := next((name for name in _TIME_COLUMNS if name in frame), "")):
-        frame, note = _last_rows(frame, time), f"Printed is the last {time} of each line."
+        frame, note = _last_rows(frame, time), f"This table shows the last {time} of each line."
     if len(frame) > MAX_TABLE_ROWS:
-        note = sentence([note, f"Printed are the first {MAX_TABLE_ROWS} of {len(frame):,} rows; the CSV has all."])
+        note = sentence([note, f"This table shows the first {MAX_TABLE_ROWS} of {len(frame):,} rows. The CSV file has all rows."])
     words = _TEX.sub(lambda match: _SAFE[match[0]], sentence([figure.caption, note, figure.source]))
     rows = from_one(frame.head(MAX_TABLE_ROWS), figure.from_zero)
     table = rows.to_latex(index=False, escape=True, float_format="%.4g", na_rep="", caption=words, label=f"tab:{figure.name}")

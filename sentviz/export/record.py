@@ -160,9 +160,9 @@ class Record:
             return ""
         then = unpacked(self.table) if self.table else ""
         if not then or len(then) > MAX_COMPARED:
-            return "at least one number differs; the file does not store so large a table, so the place is unknown"
+            return "at least one number differs; the table is too large to be stored in the file, so the row and column are unknown"
         columns = cells(then)
-        return difference(columns, json.loads(now)) if columns else "its record holds no columns of numbers"
+        return difference(columns, json.loads(now)) if columns else "its record has no columns of numbers"
 
 
 _SEAL = ', "seal": "'

@@ -91,14 +91,14 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         f"<noscript>{_items(escape(f'{label}: {p:.1%}') for label, p in zip(trace.labels, trace.probabilities, strict=True))}</noscript>",
         show(make("verdict", sentence, answered=False)),
         _items(map(escape, [remark for _, remark in notices(trace, run)])),
-        "<h2>What the answer leans on</h2>",
+        "<h2>Words that decide the prediction</h2>",
         *_strips(sentence, scores, show),
-        "<h2>Where the model looks</h2>",
+        "<h2>Attention</h2>",
         *_maps(sentence, show),
         *(_arithmetic(arithmetic) if arithmetic else ()),
-        "<h2>Where this comes from</h2>",
+        "<h2>Provenance</h2>",
         _table(_provenance(trace, run)),
-        "<noscript><p>The figures are drawn by the script in this file, which is switched off here.</p></noscript>\n</main>",
+        "<noscript><p>The script in this file draws the figures. Allow scripts to see them.</p></noscript>\n</main>",
     ]
     document = page(
         f"{trace.label}: {text[:60]}",
@@ -126,14 +126,14 @@ def _maps(of: Sentence, show: Callable[[Figure, int], str]) -> Iterable[str]:
     """Yield the maps of each layer, mean over heads: the effective attention, then each component. Two maps of a short text share a row."""
     trace = of.trace
     if not of.run.capabilities.maps:
-        yield f'<p class="note">{escape(of.run.name)} has no attention, so there is no map to look at.</p>'
+        yield f'<p class="note">{escape(of.run.name)} has no attention, so it has no attention map.</p>'
         return
-    yield '<p class="note">High attention does not prove that a word matters; word removal asks the model itself.</p>'
+    yield '<p class="note">High attention does not prove that a word matters. Word removal measures the effect of each word.</p>'
     components = trace.component_ids if trace.lambdas.shape[1] > 1 else ()
     kinds: list[int | str] = ["effective", *components]
     layers, left_out = list(trace.layer_ids), ""
     if len(kinds) * len(layers) > MAX_MAPS:
-        kinds, left_out = ["effective"], "The components' maps are left out."
+        kinds, left_out = ["effective"], "The maps of the single components are left out."
     if len(layers) > MAX_MAPS:
         layers, left_out = layers[: MAX_MAPS // 2] + layers[-MAX_MAPS // 2 :], f"Only the first and last {MAX_MAPS // 2} layers are shown."
     columns = 2 if len(trace.tokens) <= 24 and len(layers) > 1 else 1
@@ -149,7 +149,7 @@ def _maps(of: Sentence, show: Callable[[Figure, int], str]) -> Iterable[str]:
 
 def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
     query, key = (f"“{cell.tokens[i]}” ({i + 1})" for i in (cell.query, cell.key))
-    yield "<h2>One weight in numbers</h2>"
+    yield "<h2>How one weight is computed</h2>"
     yield f'<p dir="auto">{escape(f"Layer {cell.layer + 1}, head {cell.head + 1}: query {query}, key {key}.")}</p>'
     yield _items(map(escape, cell.steps()), "ol")
 

@@ -79,7 +79,7 @@ def compare_with_runs(record: Record) -> Verdict:
     if not spec.of.OF_RUN and record.call.of not in spec.names:
         return Verdict("cannot be had", f"It shows {record.call.of!r:.100}, which is not available.", record)
     if spec.of.OF_RUN and (unnamed := _unnamed_run(record.call, {source.run for source in record.runs})):
-        return Verdict("differs", f"Its figure shows a run that its record does not name: {unnamed:.100}.", record)
+        return Verdict("differs", f"The figure shows a run that is not named in its record: {unnamed:.100}.", record)
     options = dict(record.call.options)
     if not record.calibrated and "calibrated" in spec.options:
         options["calibrated"] = False

@@ -72,7 +72,7 @@ class Epochs(Runs):
         return replace(figure, runs=(source,), source=f"{source.run} (seed {source.seed}, {source.rows}, digest {source.digest}).")
 
 
-@figure("epoch-answers", "The answer after each epoch", Epochs, "epochs:epoch_answers", MEASURED)
+@figure("epoch-answers", "The prediction after each epoch", Epochs, "epochs:epoch_answers", MEASURED)
 def _answers(of: Epochs, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.epochs import epoch_answers
 

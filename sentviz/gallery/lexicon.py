@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
     from sentviz.runs.trace import Trace
 
-LEXICON = capability("lexicon", "a lexicon", "{run} has no lexicon: a run of the preset cls-last-scaled has one.")
+LEXICON = capability("lexicon", "a lexicon", "{run} has no lexicon. Runs of the preset cls-last-scaled have a lexicon.")
 
 
-@figure("colours", "What each colour says", Study, "legend:colour_legend")
+@figure("colours", "What each colour means", Study, "legend:colour_legend")
 def _colours(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.legend import colour_legend
 
@@ -73,14 +73,14 @@ def _entries(of: Sentence, token: int, special: bool) -> Entries | None:
         return None
 
 
-@figure("sigma", "What the lexicon puts in, for every pair of tokens", Sentence, "lexicon:sigma_map", LEXICON)
+@figure("sigma", "What the lexicon adds for every pair of tokens", Sentence, "lexicon:sigma_map", LEXICON)
 def _sigma(of: Sentence, *, side: int = 400, theme: Theme = "light") -> Figure:
     from sentviz.figures.lexicon import sigma_map
 
     return sigma_map(_polar(of), side=side, theme=theme)
 
 
-@figure("lexicon-scores", "One token's scores with what is put in", Sentence, "lexicon:score_row", LEXICON)
+@figure("lexicon-scores", "One token's scores without and with the lexicon's term", Sentence, "lexicon:score_row", LEXICON)
 def _scores(
     of: Sentence, *, layer: int = 0, head: int = -1, component: int = 0, token: int | None = None, theme: Theme = "light"
 ) -> Figure:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 VECTORS = RunRequirement(
     "stored vectors",
-    lambda run: "" if "embeddings.safetensors" in run.config["files"] else f"{run.name} has no vectors here; `sentviz train` keeps them.",
+    lambda run: (
+        "" if "embeddings.safetensors" in run.config["files"] else f"{run.name} has no stored vectors. `sentviz train` stores them."
+    ),
 )
 
 
@@ -50,7 +52,7 @@ class Points(Answers):
         from sentviz.analysis.embeddings.cache import stored_sample
 
         if self.over != "test" or self.versus:
-            raise InputError("Vectors are stored for the test split of a single run. Leave over and versus out.")
+            raise InputError("Vectors are stored only for the test split of a single run. Leave out the options over and versus.")
         places, pooled = stored_sample(self.first.source.require_run("vectors"), len(self.first))
         return replace(self.first, frame=self.first.frame.iloc[places]), pooled
 
@@ -69,7 +71,7 @@ class Points(Answers):
         last = run.capabilities.layers
         layer = last if layer < 0 else layer
         if layer > last:
-            raise InputError(f"{run.name} has the layers 0, the embedding, to {last}, not {layer}.")
+            raise InputError(f"{run.name} has layers 0 (the embedding) to {last}, not {layer}.")
         rows, pooled = self.sample
         vectors: list[Any] = [*[None] * last, pooled]
         if layer < last:

@@ -155,7 +155,7 @@ def find_figure(name: str) -> FigureSpec:
         InputError: there is no such figure; the message names the nearest.
     """
     if name not in FIGURES:
-        rest = f"`sentviz export --list` names all {len(FIGURES)}."
+        rest = f"`sentviz export --list` lists all {len(FIGURES)} figures."
         raise InputError(f"There is no figure {name!r}; {nearest(name, list(FIGURES))}{rest}")
     return FIGURES[name]
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from sentviz.runs.trace import Trace
 
 MAPS = capability("maps", "attention maps")
-SOFTMAX = capability("softmax", "softmax", "The attention of {run} is no softmax of scores that could be taken apart.")
+SOFTMAX = capability("softmax", "softmax", "The attention of {run} is not a softmax of scores, so its weights cannot be decomposed.")
 GATE = capability("gate", "gates", "{run} has no gates. Runs of the preset sentiformer have gates.")
 AWARE = capability(
-    "aware", "positions of several signals", "The positions of {run} have one part only. Runs of the preset sentiformer have three."
+    "aware", "positions of several signals", "The positions of {run} have only one part. Runs of the preset sentiformer have three parts."
 )
 MOVING = capability(
     "moving",
@@ -84,7 +84,7 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
     )
     words = [drawn.caption, f"{trace.padding:,} tokens of padding follow; the model reads them, too." if trace.padding else "", how.about]
     if int((~trace.specials).sum()) == 1:
-        words.append("One word alone has nothing to stand out from.")
+        words.append("The text has only one word, so its words cannot be compared.")
     if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
         n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
         words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
@@ -211,7 +211,7 @@ def _head_habits(of: Sentence, *, component: int | str = "effective", theme: The
     return head_table(head_patterns(of.trace, component), theme=theme)
 
 
-@figure("difference", "The same map of two models, subtracted", Sentence, "attention:difference_map", MAPS)
+@figure("difference", "The difference of the maps of two models", Sentence, "attention:difference_map", MAPS)
 def _difference(
     of: Sentence,
     *,
@@ -226,7 +226,7 @@ def _difference(
     from sentviz.figures.attention import difference_map
 
     if not versus:
-        raise InputError("The figure difference compares two models: name the second one with versus.")
+        raise InputError("The figure difference compares two models: name the second run with versus.")
     second = of.once(("versus", versus), lambda: Sentence(find(versus), *of.texts))
     if why := MAPS.lacks(second.run):
         raise InputError(why)
@@ -277,5 +277,5 @@ def _leaders_by_layer(of: Sentence, *, theme: Theme = "light") -> Figure:
     _, review = _followed(of)
     clustering = review.clustering
     leading = [int((clustering.since <= k).sum()) for k in range(len(clustering.positions))]
-    words = "Number of leaders up to each layer: tokens that were alone in their C_i."
+    words = "Number of leaders up to each layer. A leader is a token that was alone in its C_i."
     return layer_lines({"leaders": leading}, "Leaders", caption=words, theme=theme)

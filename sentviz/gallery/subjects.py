@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def _weightless(run: Run) -> str:
     if run.has_weights:
         return ""
-    return f"{run.name} carries its history and measurements only, not its weights: `sentviz train` makes a run that can be asked."
+    return (
+        f"{run.name} is stored with its history and measurements but without weights. `sentviz train` makes a run that can make"
+        " predictions."
+    )
 
 
 WEIGHTS = RunRequirement("weights", _weightless)
@@ -102,7 +105,7 @@ class Sentence(FigureSubject):
     known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)  # results that `once` or a page computed
     load: Callable[[], Any] | None = field(default=None, init=False, repr=False)  # returns the run's model, if a page has loaded it
 
-    SAYS: ClassVar[str] = "of a sentence, the run's example unless another is given"
+    SAYS: ClassVar[str] = "of a sentence; default: the run's example"
     NEEDS: ClassVar[tuple[RunRequirement, ...]] = (WEIGHTS,)
 
     def __post_init__(self, lambdas: Any, heads_off: Any, strength: Any, gates_open: Any, gates_shut: Any) -> None:
@@ -180,7 +183,7 @@ class Runs(FigureSubject):
     versus: Sequence[str] = ()
     calibrated: bool = True  # False = probabilities before calibration
 
-    SAYS: ClassVar[str] = "of how a run was trained and what was measured of it"
+    SAYS: ClassVar[str] = "of the training and the measurements of a run"
 
     @classmethod
     def of(cls, *runs: Run) -> Self:
@@ -222,7 +225,7 @@ class Answers(FigureSubject):
     calibrated: bool = True  # False = probabilities before calibration, and a threshold for them
     statistic: Statistic = field(default_factory=lambda: computed, init=False, repr=False)  # `computed`, or a page's, which keeps results
 
-    SAYS: ClassVar[str] = "of what a run says of rows"
+    SAYS: ClassVar[str] = "of a run's predictions for rows"
 
     @classmethod
     def of(cls, *rows: Rows, statistic: Statistic = computed) -> Self:
@@ -321,7 +324,7 @@ class Study(FigureSubject):
 
     name: str
 
-    SAYS: ClassVar[str] = "of a paper's study, which take a data set in the place of a run"
+    SAYS: ClassVar[str] = "of a paper's study, which take a data set instead of a run"
     OF_RUN: ClassVar[bool] = False
 
     @cached_property

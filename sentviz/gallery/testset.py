@@ -37,7 +37,7 @@ def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
     from sentviz.figures.confusion import agreement_matrix
 
     if len(of.rows) != 2:
-        raise InputError("The figure agreement compares two runs: name the second one with versus.")
+        raise InputError("The figure agreement compares two runs: name the second run with versus.")
     first, second = of.rows
     counts = agreement(first.frame["right"].to_numpy(bool), second.frame["right"].to_numpy(bool))
     cells = [[counts.both_right, counts.only_a], [counts.only_b, counts.neither]]
@@ -79,7 +79,7 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
     return one_vs_rest(lines, areas, points, kind=kind, classes=panels, theme=theme)
 
 
-@figure("threshold", "What a threshold trades", Answers, "operating:threshold_lines", TWO)
+@figure("threshold", "Errors of both classes at each threshold", Answers, "operating:threshold_lines", TWO)
 def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
     from sentviz.analysis.testset.operating import thresholds
     from sentviz.figures.operating import threshold_lines

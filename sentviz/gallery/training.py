@@ -32,11 +32,15 @@ LAMBDAS = capability("lambdas", "lambda")
 SCALARS = capability("scalars", "learned scalars")
 SEVERAL = RunRequirement(
     "several components",
-    lambda run: "" if run.capabilities.components > 1 else f"{run.name} has {run.capabilities.attention}: there is nothing to compare.",
+    lambda run: (
+        "" if run.capabilities.components > 1 else f"{run.name} has {run.capabilities.attention}, so it has no components to compare."
+    ),
 )
 PLANE = RunRequirement(
     "an embedding of two dimensions",
-    lambda run: "" if run.shape.width == 2 else f"The embedding of {run.name} has not two dimensions; hardmax-d2 has.",
+    lambda run: (
+        "" if run.shape.width == 2 else f"The embedding of {run.name} does not have two dimensions. The embedding of hardmax-d2 has two."
+    ),
 )
 
 
@@ -164,7 +168,7 @@ def _component_entropy(of: Runs, *, theme: Theme = "light") -> Figure:
     return entropies(of.run.frame("components.parquet"), run=of.run.name, theme=theme)
 
 
-@figure("component-likeness", "How alike components are", Runs, "specialise:likeness", SEVERAL, COMPONENTS)
+@figure("component-likeness", "Similarity of the components", Runs, "specialise:likeness", SEVERAL, COMPONENTS)
 def _component_likeness(of: Runs, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.specialise import likeness
 
@@ -221,11 +225,11 @@ def _leaders_depth(of: Runs, *, measure: str = "clusters", theme: Theme = "light
     from sentviz.analysis.testset.leaders import per_layer
     from sentviz.figures.clustering import layer_bands
 
-    title = {"clusters": "Places that hold the words", "at leaders": "Share of words at a leader"}.get(measure, measure)
+    title = {"clusters": "Number of places at which the words are", "at leaders": "Share of words at a leader"}.get(measure, measure)
     return layer_bands(per_layer(of.run.frame("leaders.parquet")), measure, title, share=measure == "at leaders", theme=theme)
 
 
-@figure("vocabulary", "Every word where its embedding puts it", Runs, "clustering:vocabulary_map", MOVING, PLANE, LEADERS, WEIGHTS)
+@figure("vocabulary", "Every word at its embedding", Runs, "clustering:vocabulary_map", MOVING, PLANE, LEADERS, WEIGHTS)
 def _vocabulary(of: Runs, *, named: int = 40, theme: Theme = "light") -> Figure:
     from sentviz.analysis.testset.leaders import leading
     from sentviz.figures.clustering import vocabulary_map

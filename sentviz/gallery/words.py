@@ -62,7 +62,7 @@ def _cells(counts: Counts, classes: int, between: str = "") -> list[Cell]:
     if between:
         first, _, second = between.partition(",")
         if not (first.isdecimal() and second.isdecimal() and first != second and max(int(first), int(second)) < classes):
-            raise InputError(f"Two of {classes} classes are named as in 0,1, counted from 0, not as {between!r}.")
+            raise InputError(f"Name two of the {classes} classes by their numbers from 0, for example 0,1, not {between!r}.")
         return [(a, b) for a in (int(first), int(second)) for b in (int(first), int(second))]
     sizes = dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
     pair = max(combinations(range(classes), 2), key=lambda p: sizes[p] + sizes[p[::-1]])
@@ -100,7 +100,7 @@ def _placed(words: tuple[str, ...], weights: tuple[float, ...]) -> pd.DataFrame:
     return layout(dict(zip(words, weights, strict=True)), *PANEL, seed=SEED)
 
 
-@figure("word-cloud", "The words of right and wrong answers", Answers, "word_clouds:cloud")
+@figure("word-cloud", "The words of right and wrong predictions", Answers, "word_clouds:cloud")
 def _cloud(
     of: Answers,
     *,
@@ -148,7 +148,7 @@ def _list(
     cell = (label, predicted) if named else _most_mistaken(counts, rows)
     table = largest_words(counts, cell, by, stops).head(IN_LIST)
     if table.empty:
-        raise InputError("No word of these rows stands out against the others.")
+        raise InputError("No word is typical of these rows.")
     once = ONCE if by == "keyness" else ""
     right = cell[0] in (-1, cell[1])
     return word_bars(table, title=name_of(cell, rows.classes), by=by, right=right, selected=selected, about=once, theme=theme)

@@ -105,7 +105,7 @@ def _base(run: Run) -> Card | None:
 def _opening(run: Run) -> str:
     paper = next((paper for paper in papers().values() if paper.preset(_preset(run)) is not None), None)
     of = f" It is a model of *{paper.title}* ({paper.citation})." if paper else ""
-    can = "" if run.has_weights else " It carries its history and measurements only, not its weights, so it cannot be asked."
+    can = "" if run.has_weights else " It is stored with its history and measurements but without weights, so it cannot make predictions."
     return f"A small classifier of sentiment into {', '.join(run.labels)}, trained to be looked at.{of}{can}"
 
 

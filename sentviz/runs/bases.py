@@ -122,8 +122,8 @@ def find_base(name: str, digest: str = "") -> Base:
     """
     same_name = [Base(name, folder / name) for folder in _folders() if Path(name).name == name and (folder / name / CARD).is_file()]
     if not same_name:
-        raise RunError(f"The base {name!r} is not installed: `sentviz runs get` fetches it with its runs; `sentviz base add` makes one.")
+        raise RunError(f"The base {name!r} is not installed. `sentviz runs get` fetches it with its runs, `sentviz base add` makes a base.")
     for base in same_name:
         if digest in ("", base.digest):
             return base
-    raise RunError(f"The installed base {name!r} is another one (digest {same_name[0].digest}, not {digest}).")
+    raise RunError(f"The installed base {name!r} is a different base (digest {same_name[0].digest}, not {digest}).")

@@ -387,7 +387,7 @@ def _read(config_class: type[ModelConfig], stored: bytes) -> ModelConfig:
     for name in sorted(values.keys() - known):
         value = values.pop(name)
         if name not in config_class.RETIRED or config_class.RETIRED[name] not in (value, ...):
-            raise ValueError(f"its setting {short(name)} = {short(value)} means nothing to this version")
+            raise ValueError(f"its setting {short(name)} = {short(value)} is unknown to this version")
     try:
         return config_class(**values)
     except TypeError as error:

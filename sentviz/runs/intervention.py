@@ -55,9 +55,9 @@ class Edit:
             raise InputError(f"Unknown quantity {self.what!r}. A change is of {', '.join(get_args(Quantity))}.")
         sizes = {len(axes), len(axes) - 1} if axes[1:] and axes[-1] == "token" else {len(axes)}
         if len(self.at) not in sizes:
-            raise InputError(f"A change of a {self.what} names {' and '.join(axes) or 'no place'}, not the places {list(self.at)}.")
+            raise InputError(f"A change of a {self.what} needs {' and '.join(axes) or 'no position'}, not the positions {list(self.at)}.")
         if bool(self.name) != (self.what == "term"):
-            raise InputError("A change of a term needs the term's name; other changes have no name.")
+            raise InputError("A change of a term needs the name of the term. Other changes have no name.")
 
     @property
     def target(self) -> tuple[int, tuple[int, ...], str]:
@@ -77,7 +77,7 @@ class Edit:
             InputError: the text has another form, names no quantity of a model, or its value is not a finite number.
         """
         if (match := _EDIT.fullmatch(text)) is None:
-            raise InputError(f"A change is written as in head:1.4=0, term:gate=0.5 or gate:3=1, not as {text[:60]!r}.")
+            raise InputError(f"Write a change like head:1.4=0, term:gate=0.5 or gate:3=1, not {text[:60]!r}.")
         what, place, value = match.groups()
         axes = AXES.get(what, ())
         named = not place[0].isdigit()
@@ -220,17 +220,17 @@ class Intervention:
         """
         changes = []
         if self.lambdas:
-            changes.append("the lambdas are not the learned ones")
+            changes.append("the lambdas differ from the learned lambdas")
         if heads := [f"{head + 1} of layer {layer + 1}" for layer, head in self.heads_off]:
-            changes.append(f"silenced {'is head' if len(heads) == 1 else 'are heads'} {', '.join(heads)}")
+            changes.append(f"{'head' if len(heads) == 1 else 'heads'} {', '.join(heads)} {'is' if len(heads) == 1 else 'are'} silenced")
         for state, places in (("open", self.gates_open), ("shut", self.gates_shut)):
             if places:
                 named = ", ".join(f"“{tokens[place]}” ({place + 1})" for place in places[:MOST_NAMED])
                 more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
-                changes.append(f"{state} in every layer is the gate of {named}{more}")
+                changes.append(f"the gate of {named}{more} is {state} in every layer")
         for term, factor in self.strength.items():
             how = f"without its {term}" if not factor else f"with {factor:g} times the trained strength of its {term}"
-            changes.append(f"the model is asked {how}")
+            changes.append(f"the model runs {how}")
         return [f"This is an intervention: {change}." for change in changes]
 
 
@@ -275,7 +275,7 @@ def _lambda_edits(lambdas: Any, has: Capabilities) -> list[Edit]:
 def _refusal(edit: Edit, has: Capabilities, tokens: int, name: str) -> str | None:
     """Return why a model cannot apply an edit, in a sentence; None if it can."""
     if edit.to == "mean" or REPLACED.get(edit.what) != len(edit.at):
-        return f"{edit.text()} cannot be applied yet. Models change lambdas, gates, terms, and set the output of a head to 0."
+        return f"{edit.text()} is not possible. Possible changes: lambdas, gates, terms, and setting the output of a head to 0."
     if not math.isfinite(edit.to):
         return {"lambda": "A lambda must be a finite number.", "term": f"The strength of {edit.name} must be a finite number."}.get(
             edit.what, f"{edit.text()}: the value must be a finite number."
@@ -290,7 +290,7 @@ def _refusal(edit: Edit, has: Capabilities, tokens: int, name: str) -> str | Non
     if not (0 <= edit.at[0] < has.layers and 0 <= edit.at[1] < size):
         return f"There is no {axis} {edit.at[1] + 1} in layer {edit.at[0] + 1} of {name}."
     if edit.what == "lambda" and size == 1 and edit.to != 1:
-        return f"{name} has one component: its lambda is 1, there is nothing to mix."
+        return f"{name} has one component with lambda 1, so its mixing cannot be changed."
     return f"The output of a head can only be set to 0, not to {edit.to:g}." if edit.what == "head" and edit.to != 0 else None
 
 
@@ -300,7 +300,7 @@ def _refused_term(edit: Edit, has: Capabilities, name: str) -> str | None:
     if edit.name not in terms:
         return f"{name} has no term {edit.name!r} to change; it has {', '.join(terms) or 'none'}."
     if edit.name in switches and edit.to != 0:
-        return f"The {edit.name} is there (1) or not (0); {edit.to:g} lies between or beyond."
+        return f"The {edit.name} can only be on (1) or off (0), not {edit.to:g}."
     return None
 
 
@@ -308,5 +308,5 @@ def _refused_gate(edit: Edit, has: Capabilities, tokens: int, name: str) -> str 
     if not has.gate:
         return f"{name} has no gates to open or shut."
     if not 0 <= edit.at[0] < tokens:
-        return f"There is no token {edit.at[0] + 1} whose gate could be changed; the tokens are 1 to {tokens:,}."
+        return f"There is no token {edit.at[0] + 1}. The tokens are 1 to {tokens:,}."
     return None if edit.to in (0, 1) else f"The gate of a token can be 0 (shut) or 1 (open), not {edit.to:g}."

@@ -15,7 +15,7 @@ from sentviz.runs.catalog import best_run, is_mixture, language
 from sentviz.runs.presets import VARIANTS, find_preset, split
 from sentviz.runs.store import Run
 
-BEST, PAPERS, OWN = GROUPS = ("answers best", "papers", "yours")
+BEST, PAPERS, OWN = GROUPS = ("most accurate", "papers", "yours")
 LANGUAGES = {"en": "English", "ko": "Korean"}
 BASES = {"minilm": "MiniLM", "mpnet": "MPNet", "e5": "E5"}  # names of the shipped bases as their authors write them
 ENDINGS = {  # addition to the model, by the ending of a preset's name
@@ -28,13 +28,13 @@ ENDINGS = {  # addition to the model, by the ending of a preset's name
     "aware": "sentiment-aware positions",
     "windowed": "windows",
     "rope": "second phase",
-    "unmasked": "padding read",
+    "unmasked": "with padding read",
     "ndt-free-2": "NDT (-∞,∞), 2 components",
     "ndt-unit-2": "NDT [0,1], 2 components",
 }
 CHANGES = {  # difference from the usual training, by variant
     "equal": "equal λ at the start",
-    "swapped": "λ of the other sign at the start",
+    "swapped": "λ with the opposite sign at the start",
     "frozen": "frozen λ",
     "512": "512 tokens",
     "3e-4": "rate 0.0003",

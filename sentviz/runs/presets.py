@@ -17,12 +17,12 @@ from sentviz.runs.registry import Preset, papers
 CONSTRAINT_SIGNS = {"unit": "[0,1]", "symmetric": "[-1,1]", "nonneg": "[0,inf)", "free": "(-inf,inf)"}  # constraint of a mixing -> range
 LAMBDA_CONTROLS = ("equal", "swapped", "frozen")
 VARIANTS = {
-    "equal": "every lambda starts at the same size, 0.15, with the preset's sign, whatever its layer and component",
-    "swapped": "every lambda starts at the preset's value with the other sign",
+    "equal": "every lambda starts at the same size, 0.15, with the preset's sign, in every layer and component",
+    "swapped": "every lambda starts at the preset's value with the opposite sign",
     "frozen": "every lambda stays at the preset's start",
     "512": "reads the first 512 tokens",
-    "3e-4": "learns at a rate of 0.0003",
-    "fast": "learns at a rate of 0.001",
+    "3e-4": "learning rate 0.0003",
+    "fast": "learning rate 0.001",
     **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
     "6k-updates": "makes 6,000 updates",
     "3k-masked": "makes 3,000 updates on masked tokens, then 3,000 on classes",
@@ -75,7 +75,7 @@ def find_preset(name: str) -> Preset:
         extensible = [each for each, preset in presets().items() if _has(preset, {"lexicon": "", "gate": ""})]
         fixed = [each for each in presets() if each not in extensible]
         raise InputError(
-            f"There is no model {name!r}; there are {', '.join(fixed)}, and {', '.join(extensible)}, each of the latter also with"
+            f"There is no model {name!r}. The models are {', '.join(fixed)}, and {', '.join(extensible)}, which can be followed by"
             f" {', '.join(known)}."
         )
     return replace(listed, shape={**listed.shape, **settings}) if endings else listed
@@ -107,7 +107,7 @@ def preset(name: str, *, vocab_size: int, classes: int, max_length: int, **chang
     config = CONFIGS[entry.kind]
     known = [item.name for item in fields(config)]
     if unknown := sorted(changes.keys() - known):
-        raise InputError(f"A model has no setting {unknown[0]!r}; there are {', '.join(known)}.")
+        raise InputError(f"A model has no setting {unknown[0]!r}. The settings are {', '.join(known)}.")
     try:
         return config(**({"vocab_size": vocab_size, "classes": classes, "max_length": max_length} | dict(entry.shape) | changes))
     except (TypeError, ValueError) as error:
@@ -121,7 +121,7 @@ def check_shape(name: str, shape: Mapping[str, Any]) -> None:
         InputError: the model has no such setting, or another part of the recipe or its data set decides it.
     """
     if elsewhere := [key for key in ("vocab_size", "classes", "max_length", "dropout") if key in shape]:
-        raise InputError(f"The recipe's shape cannot set {elsewhere[0]}: the recipe itself or its data set does.")
+        raise InputError(f"The recipe's shape cannot set {elsewhere[0]}: it is set by the recipe or its data set.")
     preset(name, vocab_size=9, classes=2, max_length=9, **shape)
 
 
@@ -134,12 +134,12 @@ def variant_changes(variant: str, model: str) -> dict[str, Any]:
     if not variant:
         return {}
     if variant not in VARIANTS:
-        raise InputError(f"There is no variant {variant!r}; there are {', '.join(VARIANTS)}.")
+        raise InputError(f"There is no variant {variant!r}. The variants are {', '.join(VARIANTS)}.")
     if variant in VARIANT_SETTINGS:
         return dict(VARIANT_SETTINGS[variant])
     config = preset(model, vocab_size=9, classes=2, max_length=9)
     if not isinstance(config, EncoderConfig) or config.mixing not in CONSTRAINT_SIGNS:
-        raise InputError(f"{model} has no lambda with a start value of its own, which the variant {variant} changes.")
+        raise InputError(f"{model} has no lambda with a start value, so it has no variant {variant}.")
     if variant == "frozen":
         return {"shape": {"learn_lambda": False}}
     if variant == "swapped" and config.mixing in ("unit", "nonneg"):

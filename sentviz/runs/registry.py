@@ -55,7 +55,7 @@ class Page:
     url: str = ""  # last part of the page's address; papers of other packages always get paper-<name>
     icon: str = ":material/article:"
     script: Path | None = None  # a Streamlit page in another package
-    cannot: str = "This page shows only what the paper's package contains. Printed numbers are as its authors copied them."
+    cannot: str = "This page shows only what the paper's package contains. The reported numbers are as the package's authors copied them."
     sections: tuple[Section, ...] = ()
 
     @property
@@ -231,15 +231,15 @@ def _registered() -> tuple[dict[str, Paper], list[str]]:
 def _wrong(paper: Any, registered: Iterable[Paper]) -> str:
     """Return why a paper cannot be added to others; "" if it can."""
     if not isinstance(paper, Paper):
-        return "its entry point is no sentviz.runs.registry.Paper"
+        return "its entry point is not a sentviz.runs.registry.Paper"
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", paper.name):
-        return f"its name {paper.name!r} is not of small letters, digits and hyphens"
+        return f"its name {paper.name!r} may have only lower-case letters, digits and hyphens"
     if odd := [name for name, settings in paper.injections.items() if not settings or settings.keys() - OF_A_LEXICON]:
-        return f"its injection {odd[0]!r} may set {', '.join(sorted(OF_A_LEXICON))} and nothing else"
+        return f"its injection {odd[0]!r} may set only {', '.join(sorted(OF_A_LEXICON))}"
     if paper.page.script is not None and not paper.page.script.is_file():
-        return f"its page {paper.page.script} is not there"
+        return f"its page {paper.page.script} does not exist"
     if not re.fullmatch(r":material/[a-z0-9_]+:", paper.page.icon):
-        return f"its page's icon {paper.page.icon!r} is not of the form :material/article:"
+        return f"its page's icon {paper.page.icon!r} does not have the form :material/article:"
     parts = paper.page.parts
     if again := [name for i, name in enumerate(parts) if name in parts[:i]]:
         return f"its page has two parts {again[0]!r}"

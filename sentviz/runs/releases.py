@@ -317,4 +317,4 @@ def _check_members(entry: Packed, members: Sequence[zipfile.ZipInfo]) -> None:
             raise RunError(f"{entry.name} contains {short(name)}, which is not a file of a run; it was not installed.")
         names.add(name)
     if sum(info.file_size for info in members) > entry.bytes:
-        raise RunError(f"{entry.name} unpacks to more bytes than it has; it was not installed.")
+        raise RunError(f"{entry.name} unpacks to more bytes than its index says; it was not installed.")

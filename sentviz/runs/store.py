@@ -218,8 +218,8 @@ class Run:
             RunError: the weights of that epoch were not stored.
         """
         if epoch not in self.epochs:
-            reason = f"those of {', '.join(map(str, self.epochs))} were" if self.epochs else "its recipe keeps none"
-            raise RunError(f"{self.name}: the weights of epoch {epoch} were not kept; {reason}.")
+            reason = f"stored epochs: {', '.join(map(str, self.epochs))}" if self.epochs else "its recipe keeps none"
+            raise RunError(f"{self.name}: the weights of epoch {epoch} are not stored; {reason}.")
         return replace(self, weights=f"epochs/{epoch}.safetensors")
 
     def longer(self, max_length: int) -> Run:
@@ -230,7 +230,7 @@ class Run:
         """
         trained = replace(self, max_length=0).shape.max_length
         if not self.capabilities.extends:
-            raise RunError(f"{self.name} has learned a position for each of its {trained:,} places, and none beyond.")
+            raise RunError(f"{self.name} has learned {trained:,} positions, so it cannot read more than {trained:,} tokens.")
         if max_length < trained:
             raise RunError(f"{self.name} reads {trained:,} tokens. It can be set to read more, but not {max_length:,}.")
         return replace(self, max_length=max_length)
@@ -402,5 +402,5 @@ def _unknown(name: str, known: list[str]) -> str:
     if is_path(name):
         folder = os.path.isdir(name)  # noqa: PTH112 - pathlib raises for a path that is too long
         return f"There is no run in {name}: {'config.json is missing' if folder else 'there is no such folder'}."
-    rest = f"`sentviz catalog` lists all {len(known):,}, `sentviz runs list` those that can be fetched."
-    return f"There is no run {name!r} here; {nearest(name, known)}{rest}"
+    rest = f"`sentviz catalog` lists all {len(known):,} runs, `sentviz runs list` the runs that can be fetched."
+    return f"There is no run {name!r}; {nearest(name, known)}{rest}"

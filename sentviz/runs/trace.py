@@ -231,9 +231,9 @@ class Trace:
         if not self.terms or self.queries is None or self.keys is None:
             raise KeyError("the trace was made without attention maps")
         if part is None and self.component_ids != tuple(range(self.lambdas.shape[1])):
-            raise KeyError("the trace holds some components only, from which no effective map follows")
+            raise KeyError("the trace has only some of the components, but an effective map needs all of them")
         if self.query_ids != tuple(range(len(self.tokens))):
-            raise KeyError("the trace was made for some of the query rows only")
+            raise KeyError("the trace was made for only some of the query rows")
         import torch
 
         chosen = list(range(len(self.head_ids))) if heads is None else list(heads)
@@ -391,7 +391,7 @@ class Trace:
         names = (self.text, *self.tokens, *self.labels, *self.tags)
         places = (*self.layer_ids, *self.head_ids, *self.component_ids, *self.query_ids)
         if not all(isinstance(name, str) for name in names) or not all(isinstance(place, int) for place in places):
-            raise TypeError("its tokens, classes or layers are none")
+            raise TypeError("its tokens, classes or layers are not valid")
         if not self.tokens or not self.labels or (self.tags and len(self.tags) != len(self.tokens)):
             raise ValueError("it has no tokens or classes, or tags of other tokens")
         sizes = {"n": len(self.tokens), "K": len(self.labels), "L": len(self.layer_ids), "2": 2, "3": 3}
@@ -401,7 +401,7 @@ class Trace:
             for array in arrays.values() if name in GROUPS else () if arrays is None else (arrays,):
                 shape = array.shape
                 if len(shape) != len(axes) or any(sizes.setdefault(axis, size) != size for axis, size in zip(axes, shape, strict=True)):
-                    raise ValueError(f"its {name} are of another shape than its tokens, classes and layers")
+                    raise ValueError(f"its {name} have a shape that does not fit its tokens, classes and layers")
 
 
 def _half(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

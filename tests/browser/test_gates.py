@@ -64,7 +64,7 @@ def test_a_gate_shut_by_the_list_changes_the_answer_on_explore(page: Any, server
     page.locator(".st-key-gates-shut input").click()
     page.keyboard.type("warm")  # the list that a click opens closes where the page scrolls to it
     page.get_by_role("option", name="3 · warm").click()
-    page.get_by_text("shut in every layer is the gate of").wait_for(timeout=30_000)
+    page.get_by_text("is shut in every layer").wait_for(timeout=30_000)
     settled(page)
     assert len(before) == 2 and probabilities(page) != before
     page.locator(".st-key-chip-gates button").first.click()

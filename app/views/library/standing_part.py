@@ -56,8 +56,8 @@ def part(runs: Mapping[str, Run]) -> None:
         "Expected calibration error of the probabilities at each run's temperature; lower is better."
         if view == "errors"
         else "Share of right predictions. A prediction counts as negative or positive, whichever is more probable. A *neutral*"
-        " sentence is right if this probability is at most 0.25 from 0.5. Shaded: the run was trained on sentences of this kind. Intervals are"
-        " in the file."
+        " sentence is right if this probability is at most 0.25 from 0.5. Shaded: the run was trained on sentences of this kind. Intervals"
+        " are in the file."
     )
     without = ", ".join(who for who in order if who in runs and not runs[who].capabilities.maps)
     st.caption(
