@@ -69,7 +69,7 @@ def test_limits_are_what_was_measured_of_its_digest() -> None:
     kinds = rows.loc["demo"].drop("all")
     for name, row in kinds.iterrows():
         assert f"| {name} | {row['accuracy']:.1%} | {row['n']} | {row['low']:.1%} to {row['high']:.1%} |" in limits
-    weak = re.search(r"less often than 75%: (.*)\.", limits)
+    weak = re.search(r"accuracy below 75%: (.*)\.", limits)
     assert weak and set(weak[1].split(", ")) == {name for name in kinds.index if kinds.loc[name, "accuracy"] < 0.75}
     assert "| IMDb *(at home)* |" in limits and f"| {rows.loc[('imdb', 'all'), 'accuracy']:.1%} |" in limits
     # a mixture names the licences of what it is made of
@@ -83,7 +83,7 @@ def test_seeds_and_prints_stand_beside() -> None:
         find(name, [ROOT]).metrics()["test"]["accuracy"]["value"]
         for name in ("sst2/ndt-unit-2", "sst2/ndt-unit-2-s1", "sst2/ndt-unit-2-s2")
     ]
-    assert f"mean {sum(values) / 3:.4f}" in text and "NDT prints an accuracy of 0.9174" in text
+    assert f"mean {sum(values) / 3:.4f}" in text and "NDT reports an accuracy of 0.9174" in text
     assert "seeds (" not in card(find("sst2/ndt-unit-2", [ROOT]))
 
 
@@ -99,8 +99,8 @@ def test_calibration_is_worked_out_from_the_predictions(tmp_path: Path) -> None:
         bins.setdefault(min(int(sure * BINS - 1e-9), BINS - 1), []).append((sure, shares.index(sure) == label))
     error = sum(abs(sum(c for c, _ in rows) - sum(right for _, right in rows)) for rows in bins.values()) / len(frame)
     text = card(run)
-    assert f"(n = 200): {error:.4f} as the model says it" in text
-    assert "not one that sentviz knows" in text and "so it cannot be asked" in text and "its weights are not installed" in text
+    assert f"(n = 200): {error:.4f} without T" in text
+    assert "not one that sentviz knows" in text and "so it cannot be asked" in text and "its weights are not here" in text
 
 
 BINS = 15

@@ -143,7 +143,7 @@ def test_leaders_by_hand() -> None:
     run = simulate([[3.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]], layers=2, alpha=1.0)
     np.testing.assert_allclose(run.positions[:, :, 0], [[3, 1, -1, -1], [3, 2, -1, -1], [3, 2.5, -1, -1]])
     assert run.leaders.tolist() == [0, 2] and run.since.tolist() == [0, 0]
-    assert run.notes == ("Tokens 2, 3 are equal; they move as one.",)
+    assert run.notes == ("Tokens 2, 3 are equal, so they move together.",)
     late = simulate([[1.0, 1.0], [-1.0, 1.0], [0.0, 1.0], [0.0, -1.0]], layers=3)
     assert late.leaders.tolist() == [0, 1, 3]  # token 2 ties between two and stays
 
@@ -191,7 +191,7 @@ def test_a_zero_token_attends_to_all() -> None:
     assert rows(z, np.eye(2))[0] == list(range(401))
     run = simulate(z, layers=1)
     np.testing.assert_allclose(run.positions[1, 0], z.mean(axis=0) / 2)
-    assert run.notes == ("Token 0: zero, so without a direction; attends to all.",)
+    assert run.notes == ("Token 0 at the origin: without a direction, attention goes to all tokens.",)
     assert 0 not in run.leaders
 
 

@@ -107,6 +107,6 @@ def test_nothing_hidden_is_the_training_as_before(tmp_path: Path) -> None:
 
 def test_kinds_without_tokens_of_their_own_refuse(tmp_path: Path) -> None:
     recipe = toy_recipe("cnn", shape={"filters": 4}, pretrain=5)
-    with pytest.raises(InputError, match="cnn does not learn from masked tokens"):
+    with pytest.raises(InputError, match="cnn cannot be trained on masked tokens"):
         train(recipe, tmp_path, progress=False)
     assert not any(tmp_path.iterdir())

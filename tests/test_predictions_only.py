@@ -96,7 +96,7 @@ def test_the_confusion_page_needs_no_model(monkeypatch: pytest.MonkeyPatch, view
     assert not app.error and not app.warning
     text, right = page_text(app), int(rows.frame["right"].sum())
     assert f"reviews.csv is right on **{right} of 80** rows" in text and "80 of 80 rows" in text
-    assert ("a temperature that lowers it is not known" in text) == (view == "calibration")
+    assert ("no fitted temperature" in text) == (view == "calibration")
 
 
 @SHIPPED

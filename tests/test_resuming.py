@@ -156,7 +156,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, str
     make(tmp_path / "broken").fit(progress=False, until=6)
     second = make(tmp_path / "broken")
     second.resume()
-    with no_room(1_000), pytest.raises(RunError, match=r"cannot be written .*File too large.*the one before it") as caught:
+    with no_room(1_000), pytest.raises(RunError, match=r"cannot be written .*File too large.*An earlier resume point") as caught:
         second.fit(progress=False, until=13)
     assert "\n" not in str(caught.value)
     third = make(tmp_path / "broken")

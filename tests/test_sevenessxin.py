@@ -173,7 +173,7 @@ def test_fewer_rows_are_part_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
     assert some.frame["label"].value_counts().tolist() == [4, 4] and set(some.frame["id"]) < set(more.frame["id"])
     assert some.digest != more.digest
     for rows in (7, 10**6):
-        with pytest.raises(InputError, match="as many of each class, cannot be taken from the train split of toy"):
+        with pytest.raises(InputError, match="with equal numbers per class cannot be drawn from the train split of toy"):
             datasets.first_rows(whole, rows)
 
 

@@ -126,7 +126,7 @@ def test_it_is_kept_as_it_was_read(tagger: Tagger, tmp_path: Path) -> None:
 
 
 def test_one_that_was_made_by_hand_is_not_kept(tagger: Tagger, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="'english-1' was read from no file"):
+    with pytest.raises(RunError, match="'english-1' was not read from a file"):
         replace(tagger, stored=b"").save(tmp_path / "again.json.gz")
 
 

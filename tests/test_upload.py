@@ -117,13 +117,13 @@ def test_cells_are_cut_where_they_are_read(kind: str) -> None:
     want[2] = table["text"][2].as_py() or ""
     assert [text or "" for text in table["text"].to_pylist()] == want
     cut = (4 if kind == "csv" else 0) + 2 + (kind == "list")
-    assert remarks == [f"{cut} cells have more than 6 characters; what follows those is not read."]
+    assert remarks == [f"{cut} cells have more than 6 characters; only these are read."]
 
 
 def test_texts_of_any_frame_are_cut_and_counted() -> None:
     cut, remarks = labelled(pd.DataFrame({"t": ["a" * 20_001, "b" * 20_000]}), "t", "", CLASSES)
     assert cut["text"].str.len().tolist() == [20_000, 20_000]
-    assert remarks == ["1 cell has more than 20,000 characters; what follows those is not read."]
+    assert remarks == ["1 cell has more than 20,000 characters; only these are read."]
 
 
 def test_too_large_and_too_long_files() -> None:

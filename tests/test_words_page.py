@@ -126,7 +126,7 @@ def test_without_texts_the_stored_words_are_drawn(texts: Texts, tmp_path: Path, 
     assert not app.error
     assert "the words stored with the run" in captions(app)
     assert len(app.get("plotly_chart")) == 2
-    assert "Another threshold needs the texts" in words(opened("words", run="kept/words", threshold="0.3"))
+    assert "Words for another threshold need the texts" in words(opened("words", run="kept/words", threshold="0.3"))
 
 
 @pytest.mark.parametrize("part", ["word=<script>alert(1)</script>", "word=nowhere@0,1", "cell=7,7", "nonsense", "tag=negation"])

@@ -64,7 +64,7 @@ def info(name: str) -> DatasetInfo:
     """
     registry = _registry()
     if name not in registry:
-        raise InputError(f"There is no data set {name!r}; known are {', '.join(registry)}.")
+        raise InputError(f"There is no data set {name!r}. The known data sets are {', '.join(registry)}.")
     return registry[name]
 
 
@@ -227,7 +227,9 @@ def verify(name: str) -> None:
             continue
         if expected.content and content(load_file(name, part)) == expected.content:
             continue
-        fault = "makes other rows than those known" if item.maker else f"is not the known file (its SHA-256 differs); {_remedy(item, part)}"
+        fault = (
+            "makes other rows than the known ones" if item.maker else f"is not the known file (its SHA-256 differs); {_remedy(item, part)}"
+        )
         raise DataMissingError(f"{item.maker or _path(name, part)} {fault}.")
 
 
@@ -321,7 +323,9 @@ def first_rows(split: Split, rows: int) -> Split:
     frame = split.frame[(split.frame["label"] >= 0) & (split.frame.groupby("label").cumcount() < each)].reset_index(drop=True)
     if rest or len(frame) < rows:
         counts = ", ".join(f"{count:,}" for count in split.frame["label"].value_counts(sort=False).sort_index())
-        raise InputError(f"{rows:,} rows, as many of each class, cannot be taken from the {split.split} split of {split.name} ({counts}).")
+        raise InputError(
+            f"{rows:,} rows with equal numbers per class cannot be drawn from the {split.split} split of {split.name} ({counts})."
+        )
     return replace(split, frame=frame, digest=_mark(frame))
 
 

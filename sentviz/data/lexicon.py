@@ -57,7 +57,7 @@ class Lexicon:
         from sentviz.data import datasets
 
         if name not in (known := [entry for group in LEXICONS.values() for entry in group]):
-            raise InputError(f"There is no lexicon {name!r}; there are {', '.join(known)}.")
+            raise InputError(f"There is no lexicon {name!r}. The lexicons are {', '.join(known)}.")
         try:
             return cls.of(name, datasets.load_file(name, "lexicon"))
         except DataMissingError:

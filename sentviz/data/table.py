@@ -85,12 +85,12 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
 def cut(cells: int, characters: int) -> str:
     """Return a remark on cells that were cut."""
     which = "1 cell has" if cells == 1 else f"{cells:,} cells have"
-    return f"{which} more than {characters:,} characters; what follows those is not read."
+    return f"{which} more than {characters:,} characters; only these are read."
 
 
 def too_slow(name: str, limits: Limits) -> str:
     """Return the message for a file that takes too long to read."""
-    return f"{name} takes longer than {limits.seconds:g} seconds to read: is it a table? {CUT}"
+    return f"{name} takes longer than {limits.seconds:g} seconds to read. Check that it is a table. {CUT}"
 
 
 def too_large(name: str, limits: Limits) -> str:

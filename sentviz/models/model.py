@@ -240,7 +240,7 @@ class Model:
         import pandas as pd
 
         if isinstance(texts, str) or isinstance(pairs, str):
-            raise InputError("predict takes lists of texts; put the one text in brackets.")
+            raise InputError("predict takes a list of texts. Put a single text in brackets.")
         table = pd.DataFrame({"text": pd.Series(list(texts), dtype=object)})
         if pairs is not None:
             table["text_pair"] = _as_many(list(pairs), table["text"])
@@ -353,7 +353,7 @@ class Model:
 
 def _as_many(pairs: list[str], texts: Sequence[str] | pd.Series[Any]) -> list[str]:
     if len(pairs) != len(texts):
-        raise InputError(f"There are {len(texts):,} texts and {len(pairs):,} second texts; pairs need as many of both.")
+        raise InputError(f"There are {len(texts):,} texts and {len(pairs):,} second texts; pairs need the same number of both.")
     return pairs
 
 

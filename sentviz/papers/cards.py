@@ -106,7 +106,7 @@ def _opening(run: Run) -> str:
     paper = next((paper for paper in papers().values() if paper.preset(_preset(run)) is not None), None)
     of = f" It is a model of *{paper.title}* ({paper.citation})." if paper else ""
     can = "" if run.has_weights else " It is stored with its history and measurements but without weights, so it cannot make predictions."
-    return f"A small classifier of sentiment into {', '.join(run.labels)}, trained to be looked at.{of}{can}"
+    return f"A small classifier with the classes {', '.join(run.labels)}, trained so that its attention can be studied.{of}{can}"
 
 
 def _use(run: Run) -> Iterator[str]:
@@ -115,8 +115,8 @@ def _use(run: Run) -> Iterator[str]:
         yield f'```\nsentviz explain {run.name} "A sentence."\n```'
         yield f'```python\nimport sentviz\n\nmodel = sentviz.load("{run.name}")\nmodel.trace("A sentence."{pair}).probabilities\n```'
     yield (
-        "Made to study how attention, lambdas, gates and lexicons work, and to compare what papers say with what is measured."
-        " Not made to decide anything about people: what it says of a text is a statistic of the texts that it was trained on."
+        "It is made to study attention, lambdas, gates and lexicons, and to compare the claims of papers with measurements."
+        " It is not made for decisions about people: its prediction is a statistic of the texts that it was trained on."
     )
 
 
@@ -153,7 +153,7 @@ def _data(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:
 def _training(run: Run) -> Iterator[str]:
     config, recipe = run.config, run.config["recipe"]
     if not config["steps"]:
-        yield "Adopted as it was, not trained here."
+        yield "Adopted unchanged, without training."
         return
     rows = {"seed": recipe["seed"]} | {name: recipe[name] for name in SETTINGS if recipe.get(name)}
     rows |= {"steps": f"{config['steps']:,}", "best epoch": f"{config['best']['epoch']:.2f}"}
@@ -182,13 +182,13 @@ def _test(run: Run, beside: Sequence[Run]) -> Iterator[str]:
     yield _table(("split", "measure", "value", "95 % interval", "n"), rows)
     for split, metrics in _splits(run):
         counts = [(f"**{label}**", *(f"{n:,}" for n in row)) for label, row in zip(run.labels, metrics["confusion"], strict=True)]
-        yield f"Answers on {split.replace('_', ' ')}, a row for each true class:"
+        yield f"Predictions on {split.replace('_', ' ')}, one row per true class:"
         yield _table(("", *run.labels), counts)
     name = run.config["data"]["name"]
     table = printed(name, run.configuration)
     accuracy = run.metrics()["test"]["accuracy"]["value"]
     for paper, value in table[table["name"] == "accuracy"][["paper", "value"]].itertuples(index=False):
-        yield f"{paper} prints an accuracy of {value:.4f} for this model on this data set; measured here: {accuracy:.4f}."
+        yield f"{paper} reports an accuracy of {value:.4f} for this model on this data set. The measured accuracy is {accuracy:.4f}."
     seeds = {run.config["recipe"]["seed"]: accuracy} | {
         seed_run.config["recipe"]["seed"]: seed_run.metrics()["test"]["accuracy"]["value"]
         for seed_run in beside
@@ -203,41 +203,41 @@ def _test(run: Run, beside: Sequence[Run]) -> Iterator[str]:
 def _calibration(run: Run) -> Iterator[str]:
     if any(values := run.config.get("calibration", {}).get("intercept", [])):
         added = ", ".join(f"{name} {value:+.4f}" for name, value in zip(run.labels, values, strict=True))
-        yield f"Intercepts in log-odds, in the classifier's biases and fitted on validation rows together with T: {added}."
+        yield f"Intercepts in log-odds, fitted on validation rows together with T and added to the classifier's biases: {added}."
     frame = run.frame("test.parquet")
     frame = frame[frame["split"] == "test"]
     probabilities, labels = frame[list(run.labels)].to_numpy(np.float64), frame["label"].to_numpy(np.int64)
     errors = [expected_error(labels, shares) for shares in (probabilities, tempered(probabilities, run.calibration))]
     yield (
         f"Softmax(logits / T) with T = {run.calibration:g}, fitted on validation. Expected calibration error on the test split"
-        f" (n = {len(frame):,}): {errors[0]:.4f} as the model says it, {errors[1]:.4f} at T."
+        f" (n = {len(frame):,}): {errors[0]:.4f} without T, {errors[1]:.4f} with T."
     )
 
 
 def _limits(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:
-    length = f"Of a longer text than {run.shape.max_length:,} tokens the end is not read."
+    length = f"Only the first {run.shape.max_length:,} tokens of a text are read."
     spoken = {"en": "English", "ko": "Korean"}
     languages = " and ".join(sorted({spoken.get(item.language, item.language) for item in known})) or "one language"
-    yield f"It learned {languages}; its answers to other languages mean nothing. {length}"
+    yield f"It was trained on {languages}; its predictions for other languages mean nothing. {length}"
     table = current(stored_accuracies(), {run.name: run})
     table = table[table["who"] == run.name]
     if table.empty:
-        yield f"It was not asked about sentences of other kinds: {why_not_evaluated(run) or 'nobody did yet'}."
+        yield f"It was not evaluated on sentences of other kinds: {why_not_evaluated(run) or 'not measured yet'}."
         return
     rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     kinds = {row["tag"]: row for row in rows if row["set"] == "demo" and row["tag"] != EVERY}
     weak = [name for name in demo.PHENOMENA if name in kinds and kinds[name]["accuracy"] < WEAK]
-    yield f"Sentences of our own by phenomenon; answered right less often than {WEAK:.0%}: {', '.join(weak) or 'none'}."
+    yield f"Our own sentences by phenomenon. Phenomena with an accuracy below {WEAK:.0%}: {', '.join(weak) or 'none'}."
     head = ("right", "of", "95 % interval")
     yield _table(("phenomenon", *head), [(name, *_stood(kinds[name])) for name in demo.PHENOMENA if name in kinds])
     whole = {row["set"]: row for row in rows if row["tag"] == EVERY}
-    yield "Sentences of other sets, each answer read as negative or positive; *at home* where it learned from such texts."
+    yield "Sentences of other data sets; each prediction counts as negative or positive. *At home*: the run was trained on such texts."
     titles = {texts.name: texts.title for texts in SETS if texts.name in whole}
     yield _table(("set", *head), [(title + " *(at home)*" * whole[name]["home"], *_stood(whole[name])) for name, title in titles.items()])
 
 
 def _files(run: Run) -> Iterator[str]:
-    yield f"Digest of the run: `{run.digest}`, of its config.json, which holds the SHA-256 of each file."
+    yield f"Digest of the run: `{run.digest}`. It is computed from config.json, which contains the SHA-256 of each file."
     yield _table(("file", "SHA-256"), [(name, f"`{digest}`") for name, digest in sorted(run.config["files"].items())])
 
 

@@ -60,7 +60,7 @@ def write(folder: Path, tensors: Mapping[str, Tensor], recipe: Recipe, splits: S
             save_file(all_tensors, fresh / "state.safetensors")
             (fresh / "progress.json").write_text(json.dumps(stored))
     except (OSError, SafetensorError) as error:
-        message = f"The resume point {point(folder)} cannot be written ({reason(error)}); the one before it, if any, stays."
+        message = f"The resume point {point(folder)} cannot be written ({reason(error)}). An earlier resume point, if any, is kept."
         raise RunError(message) from error
 
 
@@ -83,7 +83,7 @@ def read(folder: Path, recipe: Recipe, splits: Sequence[Split], device: torch.de
             raise RunError(f"The resume point {place} belongs to other rows of {recipe.dataset}; delete it to start again.")
         tensors = load_file(place / "state.safetensors", device=str(device))
         if missing := sorted(set(stored.get("tensors", ())) - tensors.keys()):
-            raise KeyError(f"without {missing[0]}")
+            raise KeyError(f"{missing[0]} is missing")
     except RunError:
         raise
     except Exception as error:

@@ -39,12 +39,12 @@ def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool 
     kind = _kind(recipe)
     kind.check(recipe)
     if recipe.pretrain and not kind.masks:
-        raise InputError(f"{recipe.model} does not learn from masked tokens, only our encoder does: leave pretrain at 0.")
+        raise InputError(f"{recipe.model} cannot be trained on masked tokens; only sentviz encoders can. Set pretrain to 0.")
 
     def finished_run() -> Run | None:
         run = finished(recipe, root)
         if run is not None and not run.has_weights:
-            raise RunError(f"{run.folder} keeps the run's measurements without its weights; choose another folder to train it.")
+            raise RunError(f"{run.folder} contains the run's measurements without its weights. Choose another folder to train the run.")
         return run
 
     return completed(recipe.name, root, lambda device: kind(recipe, device), finished_run, device=device, progress=progress)

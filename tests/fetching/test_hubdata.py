@@ -93,7 +93,7 @@ def test_a_different_copy_is_said_and_marked(hub: Hub, toy: DatasetInfo) -> None
     put(hub, ROWS.assign(text=ROWS["text"].str.upper()), ROWS[:10].assign(label=0))
     train, test = hubdata.get("toy")
     assert not train.exact and "its texts or their order differ; its row ids begin with hub" in train.remark
-    assert not test.exact and "its labels are counted [10, 0], not [5, 5]" in test.remark
+    assert not test.exact and "its label counts are [10, 0], not [5, 5]" in test.remark
     assert load_file("toy", "test")["id"].tolist()[:2] == ["test-hub-0", "test-hub-1"]
     with pytest.raises(DataMissingError, match=r"train\.parquet is not the known file"):
         verify("toy")
@@ -104,7 +104,7 @@ def test_a_different_copy_is_said_and_marked(hub: Hub, toy: DatasetInfo) -> None
     [
         (ROWS[:30], "a/b, a/train.parquet has 30 rows, not 41, and was not stored"),
         (ROWS.assign(label=3), "has labels other than 0 to 1 and was not stored"),
-        (ROWS.drop(columns="label"), "a/b, a/train.parquet is not laid out as expected .KeyError"),
+        (ROWS.drop(columns="label"), "a/b, a/train.parquet has an unexpected layout .KeyError"),
     ],
 )
 def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.DataFrame, message: str) -> None:
@@ -116,7 +116,7 @@ def test_what_cannot_be_used_is_not_kept(hub: Hub, toy: DatasetInfo, train: pd.D
 
 def test_no_parquet_at_all(hub: Hub, toy: DatasetInfo) -> None:
     hub.files["/datasets/a/b/resolve/main/a/train.parquet"] = b"<html>sign in</html>"
-    with pytest.raises(DataMissingError, match="is not laid out as expected"):
+    with pytest.raises(DataMissingError, match="has an unexpected layout"):
         hubdata.get("toy")
     assert not litter()
 
@@ -144,7 +144,7 @@ def test_an_address_that_is_none(address: str, toy: DatasetInfo, monkeypatch: py
 
 
 def test_what_the_hub_does_not_have(hub: Hub) -> None:
-    with pytest.raises(InputError, match="no data set 'sst3'; known are"):
+    with pytest.raises(InputError, match="no data set 'sst3'. The known data sets are"):
         hubdata.get("sst3")
     with pytest.raises(
         DataMissingError, match=r"yelp_full is not on the hub: .* make it from RWooters.*yelp_full/train\.parquet.*text, label"

@@ -23,8 +23,9 @@ from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
 
 intro(
-    "What every head attends to over all texts of a split: the token itself, its neighbours, [CLS]. Below: the words that gates shut.",
-    "Each number is a mean over thousands of texts, so it need not hold for one sentence. Rings show your sentence.",
+    "What every head attends to over all texts of a split: the token itself, its neighbours, [CLS]. Below are the words that the gates"
+    " shut.",
+    "Each number is a mean over thousands of texts, so a single sentence can differ. Rings show your sentence.",
 )
 
 
@@ -110,7 +111,7 @@ def lines(measures: tuple[str, ...], key: str) -> None:
 
 
 if any(has_cls(each) for each in chosen):
-    st.markdown("##### How unevenly [CLS] looks at the other tokens, and they at [CLS]")
+    st.markdown("##### How uneven the attention of [CLS] to the other tokens is, and their attention to [CLS]")
     lines(CLS_MEASURES, "cls-lines")
     if without := [md(each.name) for each in chosen if not has_cls(each)]:
         st.caption(f"Without [CLS], so not in this figure: {', '.join(without)}.")

@@ -17,7 +17,8 @@ from sentviz.io.glossary import tip
 
 intro(
     "Do the components A₁, A₂, … of a model look at different words? Numbers over a sample of the test split, compared with chance.",
-    "The page shows where components look, not what they do to the prediction. From layer 2 on, a token's state also holds its neighbours.",
+    "The page shows where components look, not what they do to the prediction. From layer 2 on, a token's state also contains its"
+    " neighbours.",
 )
 several = [run for run in cache.runs().values() if run.capabilities.components > 1]
 if not several:
@@ -53,7 +54,7 @@ cells = frame[frame["component"] == -1]
 table = pd.DataFrame({"habit": [name or "entropy" for name in cells["word_class"]], "layer": cells["layer"].to_numpy() + 1}).join(
     cells[["value", "low", "high", "p_holm", "untrained_high", "dealt_high", "p_dealt", "n"]].reset_index(drop=True)
 )
-st.markdown("##### What the components differ by")
+st.markdown("##### Differences between the components")
 st.dataframe(
     table,
     hide_index=True,
@@ -66,7 +67,7 @@ st.dataframe(
         "p_holm": st.column_config.NumberColumn(
             "p, shuffled",
             format="%.3f",
-            help="labels shuffled 2,000 times within each sentence, after Holm; before it, 0.0005 is the smallest",
+            help="p-value from labels shuffled 2,000 times within each sentence, after Holm; the smallest p before Holm is 0.0005",
         ),
         "untrained_high": st.column_config.NumberColumn(
             "untrained, largest", format="%.3f", help="largest difference in an untrained model"
@@ -75,7 +76,7 @@ st.dataframe(
             "heads shuffled, 97.5 %", format="%.3f", help="97.5 % limit of the difference when heads are shuffled between components"
         ),
         "p_dealt": st.column_config.NumberColumn(
-            "p, heads shuffled", format="%.3f", help="share of shuffles that differ as much; not corrected"
+            "p, heads shuffled", format="%.3f", help="share of shuffles with at least this difference; not corrected"
         ),
     },
 )

@@ -178,7 +178,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
                         type="tertiary",
                         on_click="ignore",
                         key="export-embedding-moving",
-                        help="The picture with all its layers, for any browser and without a network.",
+                        help="The picture with all its layers as a file for any browser, without a network.",
                     )
                 plain = shipped and chosen is None and not sentence
                 lines = call("embeddings", Answers.of(rows), {"colour": coloured_by} | options) if plain else None
@@ -193,7 +193,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
         for row in numbers[numbers["space"] == "both"].to_dict("records"):
             st.markdown(
                 f"**{row['measure'].capitalize()}** {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]",
-                help=f"{ASKS[row['measure']].format(row['k'])} 1 = all of them.",
+                help=f"{ASKS[row['measure']].format(row['k'])} 1 means all of them.",
             )
         n = int(numbers["n"].max()) if len(numbers) else 0
         st.caption(
@@ -201,9 +201,9 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
             f" measured on {n:,} rows"
         )
         st.caption(
-            "Draw an outline around points, or click one, to see the rows below; a double click takes it away."
+            "Draw an outline around points, or click a point, to see the rows below. Double-click to remove the outline."
             if dims == 2
-            else "Drag to turn the picture. Outlines are drawn in two dimensions."
+            else "Drag to turn the picture. Outlines can be drawn only in two dimensions."
         )
 
 
@@ -216,12 +216,12 @@ def compute(of: pictures.VectorSource) -> None:
     """Draw the button that computes every layer, so that the points can travel."""
     if pictures.has_missing(of, method, dims) and not st.session_state.get(every(of)):
         st.button(
-            "Compute every layer, so that the points can travel",
+            "Compute every layer, so that the points can move",
             key="every-layer",
             icon=":material/layers:",
             on_click=st.session_state.update,
             args=({every(of): True},),
-            help="The model reads these rows once more in the background; then the slider moves the points from layer to layer.",
+            help="The model reads these rows again in the background. Then the slider moves the points from layer to layer.",
         )
 
 
@@ -235,7 +235,7 @@ try:
     if drawable:
         at = max(layer, min(drawable))
         if layer not in available:
-            left.caption(f"Meanwhile, {METHODS[next(iter(drawable.values())).method]} of {LAYERS[at]}.")
+            left.caption(f"Until this is computed, {METHODS[next(iter(drawable.values())).method]} of {LAYERS[at]} is shown.")
         show(of, drawable, at)
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/block:")

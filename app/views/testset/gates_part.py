@@ -62,9 +62,10 @@ def show(run: Run) -> None:
             columns = rows.assign(layer=["mean" if layer < 0 else str(layer + 1) for layer in rows["layer"]])[list(COLUMNS)]
             st.dataframe(columns, hide_index=True, placeholder="–", column_config=COLUMNS)
     st.caption(
-        "Softmax cancels what all keys share, so the ratio of gates counts, not their level: 0.3 instead of 0.6 halves a word's weight."
+        "Softmax cancels a factor that all keys share, so only the ratio of gates counts: 0.3 instead of 0.6 halves a word's weight."
         " Classes are those of the page Components; a word that the model does not know has none. The tagger and the lists are for English."
-        " A gate fades a word as a key of one layer: its own state still reaches the layer above past the attention."
+        " A gate lowers the attention to a word in one layer; the word's own state still reaches the next layer through the residual"
+        " stream."
     )
 
 

@@ -46,7 +46,7 @@ def show(runs: Sequence[Rows]) -> None:
     with right:
         _matrix(runs[1], "matrix-second")
         st.button(
-            "Make it the first, to see its rows",
+            "Select this run to see its rows",
             icon=":material/swap_horiz:",
             type="tertiary",
             key="swap",
@@ -113,9 +113,7 @@ def _verdict(first: str, second: str, pair: Paired) -> str:
     p = f"p = {pair.p:.3f}" if pair.p >= 0.001 else "p < 0.001"
     better = f"{first if pair.difference > 0 else second} is better on rows like these" if pair.p < 0.05 else "no significant difference"
     close = (
-        " The interval just leaves out 0 because it is an approximation; the exact test decides."
-        if pair.p >= 0.05 and pair.low * pair.high > 0
-        else ""
+        " The interval is approximate and just excludes 0; the exact test decides." if pair.p >= 0.05 and pair.low * pair.high > 0 else ""
     )
     return (
         f"Only one of the two is right on {apart:,} rows: {first} on {pair.only_a:,}, {second} on {pair.only_b:,}. The accuracy of {first}"

@@ -43,8 +43,8 @@ def _threshold(runs: Sequence[Rows]) -> None:
         for run, table in tables.items():
             accuracy, places = table["accuracy"].to_numpy(), table["threshold"].to_numpy()
             st.markdown(
-                f"{md(run)}: accuracy {accuracy[len(places) // 2]:.1%} from 0.50 on; the highest on these rows is"
-                f" {accuracy.max():.1%}, from {places[accuracy.argmax()]:.2f} on."
+                f"{md(run)}: accuracy {accuracy[len(places) // 2]:.1%} at threshold 0.50. The highest accuracy on these rows is"
+                f" {accuracy.max():.1%} at {places[accuracy.argmax()]:.2f}."
             )
         _band(runs[0].classes[1])
     with right:
@@ -61,7 +61,7 @@ def _band(name: str) -> None:
         visit.go(slice="" if (low, high) == (0.0, 1.0) else str(Slice("p", f"1:{low:.2f}-{high:.2f}")))
 
     st.session_state["band"] = band
-    st.slider(f"Show the rows below whose probability of “{md(name)}” lies between", 0.0, 1.0, step=0.01, key="band", on_change=take)
+    st.slider(f"Show the rows below whose probability of “{md(name)}” is between", 0.0, 1.0, step=0.01, key="band", on_change=take)
 
 
 def calibration(runs: Sequence[Rows]) -> None:
@@ -86,21 +86,22 @@ def calibration(runs: Sequence[Rows]) -> None:
     columns = table.assign(by=table["by"].map(STEPS))[["run", "state", "by", "value", "low", "high", "chance", "confidence", "accuracy"]]
     st.dataframe(columns, hide_index=True, placeholder="–", height="content", column_config=percent | small | chance | {"by": "steps"})
     st.caption(
-        f"Expected calibration error over {operating.BINS} steps: the distance of confidence and accuracy, weighted by rows, with its 95%"
-        " bootstrap interval. It is never 0: *if calibrated* is what a perfectly calibrated run would show by chance on as many rows."
+        f"Expected calibration error over {operating.BINS} steps: the distance between confidence and accuracy, weighted by rows, with"
+        " its 95%"
+        " bootstrap interval. By chance it is never 0: *if calibrated* is the error of a perfectly calibrated run on as many rows."
     )
 
 
 def _sentence(run: str, factor: float | None, errors: pd.DataFrame) -> str:
     before, *after = errors[errors["by"] == "width"].to_dict("records")
     gap = before["confidence"] - before["accuracy"]
-    words = "surer than it should be" if gap > 0.005 else "less sure than it could be" if gap < -0.005 else "as sure as it should be"
-    text = f"{run} is {before['confidence']:.1%} sure on average and right on {before['accuracy']:.1%} of the rows: {words}."
+    words = "overconfident" if gap > 0.005 else "underconfident" if gap < -0.005 else "well calibrated on average"
+    text = f"{run} has a mean confidence of {before['confidence']:.1%} and is right on {before['accuracy']:.1%} of the rows: it is {words}."
     values = [f"{error['value']:.3f} [{error['low']:.3f}, {error['high']:.3f}]" for error in (before, *after)]
     if factor is None:
-        return f"{text} The calibration error is {values[0]}; a temperature that lowers it is not known for these predictions."
-    moved = f"take the calibration error from {values[0]} to {values[1]}"
-    return f"{text} Its logits divided by {factor:.2f}, fitted on validation rows, {moved}."
+        return f"{text} The calibration error is {values[0]}; these predictions have no fitted temperature."
+    moved = f"change the calibration error from {values[0]} to {values[1]}"
+    return f"{text} Its logits divided by {factor:.2f}, a temperature fitted on validation rows, {moved}."
 
 
 def _kept(statistic: Callable[..., pd.DataFrame], rows: Rows, option: Any) -> pd.DataFrame:

@@ -50,8 +50,10 @@ def phenomena(rows_by_run: Mapping[str, Rows]) -> None:
     of.demo_rows = {name: rows_by_run[name] for name in runs}
     show_figure("phenomena", of, selected=chosen, on_select=take)  # "" marks nothing, and the figure follows the threshold of the page
     st.session_state["phenomenon"] = chosen if chosen in names else None
-    st.pills("Phenomenon", names, key="phenomenon", on_change=pick, help="Only its rows; a click on a dot does the same.")
+    st.pills(
+        "Phenomenon", names, key="phenomenon", on_change=pick, help="Show only the rows of this phenomenon. A click on a dot does the same."
+    )
     if len(rows_by_run) > MOST:
         st.caption(f"The first {MOST} of {len(rows_by_run)} runs are drawn.")
     if chance < 0.5:
-        st.caption("These runs have further classes that no sentence of the demo set has; a “neutral” answer counts as wrong.")
+        st.caption("These runs have classes that do not occur in the demo set. A “neutral” prediction counts as wrong.")

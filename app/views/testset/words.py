@@ -59,9 +59,9 @@ def counts_of(rows: Rows) -> lib.Counts:
     if run is None:
         raise InputError(f"{rows.source.name} has no texts, so its words cannot be counted.")
     if rows.over != "test" or lib.FILE not in run.config["files"]:
-        raise InputError("The texts of these rows are not on this machine, so their words cannot be counted; get the data set below.")
+        raise InputError("The texts of these rows are not on this machine, so their words cannot be counted. Get the data set below.")
     if focus.threshold >= 0:
-        raise InputError("The words stored with this run belong to its own predictions. Another threshold needs the texts.")
+        raise InputError("The words stored with this run are those of its usual predictions. Words for another threshold need the texts.")
     return stored(run.digest, rows, run)
 
 
@@ -150,7 +150,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
         if rows.labelled:
             st.selectbox("Cell", cells, format_func=lambda cell: name_of(cell, rows.classes), key="words-cell", on_change=take_cell)
         if tables[chosen].empty:
-            st.caption("No word is typical of these rows: there are too few rows, or their words are those of all rows.")
+            st.caption("No word is typical of these rows. There are too few rows, or their words are as frequent in all rows.")
             return
         options = {"label": chosen[0], "predicted": chosen[1], "by": by, "stops": stops}
         show_figure("word-list", of, selected=word or None, on_select=on_select("word-list", [chosen]), **options)

@@ -184,7 +184,7 @@ def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, b
     try:
         frame = ours(_read(source), file)
     except Exception as error:
-        raise DataMissingError(f"{origin} is not laid out as expected ({type(error).__name__}: {error}).") from error
+        raise DataMissingError(f"{origin} has an unexpected layout ({type(error).__name__}: {error}).") from error
     if len(frame) != known.rows:
         raise DataMissingError(f"{origin} has {len(frame):,} rows, not {known.rows:,}, and was not stored; {_layout(item)}.")
     labels = frame["label"].to_numpy()
@@ -198,13 +198,11 @@ def convert(item: DatasetInfo, part: str, source: Path) -> tuple[pd.DataFrame, b
         if content(with_row_names(arranged, part)) == known.content:
             return arranged, True, ""
     counts = np.bincount(labels, minlength=len(item.labels)).tolist() if item.labels else []
-    what = (
-        "its texts or their order differ" if counts == list(known.counts) else f"its labels are counted {counts}, not {list(known.counts)}"
-    )
+    what = "its texts or their order differ" if counts == list(known.counts) else f"its label counts are {counts}, not {list(known.counts)}"
     return (
         frame.assign(id=[f"hub-{key}" for key in frame["id"]]),
         False,
-        f"{item.name}/{part} is not the copy that the runs were trained on: {what}; its row ids begin with hub.",
+        f"{item.name}/{part} is not the copy that the runs were trained on: {what}; its row ids begin with “hub.”.",
     )
 
 

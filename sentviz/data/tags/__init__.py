@@ -85,7 +85,7 @@ class Tagger:
             RunError: the tagger was not read from a file.
         """
         if not self.stored:
-            raise RunError(f"The tagger {self.version!r} was read from no file, so it cannot be stored with a run.")
+            raise RunError(f"The tagger {self.version!r} was not read from a file, so it cannot be stored with a run.")
         Path(path).write_bytes(self.stored)
 
     @cached_property
@@ -190,7 +190,7 @@ def _read(stored: bytes) -> Tagger:
     weights = np.zeros((len(entries) + 1, len(labels)), dtype=np.float32)
     weights[np.repeat(np.arange(len(entries)), lengths // 2), flat[::2].astype(np.int64)] = flat[1::2]
     if not np.isfinite(weights).all() or not set(table["certain"].values()) <= set(range(len(labels))):
-        raise ValueError("it holds numbers that no tagger has")
+        raise ValueError("it has invalid numbers")
     weights.setflags(write=False)
     rows = {name: row for row, name in enumerate(table["weights"])}
     return Tagger(str(table["version"]), labels, dict(table["certain"]), rows, weights, stored)
@@ -199,9 +199,9 @@ def _read(stored: bytes) -> Tagger:
 def describe_tagger(version: str) -> str:
     """Return a sentence about a tagger: its version, its reported accuracy if known, and its language."""
     if version not in STATED:
-        return f"Tags are a guess of the run's own tagger ({version}), made for English."
+        return f"Tags are predicted by the run's tagger ({version}), which is for English."
     share, words = STATED[version]
-    return f"Tags are a guess of the tagger {version}, which is English only and gets {share:.1%} of {words:,} words of web text right."
+    return f"Tags are predicted by the tagger {version}. It is for English and tags {share:.1%} of {words:,} words of web text correctly."
 
 
 def pieces(text: str) -> list[tuple[list[str], list[int]]]:

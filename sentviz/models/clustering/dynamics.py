@@ -84,7 +84,7 @@ def simulate(
     converged: int | None = None
     fixed = np.unique(np.asarray(pinned, dtype=np.int64))
     if fixed.size and not (fixed[0] >= 0 and fixed[-1] < len(z)):
-        raise InputError(f"There is no token {fixed[0] if fixed[0] < 0 else fixed[-1]} to pin; they are counted from 0 to {len(z) - 1}.")
+        raise InputError(f"There is no token {fixed[0] if fixed[0] < 0 else fixed[-1]} to pin. The tokens are 0 to {len(z) - 1}.")
     for k in range(layers):
         z = positions[k]
         target, alone = _targets(z, a, tolerance, size)
@@ -230,11 +230,13 @@ def _notes(z: Doubles, most: int = 8) -> tuple[str, ...]:
 
     notes = []
     if len(zero := np.flatnonzero(~z.any(axis=1))):
-        notes.append(f"{'Token' if len(zero) == 1 else 'Tokens'} {listed(zero)}: zero, so without a direction; attends to all.")
+        notes.append(
+            f"{'Token' if len(zero) == 1 else 'Tokens'} {listed(zero)} at the origin: without a direction, attention goes to all tokens."
+        )
     first, _ = _together(z)
     for original in np.unique(first[first != np.arange(len(z))])[:most]:
         same = np.flatnonzero(first == original)
-        notes.append(f"Tokens {listed(same)} are equal; they move as one.")
+        notes.append(f"Tokens {listed(same)} are equal, so they move together.")
     return tuple(notes)
 
 

@@ -108,7 +108,9 @@ def theory(clustering: Clustering, layers: int = 2_000) -> list[Statement]:
             "Every leader reaches its limit in finitely many layers.",
             finite,
             end.drift,
-            f"The last one does not move from layer {int(end.since.max()):,} on." if finite else "A leader moved on after it became one.",
+            f"The last leader does not move after layer {int(end.since.max()):,}."
+            if finite
+            else "A leader moved after it became a leader.",
         )
     )
     lead = _ahead(corners, a, radius)
@@ -118,7 +120,8 @@ def theory(clustering: Clustering, layers: int = 2_000) -> list[Statement]:
             "Leaders converge to distinct vertices of K, and K has no others.",
             bool(lead > 0),
             max(0.0, -lead),
-            f"K has {r:,} {'vertex' if r == 1 else 'vertices'}." + (f" The closest call: {lead:.1e} of the largest norm." if r > 1 else ""),
+            f"K has {r:,} {'vertex' if r == 1 else 'vertices'}."
+            + (f" The smallest margin is {lead:.1e} of the largest norm." if r > 1 else ""),
         )
     )
     if end.settled is None:

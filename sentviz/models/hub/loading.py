@@ -160,7 +160,7 @@ def _configured(name: str) -> None:
 
 
 def _no_model(name: str, error: BaseException) -> RunError:
-    return RunError(f"{name}: config.json describes no model that can be read here ({brief(error)}).")
+    return RunError(f"{name}: config.json describes a model that cannot be read ({brief(error)}).")
 
 
 def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:

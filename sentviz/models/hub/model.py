@@ -62,7 +62,9 @@ class HubModel(Model):
         except RunError:
             raise
         except Exception as error:  # transformers has many error types, and invalid numbers raise further ones
-            raise RunError(f"{run.name}: config.json describes no Hugging Face model that this version knows ({brief(error)}).") from error
+            raise RunError(
+                f"{run.name}: config.json describes a Hugging Face model that this version does not know ({brief(error)})."
+            ) from error
         tokenizer = PretrainedTokenizer.read(
             run.path("tokenizer.json"), vocab_size=config.vocab_size, special_ids=special_ids, unknown=unknown
         )

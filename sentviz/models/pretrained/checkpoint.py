@@ -151,7 +151,9 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
         known = ", ".join(dict.fromkeys(each.title for each in ARCHITECTURES.values()))
         raise ValueError(f"config.json describes a model of the kind {kind!r}; a base is one of {known}.")
     if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
-        raise ValueError("config.json describes a decoder or other positions than learned ones; a base has neither.")
+        raise ValueError(
+            "config.json describes a decoder, or positions that are not learned. A base must be an encoder with learned positions."
+        )
     architecture, settings = ARCHITECTURES[kind], {}
     for name, theirs in NUMBERS.items():
         settings[name] = _number(config, theirs)
@@ -271,7 +273,7 @@ def unreachable(name: str, error: BaseException) -> str:
     if kinds & {"RepositoryNotFoundError", "HFValidationError", "EntryNotFoundError"} and "LocalEntryNotFoundError" not in kinds:
         return f"{name!r} is not a folder, and the hub has no model of this name, or it is private."
     if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "TransportError", "TimeoutError"}:
-        return f"{name!r} is not a folder, nothing of it was kept from earlier, and the hub cannot be reached."
+        return f"{name!r} is not a folder, it was not downloaded earlier, and the hub cannot be reached."
     return f"{name}: config.json cannot be read ({brief(error)})."
 
 
