@@ -100,7 +100,7 @@ def test_calibration_is_worked_out_from_the_predictions(tmp_path: Path) -> None:
     error = sum(abs(sum(c for c, _ in rows) - sum(right for _, right in rows)) for rows in bins.values()) / len(frame)
     text = card(run)
     assert f"(n = 200): {error:.4f} without T" in text
-    assert "not one that sentviz knows" in text and "so it cannot be asked" in text and "its weights are not here" in text
+    assert "not one that sentviz knows" in text and "so it cannot make predictions" in text and "its weights are not installed" in text
 
 
 BINS = 15

@@ -182,7 +182,7 @@ def test_every_setting_against_another(statement: str, tmp_path: Path) -> None:
     data, base = GAINS[statement]
     name = base.replace("-", "_")
     good = settings(tmp_path / "good", data, 10, **{name: 70})
-    assert judge(statement, good).verdict == "holds" and "for other seeds as well" in judge(statement, good).evidence
+    assert judge(statement, good).verdict == "holds" and "intervals cover other seeds" in judge(statement, good).evidence
     assert judge(statement, good[2:]).verdict == "open"  # a setting is not here
     assert judge(statement, settings(tmp_path / "bad", data, 70, **{name: 10})).verdict == "fails"
     one_worse = settings(tmp_path / "one", data, 10, **{name: 40, "cls_last": 100})
@@ -301,7 +301,7 @@ def test_tasks_on_a_base_count_only_if_it_learns_them(tmp_path: Path) -> None:
         ]
 
     unlearned = judge(MOST_TASKS, shelf(90, 20))
-    assert unlearned.verdict == "open" and "does not learn KLUE-NLI: its baseline answers 55.0% rightly, below 60%" in unlearned.evidence
+    assert unlearned.verdict == "open" and "does not learn KLUE-NLI: the accuracy of its baseline is 55.0%, below 60%" in unlearned.evidence
     assert judge(MOST_TASKS, shelf(70, 20)).verdict == "holds"
     assert judge(MOST_TASKS, shelf(70, 120)).verdict == "fails"
 

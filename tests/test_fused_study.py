@@ -216,13 +216,13 @@ def test_gains_by_hand(several: list[Run]) -> None:
 
 def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], tmp_path: Path) -> None:
     answer = fused.answer(several, "nsmc")
-    assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 cannot be told from the baseline, 1 has no run"
+    assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 has no significant difference, 1 is not installed"
     assert answer.word == "cannot be told"
     assert answer.baseline == pytest.approx(0.8)
     assert "Last head ÷ √d +15.00" in answer.numbers and "3 against 3 seeds" in answer.numbers and "n = 200" in answer.numbers
     means = fused.statistics().set_index("model")["mean"]
     room = sum(100 * row["high"] < means[row["model"]] for row in answer.rows.to_dict("records"))
-    assert f"+0.55 to +0.60 for pretrained encoders, lie above {room} of {len(answer.rows)} of these intervals" in answer.numbers
+    assert f"+0.55 to +0.60 for pretrained encoders, are above {room} of {len(answer.rows)} of these intervals" in answer.numbers
     good = [made_run(tmp_path, "sst2", model, wrong=10, first_wrong=100) for model in fused.INJECTED]
     good += made_seeds(tmp_path, "sst2", "cls", 2, wrong=40)
     assert (fused.answer(good, "sst2").short, fused.answer(good, "sst2").word) == ("SST-2: all 4 settings gain", "yes")

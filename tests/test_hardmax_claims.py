@@ -103,8 +103,8 @@ def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch
     table = pd.DataFrame([*rows, (0.001, 1.0, "another")], columns=["nearness", "q05", "digest"])
     plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table)
     runs = surveyed(monkeypatch, 2)
-    assert claims._at_other_distances(runs[:1]) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 1.00%"
-    assert claims._at_other_distances(runs) == "; where near is less, 95% of the words do in 19 of 20 reviews down to 5.00%"
+    assert claims._at_other_distances(runs[:1]) == "; for 95% of the words in 19 of 20 reviews this is true within 1.00% of the norm"
+    assert claims._at_other_distances(runs) == "; for 95% of the words in 19 of 20 reviews this is true within 5.00% of the norm"
     plant(monkeypatch, "hardmax.nearness.MEASURED", tmp_path, table.assign(q05=0.2))
     assert claims._at_other_distances(runs).endswith("not even within 5%")
     assert claims._at_other_distances([]) == ""

@@ -362,10 +362,10 @@ def test_within_so_many_points(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(claims, "compare_over_seeds", noted)
     judge = claim("On Yelp all NDT variants lie within 0.6 points", "runs here")
     same = judge(shelf("yelp_full", every(20)))
-    assert same.verdict == "holds" and same.evidence.endswith("0 of 66 pairs are more for sure")
+    assert same.verdict == "holds" and same.evidence.endswith("0 of 66 pairs differ significantly more")
     assert levels == {1 - 0.05 / 66}  # one of 66 pairs falls outside by chance in 5 of 100 studies
     far = judge(shelf("yelp_full", every(10) | {"ndt-unit-2": 70}))
-    assert far.verdict == "fails" and "30.00 points apart; 11 of 66" in far.evidence
+    assert far.verdict == "fails" and "differ by 30.00 points; 11 of 66" in far.evidence
     assert far.effect is not None and far.effect.low is not None and far.effect.high is not None and far.effect.null == 0.6
     assert far.effect.value == pytest.approx(30) == (far.effect.low + far.effect.high) / 2 and 19 < far.effect.low < 20
     assert judge(shelf("yelp_full", every(20) | {"ndt-unit-2": 24})).verdict == "open"

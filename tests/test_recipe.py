@@ -43,7 +43,7 @@ def test_training_replaces_nothing_that_it_did_not_make(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     run = train(toy_recipe(epochs=1), tmp_path, progress=False)
     light(run, tmp_path / "light" / "toy" / "ndt-unit-2")
-    with pytest.raises(RunError, match="without its weights. Choose another folder"):
+    with pytest.raises(RunError, match=r"without its weights. Choose another folder"):
         train(toy_recipe(epochs=1), tmp_path / "light", progress=False)
     config = (folder / "config.json").read_text()
     (folder / "config.json").write_text(config[:50])

@@ -224,7 +224,7 @@ def test_what_has_learned_nothing_is_named(tmp_path: Path) -> None:
     runs = seeds(tmp_path, "sentiformer", 20)
     assert "commonest class" not in accuracy(runs).caption
     caption = accuracy([*runs, *seeds(tmp_path, "bilstm", 100)]).caption
-    assert "the commonest class: BiLSTM on SST-5. These have learned nothing" in caption
+    assert "the most frequent class: BiLSTM on SST-5. They learned nothing" in caption
 
 
 def test_tables_hold_print_and_measurement(tmp_path: Path) -> None:

@@ -76,7 +76,10 @@ def test_gains_counted_in_table_and_log(up: int, logged: int, verdict: str, monk
 
     monkeypatch.setattr(prints, "table", table)
     finding = judge("RoPE", [], "its own tables")
-    assert finding.verdict == verdict and f"{up} of 10 versions of table II and {logged} of 10 of its log" in finding.evidence
+    assert (
+        finding.verdict == verdict
+        and f"{up} of 10 versions of table II and in {logged} of 10 versions of the training log" in finding.evidence
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_two_versions_cannot_judge_the_second_phase(tmp_path: Path) -> None:
     """Both gain, but the eight that are not here alone could be nearly all."""
     wrong = {name: number for v in VERSIONS[:2] for name, number in ((v, 90), (f"{v}-{ROPE}", 10))}
     finding = judge("RoPE", seeds(tmp_path, wrong))
-    assert finding.verdict == "unjudged" and finding.evidence.startswith("of 2 versions 2 can be told to gain") and finding.effect
+    assert finding.verdict == "unjudged" and finding.evidence.startswith("of 2 versions 2 gain significantly") and finding.effect
 
 
 @pytest.mark.parametrize(("own", "rivals", "verdict"), [(10, 90, "holds"), (90, 10, "fails"), (30, 30, "open")])
@@ -126,7 +129,7 @@ def test_the_best_version(own: int, rivals: int, verdict: str, tmp_path: Path) -
 def test_versions_that_answer_alike_are_named(tmp_path: Path) -> None:
     """V2 answers as V6 does, V1 otherwise."""
     finding = judge("V6", seeds(tmp_path, {BEST: 30, f"7ess-v2-{ROPE}": 30, f"7ess-v1-{ROPE}": 31}))
-    assert "V2 RoPE gives the same answers to every tweet" in finding.evidence and "V1" not in finding.evidence
+    assert "V2 RoPE gives the same predictions for every tweet" in finding.evidence and "V1" not in finding.evidence
 
 
 @pytest.mark.parametrize(("few", "all_", "verdict"), [(90, 10, "holds"), (10, 90, "fails"), (30, 30, "open")])

@@ -113,7 +113,7 @@ def test_a_mixed_comparison_uses_what_is_there(tmp_path: Path) -> None:
     assert single.accuracies == pytest.approx((1 - 5 / N, 1 - 40 / N))
     assert single.difference == pytest.approx(35 / N)  # seed 1 of the other side, wrong on rows 7 to 46
     assert single.p == pytest.approx(2 * sum(_choose(45, k) for k in range(6)) / 2**45)
-    assert single.word() == "cannot be told" and "others unknown" in single.numbers
+    assert single.word() == "cannot be told" and "other seeds are unknown" in single.numbers
     noise = seed_noise([many, few])
     assert mixed([second], many[1:2], noise=noise).test == "over seeds"
     assert mixed([second], [second], noise=noise).word() == "cannot be told"
@@ -165,7 +165,7 @@ def test_the_word_for_a_difference(
     assert comparison.word(adjusted) == word
     assert comparison.points == minus(f"{100 * difference:+.2f} [{100 * difference - 2:+.2f}, {100 * difference + 3:+.2f}]")
     assert comparison.points == in_points({"difference": comparison.difference, "low": comparison.low, "high": comparison.high})
-    assert comparison.compared == ("2 against 1 seed" if test == "over seeds" else "one seed each, others unknown")
+    assert comparison.compared == ("2 against 1 seed" if test == "over seeds" else "one seed each, other seeds are unknown")
     assert comparison.numbers == f"{comparison.points} points, {comparison.compared}, n = 9"
 
 
@@ -234,7 +234,9 @@ def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path
     alone = answer(runs[:2], "sst2")
     assert alone is not None
     assert alone.word == "cannot be told"
-    assert alone.sentence.startswith("SST-2, on the re-split: no run of DT or the matched vanilla here: ndt-unit-2, 90.00%; nothing here")
+    assert alone.sentence.startswith(
+        "SST-2, on the re-split: no run of DT or vanilla-matched is installed: ndt-unit-2, 90.00%; no baseline is installed"
+    )
     first_only = answer(runs[::2], "sst2")
     assert first_only is not None
     assert first_only.short == "SST-2, on the re-split: NDT cannot be told from DT or the matched vanilla"

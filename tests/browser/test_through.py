@@ -139,7 +139,7 @@ def test_a_typed_sentence_moves_where_weights_are_kept(page: Any, server: str) -
     assert "after epoch 6" in label.get_attribute("aria-label")
     slider.press("ArrowLeft")
     resting(page, 4)
-    assert page.locator(f"{VIEW} .map-note").inner_text() == "The weights of epoch 5 are not here: this is epoch 3."
+    assert page.locator(f"{VIEW} .map-note").inner_text() == "The weights of epoch 5 are not installed. The map shows epoch 3."
 
 
 @pytest.mark.exhaustive

@@ -43,8 +43,10 @@ def judge_printed_gains(*_: object) -> Finding:
     """Test whether all printed gains of the four settings are positive."""
     gains = _printed_gains().loc[list(INJECTED)].to_numpy()
     unpaired = 196 * float(np.sqrt(2 * 0.09 * 0.91 / ROWS))
-    evidence = f"{(gains > 0).sum()} of {gains.size} printed numbers are above the baseline, {(gains > unpaired).sum()} by more than the"
-    evidence += f" {unpaired:.2f} points that chance over {ROWS:,} rows allows two unpaired runs of 91 %; one run each"
+    evidence = (
+        f"{(gains > 0).sum()} of {gains.size} printed numbers are above the baseline, {(gains > unpaired).sum()} of them by more than"
+    )
+    evidence += f" {unpaired:.2f} points, the largest difference by chance of two unpaired runs of 91 % on {ROWS:,} rows; one run each"
     return settled(bool((gains > 0).all()), evidence)
 
 
@@ -59,13 +61,15 @@ def judge_printed_loss_of_xia(*_: object) -> Finding:
     """Test whether Xia et al.'s product is below the baseline with each encoder; name those with which it gains."""
     xia = dict(zip(fused.ENCODERS, _printed_gains().loc[XIA], strict=True))
     gained = [f"{name} gains {value:+.2f}" for name, value in xia.items() if value >= 0]
-    return settled(not gained, "; ".join([f"it loses in {len(xia) - len(gained)} of {len(xia)} encoders", *gained]))
+    return settled(not gained, "; ".join([f"it loses with {len(xia) - len(gained)} of {len(xia)} encoders", *gained]))
 
 
 def judge_printed_electras(*_: object) -> Finding:
     """Test whether the three ELECTRA encoders gain more than 0.5 points in each setting."""
     gains = _printed_gains().loc[list(INJECTED), ["ko-electra", "kr-electra", "kc-electra"]].to_numpy()
-    return settled(bool((gains > 0.5).all()), f"{(gains > 0.5).sum()} of {gains.size} gains are above 0.5; the least is {gains.min():+.2f}")
+    return settled(
+        bool((gains > 0.5).all()), f"{(gains > 0.5).sum()} of {gains.size} gains are above 0.5; the smallest gain is {gains.min():+.2f}"
+    )
 
 
 def judge_printed_extremes(*_: object) -> Finding:
@@ -80,7 +84,7 @@ def judge_printed_right_answers(*_: object) -> Finding:
     """Test whether the mean gain of each encoder is 250 to 500 rows of NSMC's test split."""
     more = _printed_gains().loc[list(INJECTED)].mean() * ROWS / 100
     numbers = ", ".join(f"{name} {value:.0f}" for name, value in more.items())
-    evidence = f"mean gain over the four settings in answers of {ROWS:,}: {numbers}"
+    evidence = f"mean gain over the four settings in right predictions of {ROWS:,}: {numbers}"
     return settled(bool(((more >= 250) & (more <= 500)).all()), evidence)
 
 
@@ -89,10 +93,8 @@ def judge_printed_best(*_: object) -> Finding:
     frame = fused.printed_accuracies()
     best = frame.iloc[int(frame["value"].to_numpy().argmax())]
     mean = float(_printed_gains().loc[best["model"]].mean())
-    evidence = f"the row that holds {best['value']:.2%} ({best['encoder']}) gains {mean:.3f} on average, which table 2 prints for"
-    evidence += (
-        f" “{SETTINGS[best['model']]}”; table 1's row labels, lost in our copy, are restored by these means, which fit one order only"
-    )
+    evidence = f"the row with {best['value']:.2%} ({best['encoder']}) has a mean gain of {mean:.3f}, which table 2 reports for"
+    evidence += f" “{SETTINGS[best['model']]}”; our copy of table 1 has no row labels; only one order of the rows fits these means"
     return settled(best["model"] == "cls-last", evidence)
 
 
@@ -197,8 +199,10 @@ def judge_fixed_row(*_: object) -> Finding:
 def judge_untouched_column(*_: object) -> Finding:
     """Test whether attention towards [CLS] changes less than attention from it."""
     own, towards = simulated()
-    evidence = f"with the same Q and K it is the other way round: over {len(own)} random cases the others' weights on [CLS] move by up to"
-    return settled(bool(towards.min() <= own.max()), f"{evidence} {towards.max():.2g}, its own row by {own.max():.0e}")
+    evidence = (
+        f"with the same Q and K the opposite is true: over {len(own)} random cases the weights of other tokens on [CLS] change by up to"
+    )
+    return settled(bool(towards.min() <= own.max()), f"{evidence} {towards.max():.2g}, the row of [CLS] by {own.max():.0e}")
 
 
 def judge_neutral_share(*_: object) -> Finding:
@@ -209,7 +213,8 @@ def judge_neutral_share(*_: object) -> Finding:
         return not_testable("coverage was not measured")
     shares = ", ".join(f"{coverage.LEXICON_TITLES[name]} {row['neutral']:.1%}" for name, row in rows.items())
     evidence = (
-        f"{shares} of {knu['tokens']:,} tokens (judged by KNU, the lexicon of the runs here); the most frequent of the others by KNU:"
+        f"{shares} of {knu['tokens']:,} tokens (judged by KNU, the lexicon of the installed runs); the most frequent tokens that are not"
+        " neutral by KNU:"
     )
     return settled(HALF[0] <= knu["neutral"] <= HALF[1], f"{evidence} {knu['frequent']}")
 
@@ -243,13 +248,13 @@ def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
     if rows.empty:
         return MISSING
     numbers = "; ".join(f"{SETTINGS[row['model']]} {in_points(row)}, p = {row['adjusted']:.2g}" for row in rows.to_dict("records"))
-    seeds = "for other seeds as well" if (rows["test"] == "over seeds").all() else "one seed each"
+    seeds = "intervals cover other seeds" if (rows["test"] == "over seeds").all() else "one seed each"
     evidence = f"in points over {baseline}, p after Holm: {numbers}; {seeds}, n = {int(rows['n'].max()):,}"
     words, missing = set(rows["verdict"]), len(INJECTED) - len(rows)
     if missing and "worse" not in words:
-        evidence += f"; {missing} settings have no run"
+        evidence += f"; {missing} settings are not installed"
     least = rows.sort_values("difference").iloc[0].to_dict()
-    effect = Effect.from_comparison(least, f"{SETTINGS[least['model']]}, the least of them")
+    effect = Effect.from_comparison(least, f"{SETTINGS[least['model']]}, the smallest difference")
     verdict = decide(words == {"better"} and not missing, "worse" in words)
     return Finding(seeded(verdict, rows["test"]), evidence, effect=effect)
 
@@ -284,7 +289,7 @@ def _judge_spread(dataset: str, runs: Sequence[Run], encoder: str) -> Finding:
     spreads = {model: fused.spread(seeds) for model, seeds in by_model.items()}
     numbers = ", ".join(f"{SETTINGS[model]} {100 * value:.2f} points over {len(by_model[model])} seeds" for model, value in spreads.items())
     if CHOSEN not in spreads or len(spreads) == 1:
-        return not_testable(f"only {numbers}" if numbers else "no setting has several seeds here")
+        return not_testable(f"only {numbers}" if numbers else "no installed setting has several seeds")
     own, p_values, wider = max(spreads.pop(CHOSEN), 1e-9), {}, {}
     for model, spread in spreads.items():
         ratio = (max(spread, 1e-9) / own) ** 2
@@ -331,18 +336,18 @@ def _judge_deviation_of(dataset: str, runs: Sequence[Run], encoder: str, measure
         np.array([_by_layer(run, measure) for run in by_model.get(model, []) if FILE in run.config["files"]]) for model in (BASE, CHOSEN)
     )
     if not len(base) or not len(injected):
-        return not_testable("the heads of these runs are not measured here")
+        return not_testable("the heads of these runs are not measured")
     relative = injected.mean(axis=0) / base.mean(axis=0) - 1
     numbers = "change by layer " + minus(", ".join(f"{100 * value:+.0f}%" for value in relative))
     seeds = f"{len(base)} against {len(injected)} seeds"
     if min(len(base), len(injected)) < 2:
-        return not_testable(f"{numbers}; {seeds}: what another seed changes is not known")
+        return not_testable(f"{numbers}; {seeds}, so the effect of the seed is unknown")
     p_values, spans = welch(injected, base)
     adjusted = holm({str(layer): float(value) for layer, value in enumerate(p_values)})
     spans = spans / base.mean(axis=0)
     most = int(np.abs(relative).argmax())
     low, high = (100 * float(side) for side in spans[:, most])
-    effect = Effect(100 * float(relative[most]), low, high, "%", of=f"change in layer {most + 1}, the largest")
+    effect = Effect(100 * float(relative[most]), low, high, "%", of=f"largest change, in layer {most + 1}")
     evidence = f"{numbers}; smallest p after Holm over {len(adjusted)} layers {min(adjusted.values()):.2g}; {seeds}"
     same = bool((np.abs(spans) <= SAME).all())
     changed = min(adjusted.values()) <= LEVEL and not same

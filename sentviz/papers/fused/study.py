@@ -166,7 +166,7 @@ def not_learned(runs: Iterable[Run], encoder: str) -> str:
     accuracy = float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in seeds]))
     if accuracy >= LEARNED:
         return ""
-    return f"{ENCODER_TITLES[encoder]} does not learn KLUE-NLI: its baseline answers {accuracy:.1%} rightly, below {LEARNED:.0%}"
+    return f"{ENCODER_TITLES[encoder]} does not learn KLUE-NLI: the accuracy of its baseline is {accuracy:.1%}, below {LEARNED:.0%}"
 
 
 def out_of_domain(runs: Iterable[Run], encoder: str = SCRATCH) -> pd.DataFrame:
@@ -264,10 +264,14 @@ class Answer:
         if self.rows.empty:
             return f"{title}: no injected run is installed"
         counts, total = Counter(self.rows["verdict"]), len(INJECTED)
-        words = {"better": ("gains", "gain"), "worse": ("loses", "lose"), "cannot be told": ("cannot be told from the baseline",) * 2}
+        words = {
+            "better": ("gains", "gain"),
+            "worse": ("loses", "lose"),
+            "cannot be told": ("has no significant difference", "have no significant difference"),
+        }
         parts = [(counts[word], forms[counts[word] > 1]) for word, forms in words.items() if word in counts]
         if (missing := total - len(self.rows)) > 0:
-            parts.append((missing, "has no run" if missing == 1 else "have no run"))
+            parts.append((missing, "is not installed" if missing == 1 else "are not installed"))
         if len(parts) == 1:
             return f"{title}: all {total} settings {parts[0][1]}"
         return f"{title}: of {total} settings {', '.join(f'{count} {form}' for count, form in parts)}"
@@ -276,7 +280,7 @@ class Answer:
     def numbers(self) -> str:
         """Numbers behind the short answer."""
         if self.baseline is None or self.rows.empty:
-            return f"`{command(self.dataset, self.encoder)}` trains what is missing."
+            return f"`{command(self.dataset, self.encoder)}` trains the missing runs."
         gains = []
         for row in self.rows.to_dict("records"):
             several = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each"
@@ -294,7 +298,7 @@ class Answer:
         below = int((100 * self.rows["high"].to_numpy(float) < wanted).sum())
         how = "all" if below == len(self.rows) else f"{below} of {len(self.rows)}"
         return (
-            f"The paper's mean gains, {means.min():+.2f} to {means.max():+.2f} for pretrained encoders, lie above {how} of these intervals."
+            f"The paper's mean gains, {means.min():+.2f} to {means.max():+.2f} for pretrained encoders, are above {how} of these intervals."
         )
 
     @property

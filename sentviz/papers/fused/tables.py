@@ -31,7 +31,7 @@ def accuracies(runs: Sequence[Run]) -> Table:
         names = {"value": key, **{name: f"{key}_{name}" for name in ("low", "high", "n", "seeds")}}
         frame = frame.join(part[list(names)].rename(columns=names).astype(float))
     words = (
-        f"Accuracy as the paper prints it for five pretrained encoders on NSMC, and ours: {_our_encoders(based)}, on NSMC"
+        f"Accuracy that the paper reports for five pretrained encoders on NSMC, and our accuracy: {_our_encoders(based)}, on NSMC"
         " with KNU and on SST-2 with VADER, 95% intervals over test rows and, with several seeds, over seeds. The printed rows are in the"
         " order of the printed mean gains. ★ is the best of a column."
     )
@@ -67,7 +67,9 @@ def comparisons(runs: Sequence[Run]) -> Table:
     columns = ["data", *encoder_names, "model", "kind", "accuracy", "difference", "low", "high", "p", "adjusted", "verdict", "spread"]
     frame = _joined(parts)[[*columns, "seeds", "base_seeds", "n"]]
     if frame.empty:
-        raise InputError("There is no baseline with an injected run next to it: `sentviz study fused --dataset nsmc` trains them.")
+        raise InputError(
+            "No baseline and injected run of the same data set are installed. `sentviz study fused --dataset nsmc` trains them."
+        )
     words = (
         f"Difference of accuracy to the baseline on the same test rows. {SEEDS_IN_WORDS} p after Holm is over the settings of a data set"
         f"{' and an encoder' if encoder_names else ''};"
@@ -95,7 +97,8 @@ def comparisons(runs: Sequence[Run]) -> Table:
 def statistics() -> Table:
     """Return table 2: setting, mean, deviation and variance recomputed from table 1, and what is printed."""
     words = (
-        "Gains in points over five encoders, recomputed from table 1, beside table 2. The printed σ is the variance and the printed σ² the"
+        "Gains in points over five encoders, recomputed from table 1 and compared with table 2. The reported σ is the variance and the"
+        " reported σ² the"
         " sample standard deviation (divisor n − 1): the two columns are swapped."
     )
     titles = {
@@ -121,8 +124,9 @@ def tasks(runs: Sequence[Run]) -> Table:
     encoder_names = ["encoder"] if len(ours) > 1 else []
     results = {ENCODER_TITLES[encoder]: fused.out_of_domain(runs, encoder).drop(columns=["dataset", "split"]) for encoder in ours}
     words = (
-        "Printed gains of the last head ÷ √d over the baseline, and ours on the same test rows with 95% intervals and p after Holm over"
-        " the tasks. Ours of KorNLI learned from KLUE-NLI, whose pairs are others; we have no training pairs of PAWS."
+        "Reported gains of the last head ÷ √d over the baseline, and our gains on the same test rows with 95% intervals and p after Holm"
+        " over"
+        " the tasks. Our runs for KorNLI are trained on KLUE-NLI, which has other pairs; PAWS has no training data here."
         " `sentviz study fused-ood --dataset korean_hate_speech` trains the pair of runs of one task."
     )
     numbers = [name for name in next(iter(results.values())).columns if name not in ("task", "verdict", "test")]

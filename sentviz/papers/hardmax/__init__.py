@@ -26,7 +26,7 @@ PAPER = Paper(
                 (
                     TextBlock(
                         "**Embedding** (each word a point in d dimensions) → **8 hardmax layers** (each point moves towards those furthest"
-                        " in its own direction) → **mean** → **decoder** (which side of a line)."
+                        " in its own direction) → **mean** → **decoder** (on which side of a line the mean is)."
                     ),
                     OwnBlock("hardmax-page"),
                     SideBySide(
@@ -36,8 +36,8 @@ PAPER = Paper(
                 ),
             ),
         ),
-        cannot="The poster reports no accuracies. Our runs are compared with the authors' public code: its best test accuracies, one run of"
-        " ours.",
+        cannot="The poster reports no accuracies. Our runs are compared with the authors' public code: its best test accuracies, and one"
+        " run of ours.",
     ),
     presets=PRESETS,
     family=family,

@@ -53,7 +53,7 @@ def judge_theorem(*_: object) -> Finding:
             true, false, empty = true + (statement.holds is True), false + (statement.holds is False), empty + (statement.holds is None)
             if statement.holds is not None and np.isfinite(statement.error):
                 worst = max(worst, statement.error)
-    counts = f"{true} statements hold, {false} fail, {empty} have nothing to check over {SIMULATED} random runs in 2 to 4 dimensions"
+    counts = f"{true} statements hold, {false} fail, {empty} do not apply, over {SIMULATED} random runs in 2 to 4 dimensions"
     return Finding(decide(true > 0, false > 0), f"{counts}; largest relative error {worst:.1g}")
 
 
@@ -71,7 +71,7 @@ def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
         enough = bool(last["q05"] >= nearness.WANTED)
         verdicts.append(decide(enough, not enough))
         shares.append(f"{last['mean']:.1%} of a review's words ({last['q05']:.1%} or more in 19 of 20 reviews)")
-    near = f"after {int(last['layer'])} layers {'; '.join(shares)} stand at a leader, taken to mean within {NEAR:.0%} of the largest norm"
+    near = f"after {int(last['layer'])} layers {'; '.join(shares)} are at a leader, which means within {NEAR:.0%} of the largest norm"
     seeds = f"d = 2, {_seeds(len(available))}, n = {int(last['n']):,}"
     return Finding(_agreed(verdicts), f"{near}{_at_other_distances(available)}; {seeds}")
 
@@ -83,8 +83,8 @@ def _at_other_distances(runs: Sequence[Run]) -> str:
     enough = rows.groupby("nearness")["q05"].min().loc[lambda low: low >= nearness.WANTED].index
     if rows.empty:
         return ""
-    least = f"down to {min(enough):.2%}" if len(enough) else f"not even within {rows['nearness'].max():.0%}"
-    return f"; where near is less, {nearness.WANTED:.0%} of the words do in 19 of 20 reviews {least}"
+    least = f"within {min(enough):.2%} of the norm" if len(enough) else f"not even within {rows['nearness'].max():.0%}"
+    return f"; for {nearness.WANTED:.0%} of the words in 19 of 20 reviews this is true {least}"
 
 
 def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:
@@ -142,8 +142,8 @@ def _judge_words(leaders: pd.DataFrame, least: float, polarities: Mapping[str, f
         fitting += len(fit)
         counts.append(f"{label}: {len(fit)} of {len(words)} ({', '.join(words['word'][:4])})")
     if leaders.empty:
-        return settled(False, f"no leader of a correct review of {CONFIDENCE:.0%} lies {least:.2g} from the line")
-    evidence = f"leaders {least:.2g} or more from the line that VADER or the Opinion Lexicon puts on their side — {'; '.join(counts)}"
+        return settled(False, f"no leader of a correct review with a confidence of {CONFIDENCE:.0%} is {least:.2g} or more from the line")
+    evidence = f"leaders {least:.2g} or more from the line that VADER or the Opinion Lexicon gives the same sign — {'; '.join(counts)}"
     return settled(fitting > len(leaders) / 2 and len(counts) == 2, evidence)
 
 
@@ -164,7 +164,7 @@ def judge_growth(_: str, runs: Sequence[Run]) -> Finding:
     n = max(comparison.n for comparison in comparisons.values())
     step, least = min(comparisons.items(), key=lambda entry: entry[1].difference)
     verdict = seeded(verdict, [comparison.test for comparison in comparisons.values()])
-    return Finding(verdict, f"points, {numbers}; n = {n:,}", effect=least.effect(f"{step}, the smallest step"))
+    return Finding(verdict, f"points, {numbers}; n = {n:,}", effect=least.effect(f"smallest step, {step}"))
 
 
 def _percent(row: Mapping[Any, Any]) -> str:
@@ -177,17 +177,17 @@ def judge_public_accuracies(_: str, runs: Sequence[Run]) -> Finding:
     table = beside(runs).dropna(subset="printed")
     if table.empty:
         return MISSING
-    remark = "the public numbers are best test accuracies"
+    remark = "the public numbers are the best test accuracies"
     widest = table.iloc[-1]
     effect = Effect.from_share(
-        widest["value"], widest["low"], widest["high"], widest["printed"], f"{widest['model']}, beside the public code"
+        widest["value"], widest["low"], widest["high"], widest["printed"], f"{widest['model']}, compared with the public code"
     )
     numbers = "; ".join(
         f"{row['model']}: {_percent(row)} (public code {row['printed']:.2%}), {_seeds(row['seeds'])}" for row in table.to_dict("records")
     )
     several = table[table["seeds"] > 1]
     if several.empty:
-        return not_testable(f"{numbers}; {remark}, and what another seed changes is not known", effect)
+        return not_testable(f"{numbers}; {remark}, and the effect of the seed is unknown", effect)
     missed = bool((several["high"] < several["printed"]).any())
     reached = set(several["d"]) == set(PUBLIC) and bool((several["low"] >= several["printed"]).all())
     return Finding(decide(reached, missed), f"{numbers}; {remark}", effect=effect)

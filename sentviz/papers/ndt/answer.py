@@ -14,8 +14,8 @@ from sentviz.runs.store import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-BASES = {CONTROL: "the matched vanilla", "diff": "DT", "vanilla": "vanilla"}
-_SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
+BASES = {CONTROL: "vanilla-matched", "diff": "DT", "vanilla": "vanilla"}
+_SAID = {"better": "beats", "worse": "is worse than", "cannot be told": "cannot be told from"}
 
 
 def against(runs: Iterable[Run], dataset: str, base: str, split: str = "test") -> pd.DataFrame:
@@ -44,7 +44,7 @@ class Answer:
         else:
             phrase = " and ".join(f"{_SAID[word]} {BASES[base]}" for base, word in words.items())
         lost = [BASES[base] for base in ("diff", CONTROL) if base not in words]
-        rest = f"no run of {' or '.join(lost)} here" if lost else ""
+        rest = f"no run of {' or '.join(lost)} is installed" if lost else ""
         title = ", on ".join(filter(None, (DATASETS[self.dataset], self.rows)))
         return f"{title}: " + "; ".join(filter(None, (f"NDT {phrase}" if phrase else "", rest)))
 
@@ -56,10 +56,10 @@ class Answer:
             for base, each in self.comparisons.items()
         ]
         if not against:
-            return f"{self.model}, {self.accuracy:.2%}; nothing here to hold it against."
+            return f"{self.model}, {self.accuracy:.2%}; no baseline is installed to compare with."
         each = next(iter(self.comparisons.values()))
         few = "" if self.chosen_of == len(NDTS) else f" {self.chosen_of} of {len(NDTS)} NDT configurations are installed."
-        return f"{self.model}, {self.accuracy:.2%}, against {'; '.join(against)}. {each.compared.capitalize()}, n = {each.n:,}.{few}"
+        return f"{self.model}, {self.accuracy:.2%}, compared with {'; '.join(against)}. {each.compared.capitalize()}, n = {each.n:,}.{few}"
 
     @property
     def sentence(self) -> str:

@@ -53,17 +53,17 @@ def fits(measured: pd.DataFrame, dataset: str) -> pd.DataFrame:
 def describe_averages(frame: pd.DataFrame) -> str:
     """Return sentences that name the averages that fit the printed columns, with the gaps in points."""
     if not frame.empty and frame["runs"].max() < LEAST:
-        return f"Which average the printed columns are cannot be told from {frame['runs'].max()} configurations."
+        return f"{frame['runs'].max()} configurations are too few to find which average the reported columns are."
     sentences = []
     for column, rows in frame.groupby("column", sort=False):
         good = list(rows[rows["fits"]]["average"])
         gaps = ", ".join(f"{row['average']} {100 * row['measured_gap']:+.2f}" for row in rows.to_dict("records"))
         nearest = rows["average"].iloc[int((rows["measured_gap"] - rows["printed_gap"]).abs().to_numpy().argmin())]
-        result = f"fits {' and '.join(good)}" if good else f"fits none, {nearest} is nearest"
-        alike = "; the classes are nearly even, so these cannot be told apart" if len(good) > 1 else ""
+        result = f"fits {' and '.join(good)}" if good else f"fits no average; {nearest} is nearest"
+        alike = "; the classes have nearly equal sizes, so these averages cannot be distinguished" if len(good) > 1 else ""
         printed_gap = 100 * float(rows["printed_gap"].iloc[0])
         sentences.append(
-            f"Printed {COLUMNS[str(column)]} {result}: it lies {printed_gap:+.2f} points from accuracy on average, ours {gaps}{alike}."
+            f"Reported {COLUMNS[str(column)]} {result}: its mean difference from accuracy is {printed_gap:+.2f} points, ours {gaps}{alike}."
         )
     return minus(" ".join(sentences))
 

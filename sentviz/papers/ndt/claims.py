@@ -46,7 +46,9 @@ def judge_better(dataset: str, runs: Sequence[Run], *, models: tuple[str, ...], 
         best = comparisons[name]
         evidence = f"{name} − {baseline}: {best.numbers}, {'McNemar p' if best.test == 'McNemar' else 'p'} = {best.p:.2g}"
         if len(models) > 1:
-            evidence += f", {results[name][0]:.2g} after Holm; {len(better)} of the {len(available)} NDT configurations here are better"
+            evidence += (
+                f", {results[name][0]:.2g} after Holm; {len(better)} of the {len(available)} installed NDT configurations are better"
+            )
             evidence += f" ({len(models)} in the paper)" if len(available) < len(models) else ""
         all_worse = len(available) == len(models) and all(word == "worse" for _, word in results.values())
         verdict = seeded(decide(bool(better), all_worse), {comparison.test for comparison in comparisons.values()})
@@ -69,7 +71,7 @@ def judge_best_ndt(dataset: str, runs: Sequence[Run], *, model: str) -> Finding:
         evidence = f"better than {words.count('better')} and worse than {words.count('worse')} of {len(words)}"
         beats_all = set(words) == {"better"} and len(words) == len(NDTS) - 1
         verdict = seeded(decide(beats_all, "worse" in words), {comparison.test for comparison in comparisons.values()})
-        effect = nearest.effect(f"{model} minus {rival}, the nearest to it or ahead")
+        effect = nearest.effect(f"{model} minus {rival}, the nearest or better configuration")
         return Finding(verdict, f"{evidence}; against {rival}: {nearest.numbers}", effect=effect)
 
     return _on_each_kind_of_rows(judge, dataset, runs)
@@ -88,7 +90,7 @@ def _changes(runs: Sequence[Run], dataset: str, *constraints: str) -> list[pd.Se
 def judge_learned_growth(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether training, and not the start, makes unbounded lambdas grow with depth."""
     growth = [float(change.xs(1).mean() - change.xs(0).mean()) for change in _changes(runs, dataset, "nonneg", "free")]
-    return judge_signs(growth, "training moved layer 2's lambdas further up than layer 1's", "the growth with depth is put in by the start")
+    return judge_signs(growth, "training raised layer 2's lambdas more than layer 1's", "the start values already grow with depth")
 
 
 def judge_learned_fall(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -97,7 +99,7 @@ def judge_learned_fall(dataset: str, runs: Sequence[Run]) -> Finding:
     frame = controlled_lambdas(runs, dataset)
     swapped = frame[(frame["variant"] == "swapped") & frame["model"].str.contains("symmetric")]
     remark = f"from positive starts {int((swapped['end'] > 0).sum())} of {len(swapped)} lambdas end positive" if len(swapped) else ""
-    return judge_signs(falls, "training moved lambda down", remark)
+    return judge_signs(falls, "training lowered lambda", remark)
 
 
 def judge_signs(changes: Sequence[float], event: str, remark: str) -> Finding:
@@ -121,7 +123,7 @@ def judge_signs(changes: Sequence[float], event: str, remark: str) -> Finding:
         remark
     )
     low, high = test.proportion_ci()
-    effect = Effect.from_share(count / len(changes), low, high, 0.5, "runs that it moved so")
+    effect = Effect.from_share(count / len(changes), low, high, 0.5, "runs with this change")
     return Finding(decide(p <= LEVEL and most, p <= LEVEL and not most), evidence, effect=effect)
 
 
@@ -133,15 +135,18 @@ def judge_range(dataset: str, runs: Sequence[Run], *, points: float) -> Finding:
         return not_testable(f"{len(ndts)} of {len(NDTS)} variants are installed")
     noise = seed_noise(by_model.values())
     if noise is None:
-        return not_testable("one seed each: what chance in training does is unknown")
+        return not_testable("one seed each, so the effect of chance in training is unknown")
     level = 1 - LEVEL / (len(NDTS) * (len(NDTS) - 1) / 2)
     pairs = [compare_over_seeds(ndts[a], ndts[b], noise=noise, level=level) for a, b in combinations(ndts, 2)]
     widest = max(pairs, key=lambda pair: abs(pair.difference))
     beyond = sum(100 * max(pair.low, -pair.high) > points for pair in pairs)
     within = all(100 * max(pair.high, -pair.low) < points for pair in pairs)
-    evidence = f"the outermost two are {100 * abs(widest.difference):.2f} points apart; {beyond} of {len(pairs)} pairs are more for sure"
+    evidence = (
+        f"the best and the worst differ by {100 * abs(widest.difference):.2f} points; {beyond} of {len(pairs)} pairs differ significantly"
+        " more"
+    )
     low, high = sorted(abs(100 * side) for side in (widest.low, widest.high))
-    effect = Effect(100 * abs(widest.difference), low, high, null=points, of="the outermost two variants")
+    effect = Effect(100 * abs(widest.difference), low, high, null=points, of="the best and the worst variant")
     return Finding(decide(within, beyond > 0), evidence, effect=effect)
 
 

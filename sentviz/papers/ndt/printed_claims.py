@@ -69,7 +69,7 @@ def judge_growth_with_depth(dataset: str, _: Sequence[Run]) -> Finding:
     by_layer = frame.pivot_table(index=["dataset", "model", "component"], columns="layer", values="lambda")
     counts = (by_layer[2] > by_layer[1]).groupby("dataset").agg(["sum", "size"])
     pairs = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in counts.iterrows())
-    return settled(bool((counts["sum"] == counts["size"]).all()), f"of the printed pairs: {pairs}")
+    return settled(bool((counts["sum"] == counts["size"]).all()), f"reported pairs that fit: {pairs}")
 
 
 def _falling(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Hashable, ...], bool]:
@@ -81,14 +81,14 @@ def _falling(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Hashable, .
 def judge_fall_with_component(*_: object) -> Finding:
     """Test whether the size of lambda falls with the component index in every printed row."""
     falling = list(_falling(prints.table("lambdas"), ["dataset", "model", "layer"]).values())
-    return settled(all(falling), f"by size, in {sum(falling)} of {len(falling)} printed rows with several lambdas")
+    return settled(all(falling), f"absolute values fall in {sum(falling)} of {len(falling)} reported rows with several lambdas")
 
 
 def judge_fall_with_component_on(dataset: str, _: Sequence[Run]) -> Finding:
     """Test whether the size of lambda falls with the component index in every printed row of a data set; name the exceptions."""
     falling = _falling(_rows("lambdas", dataset), ["model", "layer"])
     exceptions = [f"{model} layer {layer}" for (model, layer), falls in falling.items() if not falls]
-    evidence = f"by size, in {len(falling) - len(exceptions)} of {len(falling)} rows"
+    evidence = f"absolute values fall in {len(falling) - len(exceptions)} of {len(falling)} rows"
     return settled(not exceptions, evidence + (f"; not in {', '.join(exceptions)}" if exceptions else ""))
 
 
@@ -107,7 +107,7 @@ def judge_largest_lambda(dataset: str, _: Sequence[Run]) -> Finding:
     largest = lambdas.iloc[int(lambdas["lambda"].to_numpy().argmax())]
     accuracies = _rows("classification", dataset).set_index("model")["accuracy_pct"]
     best = str(accuracies.astype(float).idxmax())
-    owner = f"{largest['lambda']:.4f} is {largest['model']}'s ({accuracies[largest['model']]:.2f}%)"
+    owner = f"{largest['model']} has {largest['lambda']:.4f} ({accuracies[largest['model']]:.2f}%)"
     return settled(largest["model"] == best, f"{owner}, the best is {best} ({accuracies[best]:.2f}%)")
 
 

@@ -54,7 +54,7 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
     assert frame is not None
     words = [
         f"{DATASETS[dataset]}, {split}: measured with 95% intervals over test rows and, with several seeds, over seeds"
-        + (", beside the print." if split == "test" else "; the paper prints nothing of these rows."),
+        + (", next to the reported values." if split == "test" else "; the paper reports no values for these rows."),
         other_sample(runs, dataset),
         describe_averages(fits(means, dataset)) if split == "test" else "",
         "vanilla-matched is ours: NDT's block with one map.",
@@ -62,7 +62,8 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
     printed = bool(frame[[f"{metric}_printed" for metric in COLUMNS]].notna().any(axis=None))
     if printed:
         words.append(
-            "★ is the best of a column. Δ is ours minus the print: green above the print, purple below, with the full colour at 3 points"
+            "★ is the best of a column. Δ is our value minus the reported value: green if ours is higher, purple if ours is lower, with"
+            " the full colour at 3 points"
             " (silhouette: 0.15)."
         )
     columns = [Column("model"), Column("seeds", form="{:.0f}")]
@@ -86,7 +87,7 @@ def other_sample(runs: Sequence[Run], dataset: str) -> str:
     if dataset not in SAMPLES or first_run is None:
         return ""
     ours = first_run.config["data"]["splits"]["train"]["n"]
-    return f"Another sample than the paper's, which we do not have: {ours:,} training texts, not {SAMPLES[dataset]:,}."
+    return f"The paper's sample is not available. Our sample has {ours:,} training texts, the paper's {SAMPLES[dataset]:,}."
 
 
 def lambdas(runs: Sequence[Run], dataset: str) -> Table:
@@ -115,8 +116,9 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
     frame = frame.assign(layer=frame["layer"] + 1, component=frame["component"] + 1)
     columns = ["model", "layer", "component", "start", "value", "low", "high", "change", "printed", "difference", "seeds"]
     words = (
-        f"λ at the end of training on {DATASETS[dataset]}, mean over seeds with their least and largest (the stored weights are of the"
-        " best validation step, which may be earlier); the start is put in by the initialisation and change is what training made of it."
+        f"λ at the end of training on {DATASETS[dataset]}, mean over seeds with the smallest and largest value (the stored weights are of"
+        " the"
+        " best validation step, which may be earlier); the start comes from the initialisation, and the change comes from training."
         " Of DT, −λ."
     )
     table_columns = [Column(name, form="{:.4f}" if name not in ("layer", "component", "seeds") else "{:.0f}") for name in columns]
@@ -163,8 +165,8 @@ def totals(runs: Sequence[Run], dataset: str = "all") -> Table:
     together = [frame.assign(data=DATASETS[name]) for name, frame in frames.items() if not frame.empty]
     frame = pd.concat(together, ignore_index=True)[["data", "model", "components", "printed", "value", "vocabulary"]]
     words = (
-        f"Parameters in millions. {about_vocabularies(frame)} NDT with two maps has as many as vanilla-matched: the printed gap to vanilla"
-        " is the wider block."
+        f"Parameters in millions. {about_vocabularies(frame)} NDT with two maps has as many as vanilla-matched: the reported gap to vanilla"
+        " comes from the wider block."
     )
     columns = [Column("model"), Column("components"), *(Column(name, form="{:.2f}") for name in ("printed", "value")), Column("vocabulary")]
     return Table("parameters", "Parameters", frame, words, [Column("data"), *columns] if dataset == "all" else columns)
@@ -175,7 +177,7 @@ def about_vocabularies(frame: pd.DataFrame) -> str:
     ours = dict(zip(frame["data"], frame["vocabulary"], strict=True))
     sizes = [f"{DATASETS[name]} {ours[DATASETS[name]]:,} ({size:,})" for name, size in VOCABULARIES.items() if DATASETS[name] in ours]
     return (
-        "At the printed vocabulary sizes the configurations meet every printed total; ours are of the texts at hand, in words (printed):"
+        "With the reported vocabulary sizes the configurations give every reported total. Our vocabularies in words (reported):"
         f" {', '.join(sizes) or 'no runs here'}."
     )
 

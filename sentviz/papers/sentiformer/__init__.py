@@ -32,7 +32,8 @@ PAPER = Paper(
                 (
                     TextBlock(
                         "The paper: “words like *the* and *is* learn gate values close to zero”. A token has a gate in each layer, from 0"
-                        " (shut) to 1 (open). Shown are means over every token of a test split, by class of words, part of speech and word,"
+                        " (shut) to 1 (open). The figures show means over every token of a test split, by class of words, part of speech"
+                        " and word,"
                         " next to the means that shuffling the gates within each text gives."
                     ),
                     TableBlock("gates"),
@@ -68,8 +69,8 @@ PAPER = Paper(
                 (
                     TextBlock("##### The three failure modes"),
                     TextBlock(
-                        "The paper names implicit sentiment, sarcasm and code-mixed text (section VI) and gives no numbers. Here each is a"
-                        " group of 30 sentences of our own, half of them negative, with plain sentences for comparison: too few to rank"
+                        "The paper names implicit sentiment, sarcasm and code-mixed text (section VI) without numbers. Each group here has"
+                        " 30 sentences of our own, half of them negative, with plain sentences for comparison. They are too few to rank"
                         " runs that are close.",
                         small=True,
                     ),

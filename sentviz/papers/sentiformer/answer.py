@@ -20,7 +20,7 @@ from sentviz.papers.sentiformer.study import (
 from sentviz.papers.studies.against import in_points, seeded
 from sentviz.runs.store import Run
 
-_SAID = {"better": "beats", "worse": "is behind", "cannot be told": "cannot be told from"}
+_SAID = {"better": "beats", "worse": "is worse than", "cannot be told": "cannot be told from"}
 SOLVED = 0.99  # accuracy on balanced sequences from which the task counts as solved
 NEAR = 0.1  # largest mean gate that counts as close to zero
 _ANSWER = {"holds": "yes", "fails": "no", "open": "cannot be told", "unjudged": "cannot be judged here"}
@@ -66,15 +66,15 @@ def _reading(runs: Sequence[Run]) -> Answer:
     question = "Is the printed 92.3 on SST-5 an accuracy of five classes?"
     results = readings(runs)
     if not results:
-        return Answer(question, "unjudged", "No model is installed on both readings", "", "results")
+        return Answer(question, "unjudged", "No model is installed for both versions of the labels", "", "results")
     nearer = {result.nearer for result in results}
     verdict: Verdict = "open" if len(nearer) > 1 else "holds" if nearer == {"five"} else "fails"
-    short = {"holds": "It fits five", "fails": "No, two classes fit better", "open": "Models differ"}[verdict]
+    short = {"holds": "Yes, five classes fit", "fails": "No, two classes fit better", "open": "The models disagree"}[verdict]
     return Answer(question, verdict, short, "; ".join(result.numbers for result in results) + ".", "results")
 
 
 def _parts(runs: Sequence[Run]) -> Answer:
-    question = "Does each of its parts matter?"
+    question = "Does each part of the model matter?"
     frames = {dataset: frame for dataset in READINGS if len(frame := ablations(runs, dataset))}
     if not frames:
         return Answer(
@@ -90,11 +90,17 @@ def _parts(runs: Sequence[Run]) -> Answer:
     numbers = "; ".join(
         f"{row['title']} {in_points(row)} (printed {100 * row['printed']:+.1f})".replace("-", "−") for row in frame.to_dict("records")
     )
-    seeds = "one seed each, others unknown" if (frame["test"] == "McNemar").all() else f"{int(frame['seeds'].min())} or more seeds"
+    seeds = "one seed each; other seeds are unknown" if (frame["test"] == "McNemar").all() else f"{int(frame['seeds'].min())} or more seeds"
     verdicts = set(frame["verdict"])
     verdict: Verdict = "holds" if verdicts == {"worse"} else "fails" if "better" in verdicts else "open"
     verdict = seeded(verdict, frame["test"])
-    return Answer(question, verdict, short, f"Points against the whole: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.", "parts")
+    return Answer(
+        question,
+        verdict,
+        short,
+        f"Difference from the complete model in points: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.",
+        "parts",
+    )
 
 
 def _gates(runs: Sequence[Run]) -> Answer:
@@ -102,20 +108,20 @@ def _gates(runs: Sequence[Run]) -> Answer:
     by_dataset = {dataset: gates_over_seeds(measured_runs) for dataset in DATASETS if (measured_runs := gated(runs, dataset))}
     if not by_dataset:
         get = "sentviz gates sst5_trees/sentiformer measures them."
-        return Answer(question, "unjudged", "No gates are measured here", get, "gates")
+        return Answer(question, "unjudged", "No gates are measured", get, "gates")
     short, numbers, verdicts = [], [], set[Verdict]()
     for dataset, frame in by_dataset.items():
         means = {(row["kind"], row["name"], row["against"]): row for row in frame[frame["layer"] < 0].to_dict("records")}
         own, against = means["class", "function words", ""], means["difference", "function words", "polar words"]
         shut: Verdict = "holds" if own["high"] < NEAR else "fails" if own["low"] > NEAR else "open"
         verdicts.add(shut if own["seeds"] > 1 else "unjudged")
-        lean = "lower than" if against["high"] < 0 else "higher than" if against["low"] > 0 else "like"
+        lean = "lower than" if against["high"] < 0 else "higher than" if against["low"] > 0 else "not significantly different from"
         short.append(f"{DATASETS[dataset]}: {own['value']:.2f} on average, {lean} words of sentiment")
         span = f"{against['value']:+.3f} [{against['low']:+.3f}, {against['high']:+.3f}]".replace("-", "−")
-        seeds = f"{int(own['seeds'])} seeds" if own["seeds"] > 1 else "one seed, others unknown"
-        numbers.append(f"{DATASETS[dataset]}: {span} against words of sentiment, {seeds}, n = {int(own['n']):,}")
+        seeds = f"{int(own['seeds'])} seeds" if own["seeds"] > 1 else "one seed; other seeds are unknown"
+        numbers.append(f"{DATASETS[dataset]}: {span} compared with words of sentiment, {seeds}, n = {int(own['n']):,}")
     verdict = verdicts.pop() if len(verdicts) == 1 else "open"
-    return Answer(question, verdict, "; ".join(short), f"0 is shut, 1 open. {'; '.join(numbers)}.", "gates")
+    return Answer(question, verdict, "; ".join(short), f"0 is shut, 1 is open. {'; '.join(numbers)}.", "gates")
 
 
 def _speed() -> Answer:
@@ -130,12 +136,15 @@ def _speed() -> Answer:
     spans = ", ".join(f"[{row['low']:.1f}, {row['high']:.1f}] (printed {printed[row['model']]:.1f})" for row in rows)
     curves = throughput.curves()
     long = curves[(curves["tokens"] == throughput.LONG) & (curves["of"] == "model")].to_dict("records")
-    in_theory = [f"at {row['tokens']:,} tokens the window makes it {row['times']:.1f} × as fast, “above 100 ×” in theory" for row in long]
+    in_theory = [
+        f"with {row['tokens']:,} tokens the window makes it {row['times']:.1f} × as fast; the paper's theory says above 100 ×"
+        for row in long
+    ]
     return Answer(question, verdict, f"{short}, on one thread of a CPU", "; ".join([spans, *in_theory]) + ".", "speed")
 
 
 def _theory() -> Answer:
-    question = "Can attention tell what no Markov model, and no RNN, can?"
+    question = "Can attention decide what no Markov model and no RNN can decide?"
     frame = separation.MEASURED.read()
     rows = {
         "transformer": frame[(frame["order"] == 0) & (frame["model"] != "GRU") & (frame["positions"] == "aware")],
@@ -147,11 +156,11 @@ def _theory() -> Answer:
     verdict: Verdict = "fails" if shares["GRU"] > SOLVED else "open"
     accuracies = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     n, seeds = int(inside["GRU"]["n"].sum()), int(frame["seed"].nunique())
-    short = "What Markov models cannot, yes; a GRU can too" if verdict == "fails" else "It cannot be told"
+    short = "Yes for Markov models; no for RNNs: a GRU can decide it, too" if verdict == "fails" else "It cannot be told"
     return Answer(
         question,
         verdict,
         short,
-        f"Right in sequences as long as in training: {accuracies}; {seeds} seeds, n = {n:,} for the GRU.",
+        f"Right predictions for sequences as long as in training: {accuracies}; {seeds} seeds, n = {n:,} for the GRU.",
         "theory",
     )

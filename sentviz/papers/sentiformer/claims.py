@@ -63,7 +63,7 @@ def judge_bert(*_: object) -> Finding:
     """Test whether SentiFormer is at least as accurate as BERT-base on three data sets of table I."""
     own, bert = _printed("SentiFormer"), _printed(BERT)
     above = [column for column in own if own[column] >= bert[column]]
-    numbers = ", ".join(f"{column} {own[column]} against {bert[column]}" for column in own)
+    numbers = ", ".join(f"{column} {own[column]} compared with {bert[column]}" for column in own)
     return settled(len(above) >= 3, f"{len(above)} of {len(own)}: {numbers}; one run each, no intervals")
 
 
@@ -73,7 +73,7 @@ def judge_clearest_win(*_: object) -> Finding:
     gains = {column: round(own[column] - bert[column], 1) for column in own}
     rest = [value for column, value in gains.items() if column != "twitter"]
     numbers = ", ".join(f"{column} {value:+.1f}" for column, value in gains.items()).replace("-", "−")
-    return settled(gains["twitter"] > max(rest), f"printed gains over BERT-base in points: {numbers}")
+    return settled(gains["twitter"] > max(rest), f"reported gains over BERT-base in points: {numbers}")
 
 
 def judge_printed_parts(*_: object) -> Finding:
@@ -89,7 +89,7 @@ def judge_printed_window(*_: object) -> Finding:
     printed = _printed_ablations()
     full, windowed = printed["sentiformer-full"], printed[WHOLE]
     gain = round(full - windowed, 1)
-    return settled(gain > 0, f"table II: {full} without the window against {windowed} with it, {gain:+.1f}".replace("-", "−"))
+    return settled(gain > 0, f"table II: {full} without the window and {windowed} with the window, {gain:+.1f}".replace("-", "−"))
 
 
 def judge_fifth(*_: object) -> Finding:
@@ -104,7 +104,7 @@ def judge_theoretical_speed(*_: object) -> Finding:
     return settled(
         n / (near + far) > 100,
         f"n / (k + s) = {n} / ({near} + {far}) = {n / (near + far):.1f}; for the model's own window of 64 and four globals {n / 68:.1f};"
-        " full attention would have to see more than 13,000 tokens",
+        " “over 100” needs full attention over more than 13,000 tokens",
     )
 
 
@@ -116,8 +116,8 @@ def judge_size(*_: object) -> Finding:
     blocks = layers * (4 * d * d + 4 * d + 2 * d * wide + wide + d + 4 * d + d)
     rest = blocks + len(TAGS) * d + 3 + 5 * d + 5
     vocabulary = (PARAMETERS - rest) / d
-    evidence = f"the printed layers hold {blocks / 1e6:.1f} M parameters; the rest would be a vocabulary of {vocabulary:,.0f},"
-    return not_testable(f"{evidence} which is not printed")
+    evidence = f"the reported layers have {blocks / 1e6:.1f} M parameters; the rest needs a vocabulary of {vocabulary:,.0f},"
+    return not_testable(f"{evidence} which the paper does not report")
 
 
 # ---- measurements without runs
@@ -169,9 +169,9 @@ def judge_speed(_dataset: str, _runs: Sequence[Run], *, model: str) -> Finding:
         return _missing("a measurement of speed")
     (row,) = rows.to_dict("records")
     printed = throughput.printed_times()[model]
-    speed = f"{row['times']:.1f} [{row['low']:.1f}, {row['high']:.1f}] times as many texts a second, printed {printed:.1f}"
-    effect = Effect(row["times"], row["low"], row["high"], "×", printed, f"texts a second against {model}, the print beside it")
-    setting = f"{row['tokens']} tokens, {row['batch']} at a time, one thread of a CPU, the print is of a V100"
+    speed = f"{row['times']:.1f} [{row['low']:.1f}, {row['high']:.1f}] times as many texts per second, reported {printed:.1f}"
+    effect = Effect(row["times"], row["low"], row["high"], "×", printed, f"texts per second relative to {model}, compared with the paper")
+    setting = f"{row['tokens']} tokens, {row['batch']} at a time, one thread of a CPU; the paper used a V100"
     return Finding(decide(row["low"] >= printed, row["high"] < printed), f"{speed}; {setting}", effect=effect)
 
 
@@ -183,12 +183,12 @@ def judge_training_time(*_: object) -> Finding:
         return _missing("a measurement of training")
     times = "; ".join(f"{row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] at {row['tokens']}" for row in rows.to_dict("records"))
     batch, most = rows["batch"].iloc[0], rows.sort_values("times").iloc[-1].to_dict()
-    of = f"a training step of {most['tokens']} tokens, the slowest; below {TWICE} it is not “roughly” three times"
+    of = f"the slowest training step, {most['tokens']} tokens; below {TWICE} is not “roughly” three times"
     effect = Effect(most["times"], most["low"], most["high"], "×", TWICE, of)
     return Finding(
         decide(bool((rows["low"] >= TWICE).all()), bool((rows["high"] < TWICE).all())),
-        f"a training step of {batch} texts takes this many times as long, by their tokens: {times}; at most {throughput.TRAINED[0]} tokens"
-        " are read of SST-5 here; one thread of a CPU, the print is of a V100",
+        f"time of a training step of {batch} texts relative to sparse attention, by tokens per text: {times}; texts of SST-5 are cut"
+        f" to {throughput.TRAINED[0]} tokens here; one thread of a CPU; the paper used a V100",
         effect=effect,
     )
 
@@ -200,11 +200,11 @@ def judge_classes(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether the printed SST-5 accuracies are nearer to those of five classes than to those of two, for each model."""
     results = readings(runs)
     if not results:
-        return _missing("a model trained on both readings")
+        return _missing("a model trained on both versions of the labels")
     first, nearer = results[0], [result.nearer for result in results]
     numbers = "; ".join(result.numbers for result in results)
-    high = f"the printed number is above {MOST:.0%}, which no published model reaches for five classes; " if first.printed > MOST else ""
-    effect = Effect.from_share(*first.five, first.printed, f"{first.model} of five classes, beside the print")
+    high = f"the reported number is above {MOST:.0%}, which no published model reaches for five classes; " if first.printed > MOST else ""
+    effect = Effect.from_share(*first.five, first.printed, f"{first.model} with five classes, compared with the paper")
     return Finding(decide("two" not in nearer, "five" not in nearer), high + numbers, effect=effect)
 
 
@@ -227,8 +227,8 @@ def judge_part(dataset: str, runs: Sequence[Run], *, variant: str) -> Finding:
         return _missing(f"a pair of runs of {DATASETS[dataset]}")
     row = frame.loc[variant]
     verdict = seeded(decide(str(row["verdict"]) == "worse", str(row["verdict"]) == "better"), [str(row["test"])])
-    seeds = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each, others unknown"
-    printed = f"printed {100 * row['printed']:+.1f}".replace("-", "−")
+    seeds = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each; other seeds are unknown"
+    printed = f"reported {100 * row['printed']:+.1f}".replace("-", "−")
     evidence = f"{in_points(row.to_dict())} points {MODELS[variant]} ({printed}), p after Holm {row['adjusted']:.2g}"
     effect = Effect.from_comparison(row.to_dict(), f"{MODELS[variant]}, minus the whole")
     return Finding(verdict, f"{evidence}; {seeds}, n = {row['n']:,}", effect=effect)
@@ -238,7 +238,7 @@ def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether full attention gains less than half a point over the window."""
     frame = ablations(runs, dataset).set_index("model")
     share = reach.MEASURED.read().set_index("dataset")["beyond"].get(dataset)
-    remark = "" if share is None else f"the window leaves something out of only {share:.1%} of the test sentences"
+    remark = "" if share is None else f"only {share:.1%} of the test sentences are longer than the window"
     if "sentiformer-full" not in frame.index:
         return not_testable("; ".join(filter(None, ("a pair of runs is not installed", remark))))
     row = frame.loc["sentiformer-full"]
@@ -257,8 +257,8 @@ def judge_gates_near_zero(dataset: str, runs: Sequence[Run]) -> Finding:
         return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
     means = ", ".join(f"“{row['name']}” {_mean(row)}" for row in words.to_dict("records"))
     most = words.sort_values("value").iloc[-1].to_dict()
-    effect = Effect(most["value"], most["low"], most["high"], "", NEAR, f"mean gate of “{most['name']}”; near zero is below {NEAR}")
-    evidence = f"mean gate over layers: {means}; near zero: below {NEAR}; {_seeds(words)}"
+    effect = Effect(most["value"], most["low"], most["high"], "", NEAR, f"mean gate of “{most['name']}”; near zero means below {NEAR}")
+    evidence = f"mean gate over layers: {means}; near zero means below {NEAR}; {_seeds(words)}"
     if words["seeds"].min() <= 1:
         return not_testable(evidence, effect)
     return Finding(decide(bool((words["high"] < NEAR).all()), bool((words["low"] > NEAR).any())), evidence, effect=effect)
@@ -286,7 +286,7 @@ def _mean(row: Mapping[Any, Any], sign: str = "") -> str:
 def _seeds(rows: pd.DataFrame) -> str:
     """Return the smallest number of seeds of some rows, in words."""
     seeds = int(rows["seeds"].min())
-    return f"{seeds} seeds" if seeds > 1 else "one seed, others unknown"
+    return f"{seeds} seeds" if seeds > 1 else "one seed; other seeds are unknown"
 
 
 def judge_sarcasm(_: str, runs: Sequence[Run]) -> Finding:

@@ -22,15 +22,15 @@ def accuracy(runs: Sequence[Run]) -> Table:
 
     frame = pd.concat([main(beside(runs, dataset)).assign(data=title) for dataset, title in DATASETS.items()], ignore_index=True)
     words = (
-        "Test accuracy beside the print: measured with 95% intervals over test rows and, with several seeds, over seeds. The printed SST-5"
-        " column is compared with both readings of its labels. We do not have DistilBERT and BERT-base; MiniLM, a pretrained encoder of 6"
+        "Test accuracy, measured and reported, with 95% intervals over test rows and, with several seeds, over seeds. The reported SST-5"
+        " column is compared with five and with two classes. We do not have DistilBERT and BERT-base; MiniLM, a pretrained encoder of 6"
         " layers, was trained as an adapter on 30,000 rows (IMDb and Yelp: 10,000 rows of 128 tokens)."
-        " Yelp polarity is a sample (1 and 2 against 4 and 5 stars). Our training is shorter than the printed one. Rows without a rate"
-        " have the printed one, 1e-4, which is SentiFormer's own; comparisons take each model's rate with the smallest"
-        " validation loss. If only the winner was trained at a second rate, the comparison cannot be told."
+        " Yelp polarity is a sample (1 and 2 against 4 and 5 stars). Our training is shorter than the paper's. Rows without a learning"
+        " rate have the paper's rate for SentiFormer, 1e-4; comparisons use the rate with the smallest validation loss for each model."
+        " If only the winner was trained at a second rate, the comparison cannot be told."
     )
     if named := untaught(runs, frame):
-        words += f" No better than always giving the commonest class: {'; '.join(named)}. These have learned nothing in this budget."
+        words += f" Not better than always predicting the most frequent class: {'; '.join(named)}. They learned nothing in this budget."
     columns = (
         Column("printed", "print", "{:.1f}", percent=True),
         Column("value", "ours", "{:.1f}", ("low", "high"), percent=True, width=124),
@@ -65,8 +65,8 @@ def ablation(runs: Sequence[Run]) -> Table:
     if frame.empty:
         raise InputError(f"There is no ablation here: `sentviz study sentiformer-ablations --dataset {next(iter(READINGS))}` trains them.")
     words = (
-        "Accuracy without a part minus accuracy of the whole on the same test rows, beside the printed difference. "
-        f"All are at the printed rate, 1e-4. {SEEDS_IN_WORDS} p after Holm is over the parts."
+        "Accuracy without a part minus accuracy of the complete model on the same test rows, and the reported difference. "
+        f"All have the reported learning rate, 1e-4. {SEEDS_IN_WORDS} p after Holm is over the parts."
     )
     columns = (
         Column("data"),
@@ -96,7 +96,11 @@ def gates(runs: Sequence[Run], dataset: str) -> Table:
     frame = gates_over_seeds(measured_runs)
     means = frame[(frame["layer"] < 0) & frame["kind"].isin(["class", "difference"])]
     seeds = int(means["seeds"].max())
-    over = f"other texts and other seeds, {seeds} here" if seeds > 1 else "other texts; there is one seed, so another training may differ"
+    over = (
+        f"other texts and other seeds, {seeds} here"
+        if seeds > 1
+        else "other texts (there is only one seed, so another training can differ)"
+    )
     words = f"Mean over layers, with 95% intervals for {over}. n: texts that have such a token."
     columns = (
         Column("name", "group"),

@@ -283,8 +283,9 @@ def speeds_table() -> Table:
     frame = frame.sort_values(["threads", "model"], key=lambda column: column.map(order) if column.name == "model" else column)
     names = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
     words = (
-        f"Texts of {stored['tokens'].iloc[0]} tokens, {stored['batch'].iloc[0]} at a time, random weights, per second; times is how many"
-        f" times as many SentiFormer reads, median over rounds within one process with a 95% interval, {_machine(stored)}. Tokenizing and"
+        f"Texts of {stored['tokens'].iloc[0]} tokens, {stored['batch'].iloc[0]} at a time, random weights, per second; times is"
+        f" the speed of SentiFormer relative to the model, median over rounds within one process with a 95% interval, {_machine(stored)}."
+        " Tokenizing and"
         " tagging are not included."
         if len(stored)
         else SPEEDS.missing
@@ -297,7 +298,7 @@ def speeds_table() -> Table:
         Column("printed_times", "times, printed", "{:.1f}"),
         Column("printed_per_second", "per second, printed", "{:,.0f}"),
     )
-    return Table("throughput", "Texts a second", frame[names].reset_index(drop=True), f"{words} The print is of a V100.", columns)
+    return Table("throughput", "Texts per second", frame[names].reset_index(drop=True), f"{words} The paper used a V100.", columns)
 
 
 def growth_table() -> Table:

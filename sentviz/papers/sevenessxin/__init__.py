@@ -37,7 +37,7 @@ PAPER = Paper(
                 "Fewer tweets",
                 (
                     TextBlock(
-                        "The paper's own test of scarcity is V5 against V1: a sixteenth of the tweets. We do not have its full data, so"
+                        "The paper's own test of scarcity is V5 against V1: a sixteenth of the tweets. Its full data is not available, so"
                         " the curve below replaces it: the same model and updates on 5,000 tweets to all that are available, each set part"
                         " of the next.",
                         small=True,
@@ -56,7 +56,7 @@ PAPER = Paper(
                 (
                     TextBlock("##### Padding that is read", term="padding"),
                     TextBlock(
-                        "The published code fills every tweet up to 128 tokens or more and masks nothing, neither in attention nor in the"
+                        "The published code pads every tweet to 128 tokens or more and has no mask, neither in attention nor in the"
                         " mean. Our models mask, and can also be run without the mask. A model that was trained with its mask then reads"
                         " padding for the first time: this shows that the mask matters to it, not that training without one is worse."
                         " `7ess-v1-unmasked` is trained without.",
@@ -74,7 +74,7 @@ PAPER = Paper(
                     TextBlock("##### A leak, and what it costs"),
                     TextBlock(
                         "Sentiment140 is sorted by class and time. Its first 50,000 negative and last 50,000 positive tweets, a known"
-                        " sample, come from different weeks of 2009, so the topics of those weeks give the label away. No version above is"
+                        " sample, come from different weeks of 2009, so the topics of those weeks reveal the label. No version above is"
                         " trained on this sample.",
                         small=True,
                     ),

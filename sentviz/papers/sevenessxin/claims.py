@@ -47,7 +47,10 @@ def judge_printed_gains(*_: object) -> Finding:
         pairs = [version for version in VERSIONS if {version, f"{version}-{ROPE}"} <= accuracies.keys()]
         counts.append((sum(accuracies[f"{version}-{ROPE}"] > accuracies[version] for version in pairs), len(pairs)))
     (printed, versions_printed), (logged, versions_logged) = counts
-    evidence = f"accuracy rises in {printed} of {versions_printed} versions of table II and {logged} of {versions_logged} of its log"
+    evidence = (
+        f"accuracy rises in {printed} of {versions_printed} versions of table II and in {logged} of {versions_logged} versions of the"
+        " training log"
+    )
     return settled(all(rising >= NEARLY * pairs for rising, pairs in counts), f"{evidence}; one run each, no intervals")
 
 
@@ -62,7 +65,9 @@ def judge_printed_best(*_: object) -> Finding:
         margin = 1.96 * math.sqrt(2 * top * (1 - top) / TESTED)
         distinct &= top - next_best > margin
         leads.append(f"{source}: {top:.4f}, then {prints.title(second)} {next_best:.4f}, {top - next_best:.4f} less")
-    remark = f"gaps on {TESTED:,} tweets need about {margin:.4f} to be told, were the answers independent; trainings by chance not counted"
+    remark = (
+        f"on {TESTED:,} tweets a gap is significant from about {margin:.4f} if predictions are independent; chance in training comes on top"
+    )
     return Finding(decide(distinct, False), f"{'; '.join(leads)}; {remark}")
 
 
@@ -71,7 +76,7 @@ def judge_figure_5(*_: object) -> Finding:
     negative, positive = prints.FIGURE_5["negative"], prints.FIGURE_5["positive"]
     accuracy, precision = (negative + positive) / 2, positive / (positive + 1 - negative)
     row = prints.table("results").set_index("model").loc[BEST]
-    rates_ = f"its rates of {positive:.1%} and {negative:.1%}"
+    rates_ = f"the rates of {positive:.1%} and {negative:.1%}"
     implied = f"{rates_} give an accuracy of {accuracy:.3f} and a precision of {precision:.3f} on a balanced test"
     printed = f"{row['accuracy']:.4f} and {row['precision_positive']:.4f} are printed"
     return settled(abs(accuracy - row["accuracy"]) < 0.005, f"{implied}; {printed}")
@@ -97,8 +102,8 @@ def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
     better, worse = words.count("better"), words.count("worse")
     numbers = "; ".join(f"{row['row']} {in_points(row)}" for row in frame.to_dict("records"))
     middle = frame.sort_values("difference").iloc[len(frame) // 2].to_dict()
-    effect = Effect.from_comparison(middle, f"{middle['row']}, the middle one of the versions")
-    evidence = f"of {len(frame)} versions {better or 'none'} can be told to gain, {worse or 'none'} to lose: {numbers}"
+    effect = Effect.from_comparison(middle, f"{middle['row']}, the median version")
+    evidence = f"of {len(frame)} versions {better or 'none'} gain significantly, {worse or 'none'} lose significantly: {numbers}"
     needed, missing = NEARLY * len(VERSIONS), len(VERSIONS) - len(frame)
     if better < needed <= missing:
         return not_testable(evidence, effect)
@@ -115,10 +120,10 @@ def judge_best(_: str, runs: Sequence[Run]) -> Finding:
     frame = versions(runs, BEST)
     better, worse = (frame[frame["verdict"] == word]["title"].tolist() for word in ("better", "worse"))
     equal = [prints.title(name) for name in frame["model"] if _predict_the_same(by_model[name][0], by_model[BEST][0])]
-    evidence = f"of {len(frame)} others of its phase {', '.join(better) or 'none'} can be told to be better"
+    evidence = f"of {len(frame)} other versions of its phase {', '.join(better) or 'none'} are significantly better"
     evidence += f", {', '.join(worse) or 'none'} worse"
     if equal:
-        evidence += f"; {' and '.join(equal)} gives the same answers to every tweet: a longer input than any of them has changes nothing"
+        evidence += f"; {' and '.join(equal)} gives the same predictions for every tweet, because no tweet is longer than the shorter limit"
     return Finding(seeded(decide(len(worse) == len(VERSIONS) - 1, bool(better)), frame["test"]), evidence)
 
 
@@ -136,8 +141,8 @@ def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
         return _missing("sevenessxin-curve")
     comparison = mixed(by_size[-1], by_size[0], noise=seed_noise(by_size + list(configurations(runs).values())))
     points = ", ".join(f"{row['rows']:,.0f}: {row['value']:.1%}" for row in rows.to_dict("records"))
-    evidence = f"V1 by tweets learned from, {points}; from the fewest to all {comparison.numbers}."
-    evidence += " We do not have the paper's full data, so its five points cannot be tested"
+    evidence = f"V1 by number of training tweets, {points}; from the fewest to all tweets {comparison.numbers}."
+    evidence += " The paper's full data is not available, so the five points cannot be tested"
     word = comparison.word()
     verdict = seeded(decide(word == "better", word == "worse"), [comparison.test])
     return Finding(verdict, evidence, effect=comparison.effect("from the fewest tweets to all"))
@@ -165,7 +170,7 @@ def judge_size(_: str, runs: Sequence[Run]) -> Finding:
     ]
     verdict = decide(holds=set(verdicts) == {"holds"}, fails="fails" in verdicts)
     numbers = "; ".join(f"{name} {pair.points}, {pair.compared}" for name, pair in comparisons.items())
-    evidence = f"points: {numbers}. Little is taken to be less than {100 * LITTLE:.0f} point either way"
+    evidence = f"points: {numbers}. “Little” means a difference of less than {100 * LITTLE:.0f} point"
     name, largest = max(comparisons.items(), key=lambda entry: abs(entry[1].difference))
     return Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name))
 
@@ -183,9 +188,9 @@ def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
         low, high = (rates([run])[label] for label in ("negative", "positive"))
         verdicts.add(decide(holds=high[1] > low[2], fails=high[2] < low[1]))
         shares.append(f"{_percent(*high)} of positive and {_percent(*low)} of negative tweets right")
-    evidence = f"{prints.title(name)} answers {'; '.join(shares)}. Choosing the state by F1 of the positive class favours it"
+    evidence = f"{prints.title(name)}: {'; '.join(shares)}. The weights were selected by F1 of the positive class, which favours that class"
     if len(shares) < 2:
-        return not_testable(f"{evidence}; one seed, others unknown")
+        return not_testable(f"{evidence}; one seed; other seeds are unknown")
     return Finding(verdicts.pop() if len(verdicts) == 1 else "open", f"{evidence}; {len(shares)} seeds")
 
 
@@ -196,9 +201,9 @@ def judge_neutral_tweets(*_: object) -> Finding:
         return not_testable(measured.NEUTRAL.missing)
     rows = {row["of"]: row for row in frame.to_dict("records")}
     neutral, polar = (_percent(row["sure"], row["sure_low"], row["sure_high"]) for row in (rows["neutral"], rows["polar"]))
-    answered = f"get an answer with {measured.SURE:.0%} or more"
+    answered = f"get a prediction with a probability of {measured.SURE:.0%} or more"
     evidence = f"{neutral} of {rows['neutral']['n']:,} neutral tweets of TweetEval {answered}, {polar} of polar ones,"
-    return not_testable(f"{evidence} and how many tweets of Sentiment140 are neutral is not known")
+    return not_testable(f"{evidence} and the number of neutral tweets in Sentiment140 is unknown")
 
 
 def judge_padding(*_: object) -> Finding:
@@ -208,10 +213,10 @@ def judge_padding(*_: object) -> Finding:
         return not_testable(measured.PADDING.missing)
     row = frame[frame["of"] == "all"].iloc[0]
     share = row["changed"], row["changed_low"], row["changed_high"]
-    evidence = f"read instead of masked, padding changes {_percent(*share)} of the answers of {row['run']},"
-    evidence += f" and its accuracy by {in_points(row.to_dict())} points, n = {row['n']:,.0f}"
+    evidence = f"if padding is read instead of masked, {_percent(*share)} of the predictions of {row['run']} change,"
+    evidence += f" and its accuracy changes by {in_points(row.to_dict())} points, n = {row['n']:,.0f}"
     verdict = decide(holds=row["changed_low"] > CHANGED, fails=row["changed_high"] < CHANGED)
-    return Finding(verdict, evidence, effect=Effect.from_share(*share, CHANGED, "answers that change"))
+    return Finding(verdict, evidence, effect=Effect.from_share(*share, CHANGED, "predictions that change"))
 
 
 TABLES: Reference = "its own tables"

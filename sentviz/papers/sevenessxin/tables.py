@@ -32,9 +32,9 @@ def settings(runs: Sequence[Run]) -> Table:
     frame = prints.table("versions")
     frame["ffn_width"] = [find_preset(model).shape["ffn_width"] for model in frame["model"]]
     words = (
-        "As printed. The feed-forward flag is halved by integer division before the model is made, so 2 and 3 mean an expansion of 1, and 4"
-        " means 2; the paper says “effective 1.5” of V8, whose flag is 3."
-        " Tweets have at most about fifty tokens, so maximum lengths of 128, 148 and 256 read the same: at equal updates V6 is V2,"
+        "The settings that the paper reports. The feed-forward flag is halved by integer division before the model is made, so 2 and 3"
+        " mean an expansion of 1, and 4"
+        " means 2. Tweets have at most about fifty tokens, so maximum lengths of 128, 148 and 256 read the same: at equal updates V6 is V2,"
         f" answer for answer, and V10 differs in its batch alone. {budget()}"
     )
     frame = frame.assign(model=frame["model"].map(prints.title))
@@ -50,7 +50,7 @@ def results(runs: Sequence[Run]) -> Table:
     frame = pd.concat([beside(runs, name).assign(metric=title) for name, title in metrics.items()], ignore_index=True)
     words = (
         "Test accuracy, and precision, recall and F1 of the positive class, with 95% intervals over test rows and, with several seeds, over"
-        " seeds. Validation F1 is that of the state chosen by it, so a little high; most printed ones are of the last epoch instead."
+        " seeds. Validation F1 is that of the state chosen by it, so it is a little high; most reported values are those of the last epoch."
         f" {budget()}"
     )
     columns = (
@@ -171,7 +171,7 @@ def leak_words() -> Table:
     """
     words = (
         "Words that are more frequent with a class in that sample than in tweets of all weeks: log-odds ratios of positive to negative rows"
-        " in each set, and how many standard errors they lie apart (z)."
+        " in each set, and their distance in standard errors (z)."
     )
     columns = (
         Column("word"),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS_IN_WORDS = (
-    "Intervals and p are for other test rows and other trainings: chance in training is pooled over the configurations with several seeds,"
-    " taken to be alike for all. Where none has, one run of each is compared by McNemar's exact test, which tells two runs apart, not two"
+    "Intervals and p cover other test rows and other trainings: the variance between seeds is pooled over the configurations with several"
+    " seeds. If no configuration has several seeds, McNemar's exact test compares one run of each; it compares two runs, not two"
     " models."
 )
 Word = Literal["better", "worse", "cannot be told"]
@@ -61,7 +61,7 @@ class Comparison:
     def compared(self) -> str:
         """Number of seeds of each configuration, in words."""
         if self.test == "McNemar":
-            return "one seed each, others unknown"
+            return "one seed each; other seeds are unknown"
         return "one seed each" if self.seeds == (1, 1) else f"{self.seeds[0]} against {self.seeds[1]} seed{'s' * (self.seeds[1] > 1)}"
 
     @property
@@ -73,7 +73,11 @@ class Comparison:
         """Return `numbers` of one of several comparisons; if the interval excludes 0 and the verdict is still open, add the reason."""
         if self.low * self.high <= 0 or self.word(adjusted) != "cannot be told":
             return self.numbers
-        why = f"p = {self.p:.2g}, {adjusted:.2g} after Holm's correction" if self.test == "over seeds" else "two runs, not two models"
+        why = (
+            f"p = {self.p:.2g}, {adjusted:.2g} after Holm's correction"
+            if self.test == "over seeds"
+            else "compares two runs, not two models"
+        )
         return f"{self.numbers} ({why})"
 
 

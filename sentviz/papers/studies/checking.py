@@ -41,7 +41,7 @@ def drawn(runs: Iterable[Run], study: str, dataset: str, count: int, *, seed: in
     names = [f"{model}-{variant}" if variant else model for model in models or planned.models for variant in planned.variants]
     able = [run for seeds in configurations(runs, dataset, names).values() for run in seeds if not run.has_weights]
     if not able:
-        raise InputError(f"No run of the study {study} on {dataset} is installed without weights; those with weights are asked directly.")
+        raise InputError(f"The study {study} on {dataset} has no installed run without weights. Only such runs need this check.")
     return random.Random(seed).sample(able, min(count, len(able)))
 
 
@@ -66,10 +66,10 @@ def beside(stored: Run, fresh: Run) -> Checked:
         RunError: they were tested on other rows, or have other classes.
     """
     if stored.labels != fresh.labels:
-        raise RunError(f"{stored.name} has other classes than what its recipe trains here.")
+        raise RunError(f"{stored.name} has other classes than its recipe on this machine.")
     stored_shares, fresh_shares = (_answers(run) for run in (stored, fresh))
     if not stored_shares.index.sort_values().equals(fresh_shares.index.sort_values()):
-        raise RunError(f"{stored.name} was tested on other rows than what its recipe is tested on here.")
+        raise RunError(f"{stored.name} was tested on other rows than its recipe on this machine.")
     a, b = stored_shares.to_numpy(float), fresh_shares.loc[stored_shares.index].to_numpy(float)
     return Checked(stored.name, len(a), int((a.argmax(axis=1) != b.argmax(axis=1)).sum()), float(abs(a - b).max()))
 

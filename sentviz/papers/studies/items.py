@@ -128,7 +128,7 @@ def _printed_table(paper: Paper, name: str) -> Maker:
 
         item = next((item for item in paper.items() if item["id"] == name), {})
         frame = pd.read_csv(paper.printed_tables()[name])
-        return [Table(file_safe(name), item.get("title", name), frame, f"As {paper.short} prints it ({paper.citation}).")]
+        return [Table(file_safe(name), item.get("title", name), frame, f"As reported by {paper.short} ({paper.citation}).")]
 
     return make
 
@@ -142,7 +142,9 @@ def _beside(paper: Paper, dataset: str, theme: Theme) -> Maker:
         if frame[["printed", "value"]].isna().all(axis=None):
             return []
         title = f"Accuracy on {dataset}"
-        words = "Test accuracy, measured with 95% intervals over test rows and, with several seeds, over seeds, beside the print."
+        words = (
+            "Test accuracy, measured with 95% intervals over test rows and, with several seeds, over seeds, next to the reported values."
+        )
         figure = measured_beside_printed(frame, points(by_model, "accuracy"), title=title, percent=True, theme=theme)
         sources = [run for seeds in by_model.values() for run in seeds]
         return [Table(file_safe("accuracy", dataset), title, frame, words), sourced(figure, *sources)]

@@ -100,7 +100,7 @@ def why_not_evaluated(run: Run) -> str:
     try:
         item = datasets.info(run.config["data"]["name"])
     except InputError:
-        return "its data set is not known"
+        return "its data set is unknown"
     if item.language != "en" or item.pair:
         return "it does not read single English texts"
     return "" if {-1, 1} <= set(demo.sides(run.labels)) else "its classes are not negative and positive"
