@@ -98,7 +98,7 @@ def test_heads_tasks_and_claims_are_on_it(page: Opened, several: Path) -> None:
     text = page_text(page(several, "cls"))
     assert "the row of [CLS] cannot change" in text
     assert "bands: least and largest over seeds" in text
-    assert "A run with weights would show it" in text
+    assert "With an installed run with weights" in text
     tasks = table(page(several, "tasks"), "injected")
     assert list(tasks.dropna(subset="injected")["task"]) == ["Hate speech"]
     claims = {claim.statement: claim.key("fused") for claim in claims_of(PAPER)}

@@ -69,7 +69,7 @@ def test_points_wait_until_they_are_asked_for(tmp_path: Path, monkeypatch: pytes
     app = part("tsne")
     assert any(button.key == "ndt-tsne-panels-all-compute" for button in app.button)
     assert app.button(key="chip-part").label.replace("\\", "") == "t-SNE"
-    assert "ten seconds a data set" in words(app) and "Against the print" in words(app)
+    assert "ten seconds a data set" in words(app) and "Difference from the paper" in words(app)
     assert not list(tmp_path.rglob("*.npy"))
 
 

@@ -93,7 +93,7 @@ def test_the_smoother_of_a_gated_run_with_a_window(page: Any, runs: Path) -> Non
 
 def test_a_run_without_attention_is_offered_another(page: Any) -> None:
     app = page("toy/bilstm")
-    assert "no softmax to take apart" in words(app)
+    assert "has no softmax, so it is not a kernel smoother" in words(app)
     app.selectbox(key="smooth-model").set_value("toy/sentiformer").run()
     assert "The average is the head" in words(app)
 
@@ -131,7 +131,7 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     """After the click, and not before, the page learns Proposition 2 and shows predictions and heads; it rejects unknown words."""
     proposition._jobs.clear()
     app = page()
-    assert "learn on this machine when you ask" in words(app) and not app.text_input(key="smooth-sentence").disabled
+    assert "trained on this machine when you click" in words(app) and not app.text_input(key="smooth-sentence").disabled
     app = learned(app)
     page_text = words(app).replace("\\", "")
     assert "up to 24 words, as in training" in page_text and "Head 2: [CLS]" in page_text

@@ -52,7 +52,7 @@ def _section(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
         st.markdown(f"##### {md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
     show_section(paper, section, runs)
     for why in filter(None, (item.get("why", "") for item in items)):
-        st.caption(md(f"Against the print: {why}."))
+        st.caption(md(f"Difference from the paper: {why}."))
 
 
 def _claims(paper: Paper, runs: Sequence[Run]) -> None:
@@ -67,7 +67,7 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
         with st.expander("Questions and answers", on_change="rerun", key=f"{paper.name}-answers") as more:
             if more.open:
                 st.markdown("\n".join(f"- {md(line)}" for line in _answers(paper.name, digests(runs), runs)))
-                st.caption(f"“Cannot be told” means p above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
+                st.caption(f"“Cannot be told” means that p is above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
 
 
 current = paper_at(st.session_state["page"])

@@ -45,17 +45,17 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
             height="content",
             key=f"{paper.name}-items",
             column_config={
-                "here": st.column_config.TextColumn("installed configurations", width="medium"),
-                "why": st.column_config.TextColumn("what differs from the print", width="large"),
+                "here": st.column_config.TextColumn("configurations here", width="medium"),
+                "why": st.column_config.TextColumn("what differs from the paper", width="large"),
             },
         )
-    st.caption(f"`sentviz export --paper {paper.name} -o DIR` writes every live one as files, with a manifest.")
+    st.caption(f"`sentviz export --paper {paper.name} -o DIR` writes every live item as files, with a manifest.")
 
 
 def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
     parts = _made(paper.name, name, page_theme(), digests(runs), runs)
     if not parts:
-        st.caption("No installed run can show it.")
+        st.caption("No installed run can show this item.")
     for i, part in enumerate(parts):
         key = f"{paper.name}-{name}-{i}"
         if isinstance(part, Table):
@@ -63,7 +63,7 @@ def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
         else:
             show_drawn(lambda theme, i=i: _drawn(paper, name, i, theme, runs), key)  # type: ignore[misc]
     if why:
-        st.caption(md(f"Against the print: {why}."))
+        st.caption(md(f"Difference from the paper: {why}."))
 
 
 def _drawn(paper: Paper, name: str, place: int, theme: Theme, runs: Sequence[Run]) -> Figure:

@@ -39,7 +39,7 @@ SENTENCES = {
 
 def hardmax_page(runs: Sequence[Run], _: str) -> None:
     """Link to the page that shows a review of the visitor's."""
-    st.page_link("views/hardmax/hardmax.py", label="Watch it on a review of your own", icon=":material/bubble_chart:")
+    st.page_link("views/hardmax/hardmax.py", label="Watch the words of your own review", icon=":material/bubble_chart:")
 
 
 def hardmax_depth(runs: Sequence[Run], _: str) -> None:
@@ -58,7 +58,7 @@ def hardmax_leaders(runs: Sequence[Run], _: str) -> None:
         words = leading(run.frame(FILE), model.vocabulary)
         reach = float((words.loc[words["leads"] > 0, "score"].abs() / np.linalg.norm(model.decision[0])).max())
         st.caption(
-            f"Leaders at least {reach / 3:.2f} from the line, a third of the largest distance of a leader here. Other thresholds can be"
+            f"The leaders are at least {reach / 3:.2f} from the line, a third of the largest distance of a leader. Other thresholds can be"
             " set on the page Hardmax."
         )
 
@@ -144,14 +144,14 @@ def matrix(runs: Sequence[Run], _: str) -> None:
         if run is not None:
             show_figure("confusion", Answers(run), "sevenessxin-confusion")
     with right:
-        st.markdown(f"**Printed (figure 5):** {high:.1%} of positive and {low:.1%} of negative tweets are classified correctly.")
+        st.markdown(f"**Reported (figure 5):** {high:.1%} of positive and {low:.1%} of negative tweets are classified correctly.")
         if run is not None:
             recalls = [f"{value:.1%} [{a:.1%}, {b:.1%}] of {label}" for label, (value, a, b) in rates([run]).items()]
             st.markdown(f"**{md(run.name)}:** {' and '.join(recalls[::-1])} tweets.")
         st.caption(
-            f"On a balanced test set the printed recalls give an accuracy of {(low + high) / 2:.1%} and a precision"
+            f"On a balanced test set the reported recalls give an accuracy of {(low + high) / 2:.1%} and a precision"
             f" of {high / (high + 1 - low):.3f}; table II says 83.13% and 0.823. The text next to the figure says about 33% false negatives"
-            " and 20% false positives, which is neither: the three statements do not fit one model."
+            " and 20% false positives. These three statements cannot be true for one model."
         )
 
 
@@ -169,7 +169,7 @@ def clouds(runs: Sequence[Run], _: str) -> None:
         required=True,
     )
     show_figure("word-cloud", Answers(run), "sevenessxin-clouds", by=visit.focus().words)
-    st.caption("The paper draws frequent words without stop-words. A word that is frequent everywhere says nothing about a cell.")
+    st.caption("The paper draws frequent words without stop-words. A word that is frequent in every cell does not describe a cell.")
 
 
 def importance(runs: Sequence[Run], _: str) -> None:
@@ -216,4 +216,4 @@ def padding(runs: Sequence[Run], _: str) -> None:
         "pooled vector moved by": ["", f"{shift:.0%} of its length"],
     }
     st.dataframe(table, hide_index=True, key="sevenessxin-padding-now")
-    st.caption("The same switch is on Explore, among the things that you can change: Mask.")
+    st.caption("The page Explore has the same switch: Mask, below “What if?”.")

@@ -45,9 +45,9 @@ def sentence(runs: Sequence[Run], _: str) -> None:
     """Offer the change of attention by the lexicon on a run's example."""
     run = readable(runs)
     if run is None:
-        st.caption("A run with weights would show it on a sentence here.")
+        st.caption("With an installed run with weights, this page shows the effect on a sentence.")
         return
-    with st.expander("See it on a sentence", on_change="rerun", key="fused-sentence") as drawer:
+    with st.expander("See the effect on a sentence", on_change="rerun", key="fused-sentence") as drawer:
         if drawer.open:
             _show_sentence(run)
 

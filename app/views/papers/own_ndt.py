@@ -69,7 +69,7 @@ def results(runs: Sequence[Run], dataset: str) -> None:
         show_study_figure(PAPER, "accuracy-grid", dataset, runs, split=split)
     missing_note([missing])
     rows = ", official test" if split != "test" else ", measured and printed"
-    st.markdown(f"##### Every printed column on {DATASETS[dataset]}{rows}")
+    st.markdown(f"##### Every reported column on {DATASETS[dataset]}{rows}")
     show_table(results_table(runs, dataset, split, measured), "ndt-results-table")
     with st.expander("Every average, numbers only", on_change="rerun", key="ndt-averages") as drawer:
         if drawer.open:
@@ -105,7 +105,7 @@ def compare(runs: Sequence[Run], dataset: str) -> None:
     )
     table = _comparisons(dataset, base, digests(runs, dataset), runs)
     if table.frame.empty:
-        st.info("No other configuration is installed to compare with it.", icon=":material/inventory_2:")
+        st.info("No other configuration is installed to compare with.", icon=":material/inventory_2:")
         return
     counts = table.frame["verdict"].value_counts()
     is_ndt = table.frame["model"].str.startswith("ndt-")
@@ -153,7 +153,7 @@ def controls(runs: Sequence[Run], dataset: str) -> None:
     frame = _controls(dataset, digests(runs, dataset), runs)
     if frame.empty:
         return
-    st.markdown("##### Learned, or put in by the start?")
+    st.markdown("##### Learned, or set by the start values?")
     st.markdown("\n".join(f"- {md(line)}" for line in describe_controls(frame)))
     with st.expander("Every lambda of these runs", on_change="rerun", key="ndt-controls") as drawer:
         if drawer.open:

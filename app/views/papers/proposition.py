@@ -38,15 +38,18 @@ def _jobs() -> Jobs:
 
 def show(runs: Sequence[Run], _: str) -> None:
     """Show the claim, the training, accuracies by sequence length, and predictions for a typed sequence."""
-    st.markdown("##### Proposition 2: what sees only the last words cannot tell, attention can", help=tip("markov-model"))
+    st.markdown("##### Proposition 2: attention can decide what models of the last words cannot decide", help=tip("markov-model"))
     st.markdown(
-        "A sequence is *positive* if its first word is **not** and its last is **good**, else *neutral*. A k-th order Markov model answers"
-        " from the last k words (definition 2), so it misses the first of any longer sequence. One layer with two heads can hold the two"
-        " places. The paper goes on to RNNs of bounded state; a GRU is trained here to test that."
+        "A sequence is *positive* if its first word is **not** and its last is **good**, else *neutral*. A k-th order Markov model predicts"
+        " from the last k words (definition 2), so it cannot see the first word of a longer sequence. One layer with two heads can attend"
+        " to"
+        " both words. The paper also claims this for RNNs of bounded state; a GRU is trained here to test that claim."
     )
     setting = _setting()
     if setting is None:
-        st.caption("Nothing is stored: the models learn on this machine when you ask, from sequences drawn over eight words.")
+        st.caption(
+            "The models are not stored. They are trained on this machine when you click, on random sequences of eight different words."
+        )
         return
     key = str(setting)
     job = _jobs().get(key)
@@ -84,7 +87,7 @@ def _setting() -> Any:
             list(POSITIONS),
             format_func=lambda name: POSITIONS[name],
             required=True,
-            help="The proof takes learned ones. SentiFormer's tell how far the end is.",
+            help="The proof uses learned positions. SentiFormer's positions contain the distance to the end.",
         )
         longest = visit.setting(st.segmented_control, "Longest training sequence", "longest", LENGTHS, default="24", required=True)
         seed = visit.page_value("seed", 0, whole_number)
@@ -99,7 +102,8 @@ def _setting() -> Any:
 
     if trained != chosen:
         st.caption(
-            f"Below: {POSITIONS[trained[0]]} positions, up to {trained[1]} words, seed {trained[2]}. Train again for what you chose now."
+            f"The results below are for {POSITIONS[trained[0]]} positions, up to {trained[1]} words, seed {trained[2]}. Train again for"
+            " your choice."
         )
     setting = Setting(*trained)
     if clicked:  # again, where it was stopped
@@ -115,30 +119,31 @@ def _said(separation: Separation) -> list[str]:
     for model, rows in inside[inside["order"] == 0].groupby("model", sort=False):
         worst = rows.sort_values("accuracy", kind="stable").iloc[0]
         line = f"**{model}**: {rows['right'].sum() / rows['n'].sum():.1%} up to {longest} words, as in training"
-        line += "." if worst["accuracy"] == 1 else f"; least {worst['accuracy']:.1%} at {worst['length']} words."
+        line += "." if worst["accuracy"] == 1 else f"; the lowest is {worst['accuracy']:.1%} at {worst['length']} words."
         far = beyond[beyond["model"] == model]
         if len(far):
-            line += f" Beyond: {_span(far['accuracy'])}."
+            line += f" In longer sequences: {_span(far['accuracy'])}."
         lines.append(line)
     blind = frame[(frame["order"] > 0) & (frame["length"] > frame["order"])]
     if len(blind):
         lines.append(
             f"**Markov models** in sequences of more than k words: {_span(blind['accuracy'])}. No function of"
-            " the last k words can expect more than 50% there. At k words they cannot know that the first is the first."
+            " the last k words has an expected accuracy above 50% there."
         )
     gru = inside[(inside["model"] == "GRU") & (inside["length"] > 6)]
     if len(gru) and gru["low"].min() > 0.9:
         lines.append(
-            "So the separation is from Markov models. **It is not from every RNN, as the paper says:** a GRU can carry “the first word is"
-            " not” in its state, and this one does."
+            "So attention is separated from Markov models. **It is not separated from every RNN, as the paper says:** a GRU can store"
+            " “the first"
+            " word is not” in its state, and this GRU does."
         )
     elif len(gru):
-        lines.append("This GRU did not learn it; that does not show that none could.")
+        lines.append("This GRU did not learn the rule. This does not prove that no GRU can learn it.")
     lines.append(
-        "The proposition says that a transformer *can represent* the rule at each length, not that training finds it for all lengths."
+        "The proposition says that a transformer *can represent* the rule at each length, not that training finds the rule for all lengths."
     )
     took = ", ".join(f"{name.split(',')[0]} {value:.1f} s" for name, value in separation.seconds.items())
-    lines.append(f"Learned from {separation.setting.rows:,} sequences in {sum(separation.seconds.values()):.0f} s here ({took}).")
+    lines.append(f"Trained on {separation.setting.rows:,} sequences in {sum(separation.seconds.values()):.0f} s here ({took}).")
     return lines
 
 

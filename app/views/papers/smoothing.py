@@ -34,7 +34,7 @@ def show(runs: Sequence[Run], _: str) -> None:
         st.info("No run with weights and attention is installed. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
         return
     if visit.focus().run not in names:
-        st.caption(f"{md(visit.focus().run)} has no softmax to take apart; choose another model.")
+        st.caption(f"{md(visit.focus().run)} has no softmax, so it is not a kernel smoother. Choose another model.")
         pick_run("Model", names, index=None, placeholder="choose one with attention", key="smooth-model", on_change=_take, width=480)
         return
     run = cache.run(visit.focus().run)
@@ -90,7 +90,7 @@ def _row(trace: Trace) -> tuple[int, int, int]:
             format_func=lambda place: f"{place + 1} · {trace.tokens[place]}",
             key=f"smooth-token-{hash((trace.text, trace.text_pair))}",
             width=220,
-            help="Whose output is averaged; type to search.",
+            help="The token whose output is shown. Type to search.",
         )
     head = visit.focus().head
     return visit.focus().layer - 1, int(head) - 1 if head.isdecimal() else 0, int(query or 0)
@@ -102,7 +102,7 @@ def _words(entry: CellArithmetic, trace: Trace, run: Run) -> None:
     top, second = frame["weight"].abs().nlargest(2).index.tolist() if len(frame) > 1 else (0, 0)
     seen = int(frame["seen"].sum())
     sentences = [
-        f"**{md(entry.tokens[entry.query])}** is averaged over {seen:,} of {len(frame):,} tokens. It takes most from"
+        f"**{md(entry.tokens[entry.query])}** is averaged over {seen:,} of {len(frame):,} tokens. The largest weight is that of"
         f" **{md(entry.tokens[top])}** ({frame['weight'][top]:.1%})"
         + (f" and **{md(entry.tokens[second])}** ({frame['weight'][second]:.1%})." if len(frame) > 1 else ".")
     ]
@@ -110,15 +110,15 @@ def _words(entry: CellArithmetic, trace: Trace, run: Run) -> None:
         sentences.append(f"The kernel is 0 outside a window of {entry.window} tokens and the global ones.")
     if has.gate:
         sentences.append(
-            "Here the kernel has a factor more: the gate of the other token, between 0 and 1, which is the same for every query."
+            "The kernel has an additional factor: the gate of the other token, between 0 and 1, which is the same for every query."
         )
     if len(entry.parts) > 1:
         sentences.append(
-            f"This run has {len(entry.parts)} kernels per head; the weights are λ-mixed averages of them, so this is no kernel smoother in"
-            " the strict sense: weights need not sum to 1 and can be negative."
+            f"This run has {len(entry.parts)} kernels per head; the weights are λ-mixed averages of them, so this is not a kernel smoother in"
+            " the strict sense: the weights do not always sum to 1 and can be negative."
         )
     if entry.head_norm is not None:
-        sentences.append("The average is normed behind the head; that is not drawn.")
+        sentences.append("After the head, the average is normalized. The figure does not show this.")
     sentences.append(
         f"**The average is the head's output:** the fused computation, which never makes a weight, gives the same vector but for"
         f" {apart(entry, trace):.1g} of its length."

@@ -45,7 +45,7 @@ PAPER = Paper(
                     TextBlock(
                         "[CLS] is in no lexicon, so it is neutral: σ = 1/3 towards every token, and softmax cancels what is the same for"
                         " all keys. **With the same Q and K, the row of [CLS] cannot change. What changes is where other tokens look,"
-                        " [CLS] included.** The paper reads its figure 5 the other way round: [CLS] has no polarity, so attention"
+                        " [CLS] included.** The paper interprets its figure 5 in the opposite way: [CLS] has no polarity, so attention"
                         " *towards* [CLS] hardly changes, while attention *from* [CLS] does. If the rows of [CLS] of two trained models"
                         " differ, the cause is training or changed states in lower layers, not σ in that row."
                     ),
