@@ -193,5 +193,5 @@ def test_verdicts_are_judged_again_after_a_table_of_their_paper_has_changed(kind
 
 def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:
     assert minus("SST-2 -0.5, ndt-unit-2: -.25 [-1, +2], p = 1e-05, 3-5") == "SST-2 −0.5, ndt-unit-2: −.25 [−1, +2], p = 1e-05, 3-5"
-    silhouette_evidence = judged([]).set_index("claim").loc["Silhouette and accuracy go together on the binary tasks", "evidence"]
+    silhouette_evidence = judged([]).set_index("claim").loc["Silhouette and accuracy are correlated on the binary tasks", "evidence"]
     assert "SST-2 " in silhouette_evidence

@@ -99,13 +99,13 @@ TABLES: dict[str, tuple[list[tuple[object, ...]], list[tuple[object, ...]]]] = {
         [({},), ({"cls-all": (0.6, 0.6, 0.6, -1, -1)},)], [({"cls-all": first(0.4, 0.6)},)]),
     "xlm-roberta-base gains most and kr-bert least": (
         [(MOST,)], [({**MOST, "cls-all": (0.9, 0.5, 0.5, 0.5, 0.1)},), ({**MOST, "cls-all": (0.1, 0.5, 0.5, 0.9, 0.5)},)]),
-    "The gains mean 250 to almost 500 more right answers on average": (
+    "The mean gains are 250 to almost 500 more right predictions": (
         [({},)], [(dict.fromkeys(INJECTED, 0.4),), (dict.fromkeys(INJECTED, 1.1),)]),
-    "The best accuracy, 92.65, is the unscaled last head's": ([({"cls-last": 0.7},)], [({"cls-last-scaled": 0.7},)]),
+    "The unscaled last head has the best accuracy, 92.65": ([({"cls-last": 0.7},)], [({"cls-last-scaled": 0.7},)]),
     "The unscaled last head has the largest mean gain": ([({"cls-last": 0.7},)], [({"cls-all": 0.7},)]),
     "Last head ÷ √d has the smallest spread of gains": ([(STABLE,)], [(UNSTABLE,)]),
-    "So it is more stable than the other settings": ([(STABLE,)], [(UNSTABLE,)]),
-    "Table 2 prints standard deviation and variance under σ and σ²": ([(STABLE, (), False)], [(STABLE, (), True)]),
+    "Last head ÷ √d is more stable than the other settings": ([(STABLE,)], [(UNSTABLE,)]),
+    "Table 2 has the standard deviation as σ and the variance as σ²": ([(STABLE, (), False)], [(STABLE, (), True)]),
     "Out of domain 13 of 20 cases rise, 5 fall and 2 stay": (
         [({}, CASES)], [({}, (*CASES[:-1], 0.5)), ({}, (*CASES[:-2], -0.5, 0.0)), ({}, tuple(-case for case in CASES))]),
     "Only kr-electra and kc-electra fall": ([({}, ONLY)], [({}, (-0.5, *ONLY[1:])), ({}, tuple(abs(case) for case in ONLY))]),
@@ -122,7 +122,7 @@ def test_sentences_about_its_tables(statement: str, printed: Callable[..., None]
 
 def test_spreads_alike_leave_stability_open(printed: Callable[..., None]) -> None:
     printed({"cls-last-scaled": zigzag(0.1), "cls-all": near(0.1), "cls-all-scaled": near(0.11), "cls-last": near(0.12)})
-    assert judge("So it is more stable than the other settings").verdict == "open"
+    assert judge("Last head ÷ √d is more stable than the other settings").verdict == "open"
 
 
 # ---- what is simulated or stored
@@ -138,8 +138,8 @@ def moved(own: float, towards: float, monkeypatch: pytest.MonkeyPatch, _: Path) 
     monkeypatch.setattr(claims, "simulated", lambda: (np.full(3, own), np.full(3, towards)))
 
 
-FIXED = "σ cannot move the row of a neutral [CLS] while Q and K stay as they are"
-UNTOUCHED = "[CLS] has no polarity, so attention towards it hardly moves while its own does"
+FIXED = "With the same Q and K, σ cannot change the row of a neutral [CLS]"
+UNTOUCHED = "[CLS] has no polarity, so attention to [CLS] hardly changes, but the attention of [CLS] does"
 COVERED, EVEN = "About half of NSMC's tokens stay neutral", "The share hardly differs between the five tasks"
 STORED: dict[str, tuple[Callable[..., None], tuple[float, float], list[tuple[float, float]]]] = {
     FIXED: (moved, (1e-16, 0.1), [(0.01, 0.1)]),
@@ -213,10 +213,10 @@ def test_spread_over_seeds(statement: str, tmp_path: Path) -> None:
     assert judge(statement, seeds("cls-last-scaled", *close)).verdict == judge(statement).verdict == "unjudged"
 
 
-CHANGES = {f"On {title} the injection changes how unevenly [CLS] looks at the others": (data, 0, 1) for data, title in DATASETS.items()}
-CHANGES |= {
-    f"On {title} it leaves the others' attention towards [CLS] as it was, within a tenth": (data, 1, 0) for data, title in DATASETS.items()
+CHANGES = {
+    f"On {title} the injection changes how uneven the attention of [CLS] to the others is": (data, 0, 1) for data, title in DATASETS.items()
 }
+CHANGES |= {f"On {title} it changes the others' attention to [CLS] by less than a tenth": (data, 1, 0) for data, title in DATASETS.items()}
 
 
 @pytest.mark.parametrize("statement", CHANGES)

@@ -104,7 +104,7 @@ def test_heads_tasks_and_claims_are_on_it(page: Opened, several: Path) -> None:
     claims = {claim.statement: claim.key("fused") for claim in claims_of(PAPER)}
     app = page(several, "claims")
     assert set(claims.values()) <= set(board_keys(app))
-    app.selectbox(key="focus-claim").set_value(claims["Table 2 prints standard deviation and variance under σ and σ²"]).run()
+    app.selectbox(key="focus-claim").set_value(claims["Table 2 has the standard deviation as σ and the variance as σ²"]).run()
     assert "the two columns are swapped" in page_text(app) and not app.exception
 
 

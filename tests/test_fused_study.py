@@ -121,7 +121,7 @@ def test_claims_about_its_tables_from_the_raw_files() -> None:
     lost = sum(value < 0 for value in xia.values())
     verdict, words = evidence("Xia et al.'s product does the opposite: it loses against the baseline")
     assert f"{lost} of 5" in words and "kc-electra" in words and verdict == "fails"
-    verdict, words = evidence("The gains mean 250 to almost 500 more right answers on average")
+    verdict, words = evidence("The mean gains are 250 to almost 500 more right predictions")
     for name in fused.ENCODERS:
         assert f"{name} {500 * slow.mean(row[name] for row in gains.values()):.0f}" in words
     assert verdict == "fails"
@@ -142,7 +142,7 @@ def test_the_best_number_stands_with_another_setting_than_the_text_says() -> Non
     mean = slow.mean(points("nsmc_accuracy", "injection", best["injection"], "baseline").values())
     table = {row["injection"]: float(row["mean_gain_points"]) for row in rows("gain_statistics")}
     assert min(table, key=lambda kind: abs(table[kind] - mean)) == "last_head_scaled"
-    assert evidence("The best accuracy, 92.65, is the unscaled last head's")[0] == "fails"
+    assert evidence("The unscaled last head has the best accuracy, 92.65")[0] == "fails"
 
 
 def test_equal_spreads_cannot_be_refuted() -> None:
@@ -157,7 +157,7 @@ def test_equal_spreads_cannot_be_refuted() -> None:
         r = slow.correlation(own, baseline)
         statistic = (b - a) * np.sqrt(3) / (2 * np.sqrt(a * b * (1 - r**2)))
         raw.append(2 * t.sf(abs(statistic), 3))
-    verdict, words = evidence("So it is more stable than the other settings")
+    verdict, words = evidence("Last head ÷ √d is more stable than the other settings")
     assert verdict == "open"
     assert f"p = {min(1, 3 * min(raw)):.2g}" in words
 
@@ -175,7 +175,7 @@ def test_a_neutral_row_stays_and_its_column_moves() -> None:
         moved.append([w / sum(with_) - p / sum(plain) for w, p in zip(with_, plain, strict=True)])
     assert max(map(abs, moved[0])) < 1e-15
     assert abs(moved[1][0]) > 1e-3
-    assert evidence("σ cannot move the row of a neutral [CLS] while Q and K stay as they are")[0] == "holds"
+    assert evidence("With the same Q and K, σ cannot change the row of a neutral [CLS]")[0] == "holds"
 
 
 # ---- runs
@@ -291,8 +291,8 @@ def test_a_deviation_changes_stays_or_cannot_be_told(tmp_path: Path, shift: floa
         for i, run in enumerate(made_seeds(tmp_path, "nsmc", model, seeds)):
             values = tuple(0.2 + by + noise * (i - 1) + 0.01 * layer for layer in range(2))
             all_runs.append(with_heads(run, values, values))
-    assert evidence("On NSMC the injection changes how unevenly [CLS] looks at the others", all_runs)[0] == changes
-    assert evidence("On NSMC it leaves the others' attention towards [CLS] as it was, within a tenth", all_runs)[0] == stays
+    assert evidence("On NSMC the injection changes how uneven the attention of [CLS] to the others is", all_runs)[0] == changes
+    assert evidence("On NSMC it changes the others' attention to [CLS] by less than a tenth", all_runs)[0] == stays
 
 
 @pytest.mark.slow

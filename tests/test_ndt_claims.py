@@ -185,7 +185,7 @@ TABLES: list[tuple[str, str, Edit, list[Edit]]] = [
      [largest("ndt-unit-2"), largest("ndt-symmetric-3")]),
     ("DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter", "classification", auc(0.01, 0.01, -0.01, -0.01),
      [auc(-0.01, 0.01, -0.01, -0.01), auc(0.01, -0.01, -0.01, -0.01), auc(0.01, 0.01, 0.01, -0.01), auc(0.01, 0.01, -0.01, 0.01)]),
-    ("Silhouette and accuracy go together on the binary tasks", "silhouette", silhouettes(1), [silhouettes(-1)]),
+    ("Silhouette and accuracy are correlated on the binary tasks", "silhouette", silhouettes(1), [silhouettes(-1)]),
     ("NDT adds 0.16 to 0.23 M parameters to vanilla", "parameters", added(0.16, 0.23), [added(0.14, 0.23), added(0.16, 0.25)]),
 ]  # fmt: skip
 
@@ -209,7 +209,7 @@ def test_silhouettes_without_order_leave_it_open(monkeypatch: pytest.MonkeyPatch
     frame = prints._read("silhouette").copy()
     silhouettes(1, share=0.3)(frame)
     monkeypatch.setattr(prints, "table", lambda name: frame.copy() if name == "silhouette" else prints._read(name).copy())
-    assert claim("Silhouette and accuracy go together on the binary tasks", "its own tables")([]).verdict == "open"
+    assert claim("Silhouette and accuracy are correlated on the binary tasks", "its own tables")([]).verdict == "open"
 
 
 # ---- the runs here, made up
@@ -409,8 +409,8 @@ def test_signs_of_many_runs(up: int, verdict: str) -> None:
 
 
 AGREE = {
-    "Silhouette and accuracy order the configurations of IMDB alike": "imdb",
-    "Silhouette and accuracy order the configurations of SST-2 alike": "sst2",
+    "Silhouette and accuracy give the configurations of IMDB the same order": "imdb",
+    "Silhouette and accuracy give the configurations of SST-2 the same order": "sst2",
 }
 
 

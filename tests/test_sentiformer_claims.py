@@ -56,7 +56,7 @@ def test_its_own_tables_by_hand() -> None:
     finding = judge("SentiFormer matches or exceeds BERT-base on three of four data sets", [])
     assert finding.evidence.startswith(f"{above} of 4") and finding.verdict == ("holds" if above >= 3 else "fails")
     assert judge("Twitter is its clearest win", []).verdict == "fails"  # + 0.5 on SST-5 as well
-    assert judge("Aware positions are worth 1.6 points, gates 1.2", []).verdict == "holds"
+    assert judge("Aware positions add 1.6 points of accuracy, gates 1.2", []).verdict == "holds"
     recovers = judge("Full attention recovers 0.2 points", [])
     assert recovers.verdict == "fails" and "\u22120.2" in recovers.evidence
     hundred = judge("At k = 128, s = 2 and n = 2048 the window is over 100 times as fast in theory", [])
@@ -80,7 +80,7 @@ def test_its_own_tables_by_hand() -> None:
             [(74, 72, 73, 74), (71, 75, 73, 74), (71, 72, 75, 74)],
         ),
         (
-            "Aware positions are worth 1.6 points, gates 1.2",
+            "Aware positions add 1.6 points of accuracy, gates 1.2",
             "ablation",
             [(90, 88.4, 88.8, 90, 90)],
             [(90, 88.3, 88.8, 90, 90), (90, 88.4, 88.9, 90, 90)],
@@ -209,9 +209,9 @@ def test_the_reading_that_the_print_fits(five: int, two: int, verdict: str, tmp_
     runs.append(made_run(tmp_path, "sst5_trees_binary", "sentiformer", wrong=two))
     (reading,) = readings(runs)
     assert reading.printed == pytest.approx(0.923) and reading.nearer == ("two" if verdict == "fails" else "five")
-    assert judge("The printed SST-5 accuracies are of five classes", runs).verdict == verdict
+    assert judge("The reported SST-5 accuracies are those of five classes", runs).verdict == verdict
     runs += [made_run(tmp_path, "sst5_trees", "cnn", wrong=30, classes=FIVE), made_run(tmp_path, "sst5_trees_binary", "cnn", wrong=100)]
-    assert judge("The printed SST-5 accuracies are of five classes", runs).verdict == ("holds" if verdict == "holds" else "open")
+    assert judge("The reported SST-5 accuracies are those of five classes", runs).verdict == ("holds" if verdict == "holds" else "open")
 
 
 def test_words_of_several_comparisons() -> None:
@@ -314,9 +314,9 @@ def learned(model: str, right: int, **settings: object) -> dict[str, object]:
     return {"positions": "aware", "longest": 24, "seed": 0, "model": model, "order": 0, "length": 8, "right": right, "n": 1000} | settings
 
 
-ATTENTION = "A transformer of one layer and two heads can tell “first not, last good”"
-MARKOV = "No Markov model of order k can in more than k words"
-RECURRENT = "Nor can an RNN whose state has fewer than n − 1 numbers"
+ATTENTION = "A transformer of one layer and two heads can decide “first not, last good”"
+MARKOV = "No Markov model of order k can decide it for more than k words"
+RECURRENT = "No RNN whose state has fewer than n − 1 numbers can decide it"
 
 
 @pytest.mark.parametrize(

@@ -124,5 +124,5 @@ def test_gates_stand_beside_what_the_paper_says(page: Opened, study: Path) -> No
 def test_what_is_missing_is_said_with_its_command(page: Opened, tmp_path: Path) -> None:
     notes = "".join(info.value for info in page(tmp_path).info).replace("\\", "")
     for dataset, title in DATASETS.items():
-        assert f"There is no run on {title}: `sentviz study sentiformer --dataset {dataset}` trains them." in notes
+        assert f"No run on {title} is installed: `sentviz study sentiformer --dataset {dataset}` trains them." in notes
     assert "sentviz gates sst5_trees/sentiformer" in "".join(note.value for note in page(tmp_path, "gates").info)

@@ -152,11 +152,11 @@ LEANS = list(zip([[[700, 300], [150, 850]], [[850, 150], [300, 700]], [[80, 20],
 def test_the_lean_to_the_positive_class(matrix: list[list[int]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = SimpleNamespace(labels=("negative", "positive"), metrics=lambda: {"test": {"confusion": matrix}})
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run, run]})
-    assert judge("The model leans", []).verdict == verdict
+    assert judge("The model prefers", []).verdict == verdict
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run]})
-    assert judge("The model leans", []).verdict == "unjudged"
+    assert judge("The model prefers", []).verdict == "unjudged"
     monkeypatch.setattr(claims, "configurations", lambda runs: {BEST: [run], "7ess-v1": [run, run]})
-    assert judge("The model leans", []).evidence.startswith("V1 (baseline)")
+    assert judge("The model prefers", []).evidence.startswith("V1 (baseline)")
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0.05, 0.07, "holds"), (0.001, 0.004, "fails"), (0.005, 0.02, "open")])

@@ -80,7 +80,7 @@ def _beside(name: str) -> None:
         visit.go(versus=(chosen,) if chosen else ())
 
     st.session_state["beside"] = beside
-    pick_run("Beside it", ["", *candidates], key="beside", on_change=take, label_visibility="visible", width=360)
+    pick_run("Compare with", ["", *candidates], key="beside", on_change=take, label_visibility="visible", width=360)
 
 
 def rows_of_second_run(rows: Rows) -> Rows | None:

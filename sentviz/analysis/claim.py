@@ -20,10 +20,10 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 Reference = Literal["its own tables", "simulated runs", "data sets", "runs here"]
 HOW: dict[Reference, str] = {  # description of a test that has no description of its own
-    "its own tables": "recounted from the numbers that the paper prints",
-    "simulated runs": "computed from cases drawn at random; no run is needed",
+    "its own tables": "computed from the numbers that the paper reports",
+    "simulated runs": "computed from random cases; no run is needed",
     "data sets": "counted in the data sets; no run is needed",
-    "runs here": "computed from the runs here",
+    "runs here": "computed from the installed runs",
 }
 
 

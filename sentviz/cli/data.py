@@ -45,7 +45,7 @@ def data_get(name: str, again: bool, quiet: bool) -> None:
             fetched = hubdata.get(name, progress=progress, again=again)
         except KeyboardInterrupt:
             bar.close()
-            click.echo(f"\nThe downloaded part is stored: `sentviz data get {name}` goes on from here.", err=True)
+            click.echo(f"\nThe downloaded part is stored: `sentviz data get {name}` continues from there.", err=True)
             raise
     for file in fetched:
         click.echo(f"{file.path}  {file.rows:,} rows{'' if file.exact else '  (different from the known rows)'}")

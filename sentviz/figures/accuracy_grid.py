@@ -26,7 +26,7 @@ def accuracy_grid(frame: pd.DataFrame, *, title: str, theme: Theme = "light") ->
     """
     known = frame.dropna(subset="value")
     if known.empty:
-        raise InputError("There is no run of this data set here.")
+        raise InputError("No run of this data set is installed.")
     colours, constraints = palette(theme), list(frame.loc[frame["constraint"] != "", "constraint"].unique())
     titles = [name.replace("inf", "∞").replace("-", "−") for name in constraints]
     plot, places = panel_grid(titles, len(titles), theme, apart=0.025, shared_yaxes=True)

@@ -57,7 +57,7 @@ def layer_lines(
     ]
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
     if table.empty:
-        raise InputError("None of these runs has these measures; only runs with [CLS] have those about [CLS].")
+        raise InputError("None of these runs has these measures. Measures of [CLS] need runs with [CLS].")
     drawn = [measure for measure in measures if (table["measure"] == measure).any()]
     colours = palette(theme)
     plot, places = panel_grid([MEASURE_TITLES[measure] for measure in drawn], 2, theme, apart=0.1, below=0.24)

@@ -114,5 +114,5 @@ with st.expander("Model card", on_change="rerun", key="card") as opened:
         text = card(run, cache.runs().values())
         st.download_button("Markdown", text, filename(run), "text/markdown", icon=":material/download:", on_click="ignore", key="card-file")
         st.code(text, language="markdown", wrap_lines=True, height=500)
-with st.spinner("Reading what the runs hold"):
+with st.spinner("Reading the runs"):
     report(faults(list(cache.runs().values())).values())

@@ -210,7 +210,7 @@ def _ask(separation: Separation) -> None:
         st.dataframe(
             table, hide_index=True, height="content", key="prop2-table", column_config={"p(positive)": number, "p(positive) ": number}
         )
-        st.caption(f"Beside it “{md(twin)}”. A model that does not see the first word gives both the same answer.")
+        st.caption(f"The second sequence is “{md(twin)}”. A model that does not see the first word gives the same prediction for both.")
     trace = separation.solvers.transformer.trace(text.lower())
     with right:
         for head in range(2):

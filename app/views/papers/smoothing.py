@@ -114,8 +114,8 @@ def _words(entry: CellArithmetic, trace: Trace, run: Run) -> None:
         )
     if len(entry.parts) > 1:
         sentences.append(
-            f"This run has {len(entry.parts)} kernels per head; the weights are λ-mixed averages of them, so this is not a kernel smoother in"
-            " the strict sense: the weights do not always sum to 1 and can be negative."
+            f"This run has {len(entry.parts)} kernels per head; the weights are λ-mixed averages of them, so this is not a kernel smoother"
+            " in the strict sense: the weights do not always sum to 1 and can be negative."
         )
     if entry.head_norm is not None:
         sentences.append("After the head, the average is normalized. The figure does not show this.")

@@ -44,7 +44,7 @@ def judge_printed_gains(*_: object) -> Finding:
     gains = _printed_gains().loc[list(INJECTED)].to_numpy()
     unpaired = 196 * float(np.sqrt(2 * 0.09 * 0.91 / ROWS))
     evidence = (
-        f"{(gains > 0).sum()} of {gains.size} printed numbers are above the baseline, {(gains > unpaired).sum()} of them by more than"
+        f"{(gains > 0).sum()} of {gains.size} reported numbers are above the baseline, {(gains > unpaired).sum()} of them by more than"
     )
     evidence += f" {unpaired:.2f} points, the largest difference by chance of two unpaired runs of 91 % on {ROWS:,} rows; one run each"
     return settled(bool((gains > 0).all()), evidence)
@@ -54,7 +54,7 @@ def judge_printed_xia(*_: object) -> Finding:
     """Test whether each setting is above Xia et al.'s product with each encoder."""
     gains = _printed_gains()
     above = (gains.loc[list(INJECTED)] > gains.loc[XIA]).to_numpy()
-    return settled(bool(above.all()), f"{above.sum()} of {above.size} printed numbers are above Xia et al.'s")
+    return settled(bool(above.all()), f"{above.sum()} of {above.size} reported numbers are above Xia et al.'s")
 
 
 def judge_printed_loss_of_xia(*_: object) -> Finding:
@@ -140,8 +140,8 @@ def judge_printed_columns(*_: object) -> Finding:
         for columns in (["printed_sigma", "printed_sigma_squared"], ["printed_sigma_squared", "printed_sigma"])
     )
     row = table.iloc[0]
-    example = f"{SETTINGS[row['model']]}: printed σ {row['printed_sigma']:.3f}, recomputed {row['deviation']:.3f}"
-    rest = f"printed σ² {row['printed_sigma_squared']:.3f}, recomputed {row['variance']:.3f}"
+    example = f"{SETTINGS[row['model']]}: reported σ {row['printed_sigma']:.3f}, recomputed {row['deviation']:.3f}"
+    rest = f"reported σ² {row['printed_sigma_squared']:.3f}, recomputed {row['variance']:.3f}"
     return settled(straight, f"{'the two columns are swapped' if swapped else 'they do not fit'}; {example}; {rest} (divisor n − 1)")
 
 
@@ -381,7 +381,9 @@ def _by_layer(run: Run, measure: str) -> Floats:
 
 TABLES: Reference = "its own tables"
 RUNS: Reference = "runs here"
-OVER_SEEDS = "t tests for other rows and other seeds, chance in training pooled over all settings; p after Holm over the four settings"
+OVER_SEEDS = (
+    "t tests for other rows and other seeds, with the variance between seeds pooled over all settings; p after Holm over the four settings"
+)
 LAYERS = "Welch's t test of the means over seeds, layer by layer, p after Holm"
 
 CLAIMS = board(
@@ -396,30 +398,30 @@ CLAIMS = board(
         judge_printed_electras, {"nsmc": ("465fb2", "section 5.1")}, "results", "gains"),
     Row("xlm-roberta gains most, kr-bert least", "xlm-roberta-base gains most and kr-bert least", TABLES, judge_printed_extremes,
         {"nsmc": ("116302", "section 5.1")}, "results", "gains"),
-    Row("Gains mean 250 to 500 more right answers", "The gains mean 250 to almost 500 more right answers on average", TABLES,
+    Row("Gains are 250 to 500 more right predictions", "The mean gains are 250 to almost 500 more right predictions", TABLES,
         judge_printed_right_answers, {"nsmc": ("24c4e5", "section 5.1")}, "results"),
-    Row("The best, 92.65, is the unscaled last head's", "The best accuracy, 92.65, is the unscaled last head's", TABLES,
+    Row("The unscaled last head has the best, 92.65", "The unscaled last head has the best accuracy, 92.65", TABLES,
         judge_printed_best, {"nsmc": ("649f1c", "section 5.1")}, "results"),
     Row("Unscaled last head: largest mean gain", "The unscaled last head has the largest mean gain", TABLES, judge_printed_mean,
         {"nsmc": ("373df8", "section 5.2")}, "statistics"),
     Row("Last head ÷ √d: smallest spread of gains", "Last head ÷ √d has the smallest spread of gains", TABLES,
         judge_printed_spread, {"nsmc": ("c92882", "section 5.2")}, "statistics"),
-    Row("So it is more stable than the others", "So it is more stable than the other settings", TABLES, judge_printed_stability,
-        {"nsmc": ("c5a4f0", "section 5.2")}, "statistics",
+    Row("Last head ÷ √d is more stable than the others", "Last head ÷ √d is more stable than the other settings", TABLES,
+        judge_printed_stability, {"nsmc": ("c5a4f0", "section 5.2")}, "statistics",
         how="the Pitman–Morgan test of equal spreads of paired gains, p after Holm"),
-    Row("Table 2's columns are σ and σ²", "Table 2 prints standard deviation and variance under σ and σ²", TABLES,
+    Row("Table 2's columns are σ and σ²", "Table 2 has the standard deviation as σ and the variance as σ²", TABLES,
         judge_printed_columns, {"nsmc": ("7ed80f", "table 2")}, "statistics"),
     Row("Out of domain 13 rise, 5 fall, 2 stay", "Out of domain 13 of 20 cases rise, 5 fall and 2 stay", TABLES,
         judge_printed_counts, {"": ("a1b294", "section 5.2")}, "tasks", "gains-out-of-domain"),
     Row("Only kr-electra and kc-electra fall", "Only kr-electra and kc-electra fall", TABLES, judge_printed_falls,
         {"": ("a761ba", "section 5.2")}, "tasks", "gains-out-of-domain"),
-    Row("σ cannot move the row of [CLS]", "σ cannot move the row of a neutral [CLS] while Q and K stay as they are",
+    Row("σ cannot change the row of [CLS]", "With the same Q and K, σ cannot change the row of a neutral [CLS]",
         "simulated runs", judge_fixed_row, {"": ("2dc53c", "ours")}, "cls"),
-    Row("Attention towards [CLS] hardly moves", "[CLS] has no polarity, so attention towards it hardly moves while its own does",
+    Row("Attention to [CLS] hardly changes", "[CLS] has no polarity, so attention to [CLS] hardly changes, but the attention of [CLS] does",
         "simulated runs", judge_untouched_column, {"": ("8ea1d6", "section 6")}, "cls"),
     Row("About half of the tokens stay neutral", "About half of {}'s tokens stay neutral", "data sets", judge_neutral_share,
         {"nsmc": ("f3d150", "section 4.5, figure 4")}, "coverage", "coverage"),
-    Row("That share hardly differs between tasks", "The share hardly differs between the five tasks", "data sets",
+    Row("The share hardly differs between tasks", "The share hardly differs between the five tasks", "data sets",
         judge_neutral_share_of_tasks, {"": ("288c6c", "section 4.5, figure 4")}, "coverage", "coverage"),
     Row("Every setting gains over the baseline", "Every setting gains over the baseline on {}", RUNS, judge_gains,
         {"nsmc": ("ec07d9", "section 5.1"), "sst2": ("7abaf3", "section 5.1")}, "results", "gains", OVER_SEEDS),
@@ -429,10 +431,11 @@ CLAIMS = board(
     Row("Last head ÷ √d varies least over seeds", "Last head ÷ √d varies least on {} (paper: over encoders, here: over seeds)",
         RUNS, judge_spread_over_seeds, {"nsmc": ("b1bb17", "section 5.2"), "sst2": ("5cc8b0", "section 5.2")}, "results", "gains",
         "F tests of equal variances over seeds, p after Holm"),
-    Row("It changes how unevenly [CLS] looks", "On {} the injection changes how unevenly [CLS] looks at the others", RUNS,
+    Row("It changes how uneven the attention of [CLS] is",
+        "On {} the injection changes how uneven the attention of [CLS] to the others is", RUNS,
         partial(judge_deviation, measure="from_cls", changes=True),
         {"nsmc": ("b4e6d5", "section 6, figure 5"), "sst2": ("8aed0b", "section 6, figure 5")}, "cls", "cls-lines", LAYERS),
-    Row("It leaves attention towards [CLS]", "On {} it leaves the others' attention towards [CLS] as it was, within a tenth",
+    Row("It does not change attention to [CLS]", "On {} it changes the others' attention to [CLS] by less than a tenth",
         RUNS, partial(judge_deviation, measure="to_cls", changes=False),
         {"nsmc": ("0c4d75", "section 6, figure 5"), "sst2": ("6f3f59", "section 6, figure 5")}, "cls", "cls-lines", LAYERS),
     Row("Out of domain it gains in most tasks", "Out of domain the injection gains in most tasks", RUNS, judge_tasks,

@@ -47,7 +47,7 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
 
     runs = _of_settings(of.runs, [of.name], list(SETTINGS))
     if of.name != PRINTED and not runs:
-        raise InputError(f"There is no run on {DATASETS[of.name]}: `sentviz study fused --dataset {of.name}` trains them.")
+        raise InputError(f"No run on {DATASETS[of.name]} is installed: `sentviz study fused --dataset {of.name}` trains them.")
     measured, printed, order = gain_rows(of.runs, of.name)
     title = f"Gain over the baseline on {DATASETS[of.name]}"
     return sourced(gain_dots(measured, printed if of.name == PRINTED else None, order=order, title=title, theme=theme), *runs)

@@ -164,7 +164,7 @@ def judge_growth(_: str, runs: Sequence[Run]) -> Finding:
     n = max(comparison.n for comparison in comparisons.values())
     step, least = min(comparisons.items(), key=lambda entry: entry[1].difference)
     verdict = seeded(verdict, [comparison.test for comparison in comparisons.values()])
-    return Finding(verdict, f"points, {numbers}; n = {n:,}", effect=least.effect(f"smallest step, {step}"))
+    return Finding(verdict, f"in points: {numbers}; n = {n:,}", effect=least.effect(f"smallest step, {step}"))
 
 
 def _percent(row: Mapping[Any, Any]) -> str:
@@ -207,12 +207,12 @@ CLAIMS = board(
         how=LOOKED_UP),
     Row("Leaders in the outer 2/3 are polar words",
         "The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment", RUNS,
-        partial(judge_leaders, distance=-1 / 3), {DATASET: ("d2f7b2", "ours, in our embedding's scale")}, "pictures",
+        partial(judge_leaders, distance=-1 / 3), {DATASET: ("d2f7b2", "our distance, in the scale of our embedding")}, "pictures",
         how=LOOKED_UP),
     Row("Accuracy grows with the dimension", "Accuracy grows with the dimension of the embedding", RUNS, judge_growth,
         {DATASET: ("992eaa", "public code")}, "pictures", "hardmax-accuracy",
         "each dimension against the one below it, p after Holm over these steps"),
     Row("The public code's accuracies are reached", "The public code's accuracies are reached", RUNS, judge_public_accuracies,
         {DATASET: ("6c9983", "public code")}, "pictures", "hardmax-accuracy",
-        "intervals for other rows and other seeds beside the public numbers"),
+        "intervals for other rows and other seeds, compared with the public numbers"),
 )  # fmt: skip

@@ -19,7 +19,7 @@ PAPER = Paper(
     citation="arXiv 2603.20704",
     folder=Path(__file__).parent,
     page=Page(
-        "arXiv 2603.20704: every printed number beside ours.",
+        "arXiv 2603.20704: every reported number next to ours.",
         url="ndt",
         sections=(
             Section(

@@ -170,10 +170,10 @@ def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
 
 RUNS: Reference = "runs here"
 OVER_SEEDS = (
-    "a t test for other rows and other seeds, chance in training pooled over all configurations of the data set; of several configurations"
-    " p after Holm"
+    "a t test for other rows and other seeds, with the variance between seeds pooled over all configurations of the data set; for several"
+    " configurations p is after Holm"
 )
-SIGNS = "the exact sign test over runs, each by the mean change of its lambdas from their start"
+SIGNS = "the exact sign test over runs; the change of a run is the mean change of its lambdas from the start"
 
 CLAIMS = board(
     DATASETS,
@@ -199,13 +199,13 @@ CLAIMS = board(
         "accuracy-grid", OVER_SEEDS),
     Row("All NDT variants lie within 0.6 points", "On {} all NDT variants lie within 0.6 points", RUNS,
         partial(judge_range, points=0.6), {"yelp_full": ("109ccb", "section IV-D1")}, "results", "accuracy-grid",
-        "intervals of all pairs that hold at once (Bonferroni)"),
+        "simultaneous intervals of all pairs (Bonferroni)"),
     Row("Training makes unbounded λ grow with depth", "Training itself makes unbounded lambdas grow with depth on {}", RUNS,
         judge_learned_growth, {"imdb": ("7dbb12", "section IV-B2"), "sst2": ("deffa3", "sections IV-C2, IV-H2")}, "lambda",
         "lambda-grid", SIGNS),
     Row("Training makes λ more negative under [−1,1]", "Training itself makes lambda more negative under [−1,1] on {}", RUNS,
         judge_learned_fall, {"sst2": ("0ab894", "section IV-C2")}, "lambda", "lambda-grid", SIGNS),
-    Row("Silhouette and accuracy order models alike", "Silhouette and accuracy order the configurations of {} alike", RUNS,
+    Row("Silhouette and accuracy give the same order", "Silhouette and accuracy give the configurations of {} the same order", RUNS,
         judge_rank_correlation, {"imdb": ("cc96b5", "section IV-F"), "sst2": ("6251ba", "section IV-F")}, "results",
         "accuracy-beside-print", "Spearman's rank correlation over configurations, means over seeds"),
     names=DATASETS | {"twitter_financial": "Twitter"},

@@ -31,7 +31,7 @@ def _runs(of: Study) -> list[Run]:
 
     on_dataset = [run for seeds in configurations(of.runs, of.name).values() for run in seeds]
     if not on_dataset:
-        raise InputError(f"There is no run on {DATASETS[of.name]}: `sentviz study ndt --dataset {of.name}` trains them.")
+        raise InputError(f"No run on {DATASETS[of.name]} is installed: `sentviz study ndt --dataset {of.name}` trains them.")
     return on_dataset
 
 
@@ -39,7 +39,7 @@ def _rows(split: str) -> str:
     return "" if split == "test" else ", official test"
 
 
-@figure("accuracy-beside-print", "Measured beside printed", Study, "beside:measured_beside_printed", sets=_sets)
+@figure("accuracy-beside-print", "Measured and reported values", Study, "beside:measured_beside_printed", sets=_sets)
 def _beside(of: Study, *, metric: str = "accuracy", split: str = "test", theme: Theme = "light") -> Figure:
     from sentviz.figures.beside import measured_beside_printed
     from sentviz.gallery.subjects import sourced

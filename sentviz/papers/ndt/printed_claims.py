@@ -155,7 +155,7 @@ TABLES: Reference = "its own tables"
 def _lead(dataset: str, claim: str, place: str, model: str, vanilla: float, diff: float) -> Row:
     """Return the row on the best NDT's lead in points over vanilla and DT."""
     return Row(
-        "The best NDT leads by as much as said",
+        "The best NDT leads by the margin in the text",
         f"The best NDT on {{}} leads vanilla by {vanilla:.2f} and DT by {diff:.2f} points",
         TABLES,
         partial(judge_lead, model=model, vanilla=vanilla, diff=diff),
@@ -168,7 +168,7 @@ def _lead(dataset: str, claim: str, place: str, model: str, vanilla: float, diff
 def _above(dataset: str, claim: str, place: str, count: int) -> Row:
     """Return the row on the number of NDT variants above DT."""
     return Row(
-        "As many variants are above DT as said",
+        "The number of variants above DT is as in the text",
         f"{count} of 12 NDT variants are above DT on {{}}",
         TABLES,
         partial(judge_count_above_dt, count=count),
@@ -181,7 +181,7 @@ def _above(dataset: str, claim: str, place: str, count: int) -> Row:
 def _negative(dataset: str, claim: str, place: str, low: float, high: float) -> Row:
     """Return the row on the range of lambda under [-1,1]."""
     return Row(
-        "λ under [−1,1] is negative, in the range said",
+        "λ under [−1,1] is negative, in the range in the text",
         f"Under [−1,1] lambdas on {{}} are negative, from −{-low} to −{-high}",
         TABLES,
         partial(judge_negative_range, low=low, high=high),
@@ -216,9 +216,9 @@ ROWS = (
     _negative("twitter_financial", "fe2c24", "section IV-E2", -0.2053, -0.0593),
     Row("The largest λ of layer 1 is the best model's", "On {} the largest layer-1 lambda is the best configuration's", TABLES,
         judge_largest_lambda, {"twitter_financial": ("ed34cc", "section IV-E2")}, "lambda", "lambda-grid"),
-    Row("DT or NDT has the higher AUC, as said", "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter",
+    Row("DT or NDT has the higher AUC, as in the text", "DT has the higher AUC on IMDB and SST-2, the best NDT on Yelp and Twitter",
         TABLES, judge_auc, {"": ("ceba3d", "section IV-G2")}, "roc", "roc-panels"),
-    Row("Silhouette and accuracy go together", "Silhouette and accuracy go together on the binary tasks", TABLES,
+    Row("Silhouette and accuracy are correlated", "Silhouette and accuracy are correlated on the binary tasks", TABLES,
         judge_silhouettes, {"": ("4ca948", "section IV-F")}, "results", "accuracy-beside-print",
         "Spearman's rank correlation over the printed configurations"),
     Row("NDT adds 0.16 to 0.23 M parameters", "NDT adds 0.16 to 0.23 M parameters to vanilla", TABLES, judge_added_parameters,

@@ -17,7 +17,7 @@ PAPER = Paper(
     citation="Gupta, Gupta, Agrawal, Shrivastava",
     folder=Path(__file__).parent,
     page=Page(
-        "Gupta et al.: gates, aware positions, a window; every printed number beside ours.",
+        "Gupta et al.: gates, aware positions, a window; every reported number next to ours.",
         url="sentiformer",
         sections=(
             Section("results", "Table I", (TableBlock("accuracy"), FigureBlock("sentiformer-accuracy", per_row=2))),
@@ -50,7 +50,7 @@ PAPER = Paper(
                             (FigureBlock("time-by-length"),),
                             (
                                 TableBlock("speeds"),
-                                TextBlock("##### A step of training, full against sparse attention"),
+                                TextBlock("##### Time of a training step with full and with sparse attention"),
                                 TableBlock("steps"),
                                 Drawer("Every number of the curves", (TableBlock("growth"),), "sentiformer-growth-numbers"),
                             ),

@@ -230,7 +230,7 @@ def judge_part(dataset: str, runs: Sequence[Run], *, variant: str) -> Finding:
     seeds = f"{row['seeds']} against {row['base_seeds']} seeds" if row["test"] == "over seeds" else "one seed each; other seeds are unknown"
     printed = f"reported {100 * row['printed']:+.1f}".replace("-", "−")
     evidence = f"{in_points(row.to_dict())} points {MODELS[variant]} ({printed}), p after Holm {row['adjusted']:.2g}"
-    effect = Effect.from_comparison(row.to_dict(), f"{MODELS[variant]}, minus the whole")
+    effect = Effect.from_comparison(row.to_dict(), f"{MODELS[variant]}, minus the complete model")
     return Finding(verdict, f"{evidence}; {seeds}, n = {row['n']:,}", effect=effect)
 
 
@@ -307,10 +307,10 @@ def judge_sarcasm(_: str, runs: Sequence[Run]) -> Finding:
 TABLES: Reference = "its own tables"
 SIMULATED: Reference = "simulated runs"
 RUNS: Reference = "runs here"
-OVER_SEEDS = "a t test for other rows and other seeds, chance in training pooled over all models of the data set; p after Holm"
+OVER_SEEDS = "a t test for other rows and other seeds, with the variance between seeds pooled over all models of the data set; p after Holm"
 GATES = "means over a test split, with 95% intervals for other texts and other seeds"
 TIMED = "measured in turn on one thread of a CPU"
-LEARNED = "learned anew from drawn sequences; a Wilson interval of the share right"
+LEARNED = "trained again on random sequences; Wilson interval of the share of right predictions"
 
 
 def _part(variant: str, five_classes: str, two_classes: str) -> Row:
@@ -333,7 +333,7 @@ CLAIMS = board(
         TABLES, judge_bert, {"": ("bec68d", "section V-C")}, "results"),
     Row("Twitter is its clearest win", "{} is its clearest win", TABLES, judge_clearest_win,
         {"tweeteval_sentiment": ("2f9890", "section V-C")}, "results"),
-    Row("Aware positions are worth 1.6, gates 1.2", "Aware positions are worth 1.6 points, gates 1.2", TABLES,
+    Row("Aware positions add 1.6 points, gates 1.2", "Aware positions add 1.6 points of accuracy, gates 1.2", TABLES,
         judge_printed_parts, {"sst5_trees": ("92ffa1", "section V-D")}, "parts"),
     Row("Full attention recovers 0.2 points", "Full attention recovers 0.2 points", TABLES, judge_printed_window,
         {"sst5_trees": ("bf9ff0", "section V-D")}, "parts"),
@@ -349,22 +349,22 @@ CLAIMS = board(
         partial(judge_speed, model="DistilBERT"), {"": ("626b7a", "section VI-B")}, "speed", "time-by-length", TIMED),
     Row("Full attention trains three times as long", "Full attention takes about three times as long to train", SIMULATED,
         judge_training_time, {"": ("f24943", "section V-D")}, "speed", how=TIMED),
-    Row("One layer, two heads tell first and last word",
-        "A transformer of one layer and two heads can tell “first not, last good”", SIMULATED,
+    Row("One layer with two heads finds first and last word",
+        "A transformer of one layer and two heads can decide “first not, last good”", SIMULATED,
         partial(judge_proposition, model="transformer", lengths=_as_trained, if_learned="holds", if_chance="open",
-                subject="learned in seconds, with SentiFormer's positions, as long as in training, it gets"),
+                subject="trained with SentiFormer's positions, tested on lengths of training, it gets"),
         {"": ("ac2225", "proposition 2")}, "theory", how=LEARNED),
-    Row("No Markov model of order k can", "No Markov model of order k can in more than k words", SIMULATED,
+    Row("No Markov model of order k can decide it", "No Markov model of order k can decide it for more than k words", SIMULATED,
         partial(judge_proposition, model="last ", lengths=_beyond_order, if_learned="fails", if_chance="holds",
                 subject="orders 1 to 6 get"),
         {"": ("acaba4", "proposition 2")}, "theory", how=LEARNED),
-    Row("Nor can an RNN of a small state", "Nor can an RNN whose state has fewer than n − 1 numbers", SIMULATED,
+    Row("No RNN with a small state can decide it", "No RNN whose state has fewer than n − 1 numbers can decide it", SIMULATED,
         partial(judge_proposition, model="GRU", lengths=_beyond_state, if_learned="fails", if_chance="open",
-                subject="of 48 and 64 words, more than it learned from, a GRU of 32 gets"),
+                subject="on 48 and 64 words, longer than in training, a GRU with 32 numbers gets"),
         {"": ("867d53", "section VI-A")}, "theory", how=LEARNED),
-    Row("Its SST-5 accuracies are of five classes", "The printed SST-5 accuracies are of five classes", RUNS, judge_classes,
+    Row("Its SST-5 accuracies are those of five classes", "The reported SST-5 accuracies are those of five classes", RUNS, judge_classes,
         {"sst5_trees": ("e2b22a", "table I")}, "results", "sentiformer-accuracy",
-        "which reading's interval lies nearer to the print"),
+        "whether the interval for five or for two classes is nearer to the reported value"),
     Row("It beats the BiLSTM and the CNN", "SentiFormer beats the BiLSTM and the CNN on {}", RUNS, judge_baselines,
         {"sst5_trees": ("ca109f", "table I"), "sst5_trees_binary": ("795e4e", "table I"), "imdb": ("4262b0", "table I"),
         "yelp_polarity": ("70dcf3", "table I"), "tweeteval_sentiment": ("566e87", "table I")}, "results", "sentiformer-accuracy",
@@ -382,6 +382,6 @@ CLAIMS = board(
         judge_gates_of_function_words, {"sst5_trees": ("0a5800", "section IV-B"), "sst5_trees_binary": ("159180", "section IV-B"),
         "imdb": ("2451ff", "section IV-B"), "yelp_polarity": ("6f0a8d", "section IV-B"),
         "tweeteval_sentiment": ("748370", "section IV-B")}, "gates", how=GATES),
-    Row("It sees through its sarcastic sentence", "It answers the paper's sarcastic sentence with negative", RUNS, judge_sarcasm,
-        {"": ("834d6d", "section V-E")}, "failures", how="every SentiFormer with weights is asked", reads=tuple(DATASETS)),
+    Row("It predicts negative for its sarcastic sentence", "It predicts negative for the paper's sarcastic sentence", RUNS, judge_sarcasm,
+        {"": ("834d6d", "section V-E")}, "failures", how="the prediction of every SentiFormer with weights", reads=tuple(DATASETS)),
 )  # fmt: skip

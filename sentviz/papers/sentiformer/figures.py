@@ -27,7 +27,7 @@ def _readings() -> Sequence[str]:
     return list(READINGS)
 
 
-@figure("sentiformer-accuracy", "SentiFormer and its baselines beside the print", Study, "beside:measured_beside_printed", sets=_sets)
+@figure("sentiformer-accuracy", "SentiFormer and its baselines, measured and reported", Study, "beside:measured_beside_printed", sets=_sets)
 def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw table I on a data set: dots next to the printed diamonds.
 
@@ -41,7 +41,7 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
 
     by_model = {name: seeds for name, seeds in configurations(of.runs, of.name).items() if MODELS[name] not in prints.TITLES.values()}
     if not by_model:
-        raise InputError(f"There is no run on {DATASETS[of.name]}: `sentviz study sentiformer --dataset {of.name}` trains them.")
+        raise InputError(f"No run on {DATASETS[of.name]} is installed: `sentviz study sentiformer --dataset {of.name}` trains them.")
     single = points(by_model, "accuracy")
     single["model"] = single["model"].map(MODELS)
     title = f"Accuracy on {DATASETS[of.name]}"
@@ -62,7 +62,7 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
     frame = ablations(of.runs, of.name)
     if frame.empty:
         command = f"sentviz study sentiformer-ablations --dataset {of.name}"
-        raise InputError(f"There is no ablation on {DATASETS[of.name]}: `{command}` trains them.")
+        raise InputError(f"No ablation is installed on {DATASETS[of.name]}: `{command}` trains them.")
     frame = frame.assign(row=frame["title"], kind=frame["test"].map({"over seeds": "over seeds", "McNemar": "one seed"}))
     drawn = gain_dots(
         frame,
@@ -77,7 +77,7 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
     return sourced(drawn, *(run for name in ["sentiformer", *frame["model"]] for run in by_model[name]))
 
 
-@figure("separation", "Proposition 2: who still sees the first word", Study, "separation:accuracy_by_length")
+@figure("separation", "Proposition 2: which models use the first word", Study, "separation:accuracy_by_length")
 def _separation(
     of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3, theme: Theme = "light"
 ) -> Figure:
@@ -90,7 +90,7 @@ def _separation(
 
 def learned_by(figure: Figure, setting: Any) -> Figure:
     """Return the figure with the setting of the models that were trained for it, a `solvers.Setting`."""
-    source = f"learned when asked: {setting.rows:,} sequences, {setting.epochs} epochs, {setting.positions} positions, seed {setting.seed}"
+    source = f"trained on request: {setting.rows:,} sequences, {setting.epochs} epochs, {setting.positions} positions, seed {setting.seed}"
     return replace(figure, source=source)
 
 

@@ -63,7 +63,7 @@ def ablation(runs: Sequence[Run]) -> Table:
     names = ["data", "title", "verdict", "difference", "low", "high", "printed", "accuracy", "p", "adjusted", "seeds", "base_seeds", "n"]
     frame = pd.concat([part for part in frames if len(part)] or frames[:1], ignore_index=True)[[*names, "test"]]
     if frame.empty:
-        raise InputError(f"There is no ablation here: `sentviz study sentiformer-ablations --dataset {next(iter(READINGS))}` trains them.")
+        raise InputError(f"No ablation is installed: `sentviz study sentiformer-ablations --dataset {next(iter(READINGS))}` trains them.")
     words = (
         "Accuracy without a part minus accuracy of the complete model on the same test rows, and the reported difference. "
         f"All have the reported learning rate, 1e-4. {SEEDS_IN_WORDS} p after Holm is over the parts."

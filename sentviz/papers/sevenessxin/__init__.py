@@ -71,7 +71,7 @@ PAPER = Paper(
                 "leak",
                 "A leak",
                 (
-                    TextBlock("##### A leak, and what it costs"),
+                    TextBlock("##### A leak and its cost"),
                     TextBlock(
                         "Sentiment140 is sorted by class and time. Its first 50,000 negative and last 50,000 positive tweets, a known"
                         " sample, come from different weeks of 2009, so the topics of those weeks reveal the label. No version above is"

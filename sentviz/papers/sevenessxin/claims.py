@@ -221,7 +221,7 @@ def judge_padding(*_: object) -> Finding:
 
 TABLES: Reference = "its own tables"
 RUNS: Reference = "runs here"
-OVER_SEEDS = "t tests for other rows and other seeds, chance in training pooled over all versions"
+OVER_SEEDS = "t tests for other rows and other seeds, with the variance between seeds pooled over all versions"
 AFTER_HOLM = f"{OVER_SEEDS}, p after Holm over the versions"
 ON = prints.DATASET
 CLAIMS = board(
@@ -232,7 +232,7 @@ CLAIMS = board(
         {ON: ("a4e512", "section IV-A, table II")}, "results", "versions-beside-print"),
     Row("A sixteenth of the tweets costs 5 points", "A sixteenth of the tweets costs about five points", TABLES,
         judge_printed_scarcity, {ON: ("8b2150", "section IV-A, table II")}, "curve", "learning-curve"),
-    Row("Figure 5 is that of the printed accuracy", "The matrix of figure 5 is that of the printed accuracy", TABLES,
+    Row("Figure 5 fits the reported accuracy", "The matrix of figure 5 fits the reported accuracy", TABLES,
         judge_figure_5, {ON: ("89e410", "section IV-D1, figure 5")}, "matrix"),
     Row("RoPE and QK-norm gain nearly always", "RoPE and QK-norm gain in nearly every version", RUNS, judge_gains,
         {ON: ("f46549", "section IV-A")}, "phases", "rope-gains", AFTER_HOLM),
@@ -240,13 +240,13 @@ CLAIMS = board(
         {ON: ("451a50", "section IV-A")}, "results", "versions-beside-print", AFTER_HOLM),
     Row("Fewer tweets cost accuracy", "Fewer tweets to learn from cost accuracy", RUNS, judge_scarcity,
         {ON: ("ce76f7", "section IV-A")}, "curve", "learning-curve", OVER_SEEDS),
-    Row("More depth, width and heads give little", "More depth, width and heads give little", RUNS, judge_size,
+    Row("More depth, width and heads add little", "More depth, width and heads add little", RUNS, judge_size,
         {ON: ("8192ef", "section IV-A")}, "results", "versions-beside-print",
         f"{OVER_SEEDS}: intervals inside or outside of one point"),
-    Row("It leans to the positive class", "The model leans to the positive class", RUNS, judge_bias,
+    Row("It prefers the positive class", "The model prefers the positive class", RUNS, judge_bias,
         {ON: ("848038", "section IV-D1")}, "matrix",
-        how="Wilson intervals of the share answered right of each class, seed by seed"),
-    Row("Neutral tweets bound the accuracy", "Neutral tweets under two labels bound the accuracy", RUNS, judge_neutral_tweets,
+        how="Wilson intervals of the recall of each class, seed by seed"),
+    Row("Neutral tweets limit the accuracy", "Neutral tweets with two labels limit the accuracy", RUNS, judge_neutral_tweets,
         {ON: ("028ebe", "section V-B")}, "results"),
     Row("Padding that is read changes answers", "Padding that is not masked changes answers (ours, of the published code)", RUNS,
         judge_padding, {ON: ("3e5e63", "section III-A3")}, "padding",
@@ -260,8 +260,8 @@ QUESTIONS = (  # question, the claim of the runs here that answers it, the part 
     ("Do RoPE and QK-norm help?", "RoPE and QK-norm gain in nearly every version", "phases"),
     ("Is V6 the best version?", "V6 with RoPE is the best version", "results"),
     ("Do fewer tweets cost accuracy?", "Fewer tweets to learn from cost accuracy", "curve"),
-    ("Do depth, width and heads give little?", "More depth, width and heads give little", "results"),
-    ("Does it lean to the positive class?", "The model leans to the positive class", "matrix"),
+    ("Do depth, width and heads add little?", "More depth, width and heads add little", "results"),
+    ("Does it prefer the positive class?", "The model prefers the positive class", "matrix"),
     ("Does unmasked padding matter?", "Padding that is not masked changes answers (ours, of the published code)", "padding"),
 )
 SHORT: dict[Verdict, str] = {

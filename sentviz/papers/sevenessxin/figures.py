@@ -21,7 +21,7 @@ def _sets() -> Sequence[str]:
     return [DATASET]
 
 
-@figure("versions-beside-print", "The ten versions of 7ess-Xin beside the print", Study, "beside:measured_beside_printed", sets=_sets)
+@figure("versions-beside-print", "The ten versions of 7ess-Xin, measured and reported", Study, "beside:measured_beside_printed", sets=_sets)
 def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") -> Figure:
     """Draw a metric of every version and phase: dots next to the printed diamonds.
 
@@ -35,10 +35,10 @@ def _versions(of: Study, *, metric: str = "accuracy", theme: Theme = "light") ->
 
     titles = prints.METRICS | {"validation_f1": "validation F1"}
     if metric not in titles:
-        raise InputError(f"7ess-Xin prints {', '.join(titles)}, not {metric!r}.")
+        raise InputError(f"7ess-Xin reports {', '.join(titles)}, not {metric!r}.")
     by_version = configurations(of.runs)
     if not by_version:
-        raise InputError(f"There is no version of 7ess-Xin here: `{prints.train()}` trains them.")
+        raise InputError(f"No version of 7ess-Xin is installed: `{prints.train()}` trains them.")
     single = points(by_version, metric)
     single["model"] = single["model"].map(prints.title)
     title = f"{titles[metric][0].upper()}{titles[metric][1:]} on Sentiment140"

@@ -49,7 +49,7 @@ def results(runs: Sequence[Run]) -> Table:
     frame = pd.concat([beside(runs, name).assign(metric=title) for name, title in metrics.items()], ignore_index=True)
     words = (
         "Test accuracy, and precision, recall and F1 of the positive class, with 95% intervals over test rows and, with several seeds, over"
-        " seeds. Validation F1 is that of the state chosen by it, so it is a little high; most reported values are those of the last epoch."
+        " seeds. Validation F1 selected the stored weights, so it is a little high; most reported values are those of the last epoch."
         f" {budget()}"
     )
     columns = (
@@ -76,14 +76,14 @@ def phases(runs: Sequence[Run]) -> Table:
         Column("adjusted", "p after Holm", "{:.2g}"),
         Column("seeds"),
     )
-    return Table("phases", "What the second phase is worth", frame, words, columns)
+    return Table("phases", "Gain of the second phase", frame, words, columns)
 
 
 def more_updates(runs: Sequence[Run]) -> Table:
     """What more updates are worth: as `sentviz.papers.sevenessxin.study.longer`."""
     words = (
-        "Accuracy on the test half with 95% intervals. All other runs of this page have the smaller number of updates, so that versions are"
-        " compared alike; epochs are passes over the tweets here. The paper's V1 has 10 epochs of 1,280,000 tweets, 200,000 updates."
+        "Accuracy on the test half with 95% intervals. All other runs of this page have the smaller number of updates, so that versions"
+        " have equal conditions; epochs are passes over the tweets here. The paper's V1 has 10 epochs of 1,280,000 tweets, 200,000 updates."
     )
     frame = longer(runs)
     if frame.empty:
@@ -159,7 +159,7 @@ def leak_costs() -> Table:
         Column("n"),
         Column("value", interval=("low", "high")),
     )
-    return Table("leak-costs", "A leak and what it costs", leak.COSTS.require(), words, columns)
+    return Table("leak-costs", "A leak and its cost", leak.COSTS.require(), words, columns)
 
 
 def leak_words() -> Table:
