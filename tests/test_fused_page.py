@@ -63,7 +63,7 @@ def several(tmp_path: Path) -> Path:
 def test_the_answer_comes_first_and_names_what_is_missing(page: Opened, several: Path) -> None:
     app = page(several)
     text = page_text(app)
-    assert "NSMC: of 4 settings 1 gains, 3 are not installed" in text
+    assert "NSMC: of 4 settings 1 gains, 3 have no run" in text
     assert "Last head ÷ √d +15.00" in text and f"n = {N}" in text
     assert "SST-2: no baseline is installed" in text and "sentviz study fused --dataset sst2" in text
     assert text.index("NSMC: of 4") < text.index("Table 1")

@@ -216,7 +216,7 @@ def test_gains_by_hand(several: list[Run]) -> None:
 
 def test_the_answer_counts_what_gains_loses_and_is_missing(several: list[Run], tmp_path: Path) -> None:
     answer = fused.answer(several, "nsmc")
-    assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 has no significant difference, 1 is not installed"
+    assert answer.short == "NSMC: of 4 settings 1 gains, 1 loses, 1 has no significant difference, 1 has no run"
     assert answer.word == "cannot be told"
     assert answer.baseline == pytest.approx(0.8)
     assert "Last head ÷ √d +15.00" in answer.numbers and "3 against 3 seeds" in answer.numbers and "n = 200" in answer.numbers

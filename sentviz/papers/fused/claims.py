@@ -252,7 +252,7 @@ def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
     evidence = f"in points over {baseline}, p after Holm: {numbers}; {seeds}, n = {int(rows['n'].max()):,}"
     words, missing = set(rows["verdict"]), len(INJECTED) - len(rows)
     if missing and "worse" not in words:
-        evidence += f"; {missing} settings are not installed"
+        evidence += f"; {missing} settings have no run"
     least = rows.sort_values("difference").iloc[0].to_dict()
     effect = Effect.from_comparison(least, f"{SETTINGS[least['model']]}, the smallest difference")
     verdict = decide(words == {"better"} and not missing, "worse" in words)

@@ -271,7 +271,7 @@ class Answer:
         }
         parts = [(counts[word], forms[counts[word] > 1]) for word, forms in words.items() if word in counts]
         if (missing := total - len(self.rows)) > 0:
-            parts.append((missing, "is not installed" if missing == 1 else "are not installed"))
+            parts.append((missing, "has no run" if missing == 1 else "have no run"))
         if len(parts) == 1:
             return f"{title}: all {total} settings {parts[0][1]}"
         return f"{title}: of {total} settings {', '.join(f'{count} {form}' for count, form in parts)}"

@@ -87,7 +87,7 @@ def other_sample(runs: Sequence[Run], dataset: str) -> str:
     if dataset not in SAMPLES or first_run is None:
         return ""
     ours = first_run.config["data"]["splits"]["train"]["n"]
-    return f"The paper's sample is not available. Our sample has {ours:,} training texts, the paper's {SAMPLES[dataset]:,}."
+    return f"We do not have the paper's sample. Our sample has {ours:,} training texts, the paper's {SAMPLES[dataset]:,}."
 
 
 def lambdas(runs: Sequence[Run], dataset: str) -> Table:

@@ -37,7 +37,7 @@ PAPER = Paper(
                 "Fewer tweets",
                 (
                     TextBlock(
-                        "The paper's own test of scarcity is V5 against V1: a sixteenth of the tweets. Its full data is not available, so"
+                        "The paper's own test of scarcity is V5 against V1: a sixteenth of the tweets. We do not have its full data, so"
                         " the curve below replaces it: the same model and updates on 5,000 tweets to all that are available, each set part"
                         " of the next.",
                         small=True,

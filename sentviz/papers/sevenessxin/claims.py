@@ -142,7 +142,7 @@ def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
     comparison = mixed(by_size[-1], by_size[0], noise=seed_noise(by_size + list(configurations(runs).values())))
     points = ", ".join(f"{row['rows']:,.0f}: {row['value']:.1%}" for row in rows.to_dict("records"))
     evidence = f"V1 by number of training tweets, {points}; from the fewest to all tweets {comparison.numbers}."
-    evidence += " The paper's full data is not available, so the five points cannot be tested"
+    evidence += " We do not have the paper's full data, so its five points cannot be tested"
     word = comparison.word()
     verdict = seeded(decide(word == "better", word == "worse"), [comparison.test])
     return Finding(verdict, evidence, effect=comparison.effect("from the fewest tweets to all"))

@@ -20,7 +20,7 @@ def budget() -> str:
     return (
         f"Ours have {recipe.updates:,} updates each, whatever the version's batch (so V3 sees half as many tweets as V1, V4 twice as many),"
         " on 110,944 tweets (V5: 100,000); the paper's V1 has 200,000 updates on 1,280,000."
-        " Its full data is not available, so levels differ and only comparisons are judged."
+        " We do not have its full data, so levels differ and only comparisons are judged."
     )
 
 
