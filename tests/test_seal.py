@@ -257,7 +257,7 @@ def test_a_record_of_another_kind_of_file_is_none(format: str) -> None:
         (b"%PDF-1.4" + b"\n% the record of sentviz\n" + b"/Sentviz (" * 200_000, "damaged"),
         (forged(BARE["pdf"].replace(b"/Size 2\n", b"/Size " + b"9" * 5_000 + b"\n"), "pdf"), "damaged"),
         (b"<html>" + b'<script type="application/json" id="sentviz">' * 2, "several|damaged"),
-        (BARE["png"][:8] + bytes(3) + b"\x7f" * 40, "no record"),
+        (BARE["png"][:8] + bytes(3) + b"\x7f" * 40, "no sentviz record"),
     ],
     ids=["starts of SVG", "starts of a record", "a long number", "starts of a script", "a long chunk"],
 )

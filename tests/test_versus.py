@@ -105,7 +105,7 @@ def test_rows_are_put_in_the_same_order_or_refused() -> None:
         assert row["p1"] == b.frame.set_index("id").loc[row["id"], "p1"]
     with pytest.raises(InputError, match="different rows"):
         aligned(a, replace(b, frame=mixed.iloc[1:]))
-    with pytest.raises(InputError, match="same labels"):
+    with pytest.raises(InputError, match="different labels"):
         aligned(a, replace(b, frame=mixed.assign(label=1 - mixed["label"])))
 
 

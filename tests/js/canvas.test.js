@@ -77,7 +77,7 @@ test("what is said of a word, a head and a cell", () => {
   assert.equal(ofWord(scene, pick, 0), "“[CLS]” is not in the maps, which show only the tokens with most attention.")
   assert.equal(ofWord(read(sentence({ maps: null })), null, 1), "“not” Without it: positive 27%.")
   assert.equal(ofHead(scene, { ...pick, head: 0 }), "Layer 1, head 1 supports the prediction: positive 73% with it, 62% without it.")
-  assert.equal(ofHead(scene, pick), "Layer 1, head 2 opposes the prediction: positive 73% with it, 98% without.")
+  assert.equal(ofHead(scene, pick), "Layer 1, head 2 opposes the prediction: positive 73% with it, 98% without it.")
   assert.equal(ofHead(read(sentence({ off: [[0, 1]] })), pick), "Layer 1, head 2 is silenced: it adds nothing.")
   assert.equal(ofHead(read(sentence({ heads: null })), pick), "Layer 1, head 2.")
   assert.equal(mapName(scene, pick), "Effective attention, layer 1, head 2")
