@@ -57,7 +57,9 @@ def test_the_theorem_on_planted_statements(statements: tuple[bool | None, ...], 
     monkeypatch.setattr("sentviz.models.clustering.polytope.theory", lambda run: planted)
     finding = judge(THEOREM)
     assert finding.verdict == verdict
-    counts = [f"{60 * statements.count(holds)} {phrase}" for holds, phrase in ((True, "statements hold"), (False, "fail"), (None, "have"))]
+    counts = [
+        f"{60 * statements.count(holds)} {phrase}" for holds, phrase in ((True, "statements hold"), (False, "fail"), (None, "do not apply"))
+    ]
     assert all(count in finding.evidence for count in counts)
     largest = 0 if set(statements) == {None} else 0.5 if False in statements else 0.25
     assert finding.evidence.endswith(f"error {largest:.1g}")

@@ -134,7 +134,7 @@ def test_a_column_is_recognised_by_its_distance_from_accuracy() -> None:
     fit_of = fits(measured, "twitter_financial").set_index(["column", "average"])["fits"]
     assert fit_of["f1", "weighted"] and fit_of["precision", "weighted"]
     assert not fit_of["f1", "macro"] and not fit_of["precision", "macro"]
-    assert "Printed F1 fits weighted:" in describe_averages(fits(measured, "twitter_financial"))
+    assert "Reported F1 fits weighted:" in describe_averages(fits(measured, "twitter_financial"))
     few = measured[measured["model"].isin(("vanilla", "diff", "vanilla-matched"))]
     assert not fits(few, "twitter_financial")["fits"].any()
     assert "cannot be told from 2 configurations" in describe_averages(fits(few, "twitter_financial"))

@@ -416,7 +416,7 @@ def test_a_paper_that_raises_on_import_is_a_sentence(example: Paper) -> None:
         ({"injections": {"near": {"width": 3}}}, "its injection 'near' may set only lexicon, lexicon_heads, lexicon_scaled"),
         ({"additions": {"gated": {"gate": True}}}, "its addition 'gated' is SentiFormer's already"),
         ({"studies": {"ndt": None}}, "its study 'ndt' is NDT's already"),
-        ({"page": Page("x", icon="star")}, "icon 'star' is not"),
+        ({"page": Page("x", icon="star")}, "icon 'star' does not"),
         ({"page": Page("x", script=Path("nowhere.py"))}, "nowhere.py does not exist"),
         ({"page": Page("x", sections=(Section("claims", "Mine", (TextBlock("x"),)),))}, "its page has two parts 'claims'"),
         ({"page": Page("x", sections=(Section("mine", "Mine"),))}, "its part 'mine' has no blocks"),

@@ -97,7 +97,7 @@ def test_the_best_version_of_table_and_log(leads: tuple[float, float], verdict: 
     if verdict != "fails":
         assert (
             f"0.8000, {leads[0]:.4f} less" in finding.evidence
-            and f"about {'0.0027' if leads[1] == 0.01 else '0.0028'} to be" in finding.evidence
+            and f"significant from about {'0.0027' if leads[1] == 0.01 else '0.0028'}" in finding.evidence
         )
 
 

@@ -234,7 +234,7 @@ def points() -> pd.DataFrame:
 def test_a_learning_curve_draws_what_is_measured_and_what_is_printed() -> None:
     figure = learning_curve(points(), {"a": "A", "b": "<B>"}, title="Accuracy by rows", note="A note.")
     lines = {trace.name: (list(trace.x), list(trace.y)) for trace in figure.plot.data}
-    assert lines == {"A": ([100, 1000], [0.6, 0.7]), "A, printed": ([5000], [0.8]), "&lt;B&gt;": ([1000], [0.65])}
+    assert lines == {"A": ([100, 1000], [0.6, 0.7]), "A, reported": ([5000], [0.8]), "&lt;B&gt;": ([1000], [0.65])}
     assert "A note." in figure.caption and "n = 50; seeds: 1 to 3." in figure.caption
     assert list(figure.plot.data[0].error_y.array) == pytest.approx([0.1, 0.05])
     with pytest.raises(InputError, match="No point of this learning curve has been measured"):

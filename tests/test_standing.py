@@ -99,5 +99,5 @@ def test_the_columns_of_the_table_are_in_the_link() -> None:
     tables = [element.value for element in app.dataframe]
     assert any({"negation", "sarcasm"} <= set(table.columns) for table in tables)
     app.segmented_control(key="focus-shelf").set_value("errors").run()
-    assert app.query_params["shelf"] in ("errors", ["errors"]) and any("Expected error" in words.value for words in app.caption)
+    assert app.query_params["shelf"] in ("errors", ["errors"]) and any("Expected calibration error" in words.value for words in app.caption)
     assert any("read it without attention" in words.value for words in app.caption)

@@ -135,7 +135,7 @@ def test_an_interval_that_leaves_out_zero_and_tells_nothing_says_why() -> None:
     wide = Comparison(900, (3, 3), (0.8, 0.804), -0.004, -0.0075, 0.0001, 0.06, "over seeds")
     assert wide.explained(0.3) == wide.numbers
     single = Comparison(900, (1, 1), (0.8, 0.82), -0.02, -0.03, -0.01, 0.001, "McNemar")
-    assert single.explained(0.001) == f"{single.numbers} (two runs, not two models)"
+    assert single.explained(0.001) == f"{single.numbers} (compares two runs, not two models)"
 
 
 def test_open_comparisons_of_single_runs_cannot_be_judged() -> None:
@@ -165,7 +165,7 @@ def test_the_word_for_a_difference(
     assert comparison.word(adjusted) == word
     assert comparison.points == minus(f"{100 * difference:+.2f} [{100 * difference - 2:+.2f}, {100 * difference + 3:+.2f}]")
     assert comparison.points == in_points({"difference": comparison.difference, "low": comparison.low, "high": comparison.high})
-    assert comparison.compared == ("2 against 1 seed" if test == "over seeds" else "one seed each, other seeds are unknown")
+    assert comparison.compared == ("2 against 1 seed" if test == "over seeds" else "one seed each; other seeds are unknown")
     assert comparison.numbers == f"{comparison.points} points, {comparison.compared}, n = 9"
 
 
@@ -228,7 +228,7 @@ def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path
     best = answer(runs, "sst2")
     assert best is not None
     assert (best.model, best.word) == ("ndt-unit-2", "no")
-    assert best.short == "SST-2, on the re-split: NDT beats DT and is behind the matched vanilla"
+    assert best.short == "SST-2, on the re-split: NDT beats DT and is worse than vanilla-matched"
     assert "+15.00 [" in best.sentence and "−9.00 [" in best.sentence
     assert "2 against 2 seeds, n = 200. 2 of 12 NDT configurations are installed." in best.sentence
     alone = answer(runs[:2], "sst2")
@@ -239,9 +239,9 @@ def test_the_answer_is_about_the_configuration_best_on_validation(tmp_path: Path
     )
     first_only = answer(runs[::2], "sst2")
     assert first_only is not None
-    assert first_only.short == "SST-2, on the re-split: NDT cannot be told from DT or the matched vanilla"
+    assert first_only.short == "SST-2, on the re-split: NDT cannot be told from DT or vanilla-matched"
     baselines = [run for model in ("diff", "vanilla-matched") for run in made_seeds(tmp_path, "sst2", model, 2, wrong=21)]
     even = answer([*runs[:2], *baselines], "sst2")
     assert even is not None
-    assert even.short == "SST-2, on the re-split: NDT cannot be told from DT or the matched vanilla"
+    assert even.short == "SST-2, on the re-split: NDT cannot be told from DT or vanilla-matched"
     assert answer(runs, "imdb") is None

@@ -135,7 +135,7 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     app = learned(app)
     page_text = words(app).replace("\\", "")
     assert "up to 24 words, as in training" in page_text and "Head 2: [CLS]" in page_text
-    assert "6,000" not in page_text and "Learned from 300 sequences" in page_text
+    assert "6,000" not in page_text and "Trained on 300 sequences" in page_text
     table = app.dataframe[-1].value if "first word exchanged" in app.dataframe[-1].value else app.dataframe[-2].value
     assert len(table) == 8
     markov = table[table["model"].str.startswith("last")]
@@ -150,7 +150,7 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
 def test_other_settings_say_what_is_shown(page: Any) -> None:
     app = learned(page())
     app.button_group(key="focus-longest").set_value("8").run()
-    assert "Below: SentiFormer's positions, up to 24 words, seed 0" in words(app).replace("\\", "")
+    assert "The results below are for SentiFormer's positions, up to 24 words, seed 0" in words(app).replace("\\", "")
 
 
 def test_visitors_share_what_was_learned() -> None:

@@ -50,4 +50,4 @@ def test_from_a_cell_to_the_section_that_shows_it(page: Any, server: str) -> Non
     details.get_by_role("heading", name=re.compile("DT beats vanilla on SST-2")).wait_for()
     page.get_by_role("button", name="Open Compare").click()
     page.wait_for_url(re.compile("part=compare"))
-    page.get_by_text("against the matched vanilla").first.wait_for()
+    page.get_by_text("against vanilla-matched").first.wait_for()

@@ -431,7 +431,7 @@ CLAIMS = board(
     Row("Last head ÷ √d varies least over seeds", "Last head ÷ √d varies least on {} (paper: over encoders, here: over seeds)",
         RUNS, judge_spread_over_seeds, {"nsmc": ("b1bb17", "section 5.2"), "sst2": ("5cc8b0", "section 5.2")}, "results", "gains",
         "F tests of equal variances over seeds, p after Holm"),
-    Row("It changes how uneven the attention of [CLS] is",
+    Row("It changes how uneven [CLS] attention is",
         "On {} the injection changes how uneven the attention of [CLS] to the others is", RUNS,
         partial(judge_deviation, measure="from_cls", changes=True),
         {"nsmc": ("b4e6d5", "section 6, figure 5"), "sst2": ("8aed0b", "section 6, figure 5")}, "cls", "cls-lines", LAYERS),

@@ -168,7 +168,7 @@ def _lead(dataset: str, claim: str, place: str, model: str, vanilla: float, diff
 def _above(dataset: str, claim: str, place: str, count: int) -> Row:
     """Return the row on the number of NDT variants above DT."""
     return Row(
-        "The number of variants above DT is as in the text",
+        "As many variants are above DT as the text says",
         f"{count} of 12 NDT variants are above DT on {{}}",
         TABLES,
         partial(judge_count_above_dt, count=count),
@@ -181,7 +181,7 @@ def _above(dataset: str, claim: str, place: str, count: int) -> Row:
 def _negative(dataset: str, claim: str, place: str, low: float, high: float) -> Row:
     """Return the row on the range of lambda under [-1,1]."""
     return Row(
-        "λ under [−1,1] is negative, in the range in the text",
+        "λ under [−1,1] is in the range in the text",
         f"Under [−1,1] lambdas on {{}} are negative, from −{-low} to −{-high}",
         TABLES,
         partial(judge_negative_range, low=low, high=high),

@@ -349,7 +349,7 @@ CLAIMS = board(
         partial(judge_speed, model="DistilBERT"), {"": ("626b7a", "section VI-B")}, "speed", "time-by-length", TIMED),
     Row("Full attention trains three times as long", "Full attention takes about three times as long to train", SIMULATED,
         judge_training_time, {"": ("f24943", "section V-D")}, "speed", how=TIMED),
-    Row("One layer with two heads finds first and last word",
+    Row("One layer, two heads find first and last word",
         "A transformer of one layer and two heads can decide “first not, last good”", SIMULATED,
         partial(judge_proposition, model="transformer", lengths=_as_trained, if_learned="holds", if_chance="open",
                 subject="trained with SentiFormer's positions, tested on lengths of training, it gets"),
@@ -382,6 +382,6 @@ CLAIMS = board(
         judge_gates_of_function_words, {"sst5_trees": ("0a5800", "section IV-B"), "sst5_trees_binary": ("159180", "section IV-B"),
         "imdb": ("2451ff", "section IV-B"), "yelp_polarity": ("6f0a8d", "section IV-B"),
         "tweeteval_sentiment": ("748370", "section IV-B")}, "gates", how=GATES),
-    Row("It predicts negative for its sarcastic sentence", "It predicts negative for the paper's sarcastic sentence", RUNS, judge_sarcasm,
+    Row("Its sarcastic sentence is predicted negative", "It predicts negative for the paper's sarcastic sentence", RUNS, judge_sarcasm,
         {"": ("834d6d", "section V-E")}, "failures", how="the prediction of every SentiFormer with weights", reads=tuple(DATASETS)),
 )  # fmt: skip
