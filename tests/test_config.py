@@ -58,7 +58,7 @@ def test_what_is_stored_is_read_back(name: str) -> None:
 
 def test_a_recipes_shape_is_checked_before_anything_is_trained() -> None:
     check_shape("vanilla", {"width": 16, "heads": 2, "embedding_scale": 1})
-    with pytest.raises(InputError, match="no setting 'widht'; there are vocab_size, classes"):
+    with pytest.raises(InputError, match=r"no setting 'widht'. The settings are vocab_size, classes"):
         check_shape("vanilla", {"widht": 3})
     with pytest.raises(InputError, match="vanilla cannot be made: 7 heads do not divide a width of 128"):
         check_shape("vanilla", {"heads": 7})

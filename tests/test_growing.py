@@ -63,7 +63,7 @@ def test_settings_that_were_given_up_are_read_where_they_say_what_is_done_now(co
         stored = 0.5 if value is ... else value
         assert read_config(stored_config(config) | {name: stored}) == config
         if value is not ...:
-            with pytest.raises(ValueError, match=f"'{name}' = 'other' means nothing"):
+            with pytest.raises(ValueError, match=f"'{name}' = 'other' is unknown"):
                 read_config(stored_config(config) | {name: "other"})
 
 

@@ -79,12 +79,12 @@ def test_a_text_is_bounded() -> None:
         ("head:0.1=0", "no head 1 in layer 0 of toy"),
         ("head:1.5=0", "no head 5 in layer 1 of toy"),
         ("head:1.1=0.5", "only be set to 0, not to 0.5"),
-        ("head:1.1.2=0", "cannot be applied yet"),
-        ("head:1.1=mean", "cannot be applied yet"),
-        ("state:1.2=0", "cannot be applied yet"),
+        ("head:1.1.2=0", "is not possible"),
+        ("head:1.1=mean", "is not possible"),
+        ("state:1.2=0", "is not possible"),
         ("lambda:1.4=0", "no component 4 in layer 1"),
         ("term:lexicon=0", "no term 'lexicon' to change; it has gate, mask"),
-        ("term:mask=0.5", "lies between"),
+        ("term:mask=0.5", "can only be on"),
         ("gate:6=0", "no token 6. The tokens are 1 to 5"),
         ("gate:2=0.5", "0 .shut. or 1 .open., not 0.5"),
         ("gate:2=0~gate:2=1", "token 2 cannot be both open and shut"),
@@ -100,7 +100,7 @@ def test_what_a_model_can_do_passes() -> None:
     Intervention.parse("lambda:2.3=-9~head:2.4=0~gate:5=1~gate:1=0~term:gate=-2~term:mask=0").check(HAS, 5)
     with pytest.raises(InputError, match="has no gates"):
         Intervention.parse("gate:1=0").check(Capabilities(2, 4), 5)
-    with pytest.raises(InputError, match="nothing to mix"):
+    with pytest.raises(InputError, match="its mixing cannot be changed"):
         Intervention.parse("lambda:1.1=0.5").check(Capabilities(2, 4), 5)
     with pytest.raises(InputError, match="has no heads to silence"):
         Intervention.parse("head:1.1=0").check(Capabilities(2, maps=False, silence=False), 5)
@@ -200,4 +200,4 @@ def test_figures_and_commands_take_a_change(tiny_run: Path, tmp_path: Path) -> N
             assert "head 2 of layer 1 is silenced" in result.output
     assert "head 2 of layer 1 is silenced" in (tmp_path / "report.html").read_text(encoding="utf-8")
     refused = CliRunner().invoke(main, ["explain", str(tiny_run), TEXT, "--change", "head:1=0"])
-    assert refused.exit_code and "names layer and head" in refused.output
+    assert refused.exit_code and "needs layer and head" in refused.output

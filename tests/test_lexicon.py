@@ -111,7 +111,7 @@ def test_a_damaged_lexicon_is_one_sentence(frame: pd.DataFrame, message: str) ->
 
 
 def test_unknown_and_missing_lexicons(monkeypatch: pytest.MonkeyPatch, tmp_path: object, words: Tokenizer) -> None:
-    with pytest.raises(InputError, match="There is no lexicon 'nonsense'; there are lexicon_en_vader"):
+    with pytest.raises(InputError, match=r"There is no lexicon 'nonsense'. The lexicons are lexicon_en_vader"):
         Lexicon.load("nonsense")
     monkeypatch.setenv("SENTVIZ_DATA", str(tmp_path))
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))

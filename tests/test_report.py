@@ -152,7 +152,7 @@ def test_the_command_writes_it(tiny_run: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["report", str(tiny_run), "a warm, clever song", "-o", str(out)])
     assert done.exit_code == 0, done.output
     text = words(out.read_text(encoding="utf-8"))
-    assert all(score.title in text for score in SCORES.values()) and "One weight in numbers" in text
+    assert all(score.title in text for score in SCORES.values()) and "How one weight is computed" in text
     for arguments in ((str(tiny_run), " "), ("toy/none", "a song")):
         failed = CliRunner().invoke(main, ["report", *arguments, "-o", str(tmp_path / "none.html")])
         assert failed.exit_code != 0 and "Traceback" not in failed.output and failed.output.startswith("Error: ")

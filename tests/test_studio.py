@@ -74,7 +74,7 @@ def test_figures_are_collected_ordered_and_dropped() -> None:
     assert app.session_state["sheet"] == [first]
     app.session_state["sheet"] = [first] * MAX_FIGURES
     app.button(key="add-curves").click().run()
-    assert len(app.session_state["sheet"]) == MAX_FIGURES and "drop one first" in app.toast[0].value
+    assert len(app.session_state["sheet"]) == MAX_FIGURES and "Remove a figure first" in app.toast[0].value
 
 
 def test_a_typed_sentence_goes_into_the_file_and_the_menu_says_so() -> None:

@@ -70,7 +70,7 @@ def test_a_style_survives_its_text(style: Style) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("size=poster", "There is no size 'poster'; there are screen, column, wide, slide."),
+        ("size=poster", "There is no size 'poster'. Choose from screen, column, wide, slide."),
         ("palette=neon", "There is no palette 'neon'"),
         ("width=5", "The width can be 20 to 600 mm, not 5."),
         ("height=nan", "The height can be 20 to 600 mm, not nan."),
@@ -90,7 +90,7 @@ def test_bad_values_are_told_in_a_sentence(text: str, message: str) -> None:
 
 
 def test_a_range_needs_an_axis_that_counts() -> None:
-    with pytest.raises(InputError, match="No axis y of this figure counts"):
+    with pytest.raises(InputError, match="The axis y of this figure has no numbers"):
         styled(heatmap(fake_trace(tokens=["a", "b"]), 0), Style(y=(0, 1)))
     with pytest.raises(InputError, match="logarithmic"):
         styled(lines(xaxis_type="log"), Style(x=(0, 1)))
@@ -178,5 +178,5 @@ def test_the_command_writes_a_style_and_the_file_says_it(tmp_path: Path) -> None
     assert extract_record(path.read_bytes())[1].style == "size=column~palette=grey~note=Ours"
     assert verify(path).state == "equal"
     done = CliRunner().invoke(main, [*call, "--style", "legend=inside"])
-    assert done.exit_code == 1 and "There is no legend 'inside'; there are own, right" in done.output
+    assert done.exit_code == 1 and "There is no legend 'inside'. Choose from own, right" in done.output
     assert not styled(probability_bars(["a", "b"], [0.1, 0.9]), PLAIN).plot.layout.title.text

@@ -51,7 +51,7 @@ def test_512_reads_longer_texts_and_changes_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("variant", "model", "message"),
     [
-        ("nonsense", "ndt-free-2", "There is no variant 'nonsense'; there are equal"),
+        ("nonsense", "ndt-free-2", "There is no variant 'nonsense'. The variants are equal"),
         ("swapped", "ndt-unit-2", "has no negative lambdas"),
         ("frozen", "vanilla", "no lambda with a start value, so it has no variant"),
     ],
