@@ -395,7 +395,11 @@ def test_gains_are_drawn_in_points_beside_the_print(several: list[Run]) -> None:
     assert list(traces["measured"].x)[-1] == pytest.approx(15.0)
     assert "one seed" not in figure.caption
     assert len(traces["reported, one pretrained encoder each"].x) == 25
-    assert "n = 200" in figure.caption and "−0.75 to +1.06" in figure.caption
+    assert "n = 200" in figure.caption and "−0.75 to +1.06" in figure.caption and "open diamonds are reported" in figure.caption
+    unprinted = gain_dots(fused.gains(several, "nsmc").assign(row="a"), order=["a"], title="x")
+    assert "diamonds" not in unprinted.caption
+    lines = palette("light").lines
+    assert (traces["measured"].marker.color, traces["reported, one pretrained encoder each"].marker.color) == lines[:2]
     alone = make("gains", Study.of("nsmc", []))
     assert "No run is installed" in alone.caption and alone.source == ""
     with pytest.raises(InputError):

@@ -127,7 +127,8 @@ def one_vs_rest(
     frame = pd.concat(parts, ignore_index=True)[list(nothing)] if parts else nothing
     n = int(max(table["n"].max() for table in areas.values()))
     about = (
-        "AUC: how often a row of the class gets a higher probability than a row of the other classes. The dotted line is chance."
+        "AUC: how often a row of the class gets a higher probability than a row of the other classes. Equal probabilities count half."
+        " The dotted line is chance."
         if kind == "roc"
         else "AP: the mean of precision over recall. The AP of chance is the share of the class."
     )

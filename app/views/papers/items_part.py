@@ -45,7 +45,7 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
             height="content",
             key=f"{paper.name}-items",
             column_config={
-                "here": st.column_config.TextColumn("configurations here", width="medium"),
+                "here": st.column_config.TextColumn("installed configurations", width="medium"),
                 "why": st.column_config.TextColumn("what differs from the paper", width="large"),
             },
         )

@@ -125,8 +125,7 @@ def tasks(runs: Sequence[Run]) -> Table:
     results = {ENCODER_TITLES[encoder]: fused.out_of_domain(runs, encoder).drop(columns=["dataset", "split"]) for encoder in ours}
     words = (
         "Reported gains of the last head ÷ √d over the baseline, and our gains on the same test rows with 95% intervals and p after Holm"
-        " over"
-        " the tasks. Our runs for KorNLI are trained on KLUE-NLI, which has other pairs; PAWS has no training data here."
+        " over the tasks. Our runs for KorNLI are trained on KLUE-NLI, which has other pairs; we have no training pairs of PAWS."
         " `sentviz study fused-ood --dataset korean_hate_speech` trains the pair of runs of one task."
     )
     numbers = [name for name in next(iter(results.values())).columns if name not in ("task", "verdict", "test")]

@@ -19,7 +19,8 @@ def budget() -> str:
     recipe = Recipe.read(f"sevenessxin_{prints.DATASET}")
     return (
         f"Ours have {recipe.updates:,} updates each, whatever the version's batch (so V3 sees half as many tweets as V1, V4 twice as many),"
-        " on 110,944 tweets (V5: 100,000); the paper's V1 has 200,000 updates on 1,280,000."
+        " on 110,944 tweets (V5: 100,000, so 90% of them, where the paper's V5 has a sixteenth); the paper's V1 has 200,000 updates on"
+        " 1,280,000."
         " We do not have its full data, so levels differ and only comparisons are judged."
     )
 
@@ -32,9 +33,9 @@ def settings(runs: Sequence[Run]) -> Table:
     frame["ffn_width"] = [find_preset(model).shape["ffn_width"] for model in frame["model"]]
     words = (
         "The settings that the paper reports. The feed-forward flag is halved by integer division before the model is made, so 2 and 3"
-        " mean an expansion of 1, and 4"
-        " means 2. Tweets have at most about fifty tokens, so maximum lengths of 128, 148 and 256 read the same: at equal updates V6 is V2,"
-        f" answer for answer, and V10 differs in its batch alone. {budget()}"
+        " mean an expansion of 1, and 4 means 2; the paper says “effective 1.5” of V8, whose flag is 3. Tweets have at most about fifty"
+        " tokens, so maximum lengths of 128, 148 and 256 make no difference: at equal updates V6 gives the same predictions as V2, and V10"
+        f" differs only in its batch. {budget()}"
     )
     frame = frame.assign(model=frame["model"].map(prints.title))
     columns = [Column(str(name), form="{:,g}" if pd.api.types.is_float_dtype(frame[name]) else "") for name in frame]
