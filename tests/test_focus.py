@@ -278,7 +278,7 @@ def test_three_notes_and_a_sum() -> None:
     """3,000 runs that are not here are three notes, the last with how many more there are."""
     focus, notes = Focus.parse({"versus": "~".join(f"x/{i}" for i in range(3_000))}, RUNS, SCORES)
     assert focus == DEFAULT and len(notes) == 3
-    assert "“x/2”" in notes[2] and notes[2].endswith("and 2,997 more.")
+    assert "“x/2”" in notes[2] and notes[2].endswith("The link has 2,997 more such entries.")
 
 
 def test_lists_are_bounded() -> None:

@@ -75,7 +75,7 @@ def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int
     assert f"{p.max():.1%}" in answer(app)
     assert run.labels[int(p.argmax())].capitalize() in answer(app)
     text = page_text(app)
-    assert f"{len(review.words)} words read" in text
+    assert f"words read: {len(review.words)}." in text
     assert "zebras" in text
     assert "text" not in app.query_params
     assert app.selectbox(key="hardmax-look").value == "spread" if width > 2 else True
@@ -84,8 +84,8 @@ def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int
 def test_an_example_is_one_click(page: Any) -> None:
     app = page()
     app.text_area(key="hardmax-text").set_value("a warm, splendid garden").run()
-    assert "4" not in answer(app) or "3 words read" in page_text(app)
-    assert "3 words read" in page_text(app)
+    assert "4" not in answer(app) or "words read: 3." in page_text(app)
+    assert "words read: 3." in page_text(app)
     assert app.session_state["focus"].text == "a warm, splendid garden"
 
 
@@ -117,7 +117,7 @@ def test_all_words_can_be_removed_but_the_last(page: Any) -> None:
     assert not app.exception, app.exception
     assert "No token is left" in page_text(app)
     app.button(key="hardmax-undo").click().run()
-    assert "2 words read" in page_text(app)
+    assert "words read: 2." in page_text(app)
 
 
 def test_the_temperature_turns_softmax_to_hardmax(page: Any, hardmax_runs: Path) -> None:
@@ -146,8 +146,8 @@ def test_planes_of_more_dimensions(page: Any) -> None:
         ("warm", "There is only one word"),
         ("warm " * 100_000, "were not read"),
         ("dull dull dull", None),
-        ("<script>alert(1)</script> warm **b** $x$ :red[r] song", "2 words read"),
-        ("warm مرحبا 😀 song", "2 words read"),
+        ("<script>alert(1)</script> warm **b** $x$ :red[r] song", "words read: 2."),
+        ("warm مرحبا 😀 song", "words read: 2."),
     ],
 )
 def test_any_text_is_a_view_or_one_sentence(page: Any, text: str, expected: str | None) -> None:
@@ -211,9 +211,9 @@ def test_pasted_points(page: Any) -> None:
         ("1 2\n3", "Line 2"),
         ("1, x", "not a number"),
         ("nan 1", "not finite"),
-        ("", "type points"),
-        ("1 1", "One token"),
-        ("1 1\n" * 2, "one place"),
+        ("", "at least one point"),
+        ("1 1", "only one token"),
+        ("1 1\n" * 2, "the same place"),
     ):
         app.text_area(key="play-pasted-2").set_value(text).run()
         assert not app.exception and expected in page_text(app), text
@@ -279,7 +279,7 @@ def test_leaders_over_the_test_set(page: Any, width: int) -> None:
     assert not app.exception and not app.warning, [w.value for w in app.warning]
     text = page_text(app)
     assert "places**" in text
-    assert ("words ever lead" in text) == (width == 2)
+    assert ("words lead at least one review" in text) == (width == 2)
     app.slider(key=slider).set_value(app.slider(key=slider).max).run()
     assert not app.exception, app.exception
     assert app.slider(key=slider).max < 2 or "Lower the distance" in page_text(app)

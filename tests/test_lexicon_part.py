@@ -80,7 +80,7 @@ def test_strength_changes_the_answer_its_words_and_the_url() -> None:
     np.testing.assert_allclose(now.probabilities, model.trace(TEXT, strength=4).probabilities, atol=1e-6)
     assert np.abs(now.logits - model.trace(TEXT).logits).max() > 1e-6
     app.button(key="strength-lexicon-off").click().run()
-    assert app.query_params["strength"] == "lexicon:0" and "asked without its lexicon" in page_text(app)
+    assert app.query_params["strength"] == "lexicon:0" and "the model runs without its lexicon" in page_text(app)
     app.button(key="strength-lexicon-trained").click().run()
     assert "strength" not in app.query_params and "This is an intervention" not in page_text(app)
 
@@ -194,7 +194,7 @@ def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> No
 @pytest.mark.parametrize(
     ("run", "token", "wanted"),
     [
-        (ALL, "1", "In layer 1 its row cannot move"),
+        (ALL, "1", "In layer 1 its row cannot change"),
         (ALL, "2", "No entry of VADER"),
         (LAST, "1", "Its polarity is neutral"),
         (XIA, "1", "Softmax does not cancel a factor"),
@@ -206,7 +206,7 @@ def test_what_a_neutral_row_can_do_is_said(run: str, token: str, wanted: str) ->
 
 def test_a_head_that_gets_nothing_says_which_one_does() -> None:
     app = opened("attention", run=LAST, look="lexicon", text=TEXT, head="1", layer="2")
-    assert "Only head 2 gets the lexicon" in page_text(app)
+    assert "Only head 2 uses the lexicon" in page_text(app)
     assert "Above layer 1 its Q and K differ, too" in page_text(app)
     assert "head 2" in page_text(opened("attention", run=LAST, look="lexicon", text=TEXT, head="2"))
 

@@ -241,7 +241,7 @@ def test_figures_without_a_decoder_in_space_and_of_the_start() -> None:
     assert {"axis_1", "axis_2", "axis_3"} <= set(figure.frame)
     assert not any(name.startswith("probability") for name in figure.frame)
     for layer in (-1, 9):
-        with pytest.raises(InputError, match="layers 0"):
+        with pytest.raises(InputError, match="from 0"):
             particles(scene, layer)
 
 
@@ -341,7 +341,7 @@ def test_the_step_of_a_token(d: int, heat: float) -> None:
 def test_leaders_stay_and_pinned_tokens_too() -> None:
     z = np.array([[2.0, 0.0], [1.0, 0.1], [-1.0, 0.0]])
     words = ["lead", "follow", "<b>other</b>"]
-    assert "it is a leader and stays" in token_step(z, 0, [1, 0, 0], 1.0, words).caption
+    assert "it is a leader and does not move" in token_step(z, 0, [1, 0, 0], 1.0, words).caption
     figure = token_step(z, 1, [1, 0, 0], 1.0, words)
     assert "50% of the way to it" in figure.caption
     assert not any("<b>other" in note.text for note in figure.plot.layout.annotations)
@@ -406,7 +406,7 @@ def test_leaders_as_bars_and_on_the_map() -> None:
     )
     figure = leader_bars(frame, "positive")
     assert list(figure.plot.layout.yaxis.ticktext) == ["fine", "&lt;b&gt;"]
-    assert "of 100 correct" in figure.caption
+    assert "among 100 correct" in figure.caption
     with pytest.raises(InputError, match="Lower the distance"):
         leader_bars(frame, "negative")
     words = pd.DataFrame(

@@ -60,7 +60,7 @@ def test_a_click_on_a_word_starts_its_walk(page: Any, server: str) -> None:
 def test_the_slider_of_the_lexicon_moves_what_it_should(page: Any, server: str) -> None:
     """The slider, moved by keyboard, changes answer and map, and the chip resets them; the row of [CLS] says why it cannot change."""
     opened(page, server, token="1")
-    assert page.get_by_text("In layer 1 its row cannot move").count() == 1
+    assert page.get_by_text("In layer 1 its row cannot change").count() == 1
     assert "no weight changes" in page.locator(".st-key-figure-lexicon-attention").inner_text()
     page.get_by_text("Both maps, without and with").click()
     page.get_by_text("With · strength 1", exact=True).wait_for(timeout=30_000)

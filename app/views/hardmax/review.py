@@ -205,9 +205,9 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
     st.markdown(words)
     counts = Counter(review.words[i] for i in review.leaders)
     sentences = [
-        f"The model read {len(review.words)} words. {len(counts)} are leaders: {', '.join(counts)}."
+        f"Number of words read: {len(review.words)}. Leaders ({len(counts)}): {', '.join(counts)}."
         if counts
-        else f"The model read {len(review.words)} words. None of them is a leader."
+        else f"Number of words read: {len(review.words)}. No word is a leader."
     ]
     if len(review.words) == 1:
         sentences.append("There is only one word. It attracts itself, so it does not move.")
