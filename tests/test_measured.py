@@ -30,6 +30,8 @@ def test_flips_over_a_sample_are_those_of_each_text() -> None:
     flips = [smallest_flip(model, trace, seed=i) for i, trace in enumerate(traces)]
     assert frame.loc["found", "value"] == pytest.approx(np.mean([bool(flip.edits) for flip in flips]), abs=1e-5)
     assert frame.loc["one", "value"] == pytest.approx(np.mean([len(flip.edits) == 1 for flip in flips]), abs=1e-5)
+    known = [len(flip.edits) == 1 or flip.complete for flip in flips]
+    assert frame.loc["known", "value"] == pytest.approx(np.mean(known), abs=1e-5)
     assert frame.loc["passes", "value"] == pytest.approx(np.mean([flip.passes + flip.drawn for flip in flips]), abs=1e-3)
     assert (frame["low"] <= frame["value"]).all() and (frame["value"] <= frame["high"]).all() and frame.loc["passes", "n"] == 6
     times = times_over(small_model(), TEXTS, sample=2)

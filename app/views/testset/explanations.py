@@ -62,5 +62,6 @@ with right:
         cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per sentence"
         st.markdown(
             f"Found for {shares['found']} of {flips['found']['n']} sentences; one word is enough for {shares['one']} ({cost})."
+            + (f" All plausible edits of one word were tried, or one was found, for {shares['known']}." if "known" in shares else "")
             + (f" {shares['random']} of random edits of as many words turn the prediction, too." if "random" in shares else "")
         )

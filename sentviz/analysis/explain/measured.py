@@ -67,7 +67,8 @@ def flips_over(
 
     Frame:
         metric, value, low, high (95 % percentile bootstrap over texts), n, seed. The metrics: found: share of texts with an edit that flips
-        the prediction; one: share with an edit of one word; random: share of random edits of as many words that flip; passes and
+        the prediction; one: share with an edit of one word; known: share of which it is known whether one word is enough, because such an
+        edit was found or all plausible ones were tried; random: share of random edits of as many words that flip; passes and
         milliseconds: per text, of the search and the random edits.
     """
     import pandas as pd
@@ -78,10 +79,11 @@ def flips_over(
         flip = smallest_flip(model, trace, seed=seed + i)
         took = 1e3 * (time.perf_counter() - begin)
         chance = flip.random / flip.drawn if flip.drawn else np.nan
-        rows.append((bool(flip.edits), len(flip.edits) == 1, chance, flip.passes + flip.drawn, took))
+        one = len(flip.edits) == 1
+        rows.append((bool(flip.edits), one, one or flip.complete, chance, flip.passes + flip.drawn, took))
         if progress is not None:
             progress(i + 1, sample)
-    named = zip(("found", "one", "random", "passes", "milliseconds"), zip(*rows, strict=True), strict=True)
+    named = zip(("found", "one", "known", "random", "passes", "milliseconds"), zip(*rows, strict=True), strict=True)
     return pd.DataFrame([{"metric": metric, **_spread(column, seed)} for metric, column in named if not np.isnan(column).all()])
 
 
