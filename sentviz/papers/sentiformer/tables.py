@@ -24,7 +24,7 @@ def accuracy(runs: Sequence[Run]) -> Table:
     words = (
         "Test accuracy, measured and reported, with 95% intervals over test rows and, with several seeds, over seeds. The reported SST-5"
         " column is compared with five and with two classes. We do not have DistilBERT and BERT-base; MiniLM, a pretrained encoder of 6"
-        " layers, was trained as an adapter on 30,000 rows (IMDb and Yelp: 10,000 rows of 128 tokens)."
+        " layers, was trained as an adapter on 30,000 rows, as many of each class (IMDb and Yelp: 10,000 rows of 128 tokens)."
         " Yelp polarity is a sample (1 and 2 against 4 and 5 stars). Our training is shorter than the paper's. Rows without a learning"
         " rate have the paper's rate for SentiFormer, 1e-4; comparisons use the rate with the smallest validation loss for each model."
         " If only the winner was trained at a second rate, the comparison cannot be told."
