@@ -84,7 +84,7 @@ def test_the_sign_is_there_for_who_sees_no_colour() -> None:
 def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: float) -> None:
     """Tick, line and dot of an effect share one scale around the null value and fit into the cell; without an interval there is no line."""
     claims = board_rows({"a": "holds"}, effect=Effect(value, low, high, null=1.0))
-    lines = [trace for trace in board(claims, title="t", bare=True).plot.data if trace.type == "scatter"]
+    lines = [trace for trace in board(claims, title="t", bare=True).plot.data if trace.type == "scatter" and trace.mode != "text"]
     tick, line, dot = lines
     reach = max(abs(side - 1.0) for side in (low, value, high))
     assert tick.x[0] == tick.x[1]
@@ -93,6 +93,16 @@ def test_an_effect_stands_where_its_numbers_say(low: float, value: float, high: 
     assert scale * reach < 0.46 and -0.46 < line.x[0] < line.x[1] < 0.46
     alone = board_rows({"a": "holds"}, effect=Effect(value, null=1.0))
     assert len(board(alone, title="t", bare=True).plot.data[2].x) == 0
+
+
+def test_an_effect_is_in_words_where_columns_leave_room() -> None:
+    """A board of one column has its effects in words on the right, with the heading "effect"; a narrow board has none."""
+    claims = board_rows({"A claim of some words": "holds", "b": "open"}, effect=Effect(4.0, 3.0, 5.0))
+    wide, narrow = (
+        [list(trace.text) for trace in board(claims, title="t", width=w).plot.data if trace.type == "scatter" and trace.mode == "text"]
+        for w in (860, 300)
+    )
+    assert wide == [["effect", *["+4.00 [+3.00, +5.00] points"] * 2]] and not narrow
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -25,6 +25,7 @@ from sentviz.figures.colours import Theme, ink_on, palette
 from sentviz.figures.figure import Figure, annotate, file_safe, new_plot
 from sentviz.figures.panels import UNFADED, path
 from sentviz.figures.text import as_text, label_width
+from sentviz.figures.verdict_tiles import claim_tiles
 from sentviz.figures.verdicts import VERDICTS, draw_sign, effect_in_words, verdict_colour
 
 GROUPS: dict[Reference, str] = {
@@ -36,7 +37,7 @@ GROUPS: dict[Reference, str] = {
 NOWHERE = "overall"  # the column of claims about no single data set
 NARROW = 640  # pixels below which several papers are tiles
 HEADING = 84  # pixels of title and legend
-LEAST = 3  # columns that every panel has room for
+LEAST = 2, 3  # columns that a panel has room for at least: alone, among others
 UPRIGHT = 56  # pixels; narrower columns have upright names, and cells with signs only
 FULL = 700  # pixels of a panel from which letters have their full size
 
@@ -62,7 +63,7 @@ def board(claims: pd.DataFrame, *, title: str, chosen: str = "", bare: bool = Fa
     if wide < 200:
         raise InputError("A board needs a width of 200 pixels or more.")
     tiles = len(papers) > 1 and wide < NARROW
-    plot = _tiles(papers, wide, theme) if tiles else _panels(papers, wide, HEADING * (not bare), chosen, theme)
+    plot = claim_tiles(papers, wide, HEADING, theme) if tiles else _panels(papers, wide, HEADING * (not bare), chosen, theme)
     if not bare:
         _heading(plot, claims, title, wide, theme)
     again = partial(board, claims, title=title, chosen=chosen, bare=bare, theme=theme)
@@ -100,6 +101,7 @@ class _Panel:
     claims: pd.DataFrame
     scale: float
     room: float  # pixels for its columns
+    least: int  # columns that it has room for at least
     columns: list[str] = field(default_factory=list)
     heads: list[tuple[float, str]] = field(default_factory=list)
     rows: list[tuple[float, str, list[dict[Any, Any]]]] = field(default_factory=list)
@@ -122,7 +124,7 @@ class _Panel:
     @property
     def wide(self) -> float:
         """Width of a column in pixels."""
-        return self.room / max(len(self.columns), LEAST)
+        return self.room / self.across
 
     def heading(self, name: str) -> list[str]:
         """Return a column's name in at most two lines; narrow columns have upright names."""
@@ -130,6 +132,19 @@ class _Panel:
 
     def _deep(self, name: str) -> float:
         return self.scale * 8 + max(label_width(line, 11 * self.scale) for line in self.heading(name)) if self.wide < UPRIGHT else 0.0
+
+    @property
+    def across(self) -> int:
+        """Number of columns that the panel has room for."""
+        return max(len(self.columns), self.least)
+
+    @property
+    def effects(self) -> list[tuple[float, str]]:
+        """Position and words of the only effect of each row, if the panel has room for them on the right of its columns."""
+        room = (self.across - len(self.columns)) * self.wide - 8
+        words = [(at, [effect_in_words(claim["effect"]) for claim in row if claim["effect"] is not None]) for at, _, row in self.rows]
+        single = [(at, texts[0]) for at, texts in words if len(texts) == 1]
+        return single if all(label_width(text, 12 * self.scale) < room for _, text in single) else []
 
     @property
     def cells(self) -> list[_Cell]:
@@ -192,7 +207,7 @@ def _panels(papers: Sequence[pd.DataFrame], width: int, top: int, chosen: str, t
     scale = min(1.0, max(0.77, each / FULL))
     longest = max(label_width(as_text(words, None), 13 * scale) for group in papers for words in group["row"])
     label = min(0.9 * longest + 14, 0.58 * each)
-    panels = [_Panel(group, scale, each - label) for group in papers]
+    panels = [_Panel(group, scale, each - label, LEAST[len(papers) > 1]) for group in papers]
     between = 24 * scale
     stacks = _stacked(panels, beside, between)
     inner = max(_tall(stack, between) for stack in stacks)
@@ -241,8 +256,7 @@ def _draw(
     still = {"fixedrange": True, "showticklabels": False, "showline": False}
     plot.update_layout(
         {
-            f"xaxis{suffix}": still
-            | {"domain": across, "range": [-0.5, max(len(panel.columns), LEAST) - 0.5], "anchor": y, "showgrid": False},
+            f"xaxis{suffix}": still | {"domain": across, "range": [-0.5, panel.across - 0.5], "anchor": y, "showgrid": False},
             f"yaxis{suffix}": still | {"domain": down, "range": [panel.height, 0], "anchor": x, "showgrid": False},
         }
     )
@@ -256,10 +270,25 @@ def _draw(
         font, upright = {"size": 11 * scale, "color": colours.muted}, {"textangle": -90} if panel.wide < UPRIGHT else {}
         notes.append({"text": words, "xref": x, "yref": y, "x": i, "y": panel.top, "yanchor": "bottom", "font": font} | upright)
     line = {"color": colours.grid, "width": 1}
-    guide = {"type": "line", "xref": f"{x} domain", "yref": y, "x0": 0, "x1": 1, "layer": "below", "line": line}
+    ends = {"x0": 0, "x1": len(panel.columns) / panel.across}
+    guide = {"type": "line", "xref": f"{x} domain", "yref": y, "layer": "below", "line": line} | ends
     shapes = [guide | {"y0": at, "y1": at} for at, _, _ in panel.rows] + _shares(panel, x, y, theme)
     for verdict in VERDICTS:
         _verdict(plot, verdict, [cell for cell in panel.cells if cell.claim["verdict"] == verdict], (x, y), scale, theme)
+    if panel.effects:
+        heights, texts = zip((panel.top - 10 * scale, "effect"), *panel.effects, strict=True)
+        plot.add_scatter(
+            x=[len(panel.columns) - 0.46] * len(texts),
+            y=heights,
+            text=[as_text(each, None) for each in texts],
+            mode="text",
+            textposition="middle right",
+            textfont={"size": 12 * scale, "color": colours.muted},
+            cliponaxis=False,
+            hoverinfo="skip",
+            xaxis=x,
+            yaxis=y,
+        )
     for cell in panel.cells:
         place_ = {"xref": x, "yref": y, "xanchor": cell.sign, "yanchor": cell.at}
         draw_sign(shapes, notes, cell.claim["verdict"], place_, scale, theme)
@@ -353,48 +382,3 @@ def _heading(plot: go.Figure, claims: pd.DataFrame, title: str, width: int, them
         at += needed
     annotate(plot, notes)
     plot.layout.shapes = [*plot.layout.shapes, *shapes]
-
-
-# ---- tiles: a claim each, for a narrow column
-
-
-def _tiles(papers: Sequence[pd.DataFrame], width: int, theme: Theme) -> go.Figure:
-    """Draw the claims of each paper as tiles, a line for each kind of comparison; tiles have signs, but neither words nor effects."""
-    label, top = 96, HEADING + 4
-    lines: list[tuple[float, str, str, list[Verdict]]] = []  # vertical position, kind of comparison, paper's name, verdicts
-    at = 0.0
-    most = max(int(group["against"].value_counts().max()) for group in papers)
-    side = min(15.0, (width - 24 - label) / most)
-    for group in papers:
-        lines.append((at + 10, "", str(group["paper"].iloc[0]), []))
-        at += 21
-        for against, part in group.groupby("against", sort=False):
-            lines.append((at + side / 2, str(against), "", list(part["verdict"])))
-            at += side + 3
-        at += 5
-    size, margin = (width, round(top + at + 6)), (12 + label, top, 12, 6)
-    plot, colours = new_plot(theme, "", size, margin, showlegend=False, barmode="overlay"), palette(theme)
-    plot.update_xaxes(visible=False, range=[0, (width - 24 - label) / side])
-    plot.update_yaxes(visible=False, range=[at, 0])
-    notes, shapes = list[dict[str, Any]](), list[dict[str, Any]]()
-    for verdict in VERDICTS:
-        tiles = [(i, y) for y, _, _, verdicts in lines for i, each in enumerate(verdicts) if each == verdict]
-        plot.add_bar(
-            orientation="h",
-            base=[i + 0.04 for i, _ in tiles],
-            x=[0.92] * len(tiles),
-            y=[y for _, y in tiles],
-            width=0.92 * side,
-            marker={"color": verdict_colour(verdict, theme), "line": {"width": 0}},
-            hoverinfo="skip",
-            name=VERDICT_WORDS[verdict],
-        )
-    for y, against, paper, verdicts in lines:
-        font = {"size": 10, "color": colours.muted} if against else {"size": 12}
-        text = against if against else f"<b>{as_text(paper, 36)}</b>"
-        at_left = {"xref": "paper", "yref": "y", "x": 0, "y": y, "xanchor": "left", "yanchor": "middle", "xshift": -label}
-        notes.append({"text": text, "font": font} | at_left)
-        for i, each in enumerate(verdicts):
-            draw_sign(shapes, notes, each, {"xref": "x", "yref": "y", "xanchor": i + 0.5, "yanchor": y}, 0.72 * side / 15, theme)
-    plot.layout.annotations, plot.layout.shapes = notes, shapes
-    return plot

@@ -42,6 +42,7 @@ STYLE = (
     " align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; }} }}"
     " @media (max-width: 1100px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; bottom: 0; z-index: 90;"
     " max-height: 46vh; overflow-y: auto; background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }} }}"
+    " @media (max-width: 640px) {{ .scatterlayer .textpoint {{ display: none; }} }}"  # no room for effects in words
     " [class*='st-key-halves-board'] [data-testid='stColumn']:last-child:not(:has(.st-key-claim-beside)) {{ display: none; }}</style>"
 )
 
