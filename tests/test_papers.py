@@ -230,8 +230,8 @@ def test_the_list_of_items_is_written_for_its_readers(paper: str) -> None:
     """An item that is not drawn is “not available” with the reason; no text speaks of a place that the reader does not know."""
     listing = listed(find_paper(paper), [])
     assert set(listing["state"]) <= {"live", "not available"}
-    said = " ".join(listing[["title", "runs", "why"]].fillna("").to_numpy().ravel())
-    assert not re.search("had here|cannot be had|could not be had|(is|are) (not )?here", said)
+    texts = " ".join(listing[["title", "runs", "why"]].fillna("").to_numpy().ravel())
+    assert not re.search("had here|cannot be had|could not be had|(is|are) (not )?here", texts)
 
 
 def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,9 +113,9 @@ def test_the_easiest_is_on_top_and_all_below(runs: int, theme: Any) -> None:
 
 
 def test_a_single_run_leaves_no_room_for_a_legend_and_may_have_a_later_colour() -> None:
-    one, two = phenomena(frame_of(1), series=[2]).plot, phenomena(frame_of(2)).plot
-    assert one.layout.margin.b < 40 < two.layout.margin.b
-    assert one.data[0].marker.color == palette("light").line(2)
+    single, pair = phenomena(frame_of(1), series=[2]).plot, phenomena(frame_of(2)).plot
+    assert single.layout.margin.b < 40 < pair.layout.margin.b
+    assert single.data[0].marker.color == palette("light").line(2)
 
 
 def test_too_many_runs_and_none_are_refused() -> None:

@@ -89,9 +89,9 @@ def test_a_page_that_runs_the_model_shows_a_run_with_weights(page: str, picker: 
     assert f"· {SAME_WITH_WEIGHTS}" in page_text(app)
     assert weight_notes(app) == [f"{SAME_WITH_WEIGHTS} is shown instead of {WITHOUT_WEIGHTS}, which has no weights."]
     assert app.query_params["run"] == WITHOUT_WEIGHTS
-    other = switched(app, "curves")
-    assert chosen(other, "several") == [WITHOUT_WEIGHTS] and not weight_notes(other)
-    again = switched(other, page)
+    curves_page = switched(app, "curves")
+    assert chosen(curves_page, "several") == [WITHOUT_WEIGHTS] and not weight_notes(curves_page)
+    again = switched(curves_page, page)
     again.selectbox(key=picker).set_value("sst2/diff").run()
     assert not weight_notes(again) and again.query_params["run"] == "sst2/diff"
 
@@ -117,7 +117,7 @@ def test_the_second_run_of_compare_may_have_no_weights() -> None:
 
 
 @pytest.mark.parametrize(
-    ("light", "shown"),
+    ("light", "replaced_by"),
     [
         (WITHOUT_WEIGHTS, SAME_WITH_WEIGHTS),
         ("imdb/ndt-free-3", SAME_WITH_WEIGHTS),  # no run on its data set has its configuration and weights
@@ -126,8 +126,8 @@ def test_the_second_run_of_compare_may_have_no_weights() -> None:
         ("nsmc/cls-all", "nsmc/cls"),  # no other run has its configuration: the best run of its language
     ],
 )
-def test_the_run_with_weights_is_alike(light: str, shown: str) -> None:
-    assert not find(light).has_weights and with_weights(find(light)) == shown
+def test_the_run_with_weights_is_alike(light: str, replaced_by: str) -> None:
+    assert not find(light).has_weights and with_weights(find(light)) == replaced_by
 
 
 def weight_notes(app: AppTest) -> list[str]:

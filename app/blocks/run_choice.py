@@ -89,13 +89,13 @@ def with_weights(run: Run) -> str:
     It has the same configuration and, if there are several, the same data set. If there is none, it is the best run of the language.
     """
     known = cache.models()
-    alike = [other for other in known.values() if other.configuration == run.configuration and _reads(other) == _reads(run)]
+    alike = [each for each in known.values() if each.configuration == run.configuration and _reads(each) == _reads(run)]
     best = "" if reads_pairs(run) else cache.best_run(language(run))
     return best if best and not alike else most_similar(run, alike or list(known.values())).name if known else ""
 
 
 def show_run_with_weights() -> None:
-    """If the run in focus has no weights, show one that has them on this page; a row of another data set is left out."""
+    """Show a run with weights on this page if the run in focus has none; a row of another data set is left out."""
     run = cache.runs().get(visit.chosen_focus().run)
     if run is None or run.has_weights or not (name := with_weights(run)):
         return
@@ -103,11 +103,11 @@ def show_run_with_weights() -> None:
     visit.show_instead(run=name, **({} if has_same_rows else {"row": ""}))
 
 
-def note_weights(chosen: str, shown: str) -> None:
+def note_weights(chosen: str, drawn: str) -> None:
     """Say next to a picker that it shows another run than the chosen one, which has no weights; say nothing if it shows the chosen one."""
-    if chosen != shown:
+    if chosen != drawn:
         help = "Its history and measurements are stored, but not its weights. `sentviz train` trains it again."
-        quiet_note(f"{shown} is shown instead of {chosen}, which has no weights.", help=help)
+        quiet_note(f"{drawn} is shown instead of {chosen}, which has no weights.", help=help)
 
 
 def _reads(run: Run) -> tuple[str, bool]:
