@@ -47,7 +47,9 @@ def test_parameters_of_the_whole_and_of_each_ablation() -> None:
     assert 67_000 * d + whole - 1000 * d == pytest.approx(22e6, rel=0.01), "the printed 22 M would take 67,000 tokens"
 
 
-@pytest.mark.parametrize("dataset", sorted(find_paper("sentiformer").recipes()))
+@pytest.mark.parametrize(
+    "dataset", sorted(name for name in find_paper("sentiformer").recipes() if not Recipe.read(f"sentiformer_{name}").base)
+)
 def test_all_compared_have_one_budget(dataset: str) -> None:
     """The recipes of a study's models differ only in the network and its inputs."""
     settings = [
