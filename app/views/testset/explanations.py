@@ -49,7 +49,7 @@ with right:
     )
     times = of("milliseconds").sort_values("value")
     if not times.empty:
-        st.markdown("##### What a sentence costs")
+        st.markdown("##### Time per sentence")
         costs = (f"{row['method']} {row['value']:.0f}" for row in times.to_dict("records"))
         n = int(times["n"].max())
         st.markdown(
@@ -57,11 +57,15 @@ with right:
         )
     flips = {row["metric"]: row for row in flips_of(run).to_dict("records")}
     if flips:
-        st.markdown("##### The smallest edit that turns the prediction", help=tip("flip"))
+        st.markdown("##### The smallest edit that changes the predicted class", help=tip("flip"))
         shares = {metric: f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]" for metric, row in flips.items()}
         cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per sentence"
         st.markdown(
             f"Found for {shares['found']} of {flips['found']['n']} sentences; one word is enough for {shares['one']} ({cost})."
-            + (f" All plausible edits of one word were tried, or one was found, for {shares['known']}." if "known" in shares else "")
-            + (f" {shares['random']} of random edits of as many words turn the prediction, too." if "random" in shares else "")
+            + (
+                f" For {shares['known']} of them, a one-word edit was found, or all plausible one-word edits were tried."
+                if "known" in shares
+                else ""
+            )
+            + (f" {shares['random']} of random edits of as many words also change the predicted class." if "random" in shares else "")
         )

@@ -129,7 +129,7 @@ def _measure_missing(run: Run, model: Model, texts: Sequence[str], pairs: Sequen
     table = over_split(model, texts, [name for name in missing if name in DEFAULT_METHODS], pairs=pairs, sample=SAMPLE, seed=SEED)
     if own is not None:
         off = table.drop_duplicates("metric").set_index("metric")["random"] - own.drop_duplicates("metric").set_index("metric")["random"]
-        click.echo(f"{run.name}: random explanations are off by {off.abs().max():.0e} from those of its own table")
+        click.echo(f"{run.name}: random explanations differ by {off.abs().max():.0e} at most from its stored table")
         table = table[table["method"] != "random"]
     return pd.concat([table, times_over(model, texts, pairs)], ignore_index=True)
 
