@@ -15,7 +15,8 @@ from sentviz.figures.curves import curves
 from sentviz.figures.figure import Figure
 from sentviz.figures.heads import layer_lines
 from sentviz.figures.panels import run_marks
-from sentviz.runs.store import find
+from sentviz.runs.catalog import best_run
+from sentviz.runs.store import Run, find, runs
 from tests.test_app import opened, page_text, switched
 from tests.test_figures import history
 
@@ -123,11 +124,15 @@ def test_the_second_run_of_compare_may_have_no_weights() -> None:
         ("imdb/ndt-free-3", SAME_WITH_WEIGHTS),  # no run on its data set has its configuration and weights
         ("klue_nli/cls-s1", "question_pair/cls"),  # reads pairs
         ("korean_hate_speech/cls-s1", "nsmc/cls"),
-        ("nsmc/cls-all", "nsmc/cls"),  # no other run has its configuration: the best run of its language
     ],
 )
 def test_the_run_with_weights_is_alike(light: str, replaced_by: str) -> None:
     assert not find(light).has_weights and with_weights(find(light)) == replaced_by
+
+
+def test_a_korean_run_without_a_fitting_configuration_is_replaced_by_the_best_korean_run() -> None:
+    with_their_weights = [run for run in runs().values() if isinstance(run, Run) and run.has_weights]
+    assert with_weights(find("nsmc/cls-all")) == best_run(with_their_weights, "ko")
 
 
 def weight_notes(app: AppTest) -> list[str]:
