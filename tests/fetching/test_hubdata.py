@@ -92,7 +92,7 @@ def test_rows_in_another_order_are_put_in_ours(hub: Hub, toy: DatasetInfo, monke
 def test_a_different_copy_is_said_and_marked(hub: Hub, toy: DatasetInfo) -> None:
     put(hub, ROWS.assign(text=ROWS["text"].str.upper()), ROWS[:10].assign(label=0))
     train, test = hubdata.get("toy")
-    assert not train.exact and "its texts or their order differ; its row ids begin with hub" in train.remark
+    assert not train.exact and "its texts or their order differ; its row ids begin with “hub.”" in train.remark
     assert not test.exact and "its label counts are [10, 0], not [5, 5]" in test.remark
     assert load_file("toy", "test")["id"].tolist()[:2] == ["test-hub-0", "test-hub-1"]
     with pytest.raises(DataMissingError, match=r"train\.parquet is not the known file"):
