@@ -248,7 +248,7 @@ def test_what_the_window_leaves_out_was_measured() -> None:
 @pytest.mark.parametrize("ends", [(0, -1), (0,), (-1,), ()])
 @pytest.mark.parametrize("window", [2, 6, 7])
 def test_the_longest_text_that_is_seen_whole(window: int, ends: tuple[int, ...]) -> None:
-    """It is the longest without a pair of a token and a key that is neither near nor global, counted here pair by pair."""
+    """The longest text without a pair of a token and a key that is neither near nor global, counted here pair by pair."""
 
     def misses(n: int) -> bool:
         keys = set(range(n)) - {end % n for end in ends}

@@ -78,21 +78,21 @@ def smallest_flip(
         untested = [edits for edits in level if edits not in predictions and text.leaves_words(edits)][: limit - len(predictions)]
         if not untested:
             break
-        new, reached = text.predict(untested), size
+        of_level, reached = text.predict(untested), size
         if size == 1:
-            others, complete = text.other_singles(new, passes // 2)
-            new |= others
-            tried, limit = len(new), min(passes, len(new) + MAX_BEAM)
-        predictions |= new
-        if flips := text.flips(new):
+            further_singles, complete = text.other_singles(of_level, passes // 2)
+            of_level |= further_singles
+            tried, limit = len(of_level), min(passes, len(of_level) + MAX_BEAM)
+        predictions |= of_level
+        if flips := text.flips(of_level):
             best = min(flips, key=lambda edits: (any(edit.new for edit in edits), predictions[edits][1], edits))
             flipping, times = text.chance(size, drawn, random)
             return replace(
                 text.flip(best), passes=len(predictions), singles=tried, complete=complete, most=most, random=flipping, drawn=times
             )
         if size == 1:
-            further = sorted(new, key=lambda edits: new[edits][1])[:BRANCHES]
-        best_edits = sorted(new, key=lambda edits: new[edits][1])[:BEAM_WIDTH]
+            further = sorted(of_level, key=lambda edits: of_level[edits][1])[:BRANCHES]
+        best_edits = sorted(of_level, key=lambda edits: of_level[edits][1])[:BEAM_WIDTH]
         level = text.adjacent_removals(size + 1) + text.join(best_edits, further)
     return Flip(passes=len(predictions), singles=tried, complete=complete, most=reached)
 
@@ -133,19 +133,19 @@ class _EditableText:
         Returns:
             The predictions, and whether all plausible edits of one word were predicted. If an edit flips already, none is predicted.
         """
-        found: dict[Edits, Prediction] = {}
+        predictions: dict[Edits, Prediction] = {}
         if self.flips(tried):
-            return found, False
+            return predictions, False
         by_word = [list(edits) for _, edits in groupby(self.swaps(self.by_gradient, None), key=lambda edit: edit.place)]
         in_order = [(edit,) for rank in zip_longest(*by_word) for edit in rank if edit is not None]
-        others = [edits for edits in in_order if edits not in tried and self.leaves_words(edits)]
+        untested = [edits for edits in in_order if edits not in tried and self.leaves_words(edits)]
         room = max(0, most - len(tried))
-        for start in range(0, min(len(others), room), CHUNK):
-            predicted = self.predict(others[start : min(start + CHUNK, room)])
-            found |= predicted
+        for start in range(0, min(len(untested), room), CHUNK):
+            predicted = self.predict(untested[start : min(start + CHUNK, room)])
+            predictions |= predicted
             if self.flips(predicted):
-                return found, False
-        return found, len(others) <= room
+                return predictions, False
+        return predictions, len(untested) <= room
 
     def flips(self, predictions: Mapping[Edits, Prediction]) -> list[Edits]:
         """Return the edits that flip the prediction."""

@@ -83,8 +83,8 @@ def supported(model: Model, trace: Trace, against: Chance) -> Trace:
         if name not in trace.token_scores:
             trace = explained(model, trace, [name])
     trace = trace.replace(evidence=Evidence(against, None))
-    if found := _strongest_unit(trace):
-        return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, found[0])))
+    if strongest := _strongest_unit(trace):
+        return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, strongest[0])))
     try:
         passes = min(MAX_PASSES, max(MIN_PASSES, int(MAX_WORK / max(1, model.network.parameters_count()) / len(trace.tokens))))
         return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes)))
@@ -101,8 +101,8 @@ def reason(trace: Trace) -> str:
     """Return the reason for the prediction as a sentence; "" if the trace has no evidence."""
     if trace.evidence is None:
         return ""
-    if found := _strongest_unit(trace):
-        return f"Without “{found[0].text}” it would {_outcome(trace, found[1])}."
+    if strongest := _strongest_unit(trace):
+        return f"Without “{strongest[0].text}” it would {_outcome(trace, strongest[1])}."
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
         words = flip.words[0].upper() + flip.words[1:]

@@ -79,8 +79,8 @@ def flips_over(
         flip = smallest_flip(model, trace, seed=seed + i)
         took = 1e3 * (time.perf_counter() - begin)
         chance = flip.random / flip.drawn if flip.drawn else np.nan
-        one = len(flip.edits) == 1
-        rows.append((bool(flip.edits), one, one or flip.complete, chance, flip.passes + flip.drawn, took))
+        is_single = len(flip.edits) == 1
+        rows.append((bool(flip.edits), is_single, is_single or flip.complete, chance, flip.passes + flip.drawn, took))
         if progress is not None:
             progress(i + 1, sample)
     named = zip(("found", "one", "known", "random", "passes", "milliseconds"), zip(*rows, strict=True), strict=True)
