@@ -68,6 +68,13 @@ def test_a_mixture_that_is_tested_on_one_data_set_names_it(shipped: dict[str, Ru
     assert plain_name(shipped["korean/e5"]) == "Korean, E5, 12 layers, 87% of NSMC"
 
 
+def test_studies_on_bases_are_of_papers(shipped: dict[str, Run]) -> None:
+    """They are named after their data set, not as runs that answer any text, and stand under the papers."""
+    names = ("nsmc/e5", "sst2/minilm-epochs")
+    assert [plain_name(shipped[name]) for name in names] == ["Korean, E5, NSMC 84%", "MiniLM, with epochs, SST-2 86%"]
+    assert set(names) <= set(grouped({name: shipped[name] for name in ("english/minilm", "korean/e5", *names)})[PAPERS])
+
+
 def test_a_name_survives_damaged_measurements(shipped: dict[str, Run], tmp_path: Path) -> None:
     """Without its measurements a run is named without an accuracy."""
     copy = changed(shipped["imdb/vanilla-s1"], tmp_path)

@@ -99,7 +99,7 @@ def _model(run: Run) -> list[str]:
     configuration, base = run.configuration, str(run.config["recipe"].get("base") or "")
     if base:
         endings = configuration.removeprefix(base).strip("-")
-        return [BASES.get(base, base), *filter(None, [ENDINGS.get(endings, endings)])]
+        return [BASES.get(base, base), *filter(None, [(ENDINGS | CHANGES).get(endings, endings)])]
     changes = sorted((name for name in VARIANTS if configuration.endswith(f"-{name}")), key=len)
     model = configuration.removesuffix(f"-{changes[-1]}") if changes else configuration
     name, endings = split(model)
