@@ -92,5 +92,5 @@ def test_a_lambda_is_refused_not_ignored(short: tuple[Run, dict[str, datasets.Sp
     ones = np.ones((model.config.layers, 1))
     same = model.trace("a warm garden", lambdas=ones)
     np.testing.assert_array_equal(same.logits, model.trace("a warm garden").logits)
-    with pytest.raises(InputError, match="nothing to mix"):
+    with pytest.raises(InputError, match="mixing cannot be changed"):
         model.trace("a warm garden", lambdas=ones / 2)

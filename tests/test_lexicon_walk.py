@@ -197,5 +197,5 @@ def test_three_bars_with_their_arithmetic() -> None:
     assert list(figure.plot.data[1].text) == [" (2.00 + 1) / 6.50 = 0.462", " (0.00 + 1) / 6.50 = 0.154", " (1.50 + 1) / 6.50 = 0.385"]
     assert "2 entries" in figure.caption and "rounded" not in figure.caption and "<b>" not in figure.plot.layout.title.text
     np.testing.assert_allclose(figure.frame["share"], [3 / 6.5, 1 / 6.5, 2.5 / 6.5])
-    assert "off by 0.003" in polarity_bars(entries.polarity + np.array([0.003, -0.003, 0]), "fine", entries).caption
+    assert "the error here is 0.003" in polarity_bars(entries.polarity + np.array([0.003, -0.003, 0]), "fine", entries).caption
     assert list(polarity_bars([1 / 3] * 3, "[CLS]").plot.data[1].text) == [" 0.333"] * 3

@@ -69,7 +69,7 @@ def test_a_mixture_that_is_tested_on_one_data_set_names_it(shipped: dict[str, Ru
 
 
 def test_studies_on_bases_are_of_papers(shipped: dict[str, Run]) -> None:
-    """They are named after their data set, not as runs that answer any text, and stand under the papers."""
+    """Studies are named after their data set, not as runs that answer any text, and stand under the papers."""
     names = ("nsmc/e5", "sst2/minilm-epochs")
     assert [plain_name(shipped[name]) for name in names] == ["Korean, E5, NSMC 84%", "MiniLM, with epochs, SST-2 86%"]
     assert set(names) <= set(grouped({name: shipped[name] for name in ("english/minilm", "korean/e5", *names)})[PAPERS])

@@ -73,7 +73,7 @@ def test_every_row_has_its_group_and_its_marks(colour: str) -> None:
             "label": classes[row["label"]],
             "predicted": classes[row["predicted"]],
             "right": "right" if row["right"] else "wrong",
-        }.get(colour, f"said {classes[row['predicted']]}")
+        }.get(colour, f"predicted {classes[row['predicted']]}")
         assert names[numbers(data, "of", "u1")[i]] == expected
         mark = numbers(data, "marks", "u1")[i]
         assert bool(mark & 1) == (not row["right"] and colour != "right")

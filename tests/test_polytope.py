@@ -75,7 +75,7 @@ def test_leaders_limits_are_the_hull_of_all_limits() -> None:
 def test_broken_assumptions_are_named() -> None:
     statements = by_name(theory(simulate([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [-1.0, 0.5]])))
     assert statements["assumptions"].holds is False
-    assert "Token 0: zero" in statements["assumptions"].detail and "Tokens 1, 2 are equal" in statements["assumptions"].detail
+    assert "Token 0 at the origin" in statements["assumptions"].detail and "Tokens 1, 2 are equal" in statements["assumptions"].detail
     nothing = theory(simulate(np.zeros((3, 2))))
     assert [(s.name, s.holds) for s in nothing] == [("assumptions", False), ("leaders", False), ("convergence", True)]
 

@@ -99,7 +99,7 @@ def test_every_run_that_ships_is_known_by_its_recipe() -> None:
         house = f"{stored.get('folder')}_{stored['model']}"  # a recipe whose data set has another name than the folder of its runs
         based = f"{stored['dataset']}_{stored.get('base')}"  # a recipe for all models on a base
         epochs = f"{based}_{stored.get('variant')}"
-        sources = (own, house, epochs, based, f"{whose}_{stored['dataset']}", stored["dataset"])
+        sources = (epochs, own, house, based, f"{whose}_{stored['dataset']}", stored["dataset"])
         source = next(name for name in sources if name in recipe_names())
         wanted = Recipe.read(source, model=stored["model"], seed=stored["seed"], variant=stored.get("variant") or None)
         if wanted.base:

@@ -101,7 +101,7 @@ def test_holm_by_hand() -> None:
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
 def test_holm_names_what_is_no_p_value(wrong: float) -> None:
     """Negative values, values above one and NaN are refused by name."""
-    with pytest.raises(InputError, match="that of bad does not"):
+    with pytest.raises(InputError, match="Outside this range: bad"):
         holm({"good": 0.5, "bad": wrong})
 
 

@@ -85,7 +85,7 @@ def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
         part.map(0)
     component = model.trace(TEXT, components=[1], maps=False, projections=True)
     np.testing.assert_allclose(component.map(0, 1, 1), whole.map(0, 1, 1), atol=1e-6)
-    with pytest.raises(KeyError, match="some components only"):
+    with pytest.raises(KeyError, match="only some of the components"):
         component.map(0)
     with pytest.raises(KeyError, match="some of the query rows"):
         model.trace(TEXT, queries=[2], maps=False, projections=True).map(0)

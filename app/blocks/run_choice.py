@@ -71,14 +71,16 @@ def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: 
 
 
 def most_similar(run: Run, fitting: Sequence[Run]) -> Run:
-    """Return the run that is most similar to `run`: same language and number of texts, then same data set, then same configuration.
+    """Return the run that is most similar to `run`: same language and number of texts, then same data set, then same base.
 
-    Among equals, a run whose weights of epochs are stored comes first.
+    Among equals, a run of the same configuration comes first, then one whose weights of epochs are stored.
     """
 
     def likeness(candidate: Run) -> tuple[bool, ...]:
         has_same_data = candidate.config["data"]["name"] == run.config["data"]["name"]
-        return _reads(candidate) == _reads(run), has_same_data, candidate.configuration == run.configuration, bool(candidate.epochs)
+        has_same_base = candidate.config.get("base", {}).get("name") == run.config.get("base", {}).get("name")
+        same = has_same_data, has_same_base, candidate.configuration == run.configuration
+        return _reads(candidate) == _reads(run), *same, bool(candidate.epochs)
 
     return max(fitting, key=likeness)
 

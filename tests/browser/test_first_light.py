@@ -114,7 +114,7 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
     assert not refused
     assert "A₂" in page.locator(".st-key-figure-detail").inner_text()
     page.get_by_text("Training", exact=True).click()
-    page.get_by_text("Learned scalars").click()
+    page.get_by_role("menuitem", name="Learned scalars").click()
     page.wait_for_selector(".st-key-figure-lambda .main-svg", timeout=60_000)
     page.wait_for_url(re.compile("run=sst2"))
     assert page.outside == []

@@ -182,7 +182,7 @@ def test_there_is_no_lambda_to_change(folders: dict[str, Path]) -> None:
     model = loaded(folders["bert"])
     trace = model.trace(SHORT)
     np.testing.assert_array_equal(model.trace(SHORT, change=trace.change).logits, trace.logits)
-    with pytest.raises(InputError, match="nothing to mix"):
+    with pytest.raises(InputError, match="mixing cannot be changed"):
         model.trace(SHORT, lambdas=[[1], [0.5], [1]])
     with pytest.raises(InputError, match="3 layers x 1 components"):
         model.trace(SHORT, lambdas=[1, 1])
