@@ -28,7 +28,7 @@ from sentviz.export.verify import compare_with_runs
 from sentviz.gallery import draw
 from sentviz.io.files import sha256
 from sentviz.models.encoder import Encoder
-from sentviz.models.grid import Coded, CodedEmbedding, code, exact
+from sentviz.models.grid import CodedEmbedding, code
 from sentviz.models.loading import load
 from sentviz.models.pretrained.adapter import based, merged
 from sentviz.models.pretrained.base import add_base, tokenizer_of
@@ -47,50 +47,6 @@ from sentviz.training import Trainer, train
 from sentviz.training.based import BasedTask
 from tests.bases import based_recipe, bert_folder, toy_base
 from tests.makers import use_toy_data
-
-# ---- rounding
-
-
-@pytest.mark.parametrize("bits", [4, 8])
-def test_rounded_weights_are_near_and_rows_are_those_of_the_whole(bits: int) -> None:
-    """8 bits are within half a step of a row's largest entry. 4 bits are nearer, in squares, than the plain scale; a zero block stays
-    zero.
-    """
-    weights = torch.randn(40, 64, generator=torch.Generator().manual_seed(1))
-    weights[3, :32] = 0
-    coded = code(weights, bits)
-    table = coded.expanded()
-    if bits == 8:
-        assert (abs(table - weights) <= weights.abs().amax(dim=1, keepdim=True) / 127 * 0.51).all()
-    else:
-        blocks = weights.reshape(-1, 32)
-        scale = blocks.gather(1, blocks.abs().argmax(dim=1, keepdim=True)) / -8
-        plain = (blocks / scale.where(scale != 0, torch.ones(()))).round().clamp(-8, 7) * scale
-        assert (table - weights).square().sum() < 0.95 * (plain - blocks).square().sum()
-    assert not table[3, :32].any()
-    rows = torch.tensor([[7, 0], [39, 7]])
-    assert torch.equal(CodedEmbedding(coded)(rows), table[rows])
-
-
-def test_weights_on_a_grid_keep_their_codes_and_scales() -> None:
-    """Weights that already lie on a 4-bit grid in half precision keep their codes and scales; the largest entry of a block is -8 steps."""
-    rng = torch.Generator().manual_seed(2)
-    codes = torch.randint(-8, 8, (6, 32), generator=rng)
-    codes[:, 5] = -8
-    scale = (torch.rand(6, 1, generator=rng) / 50 + 0.003).half()
-    coded = code((codes * scale.float()).half().float(), 4)
-    assert torch.equal(coded.scale, scale)
-    assert torch.equal(coded.expanded(), codes * scale.float())
-
-
-def test_what_is_not_a_matrix_is_stored_exactly() -> None:
-    third = torch.tensor([1 / 3, 0.5])
-    assert exact(third).dtype == torch.float32 and exact(third.half().float()).dtype == torch.float16
-    with pytest.raises(InputError, match="divide a width of 48; store this base in 8 bits"):
-        code(torch.ones(4, 48), 4)
-    with pytest.raises(InputError, match="in 4 or 8 bits, not 3"):
-        code(torch.ones(4, 32), 3)
-
 
 # ---- bases
 
@@ -450,11 +406,6 @@ def test_a_recipe_takes_only_data_and_example_from_one_of_another_kind(tmp_path:
     assert (recipe.learning_rate, recipe.max_length, recipe.adapter_rank) == (1e-3, 64, 8)
     file.write_text('dataset = "toy"\nbase = "tiny"\nlearning_rate = 0.5\n')
     assert Recipe.read(file).learning_rate == 0.5 and Recipe.read(file).name == "toy/tiny"
-
-
-def test_codes_say_their_shape() -> None:
-    assert code(torch.ones(3, 64), 4).shape == code(torch.ones(3, 64), 8).shape == (3, 64)
-    assert Coded(torch.zeros(3, 32, dtype=torch.uint8), torch.zeros(3, 2)).shape == (3, 64)
 
 
 # ---- as files

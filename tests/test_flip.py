@@ -99,6 +99,9 @@ def test_planted_reasons_are_found() -> None:
     nothing = planted_model(lambda there: 1 + 0 * there("warm"))
     flip = smallest_flip(nothing, nothing.trace(text))
     assert (flip.edits, flip.most, flip.drawn) == ((), 3, 0) and flip.passes > 5
+    assert flip.complete and not smallest_flip(nothing, nothing.trace("a warm song " * 20)).complete  # 40 of its 60 words are edited
+    bare = nothing.trace("zz yy xx ww")  # without plausible swaps, two of its four words are left out
+    assert not smallest_flip(nothing, bare, passes=2).complete and smallest_flip(nothing, bare).complete
     short = smallest_flip(nothing, nothing.trace(text), passes=3)
     assert (short.passes, short.most) == (3, 1)  # no word is said of edits that were never asked about
     assert smallest_flip(nothing, nothing.trace("...")).passes == 0

@@ -126,18 +126,18 @@ class _EditableText:
         return np.asarray(self.gains[self.ids, self.places[place]])
 
     def other_singles(self, tried: Mapping[Edits, Prediction], most: int) -> tuple[dict[Edits, Prediction], bool]:
-        """Predict the plausible swaps of one word that were not tried, the best of each word first, until one flips the prediction.
+        """Predict the plausible edits of one word that were not tried, the best swaps of each word first, until one flips the prediction.
 
         Args:
             most: maximum number of edits, those that were tried included.
         Returns:
-            The predictions, and whether all plausible edits of one word were predicted. If an edit flips already, none is predicted.
+            The predictions, and whether all plausible edits of every word were predicted. If an edit flips already, none is predicted.
         """
         predictions: dict[Edits, Prediction] = {}
         if self.flips(tried):
             return predictions, False
         by_word = [list(edits) for _, edits in groupby(self.swaps(self.by_gradient, None), key=lambda edit: edit.place)]
-        in_order = [(edit,) for rank in zip_longest(*by_word) for edit in rank if edit is not None]
+        in_order = [(edit,) for rank in (self.removals(), *zip_longest(*by_word)) for edit in rank if edit is not None]
         untested = [edits for edits in in_order if edits not in tried and self.leaves_words(edits)]
         room = max(0, most - len(tried))
         for start in range(0, min(len(untested), room), CHUNK):
@@ -145,7 +145,7 @@ class _EditableText:
             predictions |= predicted
             if self.flips(predicted):
                 return predictions, False
-        return predictions, len(untested) <= room
+        return predictions, len(untested) <= room and len(self.places) == sum(map(len, self.lettered))
 
     def flips(self, predictions: Mapping[Edits, Prediction]) -> list[Edits]:
         """Return the edits that flip the prediction."""

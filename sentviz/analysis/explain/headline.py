@@ -114,10 +114,10 @@ def reason(trace: Trace) -> str:
 
 
 def _singles(flip: Flip) -> str:
-    """Return what is known of edits of one word, if the flip edits several: " None of 1,840 edits of one word turns it."."""
+    """Return what is known of edits of one word, if the flip edits several words, as a sentence after a space."""
     if len(flip.edits) < 2:
         return ""
-    return f" None of {flip.singles:,} edits of one word{'' if flip.complete else ' that were tried'} turns it."
+    return f" None of the {flip.singles:,} {'' if flip.complete else 'tested '}edits of one word changes the predicted class."
 
 
 def headline(trace: Trace) -> str:
