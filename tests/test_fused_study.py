@@ -40,6 +40,7 @@ pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
 
 ROOT = Path(__file__).parents[1]
 TABLES = Path(fused.__file__).parent / "printed"
+CLAIM = "Every setting gains over the baseline on NSMC"
 NAMES = {"all_heads": "cls-all", "all_heads_scaled": "cls-all-scaled", "last_head": "cls-last", "last_head_scaled": "cls-last-scaled"}
 
 
@@ -318,7 +319,7 @@ def test_a_base_is_a_column_and_a_group(several: list[Run], tmp_path: Path) -> N
     ]
     on_base += made_seeds(tmp_path / "base", "nsmc", "cls-last", 2, wrong=20, base="e5")
     both = [*several, *on_base]
-    assert fused.encoders(several, "nsmc") == ["cls"] and fused.encoders(both, "nsmc", "sst2") == ["e5", "cls"]
+    assert fused.encoders(several, "nsmc") == ["cls"] and fused.encoders(both, "nsmc", "sst2") == ["cls", "e5"]
     pd.testing.assert_frame_equal(fused.gains(both, "nsmc"), fused.gains(several, "nsmc"))
     (row,) = fused.gains(both, "nsmc", "e5").to_dict("records")
     assert row["model"] == "cls-last" and row["difference"] == pytest.approx(10 / N)
@@ -331,11 +332,25 @@ def test_a_base_is_a_column_and_a_group(several: list[Run], tmp_path: Path) -> N
     assert "encoder" not in fused_tables.comparisons(several).frame
     gains = make("gains", Study.of("nsmc", both)).frame
     assert {"e5: Last head", "scratch: Last head"} <= set(gains["row"])
-    assert set(gains[gains["kind"] == "printed"]["row"]) == {f"e5: {title}" for title in list(fused.SETTINGS.values())[1:]}
+    assert set(gains[gains["kind"] == "printed"]["row"]) == {f"scratch: {title}" for title in list(fused.SETTINGS.values())[1:]}
     lines = make("cls-lines", Study.of("nsmc", both))
     assert set(lines.frame["run"]) == {"Baseline, multilingual E5"} and "Baseline, multilingual E5 2" in lines.caption
     titles = [fused.answer(both, "nsmc", encoder).short.split(":")[0] for encoder in fused.encoders(both, "nsmc")]
-    assert titles == ["NSMC, multilingual E5", "NSMC, from scratch"]
+    assert titles == ["NSMC, from scratch", "NSMC, multilingual E5"]
+
+
+def test_a_base_leads_once_it_has_the_settings_and_seeds_of_the_encoder_from_scratch(several: list[Run], tmp_path: Path) -> None:
+    def on_base(model: str, seeds: int, wrong: int) -> list[Run]:
+        return made_seeds(tmp_path / model, "nsmc", model, seeds, wrong=wrong, base="e5")
+
+    based = [run for model in ("cls", "cls-xia", "cls-all", "cls-last") for run in on_base(model, 2, 20)]
+    both = [*several, *based]
+    assert fused.encoders(both, "nsmc") == ["cls", "e5"]  # cls-last-scaled is missing
+    assert evidence(CLAIM, both)[1].startswith("from scratch, ")
+    chosen = on_base("cls-last-scaled", 2, 10)
+    assert fused.encoders([*both, chosen[0]], "nsmc") == ["cls", "e5"]  # one seed against three
+    assert fused.encoders([*both, *chosen], "nsmc") == ["e5", "cls"]
+    assert evidence(CLAIM, [*both, *chosen])[1].startswith("multilingual E5, ")
 
 
 # ---- coverage

@@ -233,7 +233,7 @@ def judge_neutral_share_of_tasks(*_: object) -> Finding:
 
 
 def _by_encoder(encoders: Sequence[str], judge: Callable[[str], Finding]) -> Finding:
-    """Judge a claim on the runs of each encoder. The verdict is that of the first: of the base, if its runs are installed."""
+    """Judge a claim on the runs of each encoder. The verdict is that of the first (`fused.encoders`)."""
     findings = {ENCODER_TITLES[encoder]: judge(encoder) for encoder in encoders}
     first = next(iter(findings.values()))
     if len(findings) == 1:

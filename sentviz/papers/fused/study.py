@@ -125,11 +125,20 @@ def _long(name: str, column: str, *keys: str) -> pd.DataFrame:
 
 
 def encoders(runs: Iterable[Run], *datasets: str) -> list[str]:
-    """Return our encoders on some data sets: the base if a baseline run and an injected run on it are installed, and that from scratch."""
+    """Return our encoders on some data sets; a claim's verdict is that of the first.
+
+    A base is listed if a baseline run and an injected run on it are installed. It stands before the encoder from scratch if it has the
+    same settings, with several seeds wherever the other has several, because a smaller set of runs decides less.
+    """
     every = list(runs)
-    of_datasets = {name: PRETRAINED[name] for name in datasets if name in PRETRAINED}
-    installed = [base for name, base in of_datasets.items() if {BASE} < configurations(every, name, base).keys()]
-    return [*dict.fromkeys(installed), SCRATCH]
+    complete: dict[str, bool] = {}  # by base
+    for name in datasets:
+        base = PRETRAINED.get(name, SCRATCH)
+        scratch, based = configurations(every, name), configurations(every, name, base)
+        if base != SCRATCH and {BASE} < based.keys():
+            enough = all(len(based.get(setting, ())) >= min(2, len(seeds)) for setting, seeds in scratch.items())
+            complete[base] = complete.get(base, True) and enough
+    return [*(base for base in complete if complete[base]), SCRATCH, *(base for base in complete if not complete[base])]
 
 
 def configurations(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> dict[str, list[Run]]:
