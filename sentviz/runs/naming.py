@@ -43,6 +43,7 @@ CHANGES = {  # difference from the usual training, by variant
     "6k-updates": "6,000 updates",
     "3k-masked": "3,000 masked updates first",
     "epochs": "with epochs",
+    "full": "all matrices trained",
 }
 
 

@@ -27,6 +27,7 @@ VARIANTS = {
     "6k-updates": "makes 6,000 updates",
     "3k-masked": "makes 3,000 updates on masked tokens, then 3,000 on classes",
     "epochs": "keeps the weights after each epoch for the training film; counts epochs if the recipe counts updates",
+    "full": "trains the matrices of the base themselves in place of low-rank changes, at learning rate 0.0001",
 }
 VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "512": {"max_length": 512},
@@ -36,6 +37,7 @@ VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "6k-updates": {"updates": 6000},
     "3k-masked": {"pretrain": 3000, "updates": 3000},
     "epochs": {"keep_epochs": 100, "updates": 0},
+    "full": {"adapter_rank": 0, "learning_rate": 1e-4},
 }
 EQUAL = 0.15  # absolute start value of every lambda in the variant "equal"
 
