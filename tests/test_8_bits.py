@@ -16,9 +16,8 @@ from tests.shipped import ASKABLE, of_each
 
 @of_each(ASKABLE)
 def test_what_is_in_8_bits(run: Run) -> None:
-    """In every shipped run only large and wide matrices have 8 bits. One run is older than that rule; its polarities have a known error."""
-    older = {"nsmc/cls-last-scaled": {"polarity": pytest.approx(0.5 / 127, rel=0.05)}}
-    assert coarser(run.path(run.weights)) == older.get(run.name, {})
+    """In every shipped run only large and wide matrices have 8 bits."""
+    assert coarser(run.path(run.weights)) == {}
 
 
 def test_matrices_coarser_than_the_rule_are_found(tmp_path: Path) -> None:
