@@ -46,6 +46,7 @@ PAGES = {  # section -> script below app/views, title, icon, help
     ],
     "Papers": [
         ("papers/claims", "Claims", "gavel", "Each claim with its test and verdict."),
+        ("papers/findings", "Findings", "article", "What holds of the five papers, and what does not."),
     ],
     "Library": [
         ("library/runs", "Runs", "inventory_2", "Every trained model with its results and provenance."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from sentviz.papers.ndt.study import NDTS
 from sentviz.papers.studies.against import minus
 from sentviz.papers.studies.seeds import compare_over_seeds
 from sentviz.runs.store import Run
-from tests.studies import as_said, made_run
+from tests.studies import as_said, made_run, made_seeds
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def claim(statement: str, against: str) -> Callable[[list[Run]], Finding]:
 
 def test_no_claim_is_left_out() -> None:
     """The statements that are planted below are all there are."""
-    planted = {(statement, "its own tables") for statement, *_ in TABLES} | {(statement, "runs here") for statement in RUNS}
+    planted = {(statement, "its own tables") for statement, *_ in TABLES} | {(statement, "runs here") for statement in (*RUNS, *OURS)}
     assert planted == {(each.statement, each.against) for each in CLAIMS}
 
 
@@ -324,6 +325,39 @@ def test_sst_2_is_judged_on_both_kinds_of_rows(
         ("the official sentences", verdicts[official]),
     ]
     assert all(f"on {rows} it {VERDICT_WORDS[part.verdict]}: {part.evidence}" in finding.evidence for rows, part in finding.parts)
+
+
+Made = tuple[str, dict[str, str]]  # a model, and how `made_seeds` makes it another configuration
+FROZEN, ON_MINILM = {"variant": "frozen"}, {"base": "minilm"}
+OURS: dict[str, list[tuple[Made, Made]]] = {  # statement -> configurations with the idea, each with the one that it is compared with
+    "On SST-2 learned lambdas answer better than lambdas frozen at their start": [
+        ((model, {}), (model, FROZEN)) for model in ("ndt-free-3", "ndt-symmetric-3")
+    ],
+    "On MiniLM, a pretrained encoder, a second component improves SST-2": [
+        ((model, ON_MINILM), ("cls", ON_MINILM)) for model in ("cls-ndt-free-2", "cls-ndt-unit-2")
+    ],
+}
+
+
+@pytest.mark.parametrize("statement", OURS)
+def test_our_claims_on_lambda(statement: str, tmp_path: Path) -> None:
+    """Each configuration has to be better than the one it is compared with; one that is worse refutes the claim."""
+    judge = on_one(claim(statement, "runs here"))
+
+    def planted(first: int, second: int, plain: int | None, seeds: int = 2) -> Finding:
+        runs: dict[str, Run] = {}
+        for wrong, (idea, rival) in zip((first, second), OURS[statement], strict=True):
+            for (model, options), count in ((idea, wrong), (rival, plain)):
+                folder = tmp_path / f"{first}-{second}-{plain}-{seeds}-{len(runs)}"
+                made = made_seeds(folder, "sst2", model, seeds, wrong=count, also=("official_test",), **options) if count else []
+                runs |= {run.name: run for run in made}
+        return judge(list(runs.values()))
+
+    holds = planted(10, 10, 70)
+    assert holds.verdict == "holds" and "+30.00" in holds.evidence and "2 against 2 seeds" in holds.evidence
+    assert planted(70, 10, 40).verdict == "fails"
+    assert planted(10, 40, 40).verdict == planted(40, 40, 40).verdict == "open"
+    assert planted(10, 10, 70, seeds=1).verdict == planted(10, 10, None).verdict == judge([]).verdict == "unjudged"
 
 
 def test_dt_against_vanilla(shelf: Shelf) -> None:

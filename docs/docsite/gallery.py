@@ -119,13 +119,18 @@ def _entry(example: Example, known: Mapping[str, str]) -> Iterator[str]:
     needs = ", ".join(need.says for need in spec.needs)
     yield f"### {example.name}\n"
     yield f"**{spec.title}.** {example.says}\n"
-    for theme in THEMES:
-        alt = f"{spec.title}. {known['caption']}".replace("]", "\\]").replace("[", "\\[").replace("\n", " ")
-        yield f"![{alt}](gallery/{example.picture(theme).name}#only-{theme}){{ width={known['width']} loading=lazy }}"
-    yield f"\n<small>{_plain(known['caption'])} {_plain(known['source'])}</small>\n"
+    yield from picture(example.name, known)
     yield "```python\n" + str(example.call) + "\n```\n"
     if needs:
         yield f"<small>For runs with {needs}.</small>\n"
+
+
+def picture(name: str, known: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of Markdown that show a figure's pictures with its caption; `known` is its entry of `records`."""
+    for theme in THEMES:
+        alt = f"{FIGURES[name].title}. {known['caption']}".replace("]", "\\]").replace("[", "\\[").replace("\n", " ")
+        yield f"![{alt}](gallery/{name}-{theme}.webp#only-{theme}){{ width={known['width']} loading=lazy }}"
+    yield f"\n<small>{_plain(known['caption'])} {_plain(known['source'])}</small>\n"
 
 
 def _plain(text: str) -> str:

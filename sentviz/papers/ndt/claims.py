@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
-from sentviz.papers.ndt import printed_claims
+from sentviz.papers.ndt import our_claims, printed_claims
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, controlled_lambdas, tested
 from sentviz.papers.studies.against import corrected, minus, mixed, seeded
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
@@ -208,5 +208,6 @@ CLAIMS = board(
     Row("Silhouette and accuracy give the same order", "Silhouette and accuracy give the configurations of {} the same order", RUNS,
         judge_rank_correlation, {"imdb": ("cc96b5", "section IV-F"), "sst2": ("6251ba", "section IV-F")}, "results",
         "accuracy-beside-print", "Spearman's rank correlation over configurations, means over seeds"),
+    *our_claims.ROWS,
     names=DATASETS | {"twitter_financial": "Twitter"},
 )  # fmt: skip

@@ -47,6 +47,12 @@ def verdicts(runs: Iterable[Run], names: Iterable[str] | None = None, *, file: P
     return pd.concat(frames, ignore_index=True)
 
 
+def stored_findings(file: Path = FILE) -> dict[str, Finding]:
+    """Return the stored findings on the shipped runs by claim key, in the order of papers and claims; empty if there are none."""
+    entries = _stored(file, _stamp(file)).values()
+    return {key: _from_json(finding) for entry in entries for key, finding in entry["found"].items()}
+
+
 def runs_for_claims(paper: Paper, runs: Iterable[Run], data: Sequence[str] = ()) -> list[Run]:
     """Return the runs trained on `data`, by default on any data set that the paper's claims name; empty if the claims cannot be loaded."""
     try:

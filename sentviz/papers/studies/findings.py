@@ -1,0 +1,168 @@
+"""The findings: an article on all papers, whose numbers are those of the stored verdicts, and a table of every claim.
+
+The article is `findings.md`. Numbers stand in braces. ``{ndt-c7d421}`` is the effect of a claim, ``{ndt-c7d421/the re-split}`` that on one
+kind of rows. With ``:of``, ``:verdict`` or ``:evidence`` behind a key, it is that part of the finding. ``{n}`` and ``{n holds}`` are
+numbers of claims. Names in `FACTS` are numbers of measured tables. A line `[figure NAME SET]` is a figure of the gallery. A comment
+`<!-- expects KEY VERDICT, ... -->` behind a paragraph lists the verdicts that its words rest on; a test compares them with the stored ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sentviz.analysis.claim import VERDICT_WORDS, Claim, Effect, Finding
+from sentviz.errors import InputError
+from sentviz.figures.figure import number
+from sentviz.figures.verdicts import effect_in_words
+from sentviz.papers.studies.claims import claims_of
+from sentviz.papers.studies.verdicts import FILE, stored_findings
+from sentviz.runs.registry import find_paper, papers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ARTICLE = Path(__file__).with_suffix(".md")
+COLUMNS = ("paper", "claim", "where", "verdict", "effect", "seeds", "what would change it")
+MOST_TIMES = 100  # a claim that needs this many times as many runs is said to need a larger effect
+_FIGURE = re.compile(r"\[figure (\S+) (\S+)\]")
+_EXPECTS = re.compile(r"<!-- expects (.*?) -->", re.DOTALL)
+_SEEDS = re.compile(r"\d+ against \d+ seeds?|one seed each|\d+ seeds|one seed|one run each")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the gallery, of a data set or of "all"."""
+
+    figure: str
+    of: str
+
+
+def article(file: Path = FILE) -> list[str | Picture]:
+    """Return the article: paragraphs in Markdown with their numbers, and figures, in order.
+
+    Args:
+        file: stored verdicts.
+    Raises:
+        InputError: the article names a claim or a number that does not exist.
+    """
+    findings = stored_findings(file)
+    parts = re.split(r"\n\n+", _EXPECTS.sub("", ARTICLE.read_text(encoding="utf-8")).strip())
+    return [
+        Picture(*match.groups()) if (match := _FIGURE.fullmatch(part.strip())) else _filled(part.strip(), findings)
+        for part in parts
+        if part.strip()
+    ]
+
+
+def expected() -> dict[str, str]:
+    """Return the verdicts that the article's words rest on, by claim key."""
+    pairs = [tuple(pair.split()) for match in _EXPECTS.finditer(ARTICLE.read_text(encoding="utf-8")) for pair in match[1].split(",")]
+    return dict(pairs)
+
+
+def every_claim(file: Path = FILE) -> pd.DataFrame:
+    """Return a row per claim with the columns `COLUMNS`, all of them text."""
+    import pandas as pd
+
+    findings, rows = stored_findings(file), []
+    for name, paper in papers().items():
+        for claim in claims_of(find_paper(name)):
+            if (finding := findings.get(claim.key(name))) is not None:
+                effect = effect_in_words(finding.effect) if finding.effect else ""
+                seeds = _SEEDS.search(finding.evidence) if claim.against == "runs here" else None
+                place = ", ".join(filter(None, (claim.where, claim.on)))
+                words = VERDICT_WORDS[finding.verdict]
+                rows.append((paper.short, claim.statement, place, words, effect, seeds[0] if seeds else "", changed_by(claim, finding)))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def changed_by(claim: Claim, finding: Finding) -> str:
+    """Return what would overturn the verdict on a claim, or decide the claim, in one sentence."""
+    effect = finding.effect
+    if finding.verdict == "unjudged":
+        return f"What is missing: {finding.evidence}." if len(finding.evidence) < 120 else "The missing runs or seeds."
+    if claim.against == "its own tables":
+        return "Other numbers in the paper's tables." if finding.verdict != "open" else "More encoders or trainings in the paper's tables."
+    if claim.against == "data sets":
+        return "Another lexicon, or other texts."
+    if claim.against == "simulated runs" and effect is None:
+        return "One random case in which the statement is false."
+    if effect is None or effect.low is None or effect.high is None:
+        return "Other runs of the same configurations."
+    if finding.verdict == "open":
+        return _decided_by(effect, effect.low, effect.high)
+    far = min(abs(effect.low - effect.null), abs(effect.high - effect.null))
+    return f"A change of at least {_amount(far, effect)} in this number, by other rows or trainings."
+
+
+def _decided_by(effect: Effect, low: float, high: float) -> str:
+    """Return how many times as many runs would decide the claim if the effect is as large as it was measured; the interval falls with
+    their square root.
+    """
+    half, size = (high - low) / 2, abs(effect.value - effect.null)
+    if size > half:
+        return "More seeds: this number is clear, but the correction for several comparisons or another part of the claim is not."
+    times = (half / size) ** 2 if size else MOST_TIMES
+    if times >= MOST_TIMES:
+        return f"A larger effect: with these runs it could be seen from about {_amount(half, effect)} on."
+    return f"About {max(2, round(times))} times as many seeds and rows, if the effect is as large as measured."
+
+
+def _amount(value: float, effect: Effect) -> str:
+    return f"{number(value, 2)}{effect.unit if effect.unit in ('', '%') else f' {effect.unit}'}"
+
+
+# ---- numbers of the article
+
+
+def _filled(text: str, findings: Mapping[str, Finding]) -> str:
+    return re.sub(r"\{([^{}]+)\}", lambda match: _value(match[1], findings), text)
+
+
+def _value(name: str, findings: Mapping[str, Finding]) -> str:
+    """Return the number or the words that a name in braces stands for."""
+    if name == "n" or name.startswith("n "):
+        wanted = name.removeprefix("n").strip()
+        return str(sum(wanted in ("", finding.verdict) for finding in findings.values()))
+    if name in FACTS:
+        file, column, where = FACTS[name]
+        return _measured(Path(file), column, where)
+    place, _, field = name.partition(":")
+    key, _, rows = place.partition("/")
+    finding = findings.get(key)
+    finding = dict(finding.parts).get(rows) if finding is not None and rows else finding
+    if finding is None:
+        raise InputError(f"The article names {name!r}, and there is no such claim.")
+    if field == "verdict":
+        return VERDICT_WORDS[finding.verdict]
+    if field == "evidence":
+        return finding.evidence
+    if finding.effect is None:
+        raise InputError(f"The article names the effect {name!r}, and the claim has none.")
+    return finding.effect.of if field == "of" else effect_in_words(finding.effect)
+
+
+_PAPERS = Path(__file__).parents[1]
+_LEAK, _LONG = _PAPERS / "ndt/measured/leak.csv", {"length": "5 words or more", "model": "vanilla"}
+FACTS: dict[str, tuple[Path, str, Mapping[str, str]]] = {  # name -> table, column (a share), row
+    "leak share": (_LEAK, "share", _LONG | {"rows": "the re-split", "stands": "inside"}),
+    "leak inside": (_LEAK, "value", _LONG | {"rows": "the re-split", "stands": "inside"}),
+    "leak outside": (_LEAK, "value", _LONG | {"rows": "the re-split", "stands": "outside"}),
+    "leak official": (_LEAK, "value", _LONG | {"rows": "the official sentences", "stands": "outside"}),
+    "padding loss": (_PAPERS / "sevenessxin/measured/padding.csv", "difference", {"of": "all"}),
+}
+
+
+def _measured(file: Path, column: str, where: Mapping[str, str]) -> str:
+    """Return a share of a measured table in percent."""
+    import pandas as pd
+
+    frame = pd.read_csv(file)
+    for name, value in where.items():
+        frame = frame[frame[name] == value]
+    (share,) = frame[column]
+    return f"{number(100 * float(share), 1)} %"

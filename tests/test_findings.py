@@ -1,0 +1,89 @@
+"""The findings: words that agree with the stored verdicts, numbers from them, and a sentence on what would change each verdict."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from sentviz.analysis.claim import Claim, Effect, Finding, not_testable
+from sentviz.errors import InputError
+from sentviz.figures.verdicts import effect_in_words
+from sentviz.gallery.registry import find_figure
+from sentviz.papers.studies import findings
+from sentviz.papers.studies.findings import Picture, article, changed_by, every_claim, expected
+from sentviz.papers.studies.verdicts import FILE, stored_findings
+
+
+def test_the_words_rest_on_the_stored_verdicts() -> None:
+    """Every verdict that a paragraph names as expected is the stored one; a paragraph whose verdict changes has to be written again."""
+    stored = stored_findings()
+    assert len(expected()) >= 15
+    assert {key: stored[key].verdict for key in expected()} == expected()
+
+
+def test_every_number_of_the_article_is_filled() -> None:
+    """No brace is left, the pictures are registered figures of studies, and the length is that of an article."""
+    parts = article()
+    texts = [part for part in parts if isinstance(part, str)]
+    assert not re.search(r"[{}]|<!--", "".join(texts))
+    assert 1_200 <= sum(len(text.split()) for text in texts) <= 2_500
+    pictures = [part for part in parts if isinstance(part, Picture)]
+    assert len(pictures) == 6
+    assert all(picture.of in find_figure(picture.figure).names for picture in pictures)
+
+
+def test_numbers_follow_the_stored_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed effect, verdict or count changes the article; a claim that does not exist is named."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    changed = stored["ndt"]["found"]["ndt-c41f6e"]
+    changed |= {"verdict": "holds", "effect": {"value": 7.25, "low": 6.5, "high": 8.0, "unit": "points", "null": 0.0, "of": "made up"}}
+    edited = tmp_path / "verdicts.json"
+    edited.write_text(json.dumps(stored), encoding="utf-8")
+    assert "+7.25 [+6.50, +8.00] points" in "".join(map(str, article(edited)))
+    count = {file: sum(finding.verdict == "holds" for finding in stored_findings(file).values()) for file in (FILE, edited)}
+    assert count[edited] == count[FILE] + 1 and f"{count[edited]} hold" in str(article(edited)[1])
+    wrong = tmp_path / "findings.md"
+    wrong.write_text("One number: {ndt-000000}.", encoding="utf-8")
+    monkeypatch.setattr(findings, "ARTICLE", wrong)
+    with pytest.raises(InputError, match="ndt-000000"):
+        article()
+
+
+def test_the_leak_is_counted_from_its_table() -> None:
+    """Shares of the leak in the article are the rows of the measured table, read line by line."""
+    table = Path(findings.__file__).parents[1] / "ndt" / "measured" / "leak.csv"
+    cells = [line.split(",") for line in table.read_text(encoding="utf-8").splitlines()]
+    (row,) = [row for row in cells if row[:3] == ["the re-split", "5 words or more", "inside"] and row[5] == "vanilla"]
+    text = "".join(part for part in article() if isinstance(part, str))
+    assert f"{100 * float(row[3]):.1f} % of the test phrases" in text and f"{100 * float(row[6]):.1f} % correctly" in text
+
+
+def test_the_table_has_every_claim() -> None:
+    """A row per stored claim, in words; each says what would change its verdict, and comparisons of runs name their seeds."""
+    frame = every_claim()
+    stored = stored_findings()
+    assert len(frame) == len(stored) > 100
+    assert frame.map(lambda cell: isinstance(cell, str)).all(axis=None)
+    assert (frame["what would change it"].str.len() > 10).all()
+    effects = [effect_in_words(finding.effect) if finding.effect else "" for finding in stored.values()]
+    assert sorted(frame["effect"]) == sorted(effects)
+    assert (frame.loc[frame["claim"].str.contains("beats"), "seeds"] != "").mean() > 0.8
+
+
+def _claim(against: str = "runs here") -> Claim:
+    return Claim("000000", "It gains", "", against, lambda runs: not_testable(""))  # type: ignore[arg-type]
+
+
+def test_what_would_change_a_verdict() -> None:
+    """An open claim names how many times as many runs, by the square of interval over effect; a settled one the distance to its limit."""
+    open_claim = changed_by(_claim(), Finding("open", "", effect=Effect(0.5, -1.0, 2.0)))
+    assert open_claim.startswith("About 9 times as many seeds")
+    assert "1.50 points" in changed_by(_claim(), Finding("open", "", effect=Effect(0.01, -1.49, 1.51)))
+    assert "correction" in changed_by(_claim(), Finding("open", "", effect=Effect(2.0, 1.0, 3.0)))
+    assert "0.40 points" in changed_by(_claim(), Finding("holds", "", effect=Effect(1.0, 0.4, 1.6)))
+    assert "0.25%" in changed_by(_claim(), Finding("fails", "", effect=Effect(40.0, 30.0, 49.75, "%", null=50.0)))
+    assert "tables" in changed_by(_claim("its own tables"), Finding("holds", ""))
+    assert "only one run" in changed_by(_claim(), not_testable("only one run is installed"))
