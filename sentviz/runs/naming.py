@@ -40,6 +40,7 @@ CHANGES = {  # difference from the usual training, by variant
     "3e-4": "rate 0.0003",
     "fast": "rate 0.001",
     **{f"{thousands}k": f"{thousands},000 rows" for thousands in (5, 10, 20, 40, 80)},
+    "5k-epochs": "5,000 rows, with epochs",
     "6k-updates": "6,000 updates",
     "3k-masked": "3,000 masked updates first",
     "epochs": "with epochs",

@@ -24,6 +24,7 @@ VARIANTS = {
     "3e-4": "learning rate 0.0003",
     "fast": "learning rate 0.001",
     **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
+    "5k-epochs": "learns from 5,000 rows, as many of each class, and counts epochs instead of updates",
     "6k-updates": "makes 6,000 updates",
     "3k-masked": "makes 3,000 updates on masked tokens, then 3,000 on classes",
     "epochs": "keeps the weights after each epoch for the training film; counts epochs if the recipe counts updates",
@@ -34,11 +35,13 @@ VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "3e-4": {"learning_rate": 3e-4},
     "fast": {"learning_rate": 1e-3},
     **{f"{thousands}k": {"rows": 1000 * thousands} for thousands in (5, 10, 20, 40, 80)},
+    "5k-epochs": {"rows": 5000, "updates": 0},
     "6k-updates": {"updates": 6000},
     "3k-masked": {"pretrain": 3000, "updates": 3000},
     "epochs": {"keep_epochs": 100, "updates": 0},
     "full": {"adapter_rank": 0, "learning_rate": 1e-4},
 }
+RATE_ENDINGS = tuple(f"-{name}" for name, settings in VARIANT_SETTINGS.items() if settings.keys() == {"learning_rate"})
 EQUAL = 0.15  # absolute start value of every lambda in the variant "equal"
 
 
