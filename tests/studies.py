@@ -17,7 +17,7 @@ from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import Evaluation, metrics
 from sentviz.papers.studies.against import minus
 from sentviz.runs.configs import CONFIGS, stored_config
-from sentviz.runs.presets import find_preset, preset
+from sentviz.runs.presets import VARIANT_SETTINGS, find_preset, preset
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach, write
 
@@ -79,7 +79,8 @@ def made_run(
         "tokenizer": {"kind": "words", "cls": model.startswith("cls")},
         "temperature": 1.0,
         "data": {"name": dataset, "splits": {"train": {"n": N, "dropped": 0, "digest": digest}} if digest else {}},
-        "recipe": {"dataset": dataset, "model": model, "seed": seed},
+        "recipe": {"dataset": dataset, "model": model, "variant": variant, "seed": seed, "learning_rate": 5e-4}
+        | {key: value for key, value in VARIANT_SETTINGS.get(variant, {}).items() if key == "learning_rate"},
         "best": {"accuracy": validation, "loss": 1 - validation, "epoch": 1.0},
         "parameters": 1_000_000 + 1_000 * shape.capabilities.components,
     } | WRITTEN

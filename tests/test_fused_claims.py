@@ -185,7 +185,7 @@ def test_every_setting_against_another(statement: str, tmp_path: Path) -> None:
     assert judge(statement, good).verdict == "holds" and "intervals cover other seeds" in judge(statement, good).evidence
     assert judge(statement, good[2:]).verdict == "open"  # a setting is not here
     assert judge(statement, settings(tmp_path / "bad", data, 70, **{name: 10})).verdict == "fails"
-    one_worse = settings(tmp_path / "one", data, 10, **{name: 40, "cls_last": 100})
+    one_worse = settings(tmp_path / "one", data, 10, **{name: 40, "cls_last": 80})
     assert judge(statement, one_worse).verdict == "fails"
     assert judge(statement, settings(tmp_path / "same", data, 30, **{name: 30})).verdict == "open"
 
@@ -203,12 +203,12 @@ def test_spread_over_seeds(statement: str, tmp_path: Path) -> None:
     def shelf(own: tuple[int, ...], remaining: tuple[int, ...]) -> list[Run]:
         return [run for model in INJECTED for run in seeds(model, *(own if model == "cls-last-scaled" else remaining))]
 
-    close, wide = (20, 21, 20, 21), (10, 60, 90, 30)
+    close, wide = (20, 21, 20, 21), (10, 60, 80, 30)
     assert judge(statement, shelf(close, wide)).verdict == "holds"
     assert judge(statement, shelf(wide, close)).verdict == "fails"
     assert judge(statement, shelf(wide, wide)).verdict == "open"
     assert judge(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", *wide)]).verdict == "open"  # two are not here
-    alone = judge(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", 90)])  # one seed has no spread
+    alone = judge(statement, [*seeds("cls-last-scaled", *close), *seeds("cls-all", 80)])  # one seed has no spread
     assert alone.verdict == "unjudged" and alone.evidence.startswith("only Last head ÷ √d")
     assert judge(statement, seeds("cls-last-scaled", *close)).verdict == judge(statement).verdict == "unjudged"
 
@@ -290,7 +290,7 @@ def test_a_base_decides_once_its_baseline_is_installed(data: str, base: str, tmp
 
 
 def test_tasks_on_a_base_count_only_if_it_learns_them(tmp_path: Path) -> None:
-    """A base that answers KLUE-NLI at 55 % leaves the claim open, with the reason; at 65 % its comparison decides."""
+    """A base that is right in 55 % of two classes leaves the claim open, with the reason; at 65 % its comparison decides."""
 
     def shelf(baseline: int, injected: int) -> list[Run]:
         counts = {"cls": baseline, "cls-last-scaled": injected}
@@ -301,9 +301,11 @@ def test_tasks_on_a_base_count_only_if_it_learns_them(tmp_path: Path) -> None:
         ]
 
     unlearned = judge(MOST_TASKS, shelf(90, 20))
-    assert unlearned.verdict == "open" and "does not learn KLUE-NLI: the accuracy of its baseline is 55.0%, below 60%" in unlearned.evidence
+    assert unlearned.verdict == "open" and unlearned.evidence.startswith(
+        "the runs did not learn at learning rate 0.0005: klue_nli/e5 55.0%"
+    )
     assert judge(MOST_TASKS, shelf(70, 20)).verdict == "holds"
-    assert judge(MOST_TASKS, shelf(70, 120)).verdict == "fails"
+    assert judge(MOST_TASKS, shelf(20, 70)).verdict == "fails"
 
 
 ABOUT_RUNS = [*GAINS, *STEADY, *CHANGES, MOST_TASKS]

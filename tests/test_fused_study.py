@@ -187,7 +187,7 @@ def several(tmp_path: Path) -> list[Run]:
     """Return runs of NSMC: baseline and last-scaled with three seeds, two more settings and Xia et al. with one."""
     seeds = made_seeds(tmp_path, "nsmc", "cls", 3, wrong=40)
     seeds += made_seeds(tmp_path, "nsmc", "cls-last-scaled", 3, wrong=10, first_wrong=100)
-    seeds += [made_run(tmp_path, "nsmc", "cls-all", wrong=41), made_run(tmp_path, "nsmc", "cls-last", wrong=90)]
+    seeds += [made_run(tmp_path, "nsmc", "cls-all", wrong=41), made_run(tmp_path, "nsmc", "cls-last", wrong=80)]
     return [*seeds, made_run(tmp_path, "nsmc", "cls-xia", wrong=60)]
 
 
@@ -198,7 +198,7 @@ def test_gains_by_hand(several: list[Run]) -> None:
     frame = fused.gains(several, "nsmc").set_index("model")
     assert list(frame.index) == ["cls-xia", "cls-all", "cls-last", "cls-last-scaled"]
     assert set(frame["kind"]) == {"over seeds"} and set(frame["base_seeds"]) == {3}
-    wins = {"cls-xia": (0, 20), "cls-all": (0, 1), "cls-last": (0, 50), "cls-last-scaled": (40, 10)}  # rows only one side answers rightly
+    wins = {"cls-xia": (0, 20), "cls-all": (0, 1), "cls-last": (0, 40), "cls-last-scaled": (40, 10)}  # rows only one side answers rightly
     for model, (gained, lost) in wins.items():
         assert frame.loc[model, "difference"] == pytest.approx((gained - lost) / N)
     p = frame["p"].to_dict()
@@ -439,7 +439,7 @@ def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Pa
     assert json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["paper"] == "fused"
     table = pd.read_csv(tmp_path / "out" / "accuracy.csv", encoding="utf-8-sig").set_index("setting")
     assert table.loc["Baseline", "kr-bert"] == pytest.approx(0.901)
-    assert table.loc["Last head", "nsmc"] == pytest.approx(0.55)
+    assert table.loc["Last head", "nsmc"] == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("paper", ["hardmax", "fused"])

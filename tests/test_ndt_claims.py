@@ -349,8 +349,8 @@ def test_our_claims_on_lambda(statement: str, tmp_path: Path) -> None:
         for wrong, (idea, rival) in zip((first, second), OURS[statement], strict=True):
             for (model, options), count in ((idea, wrong), (rival, plain)):
                 folder = tmp_path / f"{first}-{second}-{plain}-{seeds}-{len(runs)}"
-                made = made_seeds(folder, "sst2", model, seeds, wrong=count, also=("official_test",), **options) if count else []
-                runs |= {run.name: run for run in made}
+                planted_runs = made_seeds(folder, "sst2", model, seeds, wrong=count, also=("official_test",), **options) if count else []
+                runs |= {run.name: run for run in planted_runs}
         return judge(list(runs.values()))
 
     holds = planted(10, 10, 70)
@@ -396,7 +396,7 @@ def test_within_so_many_points(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(claims, "compare_over_seeds", noted)
     judge = claim("On Yelp all NDT variants lie within 0.6 points", "runs here")
     same = judge(shelf("yelp_full", every(20)))
-    assert same.verdict == "holds" and same.evidence.endswith("0 of 66 pairs differ significantly more")
+    assert same.verdict == "holds" and "0 of 66 pairs differ significantly more; " in same.evidence
     assert levels == {1 - 0.05 / 66}  # one of 66 pairs falls outside by chance in 5 of 100 studies
     far = judge(shelf("yelp_full", every(10) | {"ndt-unit-2": 70}))
     assert far.verdict == "fails" and "differ by 30.00 points; 11 of 66" in far.evidence
@@ -428,6 +428,17 @@ def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
     unrelated = shelf(data, {name: 20 for name in NDTS if name not in models}, drift=way * 0.1)
     assert judge(unrelated).verdict == judge([]).verdict == "unjudged"
     assert judge([*down, *unrelated]).verdict == "fails"  # other constraints are not asked
+
+
+@pytest.mark.parametrize("data", ["imdb", "sst2"])
+def test_growth_is_compared_with_the_control_of_equal_starts(data: str, shelf: Shelf, tmp_path: Path) -> None:
+    """The evidence is about our starts, and names the control's data set and seed, also on a data set that has no control."""
+    judge = claim(f"Training itself makes unbounded lambdas grow with depth on {'IMDB' if data == 'imdb' else 'SST-2'}", "runs here")
+    down = shelf(data, dict.fromkeys(UNBOUNDED, 20), seeds=1, drift=-0.1)
+    assert judge(down).evidence.endswith("our start values already grow with depth")
+    control = [made_run(tmp_path, "sst2", "ndt-free-3", variant=variant, drift=0.05) for variant in ("", "equal")][-1:]
+    words = "from equal starts (ndt-free-3 on SST-2, seed 0) the mean lambda ends at 0.250 in layer 1 and at 0.300 in layer 2"
+    assert judge([*down, *control]).evidence.endswith(words)
 
 
 @pytest.mark.parametrize(("up", "verdict"), [(65, "holds"), (35, "fails"), (55, "open"), (45, "open")])

@@ -76,10 +76,19 @@ def test_what_stands_behind_a_name_goes_behind_any_encoder() -> None:
 
 
 def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
-    recipes = [recipe for study in PAPER.studies if study != "sevenessxin-updates" for recipe in plan(study, "sentiment140")]
+    recipes = [
+        recipe
+        for study in PAPER.studies
+        if study not in ("sevenessxin-updates", "sevenessxin-epochs")
+        for recipe in plan(study, "sentiment140")
+    ]
     assert len({recipe.updates for recipe in recipes}) == 1 and recipes[0].updates > 0
     assert len({recipe.name for recipe in plan("sevenessxin", "sentiment140")}) == 20
     assert {recipe.updates for recipe in plan("sevenessxin-updates", "sentiment140")} == {6_000}
+    assert {(recipe.rows, recipe.updates, recipe.epochs) for recipe in plan("sevenessxin-epochs", "sentiment140")} == {
+        (5_000, 0, 6),
+        (0, 0, 6),
+    }
     assert {recipe.rows for recipe in plan("sevenessxin-curve", "sentiment140")} == {5_000, 10_000, 20_000, 40_000, 80_000}
     assert {recipe.select for recipe in recipes} == {"f1_positive"} and {recipe.tokenizer for recipe in recipes} == {"tweets"}
 

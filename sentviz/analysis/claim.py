@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
+from sentviz.analysis.learned import not_learned, not_learned_in_words
 from sentviz.errors import InputError
+from sentviz.runs.presets import without_rate
 from sentviz.runs.store import Run
 
 # Codes, strictest first. "open": the test was made and decides nothing. "unjudged": runs, seeds or a measurement are missing.
@@ -71,6 +73,22 @@ class Finding:
         if self.verdict not in VERDICT_WORDS:
             raise InputError(f"Unknown verdict {self.verdict!r}. Use one of {', '.join(VERDICT_WORDS)}.")
 
+    def noting(self, remark: str) -> Finding:
+        """Return the finding with a remark at the end of its evidence, and of that on the last kind of rows, unless it is there."""
+        if not remark or remark in self.evidence:
+            return self
+        *parts, last = self.parts or (("", self),)
+        return replace(
+            self,
+            evidence=f"{self.evidence}; {remark}",
+            parts=(*parts, (last[0], last[1].noting(remark))) if self.parts else (),
+        )
+
+    def doubted(self) -> Finding:
+        """Return the finding; open instead of "holds", also on each kind of rows."""
+        parts = tuple((rows, part.doubted()) for rows, part in self.parts)
+        return replace(self, verdict="open" if self.verdict == "holds" else self.verdict, parts=parts)
+
 
 Test = Callable[[Sequence[Run]], Finding]
 
@@ -98,6 +116,45 @@ def strictest_finding(parts: Mapping[str, Finding]) -> Finding:
     first = min(parts.values(), key=lambda finding: get_args(Verdict).index(finding.verdict))
     evidence = "; ".join(f"on {rows} it {VERDICT_WORDS[part.verdict]}: {part.evidence}" for rows, part in parts.items())
     return Finding(first.verdict, evidence, tuple(parts.items()), first.effect)
+
+
+def judge_on_learned(test: Test, data: Sequence[str], runs: Sequence[Run]) -> Finding:
+    """Make a test, and leave its claim open if its finding rests on runs on these data sets that did not learn.
+
+    A finding rests on runs if it is another one without them. If a model learned at another learning rate, its runs that did not learn are
+    part of the search for the rate, and no finding rests on them.
+    """
+    finding, on_data = test(runs), [run for run in runs if run.config["data"]["name"] in data]
+    failed = not_learned(on_data)
+    models = {run.name: (run.config["data"]["name"], without_rate(run.configuration)) for run in on_data}
+    learned = {(models[run.name], run.configuration) for run in on_data if run.name not in failed}
+    configurations: dict[str, list[Run]] = {}
+    for run in (run for run in on_data if run.name in failed):
+        if not any(model == models[run.name] and name != run.configuration for model, name in learned):
+            configurations.setdefault(f"{models[run.name]}{run.configuration}", []).append(run)
+
+    def without(left_out: Sequence[Run]) -> Finding:
+        return test([run for run in runs if run not in left_out])
+
+    every = [run for seeds in configurations.values() for run in seeds]
+    behind = [run for seeds in configurations.values() if _differs(finding, without(seeds)) for run in seeds] or every
+    return _left_open(finding, without(behind), not_learned_in_words(behind)) if behind else finding
+
+
+def _differs(finding: Finding, without: Finding) -> bool:
+    """Return whether another verdict was found, or another number if the verdict does not settle the claim."""
+    if finding.verdict != without.verdict or finding.verdict in ("holds", "fails"):
+        return finding.verdict != without.verdict
+    return (finding.effect and finding.effect.value) != (without.effect and without.effect.value)
+
+
+def _left_open(finding: Finding, without: Finding, why: str) -> Finding:
+    """Return the finding; open for the reason `why` if it differs from the finding without some runs; so for each kind of rows."""
+    by_rows = dict(without.parts)
+    parts = tuple((rows, _left_open(part, by_rows.get(rows, without), why)) for rows, part in finding.parts)
+    if not _differs(finding, without):
+        return replace(finding, parts=parts)
+    return Finding("open", f"{why}; {finding.evidence}", parts, finding.effect)
 
 
 @dataclass(frozen=True)
@@ -157,21 +214,22 @@ class Row:
     shows: str = ""
     figure: str = ""
     how: str = ""
-    reads: tuple[str, ...] = ()  # data sets whose runs the test may read; default: the claim's own data set
+    reads: tuple[str, ...] = ()  # data sets whose runs the test may read, besides the claim's own
 
     def claims(self, titles: Mapping[str, str], names: Mapping[str, str]) -> Iterable[Claim]:
         """Yield the claim on each data set: `titles` head the columns of the board, `names` stand in statements."""
         for dataset, (name, place) in self.where.items():
-            title = titles.get(dataset, "")
+            title, data = titles.get(dataset, ""), tuple(dict.fromkeys(filter(None, (dataset, *self.reads))))
+            test = partial(self.judge, dataset)
             yield Claim(
                 id=name,
                 statement=self.statement.format(names.get(dataset, title)),
                 where=place,
                 against=self.against,
-                test=partial(self.judge, dataset),
+                test=partial(judge_on_learned, test, data) if self.against == "runs here" else test,
                 short=self.short,
                 on=title,
-                data=self.reads or ((dataset,) if dataset else ()),
+                data=data,
                 how=self.how,
                 shows=self.shows,
                 figure=self.figure,

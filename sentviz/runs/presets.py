@@ -66,6 +66,11 @@ def split(name: str) -> tuple[str, str]:
     return base, "-".join(endings)
 
 
+def without_rate(configuration: str) -> str:
+    """Return the name of a configuration without the ending for another learning rate: ``"cnn-fast"`` -> ``"cnn"``."""
+    return next((configuration.removesuffix(ending) for ending in RATE_ENDINGS if configuration.endswith(ending)), configuration)
+
+
 def find_preset(name: str) -> Preset:
     """Return the preset of a name, with the settings of all its endings.
 

@@ -15,6 +15,7 @@ from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import BASE, CHOSEN, DATASETS, ENCODER_TITLES, INJECTED, SETTINGS, XIA, configurations
 from sentviz.papers.studies.against import compared, in_points, minus, seeded
+from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
 
@@ -242,6 +243,11 @@ def _by_encoder(encoders: Sequence[str], judge: Callable[[str], Finding]) -> Fin
     return Finding(first.verdict, evidence, tuple(findings.items()), first.effect)
 
 
+def _presets(encoder: str, *settings: str) -> list[str]:
+    """Return the names of the runs of settings on an encoder."""
+    return [encoder + setting.removeprefix(BASE) for setting in settings]
+
+
 def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
     """Test whether each of the four settings beats the baseline that `frame` compares them with. A worse setting refutes the claim."""
     rows = frame[frame["model"].isin(INJECTED)]
@@ -261,9 +267,12 @@ def _judge_all_better(frame: pd.DataFrame, baseline: str) -> Finding:
 
 def judge_gains(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether each setting beats the baseline without injection."""
-    return _by_encoder(
-        fused.encoders(runs, dataset), lambda encoder: _judge_all_better(fused.gains(runs, dataset, encoder), "the baseline")
-    )
+
+    def judge(encoder: str) -> Finding:
+        finding = _judge_all_better(fused.gains(runs, dataset, encoder), "the baseline")
+        return with_rates(finding, runs, dataset, _presets(encoder, *INJECTED), _presets(encoder, BASE))
+
+    return _by_encoder(fused.encoders(runs, dataset), judge)
 
 
 def judge_against_xia(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -272,7 +281,8 @@ def judge_against_xia(dataset: str, runs: Sequence[Run]) -> Finding:
     def judge(encoder: str) -> Finding:
         by_model = configurations(runs, dataset, encoder)
         settings = {model: seeds for model, seeds in by_model.items() if model != BASE}
-        return _judge_all_better(compared(settings, XIA, noise=seed_noise(by_model.values())), "Xia et al.'s product")
+        finding = _judge_all_better(compared(settings, XIA, noise=seed_noise(by_model.values())), "Xia et al.'s product")
+        return with_rates(finding, runs, dataset, _presets(encoder, *INJECTED), _presets(encoder, XIA))
 
     return _by_encoder(fused.encoders(runs, dataset), judge)
 
@@ -307,16 +317,18 @@ def judge_tasks(_: str, runs: Sequence[Run]) -> Finding:
 
 
 def _judge_tasks_of(runs: Sequence[Run], encoder: str) -> Finding:
-    frame, unlearned = fused.out_of_domain(runs, encoder), fused.not_learned(runs, encoder)
+    frame = fused.out_of_domain(runs, encoder)
     if frame.empty:
-        return Finding("open", unlearned) if unlearned else MISSING
+        return MISSING
     numbers = "; ".join(f"{row['task']} {in_points(row)}, p = {row['adjusted']:.2g}" for row in frame.to_dict("records"))
     counts = frame["verdict"].value_counts()
     better, worse = int(counts.get("better", 0)), int(counts.get("worse", 0))
     verdict = decide(2 * better > len(frame), 2 * worse >= len(frame))
     evidence = f"{better} of {len(frame)} gain, {worse} lose, in points, p after Holm: {numbers}"
-    evidence += f"; {unlearned}" if unlearned else ""
-    return Finding(seeded(verdict, frame["test"]), evidence)
+    finding = Finding(seeded(verdict, frame["test"]), evidence)
+    for dataset in frame["dataset"].unique():
+        finding = with_rates(finding, runs, dataset, _presets(encoder, CHOSEN), _presets(encoder, BASE))
+    return finding
 
 
 def judge_deviation(dataset: str, runs: Sequence[Run], *, measure: str, changes: bool) -> Finding:

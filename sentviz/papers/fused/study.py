@@ -40,7 +40,6 @@ SETTINGS = {
 SCRATCH = "cls"  # encoder trained from scratch; the names of its settings are those of `SETTINGS`
 PRETRAINED = {"nsmc": "e5", "sst2": "minilm", "klue_nli": "e5", "korean_hate_speech": "e5", "question_pair": "e5"}  # data set -> base
 ENCODER_TITLES = {SCRATCH: "from scratch", "e5": "multilingual E5", "minilm": "MiniLM"}
-LEARNED = 0.6  # least accuracy of a baseline on a base on KLUE-NLI, below which its out-of-domain tasks count as not learned
 INJECTED = tuple(model for model in SETTINGS if model not in (BASE, XIA))
 KINDS = {"McNemar": "one seed", "over seeds": "over seeds"}
 _PRINTED = {
@@ -131,7 +130,7 @@ def encoders(runs: Iterable[Run], *datasets: str) -> list[str]:
     same settings, with several seeds wherever the other has several, because a smaller set of runs decides less.
     """
     every = list(runs)
-    complete: dict[str, bool] = {}  # by base
+    complete: dict[str, bool] = {}
     for name in datasets:
         base = PRETRAINED.get(name, SCRATCH)
         scratch, based = configurations(every, name), configurations(every, name, base)
@@ -167,21 +166,8 @@ def task_encoders(runs: Iterable[Run]) -> list[str]:
     return encoders(runs, *(task.dataset for task in TASKS))
 
 
-def not_learned(runs: Iterable[Run], encoder: str) -> str:
-    """Return a sentence that a base does not learn KLUE-NLI, so that its settings cannot be compared; "" if it does or has no such run."""
-    seeds = [] if encoder == SCRATCH else configurations(runs, "klue_nli", encoder).get(BASE, [])
-    if not seeds:
-        return ""
-    accuracy = float(np.mean([run.metrics()["test"]["accuracy"]["value"] for run in seeds]))
-    if accuracy >= LEARNED:
-        return ""
-    return f"{ENCODER_TITLES[encoder]} does not learn KLUE-NLI: the accuracy of its baseline is {accuracy:.1%}, below {LEARNED:.0%}"
-
-
 def out_of_domain(runs: Iterable[Run], encoder: str = SCRATCH) -> pd.DataFrame:
     """Return the paper's best setting against the baseline on every task that has runs of both, with Holm's correction over the tasks.
-
-    Tasks that a base learns from KLUE-NLI are left out if it does not learn KLUE-NLI (`not_learned`).
 
     Columns: task (title), dataset, split, baseline, injected (mean accuracies), difference, low, high, p, adjusted, verdict, seeds,
     base_seeds, n, test.
@@ -189,9 +175,8 @@ def out_of_domain(runs: Iterable[Run], encoder: str = SCRATCH) -> pd.DataFrame:
     import pandas as pd
 
     comparisons, every = {}, list(runs)
-    unlearned = {"klue_nli"} if not_learned(every, encoder) else set()
     for task in TASKS:
-        by_setting = {} if task.dataset in unlearned else configurations(every, task.dataset, encoder)
+        by_setting = configurations(every, task.dataset, encoder)
         base, chosen = ([run for run in by_setting.get(model, []) if task.split in run.metrics()] for model in (BASE, CHOSEN))
         if base and chosen:
             comparisons[task] = mixed(chosen, base, task.split)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
+from sentviz.figures.figure import sentence
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODER_TITLES, ENCODERS, SCRATCH, SETTINGS, TASKS, configurations
@@ -133,8 +135,8 @@ def tasks(runs: Sequence[Run]) -> Table:
     for title in parts if encoder_names else ():
         parts[title].insert(1, "encoder", title)
     frame = pd.concat(parts.values(), ignore_index=True)
-    reasons = [why for encoder in ours if (why := fused.not_learned(runs, encoder))]
-    words = " ".join([words, *(f"{why}, so the comparison is left out." for why in reasons)])
+    by_setting = [configurations(runs, task.dataset, encoder) for task in TASKS for encoder in ours]
+    words = sentence([words, not_learned_sentence(run for settings in by_setting for seeds in settings.values() for run in seeds)])
     columns = (
         Column("task"),
         *map(Column, encoder_names),

@@ -15,6 +15,7 @@ from sentviz.errors import SentvizError
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.study import DATASET, PUBLIC, beside, surveyed, trained
 from sentviz.papers.studies.against import corrected, mixed, seeded
+from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
 
@@ -164,7 +165,8 @@ def judge_growth(_: str, runs: Sequence[Run]) -> Finding:
     n = max(comparison.n for comparison in comparisons.values())
     step, least = min(comparisons.items(), key=lambda entry: entry[1].difference)
     verdict = seeded(verdict, [comparison.test for comparison in comparisons.values()])
-    return Finding(verdict, f"in points: {numbers}; n = {n:,}", effect=least.effect(f"smallest step, {step}"))
+    finding = Finding(verdict, f"in points: {numbers}; n = {n:,}", effect=least.effect(f"smallest step, {step}"))
+    return with_rates(finding, runs, DATASET, [], [f"hardmax-d{d}" for d in by_dimension])
 
 
 def _percent(row: Mapping[Any, Any]) -> str:

@@ -13,6 +13,7 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decid
 from sentviz.papers.ndt import our_claims, printed_claims
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, controlled_lambdas, tested
 from sentviz.papers.studies.against import corrected, minus, mixed, seeded
+from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.05  # significance level
+CONTROLLED = "sst2"  # data set whose study has runs with other starts of lambda
 MISSING = not_testable("the runs are not installed")
 JudgeRows = Callable[[Mapping[str, Sequence[Run]], str], Finding]  # arguments: configurations tested on a split, name of the split
 
@@ -54,7 +56,7 @@ def judge_better(dataset: str, runs: Sequence[Run], *, models: tuple[str, ...], 
         verdict = seeded(decide(bool(better), all_worse), {comparison.test for comparison in comparisons.values()})
         return Finding(verdict, evidence, effect=best.effect(f"{name} minus {baseline}"))
 
-    return _on_each_kind_of_rows(judge, dataset, runs)
+    return with_rates(_on_each_kind_of_rows(judge, dataset, runs), runs, dataset, models, [baseline])
 
 
 def judge_best_ndt(dataset: str, runs: Sequence[Run], *, model: str) -> Finding:
@@ -74,7 +76,7 @@ def judge_best_ndt(dataset: str, runs: Sequence[Run], *, model: str) -> Finding:
         effect = nearest.effect(f"{model} minus {rival}, the nearest or better configuration")
         return Finding(verdict, f"{evidence}; against {rival}: {nearest.numbers}", effect=effect)
 
-    return _on_each_kind_of_rows(judge, dataset, runs)
+    return with_rates(_on_each_kind_of_rows(judge, dataset, runs), runs, dataset, [model], [name for name in NDTS if name != model])
 
 
 def _changes(runs: Sequence[Run], dataset: str, *constraints: str) -> list[pd.Series[float]]:
@@ -90,7 +92,14 @@ def _changes(runs: Sequence[Run], dataset: str, *constraints: str) -> list[pd.Se
 def judge_learned_growth(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether training, and not the start, makes unbounded lambdas grow with depth."""
     growth = [float(change.xs(1).mean() - change.xs(0).mean()) for change in _changes(runs, dataset, "nonneg", "free")]
-    return judge_signs(growth, "training raised layer 2's lambdas more than layer 1's", "the start values already grow with depth")
+    frame = controlled_lambdas(runs, CONTROLLED)
+    equal = frame[(frame["variant"] == "equal") & frame["model"].str.contains("nonneg|free")]
+    remark = "our start values already grow with depth"
+    for (model, seed), part in equal.groupby(["model", "seed"]):
+        first, second = part.groupby("layer")["end"].mean()
+        remark += f"; from equal starts ({model} on {DATASETS[CONTROLLED]}, seed {seed}) the mean lambda ends at {first:.3f} in layer 1"
+        remark += f" and at {second:.3f} in layer 2"
+    return judge_signs(growth, "training raised layer 2's lambdas more than layer 1's", remark)
 
 
 def judge_learned_fall(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -147,7 +156,7 @@ def judge_range(dataset: str, runs: Sequence[Run], *, points: float) -> Finding:
     )
     low, high = sorted(abs(100 * side) for side in (widest.low, widest.high))
     effect = Effect(100 * abs(widest.difference), low, high, null=points, of="the best and the worst variant")
-    return Finding(decide(within, beyond > 0), evidence, effect=effect)
+    return with_rates(Finding(decide(within, beyond > 0), evidence, effect=effect), runs, dataset, [], NDTS)
 
 
 def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -202,7 +211,7 @@ CLAIMS = board(
         "simultaneous intervals of all pairs (Bonferroni)"),
     Row("Training makes unbounded λ grow with depth", "Training itself makes unbounded lambdas grow with depth on {}", RUNS,
         judge_learned_growth, {"imdb": ("7dbb12", "section IV-B2"), "sst2": ("deffa3", "sections IV-C2, IV-H2")}, "lambda",
-        "lambda-grid", SIGNS),
+        "lambda-grid", SIGNS, (CONTROLLED,)),
     Row("Training makes λ more negative under [−1,1]", "Training itself makes lambda more negative under [−1,1] on {}", RUNS,
         judge_learned_fall, {"sst2": ("0ab894", "section IV-C2")}, "lambda", "lambda-grid", SIGNS),
     Row("Silhouette and accuracy give the same order", "Silhouette and accuracy give the configurations of {} the same order", RUNS,

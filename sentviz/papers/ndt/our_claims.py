@@ -10,6 +10,7 @@ from sentviz.papers.ndt.study import ROWS as KINDS_OF_ROWS
 from sentviz.papers.ndt.study import tested
 from sentviz.papers.studies.against import Comparison, corrected, mixed, seeded
 from sentviz.papers.studies.collected import configurations
+from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
 
@@ -25,7 +26,7 @@ def judge_learned(dataset: str, runs: Sequence[Run]) -> Finding:
         frozen = configurations(runs, dataset, tuple(model + FROZEN for model in by_model))
         pairs = {model: mixed(by_model[model], frozen[model + FROZEN], split, noise) for model in by_model if model + FROZEN in frozen}
         findings[rows] = _all_better(pairs, "frozen lambdas")
-    return strictest_finding(findings)
+    return with_rates(strictest_finding(findings), runs, dataset, list(pairs), [model + FROZEN for model in pairs])
 
 
 def judge_on_base(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -36,7 +37,7 @@ def judge_on_base(dataset: str, runs: Sequence[Run]) -> Finding:
         noise, plain = seed_noise(by_model.values(), split), by_model.pop(based.BASE, None)
         pairs = {based.TITLES[model]: mixed(seeds, plain, split, noise) for model, seeds in by_model.items() if plain}
         findings[rows] = _all_better(pairs, "the plain adapter")
-    return strictest_finding(findings)
+    return with_rates(strictest_finding(findings), runs, dataset, [model for model in every if model != based.BASE], [based.BASE])
 
 
 def _all_better(pairs: Mapping[str, Comparison], baseline: str) -> Finding:

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentviz.analysis.claim import Answer, Verdict
+from sentviz.analysis.learned import not_learned_sentence
 from sentviz.papers.sentiformer import separation, throughput
+from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
     DATASETS,
     MODELS,
     READINGS,
+    WHOLE,
     ablations,
     against_baselines,
+    configurations,
     gated,
     gates_over_seeds,
+    rates_in_words,
+    rates_of_readings,
     readings,
     worded,
 )
@@ -53,7 +59,8 @@ def _baselines(runs: Sequence[Run]) -> Answer:
     }
     short = ", ".join(f"{DATASETS[dataset]}: {_ANSWER[word]}" for dataset, word in words.items())
     numbers = "; ".join(
-        f"{DATASETS[dataset]}: {MODELS[pairs[0].own]} {', '.join(f'{_SAID[pair.word]} {pair.numbers}' for pair in pairs)}"
+        f"{DATASETS[dataset]}: {MODELS[WHOLE]} {', '.join(f'{_SAID[pair.word]} {pair.numbers}' for pair in pairs)},"
+        f" {rates_in_words(runs, dataset, [WHOLE, *BASELINES])}"
         for dataset, pairs in by_dataset.items()
     )
     missing = [title for dataset, title in DATASETS.items() if dataset not in by_dataset]
@@ -70,7 +77,8 @@ def _reading(runs: Sequence[Run]) -> Answer:
     nearer = {result.nearer for result in results}
     verdict: Verdict = "open" if len(nearer) > 1 else "holds" if nearer == {"five"} else "fails"
     short = {"holds": "Yes, five classes fit", "fails": "No, two classes fit better", "open": "The models disagree"}[verdict]
-    return Answer(question, verdict, short, "; ".join(result.numbers for result in results) + ".", "results")
+    numbers = "; ".join(result.numbers for result in results)
+    return Answer(question, verdict, short, f"{numbers}; {rates_of_readings(runs, results)}.", "results")
 
 
 def _parts(runs: Sequence[Run]) -> Answer:
@@ -94,11 +102,13 @@ def _parts(runs: Sequence[Run]) -> Answer:
     verdicts = set(frame["verdict"])
     verdict: Verdict = "holds" if verdicts == {"worse"} else "fails" if "better" in verdicts else "open"
     verdict = seeded(verdict, frame["test"])
+    by_preset = configurations(runs, dataset)
+    failed = not_learned_sentence(run for preset in frame["model"] for run in by_preset[preset])
     return Answer(
         question,
         verdict,
         short,
-        f"Difference from the complete model in points: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.",
+        f"Difference from the complete model in points: {numbers}; {seeds}, n = {int(frame['n'].max()):,}.{f' {failed}' if failed else ''}",
         "parts",
     )
 

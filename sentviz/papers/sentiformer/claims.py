@@ -11,18 +11,23 @@ from sentviz.papers.sentiformer import prints, reach, separation, throughput
 from sentviz.papers.sentiformer.answer import NEAR, SOLVED
 from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
+    COMPARED,
     DATASETS,
     MODELS,
+    READINGS,
     WHOLE,
     ablations,
     against_baselines,
     configurations,
     gated,
     gates_over_seeds,
+    rates_of_readings,
     readings,
     worded,
 )
 from sentviz.papers.studies.against import in_points, seeded
+from sentviz.papers.studies.rates import with_rates
+from sentviz.runs.presets import without_rate
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -196,6 +201,11 @@ def judge_training_time(*_: object) -> Finding:
 # ---- runs
 
 
+def _model(preset: str) -> str:
+    """Return the name of SentiFormer, complete or without a part."""
+    return MODELS[preset] if preset == WHOLE else f"{MODELS[WHOLE]} {MODELS[preset]}"
+
+
 def judge_classes(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether the printed SST-5 accuracies are nearer to those of five classes than to those of two, for each model."""
     results = readings(runs)
@@ -205,7 +215,8 @@ def judge_classes(_: str, runs: Sequence[Run]) -> Finding:
     numbers = "; ".join(result.numbers for result in results)
     high = f"the reported number is above {MOST:.0%}, which no published model reaches for five classes; " if first.printed > MOST else ""
     effect = Effect.from_share(*first.five, first.printed, f"{first.model} with five classes, compared with the paper")
-    return Finding(decide("two" not in nearer, "five" not in nearer), high + numbers, effect=effect)
+    finding = Finding(decide("two" not in nearer, "five" not in nearer), high + numbers, effect=effect)
+    return finding.noting(rates_of_readings(runs, results))
 
 
 def judge_baselines(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -216,8 +227,9 @@ def judge_baselines(dataset: str, runs: Sequence[Run]) -> Finding:
     numbers = "; ".join(pair.numbers for pair in pairs)
     verdict = seeded(worded([pair.word for pair in pairs]), [pair.comparison.test for pair in pairs])
     least = min(pairs, key=lambda pair: pair.comparison.difference)
-    effect = least.comparison.effect(f"{MODELS[least.own]} minus {MODELS[least.baseline]}")
-    return Finding(verdict, f"{MODELS[pairs[0].own]} minus {numbers}", effect=effect)
+    effect = least.comparison.effect(f"{MODELS[WHOLE]} minus {COMPARED[without_rate(least.baseline)]}")
+    finding = Finding(verdict, f"{MODELS[WHOLE]} minus {numbers}", effect=effect)
+    return with_rates(finding, runs, dataset, [pairs[0].own], [pair.baseline for pair in pairs], COMPARED.__getitem__)
 
 
 def judge_part(dataset: str, runs: Sequence[Run], *, variant: str) -> Finding:
@@ -231,7 +243,8 @@ def judge_part(dataset: str, runs: Sequence[Run], *, variant: str) -> Finding:
     printed = f"reported {100 * row['printed']:+.1f}".replace("-", "−")
     evidence = f"{in_points(row.to_dict())} points {MODELS[variant]} ({printed}), p after Holm {row['adjusted']:.2g}"
     effect = Effect.from_comparison(row.to_dict(), f"{MODELS[variant]}, minus the complete model")
-    return Finding(verdict, f"{evidence}; {seeds}, n = {row['n']:,}", effect=effect)
+    finding = Finding(verdict, f"{evidence}; {seeds}, n = {row['n']:,}", effect=effect)
+    return with_rates(finding, runs, dataset, [WHOLE], [variant], _model)
 
 
 def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -246,7 +259,8 @@ def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
     effect = Effect.from_comparison(row.to_dict(), "without the window, minus with it")
     if row["test"] != "over seeds":
         return not_testable(evidence, effect)
-    return Finding(decide(bool(row["high"] < LITTLE), str(row["verdict"]) == "better"), evidence, effect=effect)
+    finding = Finding(decide(bool(row["high"] < LITTLE), str(row["verdict"]) == "better"), evidence, effect=effect)
+    return with_rates(finding, runs, dataset, [WHOLE], ["sentiformer-full"], _model)
 
 
 def judge_gates_near_zero(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -364,7 +378,7 @@ CLAIMS = board(
         {"": ("867d53", "section VI-A")}, "theory", how=LEARNED),
     Row("Its SST-5 accuracies are those of five classes", "The reported SST-5 accuracies are those of five classes", RUNS, judge_classes,
         {"sst5_trees": ("e2b22a", "table I")}, "results", "sentiformer-accuracy",
-        "whether the interval for five or for two classes is nearer to the reported value"),
+        "whether the interval for five or for two classes is nearer to the reported value", tuple(READINGS)),
     Row("It beats the BiLSTM and the CNN", "SentiFormer beats the BiLSTM and the CNN on {}", RUNS, judge_baselines,
         {"sst5_trees": ("ca109f", "table I"), "sst5_trees_binary": ("795e4e", "table I"), "imdb": ("4262b0", "table I"),
         "yelp_polarity": ("70dcf3", "table I"), "tweeteval_sentiment": ("566e87", "table I")}, "results", "sentiformer-accuracy",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,9 @@ from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import Comparison, Word, compared, mixed
 from sentviz.papers.studies.means import combined
+from sentviz.papers.studies.rates import chosen, only_tried_for, remark
 from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.presets import without_rate
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -29,7 +31,9 @@ DATASETS = {
     "tweeteval_sentiment": "Twitter",
 }
 COMPARED = {WHOLE: "SentiFormer", "bilstm": "BiLSTM", "cnn": "CNN"}
-RATES = {f"{name}-fast": f"{title}, rate 1e-3" for name, title in COMPARED.items()}  # the printed rate is SentiFormer's
+RATES = {  # the printed rate is SentiFormer's
+    f"{name}-{ending}": f"{title}, rate {rate}" for name, title in COMPARED.items() for ending, rate in (("3e-4", "3e-4"), ("fast", "1e-3"))
+}
 PRETRAINED = {"minilm": "MiniLM, adapter"}  # ours, beside the pretrained encoders that the paper prints
 MODELS = COMPARED | RATES | prints.TITLES | PRETRAINED
 GATE_KEYS = ["kind", "name", "against", "layer"]
@@ -56,20 +60,6 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
 
 
-def rates(by_preset: Mapping[str, Sequence[Run]], model: str) -> dict[str, str]:
-    """Return the presets of a model by learning rate; "" is the printed rate."""
-    return {rate: name for rate in ("", "-fast") if (name := f"{model}{rate}") in by_preset}
-
-
-def chosen(by_preset: Mapping[str, Sequence[Run]], model: str) -> str:
-    """Return the preset of a model whose learning rate has the smallest validation loss; "" if the model has no run."""
-    return min(
-        rates(by_preset, model).values(),
-        key=lambda name: sum(run.config["best"]["loss"] for run in by_preset[name]) / len(by_preset[name]),
-        default="",
-    )
-
-
 @dataclass(frozen=True)
 class BaselineComparison:
     """SentiFormer and a baseline, each at the learning rate with its smallest validation loss."""
@@ -78,21 +68,21 @@ class BaselineComparison:
     baseline: str  # preset of the baseline
     comparison: Comparison  # SentiFormer minus the baseline
     adjusted: float  # p after Holm, over the baselines
-    more: frozenset[str]  # models that were trained at a rate at which the other model was not
+    doubtful: frozenset[Word]  # verdicts that a winner with more learning rates to choose from may have caused
 
     @property
     def word(self) -> Word:
-        """Verdict on SentiFormer. It stays open if the winner had one more learning rate to choose from."""
+        """Verdict on SentiFormer. It stays open if the winner was trained at a learning rate at which the other model was not."""
         result = self.comparison.word(self.adjusted)
-        winner = {"better": WHOLE, "worse": self.baseline.removesuffix("-fast"), "cannot be told": ""}[result]
-        return "cannot be told" if winner in self.more else result
+        return "cannot be told" if result in self.doubtful else result
 
     @property
     def numbers(self) -> str:
-        """Difference in words, with the reason if the comparison is unfair."""
-        named = " and ".join(sorted(MODELS[name] for name in self.more))
-        unfair = f"; {named} had a rate to choose that the other had not" if named else ""
-        return f"{MODELS[self.baseline]} {self.comparison.explained(self.adjusted)}{unfair}"
+        """Difference in words, with the reason if the winner had more learning rates."""
+        title, result = COMPARED[without_rate(self.baseline)], self.comparison.word(self.adjusted)
+        loser, winner = (COMPARED[WHOLE], title) if result == "worse" else (title, COMPARED[WHOLE])
+        unfair = f" ({loser} was not trained at every learning rate of {winner})" if result in self.doubtful else ""
+        return f"{title} {self.comparison.explained(self.adjusted)}{unfair}"
 
 
 def against_baselines(runs: Iterable[Run], dataset: str) -> list[BaselineComparison]:
@@ -102,16 +92,18 @@ def against_baselines(runs: Iterable[Run], dataset: str) -> list[BaselineCompari
     own, baselines = chosen(by_preset, WHOLE), {model: name for model in BASELINES if (name := chosen(by_preset, model))}
     comparisons = {model: mixed(by_preset[own], by_preset[name], noise=noise) for model, name in baselines.items()} if own else {}
     adjusted = holm({model: comparison.p for model, comparison in comparisons.items()})
+    sides: dict[str, dict[Word, tuple[str, str]]] = {model: {"better": (WHOLE, model), "worse": (model, WHOLE)} for model in comparisons}
+    doubtful = {model: frozenset(word for word, pair in of.items() if only_tried_for(by_preset, *pair)) for model, of in sides.items()}
     return [
-        BaselineComparison(own, baselines[model], comparison, adjusted[model], _more(by_preset, WHOLE, model))
-        for model, comparison in comparisons.items()
+        BaselineComparison(own, baselines[model], comparison, adjusted[model], doubtful[model]) for model, comparison in comparisons.items()
     ]
 
 
-def _more(by_preset: Mapping[str, Sequence[Run]], *models: str) -> frozenset[str]:
-    """Return which of two models were trained at a rate at which the other was not."""
-    tried = {model: set(rates(by_preset, model)) for model in models}
-    return frozenset(model for model in models for rival in models if tried[model] - tried[rival])
+def rates_in_words(runs: Iterable[Run], dataset: str, models: Iterable[str]) -> str:
+    """Return the learning rates that validation chose for some models, and which models have one rate only."""
+    every = list(runs)
+    by_preset = configurations(every, dataset)
+    return remark(every, dataset, [name for model in models if (name := chosen(by_preset, model))], MODELS.__getitem__)
 
 
 def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
@@ -178,7 +170,7 @@ class SST5Result:
         """Printed and measured accuracies in words."""
         spans = {"five": self.five, "two": self.two}
         parts = [f"{value:.1%} [{low:.1%}, {high:.1%}] of {name} classes" for name, (value, low, high) in spans.items()]
-        return f"{self.model}: printed {self.printed:.1%}, measured {' and '.join(parts)}"
+        return f"{self.model}: reported {self.printed:.1%}, measured {' and '.join(parts)}"
 
 
 def readings(runs: Iterable[Run]) -> list[SST5Result]:
@@ -195,6 +187,13 @@ def readings(runs: Iterable[Run]) -> list[SST5Result]:
         spans.append({title: _span(rows[best]) for title, best in own.items() if title in printed})
     five, two = spans
     return [SST5Result(model, printed[model], five[model], two[model]) for model in five if model in two]
+
+
+def rates_of_readings(runs: Sequence[Run], results: Iterable[SST5Result]) -> str:
+    """Return the learning rates behind the results in words, with five and with two classes."""
+    titles = {result.model for result in results}
+    models = [preset for preset, title in MODELS.items() if title in titles]
+    return "; ".join(f"{classes} classes: {rates_in_words(runs, dataset, models)}" for dataset, classes in READINGS.items())
 
 
 def worded(words: Sequence[Word]) -> Verdict:

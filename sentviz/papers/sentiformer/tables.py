@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
+from sentviz.figures.figure import sentence
 from sentviz.papers.sentiformer import prints, throughput
-from sentviz.papers.sentiformer.study import DATASETS, READINGS, ablations, beside, configurations, gated, gates_over_seeds
+from sentviz.papers.sentiformer.presets import ABLATIONS
+from sentviz.papers.sentiformer.study import (
+    COMPARED,
+    DATASETS,
+    RATES,
+    READINGS,
+    WHOLE,
+    ablations,
+    beside,
+    configurations,
+    gated,
+    gates_over_seeds,
+)
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.runs.store import Run
@@ -27,10 +41,9 @@ def accuracy(runs: Sequence[Run]) -> Table:
         " layers, was trained as an adapter on 30,000 rows, as many of each class (IMDb and Yelp: 10,000 rows of 128 tokens)."
         " Yelp polarity is a sample (1 and 2 against 4 and 5 stars). Our training is shorter than the paper's. Rows without a learning"
         " rate have the paper's rate for SentiFormer, 1e-4; comparisons use the rate with the smallest validation loss for each model."
-        " If only the winner was trained at a second rate, the comparison cannot be told."
+        " If the winner was trained at a rate at which the other model was not, the comparison cannot be told."
     )
-    if named := untaught(runs, frame):
-        words += f" Not better than always predicting the most frequent class: {'; '.join(named)}. They learned nothing in this budget."
+    words = sentence([words, _not_learned(runs, DATASETS, COMPARED | RATES)])
     columns = (
         Column("printed", "print", "{:.1f}", percent=True),
         Column("value", "ours", "{:.1f}", ("low", "high"), percent=True, width=124),
@@ -39,15 +52,11 @@ def accuracy(runs: Sequence[Run]) -> Table:
     return Table("accuracy", "Accuracy on four data sets", numbers, words, columns, groups="data")
 
 
-def untaught(runs: Sequence[Run], frame: pd.DataFrame) -> list[str]:
-    """Return the rows of table I whose interval includes the share of the most frequent class, as "model on data"."""
-    commonest = {
-        DATASETS[dataset]: max(map(sum, seeds[0].metrics()["test"]["confusion"])) / seeds[0].metrics()["test"]["n"]
-        for dataset in DATASETS
-        for seeds in list(configurations(runs, dataset).values())[:1]
-    }
-    low = frame[frame["low"] <= frame["data"].map(commonest)]
-    return [f"{row['model']} on {row['data']}" for row in low.to_dict("records")]
+def _not_learned(runs: Sequence[Run], datasets: Iterable[str], presets: Iterable[str]) -> str:
+    """Return a sentence on the runs of some presets that did not learn; "" if all learned."""
+    names = list(presets)
+    by_preset = [configurations(runs, dataset) for dataset in datasets]
+    return not_learned_sentence(run for of_dataset in by_preset for name in names for run in of_dataset.get(name, ()))
 
 
 def main(frame: pd.DataFrame) -> pd.DataFrame:
@@ -68,6 +77,7 @@ def ablation(runs: Sequence[Run]) -> Table:
         "Accuracy without a part minus accuracy of the complete model on the same test rows, and the reported difference. "
         f"All have the reported learning rate, 1e-4. {SEEDS_IN_WORDS} p after Holm is over the parts."
     )
+    words = sentence([words, _not_learned(runs, READINGS, [WHOLE, *ABLATIONS])])
     columns = (
         Column("data"),
         Column("title", "model"),

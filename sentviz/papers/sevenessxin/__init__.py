@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.sevenessxin.presets import ADDITIONS, LONGER, PRESETS, SIZES, UNMASKED, VERSIONS, both
+from sentviz.papers.sevenessxin.presets import ADDITIONS, EPOCHS, LONGER, PRESETS, SIZES, UNMASKED, VERSIONS, both
 from sentviz.runs.registry import Page, Paper, Study
 from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
@@ -90,6 +90,7 @@ PAPER = Paper(
         "sevenessxin": Study("ten versions, each with sinusoids and with RoPE and QK-norm", DATA, both(VERSIONS)),
         "sevenessxin-curve": Study("V1 in both phases on 5,000 to 80,000 tweets", DATA, both(VERSIONS[:1]), SIZES),
         "sevenessxin-updates": Study("V1 in both phases with four times the updates", DATA, both(VERSIONS[:1]), LONGER),
+        "sevenessxin-epochs": Study("V1 on 5,000 and on all tweets, for six epochs each", DATA, VERSIONS[:1], EPOCHS),
         "sevenessxin-seeds": Study("V1, V2 and V6 in both phases, for several seeds", DATA, both(("7ess-v1", "7ess-v2", "7ess-v6"))),
         "sevenessxin-padding": Study("V1 with padding that is masked and that is read", DATA, ("7ess-v1", f"7ess-v1-{UNMASKED}")),
     },

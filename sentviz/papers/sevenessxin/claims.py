@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
-from sentviz.papers.sevenessxin.study import configurations, curve, gains, rates, sized, versions
+from sentviz.papers.sevenessxin.study import configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
 from sentviz.papers.studies.against import in_points, mixed, seeded
+from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
 
@@ -93,6 +94,11 @@ def judge_printed_scarcity(*_: object) -> Finding:
 # ---- runs
 
 
+def _with_rates(finding: Finding, runs: Sequence[Run], better: Sequence[str], rivals: Sequence[str]) -> Finding:
+    """Return `with_rates` of versions."""
+    return with_rates(finding, runs, prints.DATASET, better, rivals, prints.title)
+
+
 def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether RoPE and QK-norm gain in nearly every version, after Holm. Missing and open versions may still gain."""
     frame = gains(runs)
@@ -108,8 +114,8 @@ def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
     if better < needed <= missing:
         return not_testable(evidence, effect)
     undecided = missing + words.count("cannot be told")
-    verdict = seeded(decide(better >= needed, better + undecided < needed), frame["kind"])
-    return Finding(verdict, evidence, effect=effect)
+    finding = Finding(seeded(decide(better >= needed, better + undecided < needed), frame["kind"]), evidence, effect=effect)
+    return _with_rates(finding, runs, [f"{version}-{ROPE}" for version in VERSIONS], VERSIONS)
 
 
 def judge_best(_: str, runs: Sequence[Run]) -> Finding:
@@ -124,7 +130,8 @@ def judge_best(_: str, runs: Sequence[Run]) -> Finding:
     evidence += f", {', '.join(worse) or 'none'} worse"
     if equal:
         evidence += f"; {' and '.join(equal)} gives the same predictions for every tweet, because no tweet is longer than the shorter limit"
-    return Finding(seeded(decide(len(worse) == len(VERSIONS) - 1, bool(better)), frame["test"]), evidence)
+    finding = Finding(seeded(decide(len(worse) == len(VERSIONS) - 1, bool(better)), frame["test"]), evidence)
+    return _with_rates(finding, runs, [BEST], list(frame["model"]))
 
 
 def _predict_the_same(a: Run, b: Run) -> bool:
@@ -133,19 +140,33 @@ def _predict_the_same(a: Run, b: Run) -> bool:
 
 
 def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether V1 trained on all tweets is better than V1 trained on the fewest."""
+    """Test whether V1 trained on all tweets is better than V1 trained on the fewest, for equal updates and for equal epochs.
+
+    With fewer tweets the same updates are more epochs and the same epochs fewer updates, so neither comparison alone decides.
+    """
     frame = curve(runs).dropna(subset="value")
     rows = frame[frame["preset"] == VERSIONS[0]].sort_values("rows")
     by_size = list(sized(runs, VERSIONS[0]).values())
     if len(rows) < 2:
         return _missing("sevenessxin-curve")
-    comparison = mixed(by_size[-1], by_size[0], noise=seed_noise(by_size + list(configurations(runs).values())))
+    noise = seed_noise(by_size + list(configurations(runs).values()))
+    sides = {"updates": (by_size[0], by_size[-1])} | ({"epochs": pair} if (pair := of_equal_epochs(runs, VERSIONS[0])) else {})
+    comparisons = {equal: mixed(every, few, noise=noise) for equal, (few, every) in sides.items()}
     points = ", ".join(f"{row['rows']:,.0f}: {row['value']:.1%}" for row in rows.to_dict("records"))
-    evidence = f"V1 by number of training tweets, {points}; from the fewest to all tweets {comparison.numbers}."
-    evidence += " We do not have the paper's full data, so its five points cannot be tested"
-    word = comparison.word()
-    verdict = seeded(decide(word == "better", word == "worse"), [comparison.test])
-    return Finding(verdict, evidence, effect=comparison.effect("from the fewest tweets to all"))
+    gains = "; ".join(
+        f"at equal {equal} ({' and '.join(f'{epochs(side[0]):.1f}' for side in sides[equal])} epochs) {comparison.numbers}"
+        for equal, comparison in comparisons.items()
+    )
+    evidence = f"V1 by number of training tweets, {points}; from the fewest to all tweets {gains}"
+    words = [comparison.word() for comparison in comparisons.values()]
+    verdict = seeded(decide(words == ["better"] * 2, words == ["worse"] * 2), [each.test for each in comparisons.values()])
+    least = min(comparisons.values(), key=lambda comparison: comparison.difference)
+    finding = Finding(verdict, evidence, effect=least.effect("from the fewest tweets to all"))
+    if "epochs" not in sides:
+        finding = finding.noting(f"no runs of equal epochs are installed: {prints.train('sevenessxin-epochs')}")
+    presets = [side[0].configuration for pair in sides.values() for side in pair[::-1]]
+    finding = with_rates(finding, runs, prints.DATASET, presets[::2], presets[1::2])
+    return finding.noting("we do not have the paper's full data, so its five points cannot be tested")
 
 
 def judge_size(_: str, runs: Sequence[Run]) -> Finding:
@@ -172,7 +193,8 @@ def judge_size(_: str, runs: Sequence[Run]) -> Finding:
     numbers = "; ".join(f"{name} {pair.points}, {pair.compared}" for name, pair in comparisons.items())
     evidence = f"points: {numbers}. “Little” means a difference of less than {100 * LITTLE:.0f} point"
     name, largest = max(comparisons.items(), key=lambda entry: abs(entry[1].difference))
-    return Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name))
+    finding = Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name))
+    return _with_rates(finding, runs, [], [*larger, *(model for models in larger.values() for model in models)])
 
 
 def judge_bias(_: str, runs: Sequence[Run]) -> Finding:

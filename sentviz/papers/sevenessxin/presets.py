@@ -15,6 +15,7 @@ from sentviz.runs.registry import Preset
 ROPE, UNMASKED = "rope", "unmasked"
 SIZES = ("5k", "10k", "20k", "40k", "80k")  # variants: training rows
 LONGER = ("6k-updates",)  # variants: four times the updates
+EPOCHS = ("5k-epochs", "epochs")  # variants: the recipe's epochs on the fewest and on all rows
 ADDITIONS: dict[str, dict[str, Any]] = {  # behind the name of any encoder
     ROPE: {"positions": "rotary", "qk_norm": True},
     UNMASKED: {"masked": False},

@@ -10,7 +10,7 @@ import numpy as np
 from sentviz.analysis.evaluation import RESAMPLES, from_confusion, interval, wilson
 from sentviz.data import datasets
 from sentviz.papers.sevenessxin import prints
-from sentviz.papers.sevenessxin.presets import LONGER, ROPE, SIZES, VERSIONS, both
+from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import compared, mixed
@@ -125,6 +125,17 @@ def versions(runs: Iterable[Run], base: str) -> pd.DataFrame:
 def sized(runs: Iterable[Run], preset: str) -> dict[str, list[Run]]:
     """The runs of a preset by how much they learned from, fewest rows first."""
     return collected.configurations(runs, DATASET, [*(f"{preset}-{size}" for size in SIZES), preset])
+
+
+def of_equal_epochs(runs: Iterable[Run], preset: str) -> list[list[Run]]:
+    """Return a preset's runs on the fewest and on all tweets that trained for the same number of epochs; empty if one is missing."""
+    by_variant = collected.configurations(runs, DATASET, [f"{preset}-{variant}" for variant in EPOCHS])
+    return list(by_variant.values()) if len(by_variant) == len(EPOCHS) else []
+
+
+def epochs(run: Run) -> float:
+    """Return how often a run read its training rows."""
+    return float(run.history()["epoch"].max())
 
 
 def curve(runs: Iterable[Run]) -> pd.DataFrame:

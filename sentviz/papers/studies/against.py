@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sentviz.analysis.claim import Effect, Verdict
 from sentviz.analysis.evaluation import holm
+from sentviz.analysis.learned import not_learned
 from sentviz.papers.studies.collected import Configurations
 from sentviz.papers.studies.seeds import SeedNoise, compare_over_seeds, seed_noise
 from sentviz.papers.studies.stats import paired
@@ -38,13 +39,14 @@ class Comparison:
     high: float
     p: float
     test: Literal["over seeds", "McNemar"]
+    learned: bool = True  # False if a run did not learn (`sentviz.analysis.learned`)
 
     def word(self, adjusted: float | None = None) -> Word:
         """Return the verdict on the two models: by p, or by the adjusted p of several comparisons.
 
-        McNemar's test compares two runs, not two models, so it never decides.
+        McNemar's test compares two runs, not two models, so it never decides. A run that did not learn leaves the verdict open.
         """
-        if self.test == "McNemar" or (self.p if adjusted is None else adjusted) > LEVEL:
+        if not self.learned or self.test == "McNemar" or (self.p if adjusted is None else adjusted) > LEVEL:
             return "cannot be told"
         return "better" if self.difference > 0 else "worse"
 
@@ -73,6 +75,8 @@ class Comparison:
         """Return `numbers` of one of several comparisons; if the interval excludes 0 and the verdict is still open, add the reason."""
         if self.low * self.high <= 0 or self.word(adjusted) != "cannot be told":
             return self.numbers
+        if not self.learned:
+            return f"{self.numbers} (a run did not learn)"
         why = (
             f"p = {self.p:.2g}, {adjusted:.2g} after Holm's correction"
             if self.test == "over seeds"
@@ -89,14 +93,15 @@ def mixed(a: Sequence[Run], b: Sequence[Run], split: str = "test", noise: SeedNo
     Raises:
         InputError: a configuration has no run, or the runs were not tested on the same rows.
     """
+    learned = not not_learned((*a, *b))
     if noise is not None or max(len(a), len(b)) > 1:
         both = compare_over_seeds(a, b, split, noise)
         means = (sum(both.accuracies_a) / len(a), sum(both.accuracies_b) / len(b))
-        return Comparison(both.n, (len(a), len(b)), means, both.difference, both.low, both.high, both.p, "over seeds")
+        return Comparison(both.n, (len(a), len(b)), means, both.difference, both.low, both.high, both.p, "over seeds", learned)
     pair = paired(a[0], b[0], split)
     right = pair.both_right / pair.n
     accuracies = (right + pair.only_a / pair.n, right + pair.only_b / pair.n)
-    return Comparison(pair.n, (1, 1), accuracies, pair.difference, pair.low, pair.high, pair.p, "McNemar")
+    return Comparison(pair.n, (1, 1), accuracies, pair.difference, pair.low, pair.high, pair.p, "McNemar", learned)
 
 
 def corrected(comparisons: Mapping[str, Comparison]) -> dict[str, tuple[float, Word]]:

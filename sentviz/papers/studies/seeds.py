@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sentviz.analysis.learned import why_not_learned
 from sentviz.errors import InputError
 from sentviz.papers.studies.stats import Bools, aligned
 from sentviz.runs.store import Run
@@ -48,14 +49,16 @@ class SeedComparison:
 def seed_noise(groups: Iterable[Sequence[Run]], split: str = "test") -> SeedNoise | None:
     """Return the seed noise, pooled over configurations; None if no configuration has two seeds.
 
-    Pooling assumes that the noise is the same for every configuration: three seeds of one configuration tell little about it.
+    Pooling assumes that the noise is the same for every configuration: three seeds of one configuration tell little about it. Runs that
+    did not learn are left out.
 
     Args:
         groups: for each configuration its runs, which differ in their seeds.
     Raises:
         InputError: runs of a group were not tested on the same rows, or not on the split.
     """
-    return _pooled([aligned(runs, split) for runs in groups if len(runs) > 1])
+    learned = [[run for run in runs if not why_not_learned(run)] for runs in groups]
+    return _pooled([aligned(runs, split) for runs in learned if len(runs) > 1])
 
 
 def compare_over_seeds(

@@ -1,0 +1,98 @@
+"""Learning rates of compared configurations: which were tried, which one validation prefers, and what a finding says about them.
+
+A variant that changes the learning rate alone, as in `cnn-fast`, is the same configuration at another rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sentviz.analysis.claim import Finding
+from sentviz.analysis.learned import not_learned
+from sentviz.papers.studies.collected import configurations
+from sentviz.runs.presets import RATE_ENDINGS, without_rate
+from sentviz.runs.store import Run
+
+ENDINGS = ("", *RATE_ENDINGS)
+
+
+def tried(by_preset: Mapping[str, Sequence[Run]], model: str) -> dict[str, str]:
+    """Return the presets of a model that have runs, by the ending for their learning rate; "" is the recipe's rate."""
+    return {ending: name for ending in ENDINGS if (name := f"{model}{ending}") in by_preset}
+
+
+def chosen(by_preset: Mapping[str, Sequence[Run]], model: str) -> str:
+    """Return the preset of a model whose learning rate has the smallest validation loss; "" if the model has no run."""
+    return min(
+        tried(by_preset, model).values(),
+        key=lambda name: sum(run.config["best"]["loss"] for run in by_preset[name]) / len(by_preset[name]),
+        default="",
+    )
+
+
+def only_tried_for(by_preset: Mapping[str, Sequence[Run]], model: str, rival: str) -> bool:
+    """Return whether a model learned at a learning rate at which its rival was not trained."""
+    learned = {ending for ending, name in tried(by_preset, model).items() if not not_learned(by_preset[name])}
+    return bool(learned - tried(by_preset, rival).keys())
+
+
+def remark(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Callable[[str], str] = str) -> str:
+    """Return different learning rates of presets in words, rates that were not searched, and rates that validation does not prefer.
+
+    Args:
+        title: name of a model in the remark.
+    """
+    by_preset = _at_all_rates(runs, dataset, presets)
+    names = {preset: title(without_rate(preset)) for preset in presets if preset in by_preset}
+    best = {preset: chosen(by_preset, without_rate(preset)) for preset in names}
+    unsearched = [name for preset, name in names.items() if len(tried(by_preset, without_rate(preset))) == 1]
+    rates = _by_rate({name: _rate(by_preset[preset]) for preset, name in names.items()})
+    better = {name: _rate(by_preset[best[preset]]) for preset, name in names.items() if best[preset] != preset}
+    which = f"{len(unsearched)} of {len(names)} models" if len(unsearched) > 3 else _joined(unsearched)
+    several, values = len(rates) > 1, _joined([f"{rate:g}{f' ({models})' * (len(rates) > 1)}" for rate, models in rates.items()])
+    if unsearched and len(unsearched) == len(names):
+        words = [f"the learning rate{'s' * several}, {values}, {'were' if several else 'was'} not searched"]
+    elif unsearched:
+        words = [f"the learning rates are {values}"] * several + [f"the learning rate of {which} was not searched"]
+    else:
+        words = [f"the learning rates, {values}, were chosen by validation"] * several
+    return "; ".join(words + [f"validation prefers learning rate {rate:g} for {name}" for name, rate in better.items()])
+
+
+def with_rates(
+    finding: Finding, runs: Iterable[Run], dataset: str, better: Sequence[str], rivals: Sequence[str], title: Callable[[str], str] = str
+) -> Finding:
+    """Return a finding on "`better` over `rivals`", presets of a data set, with `remark`.
+
+    A claim that holds is left open if validation prefers another learning rate for a preset, or if a preset of `better` was trained at a
+    rate at which one of `rivals` was not.
+    """
+    if finding.verdict == "unjudged" and finding.effect is None:
+        return finding
+    every = list(runs)
+    by_preset = _at_all_rates(every, dataset, (*better, *rivals))
+    better, rivals = ([preset for preset in side if preset in by_preset] for side in (better, rivals))
+    unfair = any(only_tried_for(by_preset, without_rate(a), without_rate(b)) for a in better for b in rivals)
+    best = all(chosen(by_preset, without_rate(preset)) == preset for preset in (*better, *rivals))
+    finding = finding.noting(remark(every, dataset, (*better, *rivals), title))
+    return finding if best and not unfair else finding.doubted()
+
+
+def _at_all_rates(runs: Iterable[Run], dataset: str, presets: Sequence[str]) -> dict[str, list[Run]]:
+    """Return the runs of presets, and of the same models at other learning rates."""
+    return configurations(runs, dataset, [f"{model}{ending}" for model in dict.fromkeys(map(without_rate, presets)) for ending in ENDINGS])
+
+
+def _rate(runs: Sequence[Run]) -> float:
+    return float(runs[0].config["recipe"].get("learning_rate", 0))
+
+
+def _by_rate(rates: Mapping[str, float]) -> dict[float, str]:
+    """Return the models of each learning rate in words, from the rate of each model; the largest group are "the others"."""
+    by_rate = {rate: [name for name in rates if rates[name] == rate] for rate in sorted(set(rates.values()))}
+    most = max(map(len, by_rate.values()), default=0)
+    return {rate: "the others" if most == len(names) > 3 else _joined(names) for rate, names in by_rate.items()}
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

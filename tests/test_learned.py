@@ -1,0 +1,143 @@
+"""A run that did not learn settles no claim, and a claim that holds does so at each side's best learning rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sentviz.analysis.claim import Effect, Finding, judge_on_learned
+from sentviz.analysis.evaluation import wilson
+from sentviz.analysis.learned import not_learned_in_words, why_not_learned
+from sentviz.papers.hardmax.study import PUBLIC
+from sentviz.papers.studies.claims import claims_of
+from sentviz.papers.studies.rates import remark
+from sentviz.papers.studies.seeds import seed_noise
+from sentviz.runs.registry import find_paper
+from sentviz.runs.store import Run
+from tests.studies import as_said, made_run, made_seeds
+
+BETTER_AND_WORSE = {  # claim -> data set, and configurations that are right more and less often if it holds
+    "ndt-56d08d": ("sst2", ["diff"], ["vanilla"]),
+    "hardmax-6c9983": ("imdb", [f"hardmax-d{d}" for d in PUBLIC], []),
+    "fused-a001af": ("klue_nli", ["cls-last-scaled"], ["cls"]),
+    "sentiformer-ca109f": ("sst5_trees", ["sentiformer"], ["bilstm", "cnn"]),
+    "sentiformer-dd45d4": ("sst5_trees", ["sentiformer"], ["sentiformer-no-norm"]),
+    "sevenessxin-ce76f7": ("sentiment140", ["7ess-v1", "7ess-v1-epochs"], ["7ess-v1-5k", "7ess-v1-5k-epochs"]),
+}
+VARIANTS = ("5k-epochs", "epochs", "5k", "fast")
+CHANCE = 100  # wrong rows of 200 in two classes
+
+
+def judge(key: str, runs: list[Run]) -> Finding:
+    paper = find_paper(key.partition("-")[0])
+    (claim,) = (claim for claim in claims_of(paper) if claim.key(paper.name) == key)
+    return as_said(claim.test(runs))
+
+
+def seeds(root: Path, dataset: str, name: str, wrong: int, n: int = 2, **options: Any) -> list[Run]:
+    variant = next((each for each in VARIANTS if name.endswith(f"-{each}")), "")
+    also = ("official_test",) if dataset == "sst2" else ()
+    return made_seeds(root, dataset, name.removesuffix(f"-{variant}"), n, wrong=wrong, variant=variant, also=also, **options)
+
+
+def run_of(**metrics: Any) -> Any:
+    """Return a stand-in for a run with these confusion matrices."""
+    stored = {split: {"confusion": counts} if counts else {} for split, counts in metrics.items()}
+    return SimpleNamespace(name="a/b", config={"recipe": {"learning_rate": 1e-3}}, metrics=lambda: stored)
+
+
+def test_a_run_learned_if_its_interval_is_above_the_most_frequent_class() -> None:
+    """The lower end of Wilson's interval decides; the rows are those of validation, if its matrix is stored."""
+    for right in range(100):
+        counts = [[right, 60 - right], [0, 40]] if right <= 60 else [[60, 0], [100 - right, right - 60]]
+        total = sum(counts[i][i] for i in range(2))
+        assert (why_not_learned(run_of(test=counts)) == "") == (float(wilson(total, 100)[0]) > 0.6)
+    chance, good = [[50, 0], [50, 0]], [[50, 0], [0, 50]]
+    assert why_not_learned(run_of(test=good, validation=chance)) == "a/b 50.0% [40.4%, 59.6%] on validation (most frequent class 50.0%)"
+    assert "on test" in why_not_learned(run_of(test=chance, validation=None))
+    assert why_not_learned(run_of(test=chance, validation=good)) == "" == not_learned_in_words([run_of(test=good)])
+    assert not_learned_in_words([run_of(test=chance)]).startswith("the run did not learn at learning rate 0.001: a/b 50.0%")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", BETTER_AND_WORSE)
+def test_a_claim_holds_fails_and_is_open_if_a_side_did_not_learn(key: str, tmp_path: Path) -> None:
+    """A claim of each paper; with runs at chance it is open for that reason, whether it would hold or fail."""
+    dataset, better, worse = BETTER_AND_WORSE[key]
+    for good, bad, verdict in ((5, 70, "holds"), (70, 5, "fails"), (5, CHANCE, "open"), (CHANCE, 5, "open")):
+        sides = [(name, good) for name in better] + [(name, bad) for name in worse]
+        finding = judge(key, [run for name, wrong in sides for run in seeds(tmp_path / f"{good}-{bad}", dataset, name, wrong)])
+        if verdict == "open" and not worse and good != CHANCE:
+            continue
+        assert finding.verdict == verdict
+        assert finding.evidence.startswith("the runs did not learn at learning rate") == (verdict == "open")
+        assert all(part.verdict == verdict and ("did not learn" in part.evidence) == (verdict == "open") for _, part in finding.parts)
+
+
+@pytest.mark.slow
+def test_one_seed_that_did_not_learn_leaves_a_claim_open(tmp_path: Path) -> None:
+    """The other seeds alone would refute the claim. A collapsed configuration that the claim is not about changes nothing."""
+    key = "sentiformer-418db8"
+    learned = [*seeds(tmp_path, "sst5_trees", "sentiformer-no-gate", 5, 3), *seeds(tmp_path, "sst5_trees", "sentiformer", 70)]
+    collapsed = made_run(tmp_path, "sst5_trees", "sentiformer", 2, wrong=CHANCE)
+    assert judge(key, learned).verdict == "fails"
+    finding = judge(key, [*learned, collapsed])
+    assert finding.verdict == "open" and finding.evidence.startswith("the run did not learn") and collapsed.name in finding.evidence
+    unrelated = seeds(tmp_path, "sst5_trees", "sentiformer-no-norm", CHANCE)
+    assert judge(key, [*learned, *unrelated]).verdict == "fails"
+    assert seed_noise([unrelated]) is None
+
+
+@pytest.mark.slow
+def test_a_rate_at_which_a_model_did_not_learn_is_part_of_its_search(tmp_path: Path) -> None:
+    """SentiFormer was tried at the rate at which the BiLSTM wins, so the claim fails: the comparison is at the rates of validation."""
+    runs = [run for name, wrong in (("sentiformer", 60), ("bilstm", 60), ("cnn", 60)) for run in seeds(tmp_path, "sst5_trees", name, wrong)]
+    runs += seeds(tmp_path, "sst5_trees", "bilstm-fast", 5, validation=0.95)
+    assert judge("sentiformer-ca109f", runs).verdict == "open"
+    runs += seeds(tmp_path, "sst5_trees", "sentiformer-fast", CHANCE, validation=0.5)
+    finding = judge("sentiformer-ca109f", runs)
+    assert finding.verdict == "fails" and "did not learn" not in finding.evidence
+
+
+def test_kinds_of_rows_are_left_open_one_by_one(tmp_path: Path) -> None:
+    """Only the kind of rows that rests on the run is open, with the reason; the strictest verdict without it stays."""
+    failed = SimpleNamespace(
+        name="x/a", configuration="a", config={"data": {"name": "x"}, "recipe": {}}, metrics=run_of(test=[[5, 0], [5, 0]]).metrics
+    )
+
+    def test(runs: Any) -> Finding:
+        parts = (("these", Finding("holds" if runs else "open", "numbers")), ("those", Finding("fails", "other numbers")))
+        return Finding("fails", "both", parts, Effect(1.0))
+
+    finding = judge_on_learned(test, ("x",), [failed])  # type: ignore[list-item]
+    assert finding.verdict == "fails" and [part.verdict for _, part in finding.parts] == ["open", "fails"]
+    assert finding.parts[0][1].evidence.startswith("the run did not learn: x/a") and finding.parts[1][1].evidence == "other numbers"
+    assert judge_on_learned(test, ("y",), [failed]) == test([failed])  # type: ignore[list-item]
+
+
+@pytest.mark.slow
+def test_a_claim_holds_only_at_the_best_learning_rates(tmp_path: Path) -> None:
+    """Rates that were not searched are named; another rate that validation prefers, or a search of the winner alone, leaves it open."""
+    key, data = "ndt-1bf5ab", "twitter_financial"
+    runs = seeds(tmp_path, data, "ndt-unit-2", 5) + seeds(tmp_path, data, "vanilla", 70)
+    finding = judge(key, runs)
+    assert finding.verdict == "holds" and finding.evidence.endswith("; the learning rate, 0.0005, was not searched")
+    own, rival = seeds(tmp_path, data, "ndt-unit-2-fast", 30, validation=0.5), seeds(tmp_path, data, "vanilla-fast", 70, validation=0.5)
+    unfair = judge(key, runs + own)
+    assert unfair.verdict == "open" and unfair.evidence.endswith("; the learning rate of vanilla was not searched")
+    searched = judge(key, runs + own + rival)
+    assert searched.verdict == "holds" and "learning rate" not in searched.evidence
+    preferred = seeds(tmp_path / "preferred", data, "vanilla-fast", 10, validation=0.95)
+    at_best = judge(key, runs + preferred)
+    assert at_best.verdict == "open" and at_best.evidence.endswith("validation prefers learning rate 0.001 for vanilla")
+    presets = ["ndt-unit-2", "vanilla-fast"]
+    assert (
+        remark(runs + own + preferred, data, presets)
+        == "the learning rates, 0.0005 (ndt-unit-2) and 0.001 (vanilla), were chosen by validation"
+    )
+    assert remark(runs + preferred, data, presets) == (
+        "the learning rates are 0.0005 (ndt-unit-2) and 0.001 (vanilla); the learning rate of ndt-unit-2 was not searched"
+    )
