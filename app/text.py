@@ -37,7 +37,8 @@ def name_runs(*runs: str) -> None:
     The tab never shows a visitor's sentence: others may see the screen.
     """
     heading, title, section = st.session_state["heading"]
-    named = f"{runs[0]}{f' and {len(runs) - 1} more' if len(runs) > 1 else ''}" if runs else ""
+    shown = runs if len(runs) < 3 else (runs[0], f"{len(runs) - 1} more")
+    named = " and ".join(shown)
     heading.markdown(f":material/network_node: {md(section)} › **{md(title)}**" + f" · {md(named)}" * bool(runs))
     st.set_page_config(page_title=" · ".join(filter(None, (title, named, "sentviz"))))
 

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.components.browser import Picked, new_point, picked_token
 from app.views.hardmax.playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
+from sentviz.analysis.explain.scores import percent
 from sentviz.analysis.testset.leaders import FILE, survey
 from sentviz.errors import InputError
 from sentviz.models.hardmax import HardmaxModel
@@ -72,7 +73,7 @@ def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int
     run = Run.open(hardmax_runs / f"toy/hardmax-d{width}")
     review = HardmaxModel.of(run).follow(SONG)
     p = review.probabilities[-1]
-    assert f"{p.max():.1%}" in answer(app)
+    assert percent(float(p.max())) in answer(app)
     assert run.labels[int(p.argmax())].capitalize() in answer(app)
     text = page_text(app)
     assert f"words read: {len(review.words)}." in text
@@ -99,13 +100,13 @@ def test_removed_and_pinned_words_move_the_answer(page: Any, hardmax_runs: Path)
     app.button(key="hardmax-remove").click().run()
     assert not app.exception, app.exception
     p = model.follow(SONG, without=(token,)).probabilities[-1]
-    assert f"{p.max():.1%}" in answer(app)
-    assert "as trained" in answer(app)
+    assert percent(float(p.max())) in answer(app)
+    assert "As trained" in answer(app)
     app.button(key=f"hardmax-undo-without-{base.words[token]}").click().run()
     assert answer(app) == before
     app.button(key="hardmax-pin").click().run()
     p = model.follow(SONG, pinned=(token,)).probabilities[-1]
-    assert f"{p.max():.1%}" in answer(app)
+    assert percent(float(p.max())) in answer(app)
     app.button(key="hardmax-undo").click().run()
     assert answer(app) == before
 
@@ -125,7 +126,7 @@ def test_the_temperature_turns_softmax_to_hardmax(page: Any, hardmax_runs: Path)
     model = HardmaxModel.of(Run.open(hardmax_runs / "toy/hardmax-d2"))
     app.select_slider(key="focus-heat").set_value("10").run()
     assert not app.exception, app.exception
-    assert f"{model.follow(SONG, 10.0).probabilities[-1].max():.1%}" in answer(app)
+    assert percent(float(model.follow(SONG, 10.0).probabilities[-1].max())) in answer(app)
 
 
 def test_planes_of_more_dimensions(page: Any) -> None:

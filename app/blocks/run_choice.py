@@ -50,7 +50,8 @@ def option(name: str) -> str:
 
 
 def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: str = "", **picker: Any) -> Run:
-    """Draw the choice of a run and return it: the run in focus or, if the page cannot show that run, a fitting one with a quiet note.
+    """Draw the choice of a run and return it: the run in focus or, if the page cannot show that run, a fitting one,
+    with a quiet note if a visitor or a link chose the other.
 
     Args:
         fitting: the runs that the page can show, at least one.
@@ -64,7 +65,7 @@ def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: 
     name = focused if focused in names else prefer if prefer in names else most_similar(cache.run(focused), fitting).name
     with picker_row():
         pick_run("Model", names, **({"width": 420} | picker | visit.bound("run", name)))
-        if name != focused:
+        if name != focused and visit.has_chosen_run():
             quiet_note(f"{name} is shown instead of {focused}, which {lack}.", help=advice or None)
     name_runs(name)
     return next(run for run in fitting if run.name == name)

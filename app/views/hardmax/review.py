@@ -17,6 +17,7 @@ from app.components.browser import Picked
 from app.fields import LONGEST, two_places
 from app.text import halves, md
 from app.views.hardmax.parts import exports, hardmax_run, model, runs, temperature, without_runs
+from sentviz.analysis.explain.scores import percent
 from sentviz.browser.particles import LOOKS, scene_data, scene_of_review
 from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
@@ -199,9 +200,9 @@ def _verdict(run: Run, review: Any, base: Any, heat: float, edits: _Edits) -> No
     """Show the prediction and the words that were not read."""
     p, before = float(review.probabilities[-1, 1]), float(base.probabilities[-1, 1])
     label = run.labels[int(p > 0.5)]
-    words = f"### {md(label.capitalize())} · {max(p, 1 - p):.1%}"
+    words = f"### {md(label.capitalize())}, {percent(max(p, 1 - p))}."
     if heat or edits != _Edits():
-        words += f" :gray[· as trained {md(run.labels[int(before > 0.5)])} {max(before, 1 - before):.1%}]"
+        words += f" :gray[As trained: {md(run.labels[int(before > 0.5)])}, {percent(max(before, 1 - before))}.]"
     st.markdown(words)
     counts = Counter(review.words[i] for i in review.leaders)
     sentences = [

@@ -62,7 +62,7 @@ def chosen_run() -> tuple[Run, Focus]:
         st.session_state["through-run"] = fitting.name
         titles = {name: plain_name(cache.runs()[name]) for name in in_groups(able)}
         st.pills("Runs with saved epochs", list(titles), format_func=titles.__getitem__, key="through-run", on_change=take)
-        if fitting is not run:
+        if fitting is not run and visit.has_chosen_run():
             quiet_note(f"{fitting.name} is shown instead of {run.name}, which has no measured epochs.", help=_plain(why))
     if fitting is run:
         return run, focus
