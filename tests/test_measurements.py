@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from sentviz.analysis.measurements import MEASUREMENTS, measure
 from sentviz.runs.store import Run
+from sentviz.runs.writing import write_config
 from tests import makers
 
 pytestmark = pytest.mark.slow
@@ -80,3 +81,15 @@ def test_every_measurement_is_a_command() -> None:
     from sentviz.cli import main
 
     assert set(MEASUREMENTS) <= set(main.commands)
+
+
+def test_a_run_is_measured_on_the_rows_that_its_recipe_draws(own: Path) -> None:
+    """Test splits have the drawn rows, in commands as in the run's evaluation; other splits are complete."""
+    run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
+    complete = {split: int(measure("heads", run, split).frame("heads.parquet")["n"].max()) for split in ("test", "validation")}
+    run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
+    recipe = run.config["recipe"] | {"test_rows": 5}
+    write_config(run.folder, {name: value for name, value in run.config.items() if name != "files"} | {"recipe": recipe})
+    run = Run.open(own / "toy" / "ndt-unit-2", "toy/ndt-unit-2")
+    drawn = {split: int(measure("heads", run, split).frame("heads.parquet")["n"].max()) for split in complete}
+    assert drawn == {"test": 5, "validation": complete["validation"]} and complete["test"] > 5

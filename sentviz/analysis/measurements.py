@@ -56,7 +56,7 @@ def _table(file: str, over: Callable[..., pd.DataFrame]) -> Callable[..., Run]:
         from sentviz.runs.writing import attach, check_attachable
 
         check_attachable(run, file)
-        rows = datasets.load_split(run.config["data"]["name"], split)
+        rows = datasets.rows_of_recipe(run.config["recipe"], split)
         return attach(run, file, over(load(run), rows, progress, **options))
 
     return make
@@ -108,7 +108,7 @@ def _epochs(run: Run, split: str, progress: Progress, *, sample: int = 400, seed
     from sentviz.runs.writing import attach_files, check_attachable
 
     check_attachable(run, *names(run))
-    example, rows = run.example(), datasets.load_split(run.config["data"]["name"], split)
+    example, rows = run.example(), datasets.rows_of_recipe(run.config["recipe"], split)
     return attach_files(run, files(run, rows, (example.text, example.text_pair), rows=sample, seed=seed, progress=progress))
 
 

@@ -54,7 +54,7 @@ def evaluate(run: str, split: str) -> None:
 
     stored = find(run)
     model = load(stored.folder)
-    rows = datasets.load_split(stored.config["data"]["name"], split)
+    rows = datasets.rows_of_recipe(stored.config["recipe"], split)
     print_metrics(stored.name, {split: metrics(run_evaluation(model, rows))})
 
 

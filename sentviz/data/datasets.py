@@ -329,6 +329,16 @@ def first_rows(split: Split, rows: int) -> Split:
     return replace(split, frame=frame, digest=_mark(frame))
 
 
+def rows_of_recipe(recipe: Mapping[str, Any], name: str) -> Split:
+    """Return a split of a recipe's data set; of a test split, the rows that the recipe draws.
+
+    Raises:
+        DataMissingError: the data set is not installed. InputError: it has no such split.
+    """
+    split, rows = load_split(recipe["dataset"], name), recipe.get("test_rows", 0)
+    return drawn_rows(split, rows) if rows and name not in ("train", "validation") else split
+
+
 def drawn_rows(split: Split, rows: int) -> Split:
     """Return rows of a split drawn at random with seed 0, in the split's order; the complete split if it has no more rows."""
     if len(split) <= rows:
