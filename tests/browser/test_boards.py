@@ -1,4 +1,4 @@
-"""A person clicks a cell of a board, reads what its verdict rests on, and opens the section that shows it; then by keyboard."""
+"""A person clicks a cell of a board, reads what its verdict rests on, and opens the section that shows it; by keyboard; on a phone."""
 
 from __future__ import annotations
 
@@ -51,3 +51,37 @@ def test_from_a_cell_to_the_section_that_shows_it(page: Any, server: str) -> Non
     page.get_by_role("button", name="Open Compare").click()
     page.wait_for_url(re.compile("part=compare"))
     page.get_by_text("against vanilla-matched").first.wait_for()
+
+
+@pytest.mark.exhaustive
+def test_a_claim_without_a_figure_is_below_the_board(page: Any, server: str) -> None:
+    """The board keeps the page's width, and the words of the claim have the width of the page too."""
+    page.goto(f"{server}/sentiformer?claim=sentiformer-bec68d")
+    page.wait_for_selector(".st-key-plot-board-sentiformer .main-svg", timeout=120_000)
+    settled(page)
+    full = page.locator("[class*='st-key-halves-board']").bounding_box()["width"]
+    assert page.locator(".st-key-plot-board-sentiformer .main-svg").first.bounding_box()["width"] == pytest.approx(full, abs=2)
+    assert page.locator(".st-key-claim-sheet").bounding_box()["width"] > 0.95 * full
+    assert not page.locator(".st-key-claim-beside").count()
+
+
+@pytest.mark.exhaustive
+def test_on_a_phone_the_claims_are_a_list(page: Any, server: str) -> None:
+    """A phone shows words with verdicts in place of the board, no wider than the screen; a verdict opens its claim and closes it."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server}/ndt")
+    listed = page.locator(".st-key-claim-list")
+    listed.get_by_role("button", name=re.compile("SST-2 cannot be told")).first.wait_for(timeout=120_000)
+    settled(page)
+    assert not page.locator(".st-key-plot-board-ndt").is_visible()
+    assert all(box["x"] + box["width"] <= 390 for box in (node.bounding_box() for node in listed.get_by_role("button").all()))
+    first = listed.get_by_role("button").first
+    first.click()
+    page.wait_for_url(re.compile("claim=ndt-"))
+    page.locator(".st-key-claim-beside").get_by_text("compared with its own tables").wait_for()
+    assert first.get_attribute("aria-pressed") == "true"
+    first.click()
+    page.wait_for_url(re.compile(r"/ndt$|/ndt\?(?!.*claim=)"))
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.locator(".st-key-plot-board-ndt .main-svg").first.wait_for()
+    assert not listed.is_visible()

@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import export_menu, show_drawn
+from app.components.claim_list import LETTERS, claim_list, picked
 from app.text import halves, md, page_theme
 from app.views.papers.shared import digests, page_of
 from sentviz.analysis.claim import HOW, VERDICT_WORDS, Claim, Verdict
@@ -33,7 +34,6 @@ ICONS: dict[Verdict, str] = {
     "open": ":material/help:",
     "unjudged": ":material/inventory_2:",
 }
-LETTERS: dict[Verdict, str] = {"holds": "✓", "fails": "✗", "open": "?", "unjudged": "–"}
 HALF = 640  # pixels of a board beside another
 STYLE = (
     "<style>div:has(> .st-key-claim-sheet) {{ position: sticky; bottom: 0; z-index: 90; max-height: 46vh; overflow-y: auto;"
@@ -42,7 +42,9 @@ STYLE = (
     " align-self: flex-start; max-height: calc(100vh - 5rem); overflow-y: auto; }} }}"
     " @media (max-width: 1100px) {{ [data-testid='stColumn']:has(.st-key-claim-beside) {{ position: sticky; bottom: 0; z-index: 90;"
     " max-height: 46vh; overflow-y: auto; background: {paper}; border-top: 2px solid {grid}; padding: .6rem .2rem .4rem; }} }}"
-    " @media (max-width: 640px) {{ .scatterlayer .textpoint {{ display: none; }} }}"  # no room for effects in words
+    " @media (min-width: 641px) {{ .st-key-claim-list {{ display: none; }} }}"
+    " @media (max-width: 640px) {{ [class*='st-key-plot-board'], [class*='st-key-figure-board'] [data-testid='stCaptionContainer'],"
+    " .st-key-halves-poster {{ display: none; }} }}"  # A phone has no room for a board.
     " [class*='st-key-halves-board'] [data-testid='stColumn']:last-child:not(:has(.st-key-claim-beside)) {{ display: none; }}</style>"
 )
 
@@ -91,10 +93,27 @@ def _taken(key: str) -> Callable[[], None]:
     return take
 
 
+def _listed_claims(claims: pd.DataFrame, *, with_counts: bool) -> None:
+    """Draw the claims as a list in place of boards, which needs less width; a page that is wide enough hides the list."""
+
+    def take() -> None:
+        if (key := picked("claim-list-rows")) in set(claims["key"]):
+            visit.go(claim="" if key == opened() else key)
+
+    with st.container(key="claim-list"):
+        if with_counts:
+            counted(claims)
+        claim_list(claims, opened(), page_theme(), key="claim-list-rows", on_pick=take)
+
+
 def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
-    """The board of a paper with its caption and export menu, as wide as the page; a claim that is open stands on its right."""
+    """The board of a paper with its caption and export menu, as wide as the page. An open claim is on the right of the board; if it has no
+    figure, it is below the board.
+    """
     key, claim = f"board-{paper.name}", next((claim for claim in claims_of(paper) if claim.key(paper.name) == opened()), None)
-    left, right = halves(key, 1.2 if claim is not None and claim.figure else 1.9, 1.0)
+    beside = claim is not None and bool(claim.figure)
+    _listed_claims(claims, with_counts=True)
+    left, right = halves(key, 1.2, 1.0)
     with left:
         show_drawn(
             lambda theme: _figure(claims, runs, theme, chosen=opened()),
@@ -103,8 +122,11 @@ def board(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
             on_select=_taken(key),
             selection_mode="points",
         )
-    with right:  # hidden if no claim is open, so that the board stays the same element
-        details(claims, runs, beside=True)
+    with right:  # hidden if no claim is open on this side, so that the board stays the same element
+        if beside:
+            details(claims, runs, beside=True)
+    if not beside:
+        details(claims, runs)
 
 
 def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
@@ -114,6 +136,7 @@ def poster(claims: pd.DataFrame, runs: Sequence[Run]) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="figure-poster"):
         counted(claims)
         export_menu(lambda theme: _figure(claims, runs, theme), "board-claims", "poster", code=code("all", "claims-board"))
+    _listed_claims(claims, with_counts=False)
     heights, columns = [0, 0], halves("poster")
     for name, figure in boards.items():
         place = heights.index(min(heights))
@@ -168,9 +191,10 @@ def details(claims: pd.DataFrame, runs: Sequence[Run], *, beside: bool = False) 
     if row is None:
         return
     with st.container(key="claim-beside" if beside else "claim-sheet"):
-        left, right = (st.container(), st.container()) if beside else halves("claim", 1.0, 1.0)
         paper = find_paper(row["name"])
         claim = next((item for item in claims_of(paper) if item.key(paper.name) == row["key"]), None)
+        in_columns = not beside and claim is not None and claim.figure
+        left, right = halves("claim", 1.0, 1.0) if in_columns else (st.container(), st.container())
         with left:
             _words(row, claim, paper)
         if claim is not None:
