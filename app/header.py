@@ -42,6 +42,10 @@ STYLE = (
     " :has(> img[data-testid='stHeaderLogo']) { display: flex; align-items: center; gap: .5rem; }"
     " :has(> img[data-testid='stHeaderLogo'])::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
     " [data-testid='stButtonGroup'] [data-variant='segmented_control'] { min-height: 2.5rem; }"  # Fields are as high.
+    " @media (max-width: 640px) { [data-testid='stButtonGroup'] > [role] { flex-wrap: wrap; }"
+    # Panels and clouds are too narrow to read on a phone, so they scroll.
+    " :is([class*='st-key-plot-'][class*='panels'], [class*='st-key-plot-'][class*='cloud']) { overflow-x: auto; overflow-y: hidden; }"
+    " :is([class*='st-key-plot-'][class*='panels'], [class*='st-key-plot-'][class*='cloud']) > * { min-width: 640px; } }"
     " .about { margin: 0; font-size: .875rem; opacity: .8; }"
     " @media (max-width: 900px) { .about { display: none; } }</style>"  # In a second line it would push the page down.
 )

@@ -98,6 +98,7 @@ def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
     notes = texts(figure.plot)
     assert sum(text.startswith("50.0%") for text in notes) == 1  # precision of a
     assert notes.count("none") == 1  # precision of b
+    assert {"precision, %", "recall, %", "F1, %"} <= set(notes) and list(figure.plot.layout.xaxis.ticktext) == ["0", "50", "100"]
     assert "None means undefined:" in figure.caption
     assert len(figure.frame) == 6
 

@@ -48,6 +48,15 @@ def test_a_run_keeps_its_colour_if_another_run_lacks_a_measure() -> None:
     assert looks(layer_lines({"c": frames["c"]}, ["entropy"], series=[2]), "c") == {(marks["c"].colour, marks["c"].symbol)}
 
 
+def test_titles_of_panels_have_short_lines() -> None:
+    """Two panels side by side fit a phone: no line of a title is wider than half of it."""
+    notes = layer_lines({"a": heads("from_cls", "entropy")}, ["from_cls", "entropy"]).plot.layout.annotations
+    assert [note.text for note in notes] == [
+        "Deviation of the<br>attention of [CLS]<br>towards the others",
+        "Entropy, share of its<br>maximum",
+    ]
+
+
 def test_curves_take_the_numbers_of_runs_and_of_groups() -> None:
     """A group of seeds has the number of its first run; a wrong number of numbers is refused."""
     runs = {"a-s1": history(), "b": history(), "a": history()}

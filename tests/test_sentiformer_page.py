@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -98,12 +99,15 @@ def test_its_questions_are_answered(page: Opened, study: Path) -> None:
 
 
 def test_table_1_has_print_and_measurement(page: Opened, study: Path) -> None:
-    table = page(study).dataframe[0].value
-    table = table.set_index("model")
+    shown = page(study).dataframe[0]
+    table = shown.value.set_index("model")
     assert list(table.index)[:5] == ["BiLSTM", "CNN", "DistilBERT", "BERT-base", "SentiFormer"]
     assert table.loc["SentiFormer", "SST-5, printed"] == pytest.approx(92.3) and table.loc["SentiFormer", "SST-5, value"] == pytest.approx(
         70
     )
+    titles = {name: column["label"] for name, column in json.loads(shown.proto.columns).items()}
+    assert {"SST-5, paper", "SST-5 binary, ours", "Yelp, paper", "Yelp, ours", "Twitter, ours"} <= set(titles.values())
+    assert sum(7 * len(title) + 10 for title in titles.values()) < 1280  # pixels of a page of 1,440
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -256,6 +256,7 @@ def test_figures_draw_every_number(frame: pd.DataFrame, theme: Any) -> None:
         pd.testing.assert_frame_equal(figure.frame, want.reset_index(drop=True))
         drawn = [x for trace in figure.plot.data if trace.error_x.array is not None for x in trace.x]
         assert sorted(drawn) == sorted(want["value"])
+        assert all(len(line) < 20 for label in figure.plot.layout.yaxis.ticktext for line in label.split("<br>"))
         assert "12 test sentences, seed 3" in figure.caption and "4 untrained models" in figure.caption
         with pytest.raises(InputError, match="was measured"):
             make(frame[:0], theme=theme)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -23,6 +24,7 @@ MEASURE_TITLES = {
     "specials": "Attention to [CLS] and [SEP]",
     "first": "Attention to the first token",
 }
+TITLE, PANEL = 22, 208  # letters in a line of a panel's title, and pixels of a panel's height
 
 
 def layer_lines(
@@ -60,8 +62,11 @@ def layer_lines(
         raise InputError("None of these runs has these measures. Measures of [CLS] need runs with [CLS].")
     drawn = [measure for measure in measures if (table["measure"] == measure).any()]
     colours = palette(theme)
-    plot, places = panel_grid([MEASURE_TITLES[measure] for measure in drawn], 2, theme, apart=0.1, below=0.24)
-    down = places[-1]["row"]
+    titles = [textwrap.wrap(MEASURE_TITLES[measure], TITLE) for measure in drawn]
+    tallest, down = 17 * max(map(len, titles)), -(-len(drawn) // 2)
+    gap = 40 + tallest
+    area = PANEL * down + gap * (down - 1)
+    plot, places = panel_grid(["<br>".join(lines) for lines in titles], 2, theme, apart=0.1, below=down * gap / area)
     marks, layers = run_marks(list(frames), theme, series), sorted(table["layer"].unique())
     names = list(dict.fromkeys(table["run"]))
     for k, (measure, place) in enumerate(zip(drawn, places, strict=True)):
@@ -95,9 +100,9 @@ def layer_lines(
                 hovertemplate="this sentence, layer %{x}: %{y:.4f}<extra></extra>",
                 **place,
             )
-    top = 76 if title else 40  # pixels
-    size = 420 * min(len(drawn), 2) + 60, 250 * down + 50 + top
-    lay_out(plot, theme, title, size, (56, top, 20, 78), legend=legend_below(-0.22 / down))
+    top = tallest + (60 if title else 24)
+    size = 420 * min(len(drawn), 2) + 60, area + top + 78
+    lay_out(plot, theme, title, size, (56, top, 20, 78), legend=legend_below(-46 / area))
     plot.update_xaxes(tickvals=[layer + 1 for layer in layers], title_text="layer", title_standoff=4, automargin=False)
     plot.update_yaxes(rangemode="tozero", automargin=False, nticks=6)
     counts = sorted({int(table["n"].min()), int(table["n"].max())})

@@ -28,7 +28,7 @@ def nearness_curve(frame: pd.DataFrame, *, near: float, wanted: float, layers: i
     if rows.empty:
         raise InputError("The nearness of words to leaders has not been measured.")
     colours = palette(theme)
-    title = f"Words at a leader after {layers} layers, by the largest distance that counts as near"
+    title = f"Words near a leader after {layers} layers"
     plot = new_plot(theme, title, (520, 320), (62, 48, 132, 46), showlegend=False)
     ends = []
     for (column, name), colour, dash in zip(LINES.items(), colours.lines, ("solid", "dash", "dot"), strict=False):

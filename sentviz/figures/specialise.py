@@ -15,7 +15,7 @@ from sentviz.figures.figure import SYMBOLS, Figure, file_safe, lay_out, run_pref
 from sentviz.figures.maps import component_name
 from sentviz.figures.panels import dotted, legend_below, legend_entry, panel_grid, row_axis, with_interval
 
-_MEASURES = {"cosine": "cosine of the rows", "jensen_shannon": "Jensen-Shannon divergence, bits"}
+_MEASURES = {"cosine": "cosine of the rows", "jensen_shannon": "Jensen-Shannon<br>divergence, bits"}
 
 
 def word_shares(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -> Figure:
@@ -30,7 +30,7 @@ def word_shares(frame: pd.DataFrame, *, run: str = "", theme: Theme = "light") -
         InputError: no class of words was measured.
     """
     drawn = _components(frame, "attention")
-    rows = {str(name): f"{name} (n = {n:,})" for name, n in drawn.groupby("word_class", sort=False)["n"].max().items()}
+    rows = {str(name): f"{name}<br>n = {n:,}" for name, n in drawn.groupby("word_class", sort=False)["n"].max().items()}
     cells = drawn.assign(panel=drawn["layer"], row=drawn["word_class"], series=drawn["component"])
     panels = {layer: f"layer {layer + 1}" for layer in sorted(drawn["layer"].unique())}
     plot = _dots(cells, panels, rows, _names(drawn), title="Attention to words, relative to an even share", even=1.0, theme=theme)
@@ -129,7 +129,7 @@ def _dots(
     down = -(-len(panels) // across)
     step = 17
     tall = len(rows) * (len(series) * step + 14)
-    height, left = down * (tall + 52) + 122, 24 + 7 * max(map(len, rows.values()))
+    height, left = down * (tall + 52) + 122, 24 + 7 * max(len(line) for label in rows.values() for line in label.split("<br>"))
     between = 52 / (tall + 52) if down > 1 else 0.0
     plot, places = panel_grid(list(panels.values()), across, theme, apart=0.08, below=between, shared_yaxes=True)
     unit = step / (len(series) * step + 14)
@@ -180,7 +180,7 @@ def _dots(
         legend_entry(plot, "heads shuffled", line=bar)
     if cells["untrained"].notna().any():
         legend_entry(plot, "untrained", line={"color": colours.muted, "width": 3})
-    lay_out(plot, theme, title, (left + 330 * across + 40, height), (left, 62, 24, 84), legend=legend_below(-34 / (height - 146)))
+    lay_out(plot, theme, title, (left + 330 * across + 40, height + 10), (left, 72, 24, 84), legend=legend_below(-34 / (height - 146)))
     plot.update_yaxes(row_axis(list(rows.values())))
     plot.update_xaxes(nticks=6, automargin=False)
     return plot

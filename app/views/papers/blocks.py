@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from sentviz.figures.text import text_columns
 from sentviz.gallery import code, make
 from sentviz.gallery.registry import FigureSpec, find_figure
 from sentviz.gallery.subjects import Study
-from sentviz.papers.studies.item_types import Table
+from sentviz.papers.studies.item_types import Column, Table
 from sentviz.runs.registry import Paper
 from sentviz.runs.store import Run
 
@@ -72,7 +72,8 @@ def missing_note(reasons: Sequence[str]) -> None:
 
 # ---- tables
 
-LETTER, PADDING, WIDEST = 7, 24, 320  # pixels: a letter of a table, the space beside a text, and the widest first column
+LETTER, PADDING, WIDEST = 7, 24, 320  # pixels: a letter of a table, the space beside a text, and the widest column of texts
+OF_TITLE = 6.5, 18  # pixels: a letter of a column's title, and the space beside the title
 
 
 def show_table(table: Table, key: str) -> None:
@@ -92,20 +93,33 @@ def show_table(table: Table, key: str) -> None:
                 style.format(partial(_cell_text, {value: text}), subset=([place], [column.name]))
         if column.full_shade:
             style.apply(_shades, subset=[column.name], full=column.full_shade, stops=palette(page_theme()).signed)
-    config = {column.name: st.column_config.Column(column.label, help=column.help or None, width=column.width) for column in columns}
-    if columns and not pd.api.types.is_numeric_dtype(numbers.iloc[:, 0]):
-        first = columns[0]
-        width = first.width or _room([first.label, *first.texts(frame)])
-        config[first.name] = st.column_config.Column(first.label, help=first.help or None, pinned=True, width=width)
+    config = {}
+    for place, column in enumerate(columns):
+        is_text = not pd.api.types.is_numeric_dtype(numbers[column.name])
+        config[column.name] = st.column_config.Column(
+            column.label,
+            help=column.help or None,
+            width=_width(column, frame, is_text=is_text, first=not place),
+            pinned=True if is_text and not place else None,
+        )
     st.dataframe(style, hide_index=True, height="content", key=key, placeholder="–", column_config=config)
     with st.container(horizontal=True, gap="small", wrap=False):
         st.caption(with_commands(table.caption), width="stretch")
         csv_button(table.frame, table.name, f"{key}-csv")
 
 
-def _room(texts: Sequence[str]) -> int:
+def text_room(texts: Iterable[str]) -> int:
     """Return the pixels that a column needs for its longest text; the browser's own measure leaves out texts much longer than most."""
     return min(LETTER * max(map(text_columns, texts)) + PADDING, WIDEST)
+
+
+def _width(column: Column, frame: pd.DataFrame, *, is_text: bool, first: bool) -> int | None:
+    """Return the width of a column in pixels; None if the browser's own measure is good: for numbers, and for long texts."""
+    if column.width:
+        letter, padding = OF_TITLE
+        return max(column.width, round(letter * text_columns(column.label)) + padding)
+    room = text_room([column.label, *column.texts(frame)])
+    return room if is_text and (first or room < WIDEST) else None
 
 
 def _cell_text(texts: Mapping[Any, str], value: Any) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.blocks.figure import show_drawn
 from app.text import md, page_theme
-from app.views.papers.blocks import show_table
+from app.views.papers.blocks import show_table, text_room
 from app.views.papers.shared import digests
 from sentviz.figures import Figure, Theme
 from sentviz.papers.studies.collected import of_paper
@@ -16,6 +16,8 @@ from sentviz.papers.studies.item_types import PaperItem, Table
 from sentviz.papers.studies.items import listed, makers, measured_items
 from sentviz.runs.registry import Paper, find_paper
 from sentviz.runs.store import Run
+
+LINES = 4  # lines of text that a row of the list has room for
 
 
 @st.cache_data(max_entries=32, show_spinner="Reading the runs")
@@ -38,18 +40,23 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
             if more.open:
                 _item(paper, name, item.get("why", ""), runs)
     if items:
+        frame = listed(paper, runs)
         st.dataframe(
-            listed(paper, runs),
+            frame,
             hide_index=True,
             placeholder="–",
             height="content",
+            row_height=LINES * 21,
             key=f"{paper.name}-items",
             column_config={
+                "printed": st.column_config.TextColumn("in the paper", width=120),
+                "title": st.column_config.TextColumn("content", width=230),
                 "here": st.column_config.TextColumn("installed configurations", width="medium"),
-                "why": st.column_config.TextColumn("what differs from the paper", width="large"),
+                "shown on": st.column_config.TextColumn(width=text_room(["shown on", *frame["shown on"]])),
+                "why": st.column_config.TextColumn("difference from the paper", width=420),
             },
         )
-    st.caption(f"`sentviz export --paper {paper.name} -o DIR` writes every live item as files, with a manifest.")
+    st.caption(f"`sentviz export --paper {paper.name} -o DIR` writes every available item as files, with a manifest.")
 
 
 def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
@@ -63,7 +70,7 @@ def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:
         else:
             show_drawn(lambda theme, i=i: _drawn(paper, name, i, theme, runs), key)  # type: ignore[misc]
     if why:
-        st.caption(md(f"Difference from the paper: {why}."))
+        st.caption(md(why))
 
 
 def _drawn(paper: Paper, name: str, place: int, theme: Theme, runs: Sequence[Run]) -> Figure:

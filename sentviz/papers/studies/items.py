@@ -93,12 +93,13 @@ def listed(paper: Paper, runs: Sequence[Run]) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.DataFrame(paper.items())
-    titles = {f"page/{section.name}": section.title for section in paper.page.sections} | {"page": "this one"}
+    titles = {f"page/{section.name}": section.title for section in paper.page.sections} | {"page": "Every item"}
     frame["shown on"] = [
         titles.get(view, f"{view[:1].upper()}{view[1:]}".replace("/", ", ")) for view in frame.get("view", [""] * len(frame))
     ]
-    frame["state"] = frame["state"].replace("cannot be had", "not available")
-    columns = ["printed", "title", "state", "shown on", "runs", "why"]
+    is_live = frame["state"] == "live"
+    frame["state"] = is_live.map({True: "available", False: "not available"})
+    columns = ["printed", "title", "state", "shown on", "why", "runs"]
     if "data" in frame:
         models = _models(paper)
         by_dataset = {name: configurations(runs, name, models[name]) for name in models}
@@ -107,9 +108,9 @@ def listed(paper: Paper, runs: Sequence[Run]) -> pd.DataFrame:
             for name in models
         }
         wanted = [list(models) if data == "all" else [data] if isinstance(data, str) else data for data in frame["data"]]
-        live = [names if state == "live" else [] for names, state in zip(wanted, frame["state"], strict=True)]
+        live = [names if drawn else [] for names, drawn in zip(wanted, is_live, strict=True)]
         frame["here"] = [", ".join(counts[name] for name in names if name in counts) or "–" for names in live]
-        columns.insert(4, "here")
+        columns.insert(5, "here")
     return frame[[name for name in columns if name in frame]]
 
 
