@@ -227,11 +227,14 @@ def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path)
 
 @pytest.mark.parametrize("paper", [name for name, paper in papers().items() if paper.items()])
 def test_the_list_of_items_is_written_for_its_readers(paper: str) -> None:
-    """An item that is not drawn is “not available” with the reason; no text speaks of a place that the reader does not know."""
+    """An item that is not drawn is “not available”. Reasons are whole sentences; no text speaks of “here” or “the print”."""
     listing = listed(find_paper(paper), [])
-    assert set(listing["state"]) <= {"live", "not available"}
+    assert set(listing["state"]) <= {"available", "not available"}
     texts = " ".join(listing[["title", "runs", "why"]].fillna("").to_numpy().ravel())
     assert not re.search("had here|cannot be had|could not be had|(is|are) (not )?here", texts)
+    for item in find_paper(paper).items():
+        assert re.fullmatch(r"[A-Z].*[a-z0-9%.]\.", item["why"]), item["why"]
+        assert not re.search(r"\b(in )?print(ed|s)?\b", " ".join(item[name] for name in ("printed", "title", "runs", "why"))), item["id"]
 
 
 def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +244,7 @@ def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path
     items = {item["id"]: item for item in manifest["items"]}
     assert {name: item["state"] for name, item in items.items()} == dict.fromkeys(("accuracies", "sizes", "claims"), "written")
     assert len(items["accuracies"]["parts"]) == 2
-    assert items["accuracies"]["parts"][0]["columns"] == {"model": "model", "print": "printed", "ours": "value"}
+    assert items["accuracies"]["parts"][0]["columns"] == {"model": "model", "paper": "printed", "ours": "value"}
     assert [item["id"] for item in manifest["cannot be had"]] == ["figure-1"]
     assert manifest["answers"] == ["1 of its 2 models are here."] and list(manifest["runs"]) == ["sst2/example-wide"]
     numbers = pd.read_csv(tmp_path / "out" / "accuracies.csv", encoding="utf-8-sig").set_index("model")

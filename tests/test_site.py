@@ -135,6 +135,12 @@ def test_the_gallery_has_every_figure_with_its_lines(site: Path) -> None:
     assert re.sub(r"<[^>]+>", "", text).count("from sentviz.gallery import draw") == len(FIGURES)
 
 
+def test_the_gallery_describes_figures_in_sentences_without_riddles() -> None:
+    for name, example in examples().items():
+        assert re.fullmatch(r"[A-Z0-9].*\.", example.says), name
+        assert not re.search(r"\b(the|beside|in) print\b|\bbeside\b|\bwhat becomes? of\b|\bof their own\b", example.says), name
+
+
 def test_pictures_are_those_of_their_records() -> None:
     """No picture differs from its record by a byte, no file is unused, and all together are small."""
     for name, known in records().items():

@@ -35,7 +35,7 @@ def _lines() -> Iterator[str]:
     rows.append(["**all**", "", *(f"**{number}**" for number in _numbers(list(shipped())))])
     machines = sorted({re.sub(r" (?:CPU )?thread.*", " thread", run.config["hardware"]) for run in shipped()})
     yield f"The {len(shipped())} runs in the repository took {everything:.1f} hours of training ({plain('; '.join(machines))}).\n"
-    yield table(["command", "trains", "here", "hours", "longest run, minutes"], rows, right=(1, 2, 3, 4))
+    yield table(["command", "configurations", "installed runs", "hours", "longest run, minutes"], rows, right=(1, 2, 3, 4))
 
 
 def _of(run: Run, dataset: str, models: Sequence[str], variants: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Pages of papers: every claim with what became of it, and every printed item with where it is. From the stored verdicts, by no hand."""
+"""Pages of papers: every claim with its stored verdict, and every reported item with the part of the app that shows it."""
 
 from __future__ import annotations
 
@@ -62,12 +62,18 @@ def _paper(paper: Paper) -> Iterator[str]:
         of_verdict = judged[judged["verdict"] == verdict]
         if len(of_verdict):
             yield f"### {SIGNS[verdict]} {VERDICT_WORDS[verdict].capitalize()} ({len(of_verdict)})\n"
-            yield table(["claim", "where", "held against", "what it rests on"], map(_claim, of_verdict.to_dict("records"))) + "\n"
-    yield "## Every printed table and figure\n"
+            yield table(["claim", "where", "compared with", "evidence"], map(_claim, of_verdict.to_dict("records"))) + "\n"
+    yield "## Every reported table and figure\n"
     items = listed(paper, shipped())
-    columns = {"printed": "printed", "title": "what", "state": "state", "shown on": "shown on the page", "why": "remark"}
+    columns = {
+        "printed": "in the paper",
+        "title": "content",
+        "state": "state",
+        "shown on": "part of the page",
+        "why": "difference from the paper",
+    }
     yield table([*columns.values()], ([plain(str(cell)) for cell in row] for row in items[[*columns]].fillna("").to_numpy()))
-    yield f"\n`sentviz export --paper {paper.name} -o DIR` writes them."
+    yield f"\n`sentviz export --paper {paper.name} -o DIR` writes these tables and figures as files."
 
 
 def _claim(row: Mapping[Any, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The data sets: what is here, what they hold, how to get them."""
+"""The data sets: which are installed, what they contain, and how to get the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ st.dataframe(
     frame[["available", "name", "title", "language", "labels", "splits"]],
     hide_index=True,
     placeholder="–",
-    column_config={"available": st.column_config.CheckboxColumn("here")},
+    column_config={"available": st.column_config.CheckboxColumn("installed")},
 )
 names = list(frame["name"])
 name = st.selectbox("Data set", names, key="data-name", label_visibility="collapsed", width=320)

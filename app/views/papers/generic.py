@@ -52,7 +52,7 @@ def _section(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
         st.markdown(f"##### {md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
     show_section(paper, section, runs)
     for why in filter(None, (item.get("why", "") for item in items)):
-        st.caption(md(f"Difference from the paper: {why}."))
+        st.caption(md(why))
 
 
 def _claims(paper: Paper, runs: Sequence[Run]) -> None:

@@ -165,7 +165,7 @@ def clouds(runs: Sequence[Run], _: str) -> None:
         "Large are",
         "words",
         ["count", "keyness"],
-        format_func={"count": "frequent words, as printed", "keyness": "words that set a cell apart"}.__getitem__,
+        format_func={"count": "frequent words, as in the paper", "keyness": "words that set a cell apart"}.__getitem__,
         required=True,
     )
     show_figure("word-cloud", Answers(run), "sevenessxin-clouds", by=visit.focus().words)
@@ -210,10 +210,10 @@ def padding(runs: Sequence[Run], _: str) -> None:
     shift = float(np.linalg.norm(read.pooled - masked.pooled) / np.linalg.norm(masked.pooled))
     table = {
         "padding": ["masked", "read"],
-        "answer": [f"{trace.label}, {trace.confidence:.0%}" for trace in (masked, read)],
+        "prediction": [f"{trace.label}, {trace.confidence:.0%}" for trace in (masked, read)],
         "tokens": [len(masked.tokens), len(read.tokens)],
         "attention of layer 1 on padding": ["none", f"{on_padding:.0%}"],
-        "pooled vector moved by": ["", f"{shift:.0%} of its length"],
+        "change of the pooled vector": ["", f"{shift:.0%} of its length"],
     }
     st.dataframe(table, hide_index=True, key="sevenessxin-padding-now")
     st.caption("The page Explore has the same switch: Mask, below “What if?”.")

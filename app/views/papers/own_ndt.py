@@ -68,7 +68,7 @@ def results(runs: Sequence[Run], dataset: str) -> None:
     with right:
         show_study_figure(PAPER, "accuracy-grid", dataset, runs, split=split)
     missing_note([missing])
-    rows = ", official test" if split != "test" else ", measured and printed"
+    rows = ", official test" if split != "test" else ", measured and reported"
     st.markdown(f"##### Every reported column on {DATASETS[dataset]}{rows}")
     show_table(results_table(runs, dataset, split, measured), "ndt-results-table")
     with st.expander("Every average, numbers only", on_change="rerun", key="ndt-averages") as drawer:

@@ -35,7 +35,7 @@ PAPER = Paper(
             Section(
                 "statistics",
                 "Table 2",
-                (TextBlock("##### Table 2: mean and spread of the printed gains, points"), TableBlock("statistics")),
+                (TextBlock("##### Table 2: mean and spread of the reported gains, points"), TableBlock("statistics")),
             ),
             Section(
                 "cls",

@@ -101,7 +101,7 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
     return sourced(replace(drawn, name=f"cls-{of.name}", caption=f"{words}. Seeds: {', '.join(counts)}."), *runs)
 
 
-@figure("coverage", "The share of tokens that stay neutral", Study, "lexicon:coverage_bars")
+@figure("coverage", "The share of tokens that the lexicon leaves neutral", Study, "lexicon:coverage_bars")
 def _coverage(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw figure 4: the share of tokens that no lexicon entry contains."""
     from sentviz.figures.lexicon import coverage_bars

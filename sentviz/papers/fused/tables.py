@@ -34,8 +34,8 @@ def accuracies(runs: Sequence[Run]) -> Table:
         frame = frame.join(part[list(names)].rename(columns=names).astype(float))
     words = (
         f"Accuracy that the paper reports for five pretrained encoders on NSMC, and our accuracy: {_our_encoders(based)}, on NSMC"
-        " with KNU and on SST-2 with VADER, 95% intervals over test rows and, with several seeds, over seeds. The printed rows are in the"
-        " order of the printed mean gains. ★ is the best of a column."
+        " with KNU and on SST-2 with VADER, 95% intervals over test rows and, with several seeds, over seeds. The rows are in the"
+        " order of the reported mean gains. ★ is the best of a column."
     )
     columns = [Column("setting"), *(Column(name, form="{:.2f}", percent=True, best=True) for name in ENCODERS)]
     for dataset, encoder in ours:
@@ -75,20 +75,24 @@ def comparisons(runs: Sequence[Run]) -> Table:
     words = (
         f"Difference of accuracy to the baseline on the same test rows. {SEEDS_IN_WORDS} p after Holm is over the settings of a data set"
         f"{' and an encoder' if encoder_names else ''};"
-        " spread is the standard deviation of the setting's accuracy over its seeds."
+        " deviation over seeds is the standard deviation of the setting's accuracy, in points."
     )
     written = (
-        Column("data"),
+        Column("data", "data set"),
         *map(Column, encoder_names),
         Column("setting"),
-        Column("kind"),
+        Column("kind", "comparison"),
         Column("verdict", words=VERDICTS),
         Column("difference", "gain, points", "{:+.2f}", ("low", "high"), percent=True),
         Column("p", form="{:.2g}"),
         Column("adjusted", "p after Holm", "{:.2g}"),
         Column("accuracy", "accuracy, %", "{:.2f}", percent=True),
         Column(
-            "spread", "over seeds ±", "{:.2f}", percent=True, help="Standard deviation of the setting's accuracy over its seeds, points"
+            "spread",
+            "deviation over seeds",
+            "{:.2f}",
+            percent=True,
+            help="Standard deviation of the setting's accuracy over its seeds, points",
         ),
         Column("seeds"),
         Column("n"),
@@ -99,20 +103,19 @@ def comparisons(runs: Sequence[Run]) -> Table:
 def statistics() -> Table:
     """Return table 2: setting, mean, deviation and variance recomputed from table 1, and what is printed."""
     words = (
-        "Gains in points over five encoders, recomputed from table 1 and compared with table 2. The reported σ is the variance and the"
-        " reported σ² the"
-        " sample standard deviation (divisor n − 1): the two columns are swapped."
+        "Gains in points over five encoders, computed from table 1 and compared with table 2. The reported σ is the variance and the"
+        " reported σ² is the sample standard deviation (divisor n − 1): the two columns are swapped."
     )
     titles = {
         "mean": "mean",
-        "printed_mean": "mean, print",
-        "deviation": "std",
-        "printed_sigma": "σ, print",
+        "printed_mean": "mean, paper",
+        "deviation": "standard deviation",
+        "printed_sigma": "σ, paper",
         "variance": "variance",
-        "printed_sigma_squared": "σ², print",
+        "printed_sigma_squared": "σ², paper",
     }
     columns = (Column("setting"), *(Column(name, title) for name, title in titles.items()))
-    return Table("gain-statistics", "Mean and spread of the printed gains", _titled(fused.statistics()), words, columns)
+    return Table("gain-statistics", "Mean and spread of the reported gains", _titled(fused.statistics()), words, columns)
 
 
 def tasks(runs: Sequence[Run]) -> Table:
@@ -143,9 +146,10 @@ def tasks(runs: Sequence[Run]) -> Table:
         Column("verdict", words=VERDICTS),
         Column("difference", "gain, points", "{:+.2f}", ("low", "high"), percent=True),
         Column("adjusted", "p after Holm", "{:.2g}"),
-        *(Column(name, form="{:.2f}", percent=True) for name in ("baseline", "injected")),
+        Column("baseline", "baseline, %", "{:.2f}", percent=True),
+        Column("injected", "with lexicon, %", "{:.2f}", percent=True),
         *(Column(name, form="{:,.0f}") for name in ("seeds", "n")),
-        *(Column(name, f"{name}, print", "{:+.2f}", percent=True) for name in ENCODERS),
+        *(Column(name, f"{name}, paper", "{:+.2f}", percent=True) for name in ENCODERS),
     )
     return Table("out-of-domain", "Out-of-domain tasks", frame, words, columns)
 

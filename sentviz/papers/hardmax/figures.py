@@ -34,7 +34,7 @@ def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     return sourced(drawn, *(run for seeds in trained(of.runs).values() for run in seeds))
 
 
-@figure("hardmax-nearness", "Words at a leader, by what counts as near", Study, "nearness:nearness_curve")
+@figure("hardmax-nearness", "Share of words at a leader, by the distance that counts as near", Study, "nearness:nearness_curve")
 def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figure:
     """Draw the share of words at a leader by the distance that counts as near, for the first measured seed of a dimension.
 

@@ -42,7 +42,7 @@ PAPER = Paper(
                 (
                     OwnBlock("ndt-lambda-grid"),
                     OwnBlock("ndt-controls"),
-                    TextBlock("##### Final λ, measured and printed"),
+                    TextBlock("##### Final λ, measured and reported"),
                     TableBlock("lambdas"),
                 ),
                 datasets=DATASETS,

@@ -75,7 +75,7 @@ def results(runs: Sequence[Run], dataset: str, split: str = "test", measured: pd
         columns.append(Column(metric, label, f"{{:.{digits}f}}", interval, percent=percent, best=True, width=185))
         if printed:
             columns += [
-                Column(f"{metric}_printed", f"{title}, print", f"{{:.{digits}f}}", percent=percent, best=True, width=110),
+                Column(f"{metric}_printed", f"{title}, paper", f"{{:.{digits}f}}", percent=percent, best=True, width=110),
                 Column(f"{metric}_difference", f"{title}, Δ", f"{{:+.{digits}f}}", percent=percent, full_shade=full, width=110),
             ]
     return Table(f"results-{dataset}", f"Results on {DATASETS[dataset]}", frame, " ".join(filter(None, words)), columns)
@@ -116,12 +116,13 @@ def lambdas(runs: Sequence[Run], dataset: str) -> Table:
     frame = frame.assign(layer=frame["layer"] + 1, component=frame["component"] + 1)
     columns = ["model", "layer", "component", "start", "value", "low", "high", "change", "printed", "difference", "seeds"]
     words = (
-        f"λ at the end of training on {DATASETS[dataset]}, mean over seeds with the smallest and largest value (the stored weights are of"
-        " the"
-        " best validation step, which may be earlier); the start comes from the initialisation, and the change comes from training."
-        " Of DT, −λ."
+        f"λ at the end of training on {DATASETS[dataset]}: mean over seeds, with the smallest and the largest. The stored weights are those"
+        " of the best validation step, which may be earlier. The start comes from the initialization, the change from training. DT's"
+        " rows show −λ."
     )
-    table_columns = [Column(name, form="{:.4f}" if name not in ("layer", "component", "seeds") else "{:.0f}") for name in columns]
+    titles = {"value": "end", "low": "smallest end", "high": "largest end", "printed": "end, paper", "difference": "ours minus paper"}
+    whole = ("layer", "component", "seeds")
+    table_columns = [Column(name, titles.get(name, ""), "{:.0f}" if name in whole else "{:.4f}") for name in columns]
     return Table(f"lambdas-{dataset}", f"Learned λ on {DATASETS[dataset]}", frame[columns], words, table_columns)
 
 
@@ -142,7 +143,7 @@ def silhouettes(runs: Sequence[Run]) -> Table:
         if frame[[dataset, f"{dataset}_printed"]].notna().any(axis=None):
             columns += [
                 Column(dataset, title, interval=(f"{dataset}_low", f"{dataset}_high")),
-                Column(f"{dataset}_printed", f"{title}, print"),
+                Column(f"{dataset}_printed", f"{title}, paper"),
             ]
     words = (
         "Silhouette (euclidean) of the pooled vectors of up to 2,000 test rows, sample seed 0, with 95% intervals over rows and, with"
@@ -168,8 +169,9 @@ def totals(runs: Sequence[Run], dataset: str = "all") -> Table:
         f"Parameters in millions. {about_vocabularies(frame)} NDT with two maps has as many as vanilla-matched: the reported gap to vanilla"
         " comes from the wider block."
     )
-    columns = [Column("model"), Column("components"), *(Column(name, form="{:.2f}") for name in ("printed", "value")), Column("vocabulary")]
-    return Table("parameters", "Parameters", frame, words, [Column("data"), *columns] if dataset == "all" else columns)
+    columns = [Column("model"), Column("components"), Column("printed", "paper", "{:.2f}"), Column("value", "ours", "{:.2f}")]
+    columns.append(Column("vocabulary", "vocabulary, words"))
+    return Table("parameters", "Parameters", frame, words, [Column("data", "data set"), *columns] if dataset == "all" else columns)
 
 
 def about_vocabularies(frame: pd.DataFrame) -> str:
@@ -209,18 +211,18 @@ def milliseconds(runs: Sequence[Run], dataset: str = "all") -> Table:
     )
     words = (
         f"Milliseconds (processor time of one thread) per test batch of {batch} and ratios within one process, median over rounds"
-        f" with 95% intervals, on {hardware}, torch {torch}{'; ' + note if note else ''}. The print looks like whole seconds over the"
-        " number of batches: taken as rounded, its interval is what half a second either way allows; of Twitter it prints 0."
+        f" with 95% intervals, on {hardware}, torch {torch}{'; ' + note if note else ''}. The paper's times look like whole seconds over"
+        " the number of batches. Its intervals are what rounding to whole seconds allows. For Twitter the paper reports 0."
     )
     columns = [
         Column("model"),
         Column("milliseconds", form="{:.1f}"),
-        Column("to_vanilla", "× vanilla", "{:.2f}", ("to_vanilla_low", "to_vanilla_high")),
-        Column("to_matched", "× matched", "{:.2f}", ("to_matched_low", "to_matched_high")),
-        Column("printed_value", "× vanilla, print", "{:.2f}", ("printed_low", "printed_high")),
+        Column("to_vanilla", "times vanilla", "{:.2f}", ("to_vanilla_low", "to_vanilla_high")),
+        Column("to_matched", "times vanilla-matched", "{:.2f}", ("to_matched_low", "to_matched_high")),
+        Column("printed_value", "times vanilla, paper", "{:.2f}", ("printed_low", "printed_high")),
         *(Column(name, form="{:.0f}") for name in ("batches", "tokens", "rounds")),
     ]
-    table_columns = [Column("dataset", "data"), *columns] if dataset == "all" else columns
+    table_columns = [Column("dataset", "data set"), *columns] if dataset == "all" else columns
     return Table("milliseconds", "Milliseconds per test batch", together[names], words, table_columns)
 
 
@@ -265,7 +267,7 @@ def comparisons(runs: Sequence[Run], dataset: str, base: str, split: str = "test
         Column("p", form="{:.2g}"),
         Column("accuracy", "accuracy, %", "{:.2f}", percent=True),
         Column("seeds"),
-        Column("base_seeds", "against seeds"),
+        Column("base_seeds", "seeds of the other model"),
         Column("n"),
     )
     return Table(f"against-{base}-{dataset}", f"Against {BASES[base]} on {DATASETS[dataset]}", frame, words, columns)
@@ -304,6 +306,9 @@ def leaked() -> Table:
         f" for other rows and seeds. {'; '.join(shares[::-1])}."
     )
     columns = (
+        Column("rows", "test rows"),
+        Column("length", "length of the phrase"),
+        Column("stands", "inside a training phrase", words={"inside": "yes", "outside": "no"}),
         Column("share", "share, %", "{:.0f}", percent=True),
         Column("n", form="{:,.0f}"),
         Column("value", form="{:.2f}", interval=("low", "high"), percent=True),

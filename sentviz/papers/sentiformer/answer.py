@@ -70,7 +70,7 @@ def _baselines(runs: Sequence[Run]) -> Answer:
 
 
 def _reading(runs: Sequence[Run]) -> Answer:
-    question = "Is the printed 92.3 on SST-5 an accuracy of five classes?"
+    question = "Is the reported 92.3 on SST-5 an accuracy of five classes?"
     results = readings(runs)
     if not results:
         return Answer(question, "unjudged", "No model is installed for both versions of the labels", "", "results")
@@ -96,7 +96,7 @@ def _parts(runs: Sequence[Run]) -> Answer:
     word = {"worse": "matters", "better": "harms", "cannot be told": "cannot be told"}
     short = f"{DATASETS[dataset]}, " + ", ".join(f"{row['title']}: {word[row['verdict']]}" for row in frame.to_dict("records"))
     numbers = "; ".join(
-        f"{row['title']} {in_points(row)} (printed {100 * row['printed']:+.1f})".replace("-", "−") for row in frame.to_dict("records")
+        f"{row['title']} {in_points(row)} (reported {100 * row['printed']:+.1f})".replace("-", "−") for row in frame.to_dict("records")
     )
     seeds = "one seed each; other seeds are unknown" if (frame["test"] == "McNemar").all() else f"{int(frame['seeds'].min())} or more seeds"
     verdicts = set(frame["verdict"])
@@ -143,7 +143,7 @@ def _speed() -> Answer:
     faster = all(row["low"] >= printed[row["model"]] for row in rows)
     verdict: Verdict = "fails" if slower else "holds" if faster else "open"
     short = ", ".join(f"{row['times']:.1f} × {row['model']}" for row in rows)
-    spans = ", ".join(f"[{row['low']:.1f}, {row['high']:.1f}] (printed {printed[row['model']]:.1f})" for row in rows)
+    spans = ", ".join(f"[{row['low']:.1f}, {row['high']:.1f}] (reported {printed[row['model']]:.1f})" for row in rows)
     curves = throughput.curves()
     long = curves[(curves["tokens"] == throughput.LONG) & (curves["of"] == "model")].to_dict("records")
     in_theory = [

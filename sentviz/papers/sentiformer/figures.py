@@ -77,7 +77,7 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
     return sourced(drawn, *(run for name in ["sentiformer", *frame["model"]] for run in by_model[name]))
 
 
-@figure("separation", "Proposition 2: which models use the first word", Study, "separation:accuracy_by_length")
+@figure("separation", "Proposition 2: which models can use the first word", Study, "separation:accuracy_by_length")
 def _separation(
     of: Study, *, positions: str = "aware", longest: int = 24, seed: int = 0, rows: int = 6_000, epochs: int = 3, theme: Theme = "light"
 ) -> Figure:

@@ -283,10 +283,9 @@ def speeds_table() -> Table:
     frame = frame.sort_values(["threads", "model"], key=lambda column: column.map(order) if column.name == "model" else column)
     names = ["model", "parameters", "threads", "texts_per_second", "times", "low", "high", "printed_per_second", "printed_times"]
     words = (
-        f"Texts of {stored['tokens'].iloc[0]} tokens, {stored['batch'].iloc[0]} at a time, random weights, per second; times is"
-        f" the speed of SentiFormer relative to the model, median over rounds within one process with a 95% interval, {_machine(stored)}."
-        " Tokenizing and"
-        " tagging are not included."
+        f"Texts of {stored['tokens'].iloc[0]} tokens per second, in batches of {stored['batch'].iloc[0]}, with random weights, and the"
+        " speed of SentiFormer divided by that of the model: median over rounds within one process with a 95% interval,"
+        f" {_machine(stored)}. Tokenizing and tagging are not included."
         if len(stored)
         else SPEEDS.missing
     )
@@ -294,9 +293,9 @@ def speeds_table() -> Table:
         Column("model"),
         Column("threads", form="{:.0f}"),
         Column("texts_per_second", "texts per second", "{:,.1f}"),
-        Column("times", form="{:.2f}", interval=("low", "high")),
-        Column("printed_times", "times, printed", "{:.1f}"),
-        Column("printed_per_second", "per second, printed", "{:,.0f}"),
+        Column("times", "speed of SentiFormer over it", "{:.2f}", ("low", "high")),
+        Column("printed_times", "the same, paper", "{:.1f}"),
+        Column("printed_per_second", "texts per second, paper", "{:,.0f}"),
     )
     return Table("throughput", "Texts per second", frame[names].reset_index(drop=True), f"{words} The paper used a V100.", columns)
 
@@ -313,7 +312,8 @@ def growth_table() -> Table:
     at_long = frame[(frame["tokens"] == LONG) & (frame["threads"] == 1)].set_index("of")
     ratios = [f"{value:.1f} × for {'one layer' if of == 'attention' else 'the complete model'}" for of, value in at_long["times"].items()]
     words = (
-        f"Milliseconds of one text, and full over sparse, median over rounds within one process with a 95% interval, {_machine(frame)}."
+        "Milliseconds for one text, and full divided by sparse: median over rounds within one process with a 95%"
+        f" interval, {_machine(frame)}."
         + (
             f" At {LONG:,} tokens: {' and '.join(ratios)}; n / (k + s) gives {promised():.0f} ×, and"
             f" {promised(LONG, 128, 2):.0f} × for k = 128 and s = 2, where the paper says above 100 ×."
@@ -321,7 +321,16 @@ def growth_table() -> Table:
             else ""
         )
     )
-    return Table("growth", "Time against length", frame[["of", "tokens", "threads", *RATIO, "formula"]], words)
+    columns = (
+        Column("of", "measured part", words={"attention": "attention of one layer", "model": "complete model"}),
+        Column("tokens"),
+        Column("threads"),
+        Column("full", "full, ms", "{:,.2f}"),
+        Column("sparse", "sparse, ms", "{:,.2f}"),
+        Column("times", "full over sparse", "{:.2f}", ("low", "high")),
+        Column("formula", "n / (k + s)", "{:.1f}"),
+    )
+    return Table("growth", "Time against length", frame[["of", "tokens", "threads", *RATIO, "formula"]], words, columns)
 
 
 def steps_table() -> Table:
@@ -333,10 +342,10 @@ def steps_table() -> Table:
     frame = STEPS.require().sort_values(["threads", "tokens"], ignore_index=True)
     frame["full"], frame["sparse"] = frame["full"] * 1e3, frame["sparse"] * 1e3
     words = (
-        f"Milliseconds of a training step (forward, backward, AdamW) of {frame['batch'].iloc[0]} texts of this length; times is full"
-        f" over sparse, median over rounds within one process with a 95% interval, {_machine(frame)}. SST-5's texts are read at"
-        f" {TRAINED[0]} tokens at most here; the paper's model reads {TRAINED[-1]} and does not say how far it pads. It prints “roughly"
-        " triples” for training on a V100."
+        f"Milliseconds of a training step (forward, backward, AdamW) of {frame['batch'].iloc[0]} texts of this length, and full"
+        f" divided by sparse: median over rounds within one process with a 95% interval, {_machine(frame)}. Our models read at most"
+        f" {TRAINED[0]} tokens of SST-5's texts. The paper's model reads {TRAINED[-1]}; the paper does not say how far it pads. It says"
+        " that full attention “roughly triples” the time of training on a V100."
     )
     columns = (
         Column("tokens", "tokens per text"),

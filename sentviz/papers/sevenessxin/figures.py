@@ -68,7 +68,7 @@ def _gains(of: Study, *, theme: Theme = "light") -> Figure:
     return sourced(drawn, *(run for version in frame["version"] for name in both([version]) for run in by_version[name]))
 
 
-@figure("learning-curve", "Accuracy over the number of tweets learned from", Study, "learning:learning_curve", sets=_sets)
+@figure("learning-curve", "Accuracy by number of training tweets", Study, "learning:learning_curve", sets=_sets)
 def _curve(of: Study, *, theme: Theme = "light") -> Figure:
     """Draw the accuracy of V1 by the number of tweets.
 
@@ -84,12 +84,12 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
     if frame["value"].isna().all():
         raise InputError(f"No run of the learning curve is installed: `{prints.train('sevenessxin-curve')}` trains them.")
     titles = {name: prints.title(name) for name in both(VERSIONS[:1])}
-    note = "Every point has the same number of updates; printed are V5 (80,000 tweets learned from) and V1 (1,280,000), with more updates."
-    drawn = learning_curve(frame, titles, title="Accuracy by tweets learned from", unit="tweets", note=note, theme=theme)
+    note = "All our points have the same number of updates. The reported V5 (80,000 tweets) and V1 (1,280,000) have more updates."
+    drawn = learning_curve(frame, titles, title="Accuracy by number of training tweets", unit="tweets", note=note, theme=theme)
     return sourced(drawn, *(run for preset in titles for seeds in sized(of.runs, preset).values() for run in seeds))
 
 
-@figure("token-importance", "How much each token is looked at in a layer", Sentence, "attention:token_importance", MAPS)
+@figure("token-importance", "Attention that each token gets in a layer", Sentence, "attention:token_importance", MAPS)
 def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figure:
     """Draw attention averaged over the heads, then over the queries (7ess-Xin, section IV-D3); the importances sum to 1."""
     from sentviz.figures.attention import token_importance

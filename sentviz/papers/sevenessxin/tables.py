@@ -13,15 +13,27 @@ from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
 from sentviz.training.recipe import Recipe
 
+SETTINGS = {  # columns of table I -> titles
+    "model": "version",
+    "layers": "layers",
+    "width": "width",
+    "heads": "heads",
+    "ffn_flag": "feed-forward flag",
+    "max_length": "maximum length, tokens",
+    "batch_size": "batch size",
+    "epochs": "epochs",
+    "tweets": "tweets",
+    "ffn_width": "feed-forward width",
+}
+
 
 def budget() -> str:
     """Describe the updates and tweets that our runs and the paper's were trained with."""
     recipe = Recipe.read(f"sevenessxin_{prints.DATASET}")
     return (
-        f"Ours have {recipe.updates:,} updates each, whatever the version's batch (so V3 sees half as many tweets as V1, V4 twice as many),"
-        " on 110,944 tweets (V5: 100,000, so 90% of them, where the paper's V5 has a sixteenth); the paper's V1 has 200,000 updates on"
-        " 1,280,000."
-        " We do not have its full data, so levels differ and only comparisons are judged."
+        f"Each of our versions has {recipe.updates:,} updates, whatever its batch size: V3 sees half as many tweets as V1, V4 twice as"
+        " many. Our versions learn from 110,944 tweets, V5 from 100,000 of them (90%); the paper's V5 has a sixteenth. The paper's V1 has"
+        " 200,000 updates on 1,280,000 tweets. We do not have its complete data: levels differ, and only comparisons are judged."
     )
 
 
@@ -38,7 +50,7 @@ def settings(runs: Sequence[Run]) -> Table:
         f" differs only in its batch. {budget()}"
     )
     frame = frame.assign(model=frame["model"].map(prints.title))
-    columns = [Column(str(name), form="{:,g}" if pd.api.types.is_float_dtype(frame[name]) else "") for name in frame]
+    columns = [Column(name, title, "{:,g}" if pd.api.types.is_float_dtype(frame[name]) else "") for name, title in SETTINGS.items()]
     return Table("versions", "Settings of the ten versions", frame, words, columns)
 
 
@@ -54,7 +66,7 @@ def results(runs: Sequence[Run]) -> Table:
         f" {budget()}"
     )
     columns = (
-        Column("printed", "print", "{:.2f}", percent=True),
+        Column("printed", "paper", "{:.2f}", percent=True),
         Column("value", "ours", "{:.2f}", ("low", "high"), percent=True),
     )
     numbers = frame[["metric", "model", "printed", "value", "low", "high", "n", "seeds"]]
@@ -72,8 +84,8 @@ def phases(runs: Sequence[Run]) -> Table:
         Column("row", "version"),
         Column("verdict", words=VERDICTS),
         Column("difference", "difference, points", "{:+.2f}", ("low", "high"), percent=True),
-        Column("printed", form="{:+.2f}", percent=True),
-        Column("logged", "in its log", "{:+.2f}", percent=True),
+        Column("printed", "paper", "{:+.2f}", percent=True),
+        Column("logged", "paper's log", "{:+.2f}", percent=True),
         Column("adjusted", "p after Holm", "{:.2g}"),
         Column("seeds"),
     )
@@ -94,7 +106,7 @@ def more_updates(runs: Sequence[Run]) -> Table:
         Column("updates"),
         Column("epochs", form="{:.2f}"),
         Column("value", "accuracy, %", "{:.2f}", ("low", "high"), percent=True),
-        Column("printed", "print, %", "{:.2f}", percent=True),
+        Column("printed", "paper, %", "{:.2f}", percent=True),
         Column("n", form="{:,.0f}"),
         Column("seeds", form="{:.0f}"),
     )
@@ -113,11 +125,11 @@ def padding() -> Table:
         " 95% intervals over rows), and how far the pooled vector moves, as a share of its length (median)."
     )
     columns = (
-        Column("of"),
+        Column("of", "tweets"),
         Column("n"),
-        Column("changed", interval=("changed_low", "changed_high")),
-        Column("difference", form="{:+.3f}", interval=("low", "high")),
-        Column("moved"),
+        Column("changed", "changed predictions", interval=("changed_low", "changed_high")),
+        Column("difference", "difference of accuracy", "{:+.3f}", ("low", "high")),
+        Column("moved", "change of the vector"),
     )
     return Table("padding", "Padding read instead of masked", frame, words, columns)
 
@@ -134,10 +146,10 @@ def neutral() -> Table:
         f" {measured.SURE:.0%} or more. 95% intervals over rows."
     )
     columns = (
-        Column("of"),
+        Column("of", "tweets"),
         Column("n"),
-        Column("positive", interval=("positive_low", "positive_high")),
-        Column("sure", interval=("sure_low", "sure_high")),
+        Column("positive", "predicted positive", interval=("positive_low", "positive_high")),
+        Column("sure", f"probability of {measured.SURE:.0%} or more", interval=("sure_low", "sure_high")),
     )
     return Table("neutral", "Neutral and polar tweets of TweetEval", frame, words, columns)
 
@@ -155,10 +167,10 @@ def leak_costs() -> Table:
         " all weeks against the other probe."
     )
     columns = (
-        Column("trained", words=titles),
-        Column("tested", words=titles),
+        Column("trained", "trained on", words=titles),
+        Column("tested", "tested on", words=titles),
         Column("n"),
-        Column("value", interval=("low", "high")),
+        Column("value", "accuracy", interval=("low", "high")),
     )
     return Table("leak-costs", "A leak and its cost", leak.COSTS.require(), words, columns)
 
@@ -175,8 +187,10 @@ def leak_words() -> Table:
     )
     columns = (
         Column("word"),
-        Column("side"),
-        *(Column(name, form="{:.2f}") for name in ("weeks", "whole", "z")),
+        Column("side", "more frequent in"),
+        Column("weeks", "log-odds, sample", "{:.2f}"),
+        Column("whole", "log-odds, all weeks", "{:.2f}"),
+        Column("z", form="{:.2f}"),
         Column("rows"),
     )
     return Table("leak-words", "The words of a leak", leak.WORDS.require(), words, columns)
@@ -197,12 +211,13 @@ def log(runs: Sequence[Run]) -> Table:
     frame = pd.concat(parts).reset_index()
     frame = frame.assign(model=frame["model"].map(prints.title), difference=frame["printed"] - frame["logged"])
     words = (
-        "Numbers of table II that differ from the trainings' own log, exported in the public repository GuenfoudiIhabe/7ess-Xin. Printed"
+        "Numbers of table II that differ from the log of the same trainings, in the public repository GuenfoudiIhabe/7ess-Xin. The reported"
         " validation F1 is mostly that of the last epoch. The log also says vocabularies of 20,000 (V5) and 35,000 (V6 to V10), where the"
         " paper says 30,000. It has no finished V10 of the second phase."
     )
     names = ["model", "metric", "printed", "logged", "difference"]
-    columns = [Column(name, form="{:.4f}") for name in names]
+    titles = {"printed": "table II", "logged": "public log"}
+    columns = [Column(name, titles.get(name, ""), "{:.4f}") for name in names]
     return Table("log", "The paper's log against its table", frame[names], words, columns)
 
 

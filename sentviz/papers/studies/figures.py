@@ -21,7 +21,7 @@ def _sets() -> Sequence[str]:
     return ["all", *(name for name, paper in papers().items() if paper.claims)]
 
 
-@figure("claims-board", "Every claim and what became of it; of a paper by its name, or of all", Study, "board:board", sets=_sets)
+@figure("claims-board", "Every claim with its verdict; of one paper by its name, or of all", Study, "board:board", sets=_sets)
 def _board(of: Study, *, chosen: str = "", theme: Theme = "light") -> Figure:
     from sentviz.papers.studies.verdicts import verdicts
 

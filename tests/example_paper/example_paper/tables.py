@@ -36,7 +36,7 @@ def accuracy(runs: Sequence[Run], dataset: str) -> Table:
     """Return table 1, printed and measured."""
     columns = (
         Column("model"),
-        Column("printed", "print", "{:.1f}", percent=True),
+        Column("printed", "paper", "{:.1f}", percent=True),
         Column("value", "ours", "{:.1f}", ("low", "high"), percent=True, best=True),
     )
     return Table("accuracies", "Accuracies", accuracies(runs), "Test accuracy in percent, with 95% intervals over test rows.", columns)
