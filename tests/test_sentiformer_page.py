@@ -105,9 +105,9 @@ def test_table_1_has_print_and_measurement(page: Opened, study: Path) -> None:
     assert table.loc["SentiFormer", "SST-5, printed"] == pytest.approx(92.3) and table.loc["SentiFormer", "SST-5, value"] == pytest.approx(
         70
     )
-    titles = {name: column["label"] for name, column in json.loads(shown.proto.columns).items()}
-    assert {"SST-5, paper", "SST-5 binary, ours", "Yelp, paper", "Yelp, ours", "Twitter, ours"} <= set(titles.values())
-    assert sum(7 * len(title) + 10 for title in titles.values()) < 1280  # pixels of a page of 1,440
+    titles = [column["label"] for column in json.loads(shown.proto.columns).values() if column.get("label")]
+    assert {"SST-5, paper", "SST-5 binary, ours", "Yelp, paper", "Yelp, ours", "Twitter, ours"} <= set(titles)
+    assert sum(7 * len(title) + 10 for title in titles) < 1280  # pixels of a page of 1,440
 
 
 @pytest.mark.parametrize("part", PARTS)
