@@ -191,6 +191,16 @@ def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> No
     assert "token" not in app.query_params and "**1 · Entries with “tender”**" in page_text(app)
 
 
+def test_all_entries_of_a_token_can_be_paged_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("app.blocks.pages", "app.views.sentence.lexicon_part"):
+        monkeypatch.setattr(f"{module}.SIZE", 1)
+    app = opened("attention", run=ALL, look="lexicon", text=TEXT)
+    (first,) = app.dataframe[0].value["term"]
+    next(button for button in app.button if str(button.key).startswith("after-entries")).click().run()
+    (second,) = app.dataframe[0].value["term"]
+    assert {first, second} == {"warm", "warm song"} and not app.exception
+
+
 @pytest.mark.parametrize(
     ("run", "token", "wanted"),
     [

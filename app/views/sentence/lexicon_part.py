@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
+from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.sentence import head_title, map_controls, map_figure, place, sentence_of, strength
 from app.text import halves, md
 from sentviz.analysis.maps.arithmetic import plain
@@ -22,7 +23,6 @@ from sentviz.runs.configs import LEXICON
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
-ENTRIES = 200  # rows of the table
 ACCIDENTS = 6  # parts of words that a warning names
 SIDE = 400  # pixels of a map
 
@@ -151,19 +151,19 @@ def _entries(trace: Trace, run: Run, token: int) -> Entries | None:
     if not count:
         st.caption(f"No entry of {title} contains this token. Its polarity is neutral: 1/3 for each share.")
         return None
-    limit = f"; the table shows the {ENTRIES} shortest" if count > ENTRIES else ""
-    st.caption(
-        f"{count:,} {'entry' if count == 1 else 'entries'} of {title}{limit}. These are the entries whose tokens include this token."
-    )
+    st.caption(f"{count:,} {'entry' if count == 1 else 'entries'} of {title}. These are the entries whose tokens include this token.")
+    key = f"entries-{run.digest}-{hash(trace.text)}-{token}"
+    start = first_row(count, key)
     st.dataframe(
-        entries.frame.head(ENTRIES),
+        entries.frame.iloc[start : start + SIZE],
         hide_index=True,
         placeholder="–",
-        height=min(38 + 35 * min(count, ENTRIES), 214),
+        height=min(38 + 35 * min(count, SIZE), 214),
         column_config={
             side: st.column_config.NumberColumn(side, format="%.2f", help=f"Contribution of the entry to the {side} sum") for side in SIDES
         },
     )
+    page_buttons(count, key)
     return entries
 
 
