@@ -14,7 +14,7 @@ from sentviz.browser import particles, points
 from sentviz.browser.kit import bundle, front
 
 ROOT = Path(__file__).parents[1]
-MAP = ROOT / "app/components/attention_map"
+MAP, LIST = ROOT / "app/components/attention_map", ROOT / "app/components/claim_list"
 OLDEST = 20
 
 
@@ -39,7 +39,8 @@ def test_the_browser_code_passes_its_own_tests() -> None:
 
 @pytest.mark.parametrize("page", [None, "data"])
 @pytest.mark.parametrize(
-    ("folder", "name"), [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles"), (through.HERE, "through")]
+    ("folder", "name"),
+    [(MAP, "map"), (LIST, "list"), (points.HERE, "points"), (particles.HERE, "particles"), (through.HERE, "through")],
 )
 def test_every_view_is_one_script(folder: Path, name: str, page: str | None, tmp_path: Path) -> None:
     """No import is left, the app's script exports the functions that Streamlit calls, a page's script exports nothing, and node parses
@@ -93,8 +94,9 @@ def test_what_cannot_be_bundled_is_one_sentence(texts: dict[str, str], message: 
 
 def test_no_module_goes_unused_or_beyond_the_project() -> None:
     """Every module of a view is in its script, every module of the kit in some script, and none uses the network."""
-    scripts = {name: front(folder, name)[2] for folder, name in [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles")]}
-    for folder, name in [(MAP, "map"), (points.HERE, "points"), (particles.HERE, "particles")]:
+    views = [(MAP, "map"), (LIST, "list"), (points.HERE, "points"), (particles.HERE, "particles")]
+    scripts = {name: front(folder, name)[2] for folder, name in views}
+    for folder, name in views:
         for path in folder.glob("*.js"):
             assert re.search(rf"^const {path.stem}_\d+ = ", scripts[name], re.MULTILINE), path
     for path in (ROOT / "sentviz/browser/kit").glob("*.js"):
