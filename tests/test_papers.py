@@ -227,7 +227,7 @@ def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path)
 
 @pytest.mark.parametrize("paper", [name for name, paper in papers().items() if paper.items()])
 def test_the_list_of_items_is_written_for_its_readers(paper: str) -> None:
-    """An item that is not drawn is “not available”. Reasons are whole sentences; no text speaks of “here” or “the print”."""
+    """An item that is not drawn is “not available”. Reasons are whole sentences; no text contains “here” or “print”."""
     listing = listed(find_paper(paper), [])
     assert set(listing["state"]) <= {"available", "not available"}
     texts = " ".join(listing[["title", "runs", "why"]].fillna("").to_numpy().ravel())

@@ -99,13 +99,13 @@ def test_its_questions_are_answered(page: Opened, study: Path) -> None:
 
 
 def test_table_1_has_print_and_measurement(page: Opened, study: Path) -> None:
-    shown = page(study).dataframe[0]
-    table = shown.value.set_index("model")
+    element = page(study).dataframe[0]
+    table = element.value.set_index("model")
     assert list(table.index)[:5] == ["BiLSTM", "CNN", "DistilBERT", "BERT-base", "SentiFormer"]
     assert table.loc["SentiFormer", "SST-5, printed"] == pytest.approx(92.3) and table.loc["SentiFormer", "SST-5, value"] == pytest.approx(
         70
     )
-    titles = [column["label"] for column in json.loads(shown.proto.columns).values() if column.get("label")]
+    titles = [column["label"] for column in json.loads(element.proto.columns).values() if column.get("label")]
     assert {"SST-5, paper", "SST-5 binary, ours", "Yelp, paper", "Yelp, ours", "Twitter, ours"} <= set(titles)
     assert sum(7 * len(title) + 10 for title in titles) < 1280  # pixels of a page of 1,440
 
