@@ -37,8 +37,8 @@ def name_runs(*runs: str) -> None:
     The tab never shows a visitor's sentence: others may see the screen.
     """
     heading, title, section = st.session_state["heading"]
-    shown = runs if len(runs) < 3 else (runs[0], f"{len(runs) - 1} more")
-    named = " and ".join(shown)
+    listed = runs if len(runs) < 3 else (runs[0], f"{len(runs) - 1} more")
+    named = " and ".join(listed)
     heading.markdown(f":material/network_node: {md(section)} › **{md(title)}**" + f" · {md(named)}" * bool(runs))
     st.set_page_config(page_title=" · ".join(filter(None, (title, named, "sentviz"))))
 
