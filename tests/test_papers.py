@@ -21,7 +21,9 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from app.views.papers.sections import OWN
+from sentviz.analysis import learned
 from sentviz.analysis.claim import Finding
+from sentviz.analysis.learned import not_learned
 from sentviz.cli import main
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.figure import Figure
@@ -214,9 +216,12 @@ def test_a_foreign_study_knows_its_runs(example: Paper, trained: Run, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path) -> None:
-    """The example claim is judged from both runs, is unjudged with one run, and is listed among the claims of all papers."""
+def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example claim is open while a run did not learn, then judged from both; it is unjudged with one run, and listed."""
     small = train(plan("example", "sst2", models=["example-small"])[0], tmp_path / "runs", progress=False)
+    row = judged([trained, small], ["example"]).iloc[0]
+    assert row["verdict"] == "open" and not_learned([trained, small]).keys() <= set(re.findall(r"sst2/[\w-]+", row["evidence"]))
+    monkeypatch.setattr(learned, "why_not_learned", lambda run: "")
     row = judged([trained, small], ["example"]).iloc[0]
     low, high = (run.metrics()["test"]["accuracy"]["value"] for run in (small, trained))
     assert row["claim"] == "A wide model is better on SST-2" and row["verdict"] == ("holds" if high > low else "fails")
