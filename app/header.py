@@ -29,9 +29,10 @@ STYLE = (
     " .st-key-why-reason { min-height: 1.8rem; } .st-key-why-faithful { min-height: 2.6rem; }"
     " .st-key-why-reason-first, .st-key-why-reason-second { min-height: 3.2rem; }"
     " .awaited { margin: .15rem 0; width: min(26rem, 80%); height: 1.3rem; border-radius: 4px;"
-    " background: rgb(128 128 128 / 22%); }"
+    " background: rgb(128 128 128 / 22%); } .awaited.picture { width: 100%; height: 26rem; }"
     " [data-testid='stMainBlockContainer'] { padding-top: 4.25rem; }"
-    " .st-key-ask, .st-key-answer { margin-bottom: -.4rem; } .st-key-answer { min-height: 4.6rem; }"
+    " .st-key-ask, .st-key-answer { margin-bottom: -.4rem; } .st-key-answer { min-height: 4.6rem; position: relative; }"
+    " .st-key-running, .st-key-scoring { position: absolute; top: 0; right: 9rem; width: auto; }"
     " [data-testid='stColumn']:has(.st-key-canvas) + [data-testid='stColumn']:not(:has(.st-key-interventions)) { display: none; }"
     " .st-key-ask [data-testid='stTextInput'] input { font-size: 1.25rem; }"
     " .st-key-ask [data-testid='stTextInputRootElement'] { height: 3.4rem; }"
@@ -66,6 +67,7 @@ def begin(page: str, title: str, section: str) -> None:
     settings = visit.settings()
     if page != before:
         settings.drop_link()
+        state.pop("pictured", None)
     if "focus" not in state:
         state["focus"], state["notes"] = _focus_of(query)
         settings.follow(page, query)

@@ -90,6 +90,42 @@ def test_from_sentence_to_export(page: Any, server: str) -> None:
     assert page.outside == []
 
 
+WATCH = """() => {
+  window.frames_seen = []
+  const look = () => {
+    const canvas = document.querySelector('.st-key-canvas')
+    const inner = [...canvas?.querySelectorAll('*') ?? []].find(each => each.shadowRoot)
+    const root = inner?.shadowRoot ?? canvas, seen = inner && getComputedStyle(inner).visibility === 'visible'
+    if (canvas) window.frames_seen.push([
+      document.querySelector('h3')?.innerText, Math.round(canvas.getBoundingClientRect().top),
+      seen ? [...root.querySelectorAll('.word')].map(word => word.innerText).join(' ') : null,
+      performance.now(),
+    ])
+    if (window.frames_seen.length < 4000) requestAnimationFrame(look)
+  }
+  look()
+}"""
+
+
+def test_no_old_picture_is_below_a_new_answer(page: Any, server: str) -> None:
+    """After Enter, the place of the picture is grey from the new answer on until the new picture is drawn, and it never moves."""
+    page.goto(f"{server}/?run=sst2%2Fndt-unit-2")
+    page.wait_for_selector(".st-key-canvas .word", timeout=60_000)
+    ask(page, "The zebra is dull, and the ending is a let-down.")
+    page.locator(".st-key-canvas .word", has_text="zebra").wait_for()
+    before = answer(page)
+    page.evaluate(WATCH)
+    ask(page, "The giraffe is a joy, and the ending is wonderful.")
+    page.locator(".st-key-canvas .word", has_text="giraffe").wait_for()
+    frames = page.evaluate("() => window.frames_seen")
+    assert {place for _, place, _, _ in frames} == {frames[0][1]}
+    later = [(words, time) for heading, _, words, time in frames if heading not in (before, None, "")]
+    assert any(words is None for words, _ in later), "the old picture was never hidden"
+    assert "giraffe" in later[-1][0]
+    old = [time for words, time in later if "zebra" in (words or "")]
+    assert not old or old[-1] - old[0] < 100, "milliseconds of the old picture below the new answer, at most a few frames"
+
+
 def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
     """A script, an image and an anchor in a typed sentence are shown as text on every part of the page."""
     page.goto(f"{server}/?run=english/ndt-unit-2")

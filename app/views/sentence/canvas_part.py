@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -24,7 +25,33 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 KEY = "canvas"
+HIDDEN = (  # Everything below the answer is hidden in its place, so that nothing moves. Streamlit would not empty a style alone.
+    '<i class="hiding"></i>'
+    "<style>[data-testid='stElementContainer']:has(.hiding) { position: absolute; }"
+    " [data-testid='stLayoutWrapper']:has(> .st-key-answer) ~ * { visibility: hidden; }"
+    " .st-key-canvas { visibility: visible; border-radius: 4px; background: rgb(128 128 128 / 22%); }"
+    " .st-key-canvas > * { visibility: hidden; }</style>"
+)
 QUICK = 1_000_000_000  # multiplications for each token: 72 heads of a network of 14 million parameters
+
+
+def reserve(slot: Any, trace: Trace) -> None:
+    """Keep the place of the picture with a grey box until it is drawn, if there is none yet, or one of another text or run.
+
+    Otherwise the picture of the last sentence, and all numbers below it, would stay below the new answer until the page has followed.
+
+    Args:
+        slot: empty element below the answer; the caller empties it after the picture.
+    """
+    drawn = st.session_state.get("pictured")
+    if drawn is None:
+        slot.html('<div class="awaited picture" role="status" aria-label="Drawing the picture"></div>')
+    elif drawn != _subject(trace):
+        slot.html(HIDDEN)
+
+
+def _subject(trace: Trace) -> tuple[str, str, str | None]:
+    return trace.run, trace.text, trace.text_pair
 
 
 def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
@@ -43,6 +70,7 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
     pin = partial(_pin, len(trace.tokens))
     data = canvas_data(scene, acts=True)
     browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
+    st.session_state["pictured"] = _subject(trace)
     return scene
 
 

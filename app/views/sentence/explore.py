@@ -9,7 +9,7 @@ from app.blocks.run_choice import note_weights, pick_run
 from app.blocks.sentence import attends, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
 from app.views.sentence import whatif_part, why_part
-from app.views.sentence.canvas_part import exports, measure_heads, show
+from app.views.sentence.canvas_part import exports, measure_heads, reserve, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.analysis.explain import SCORES, answer, available
@@ -39,18 +39,23 @@ with st.container(key="ask", gap="small"):
         pick_run("Model", cache.models(), width=420)
         note_weights(visit.chosen_focus().run, run.name)
         st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed", width="content")
-with st.container(key="answer", gap=None):
+place, awaited = st.container(key="answer", gap=None), st.empty()
+with place:
     try:
-        before, answered = whatif_part.as_trained(), answers.trace(focus, scored=False)
+        with st.container(key="running"):  # The place of the spinners, so that they move nothing.
+            before, answered = whatif_part.as_trained(), answers.trace(focus, scored=False)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/edit:")
         st.stop()
+    reserve(awaited, answered)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown(f"### {md(answer(answered))}", width="stretch")
         whatif_part.folded(run, answered, before)
     try:
-        trace = answers.trace(focus)  # The answer is on the page before the words are scored.
+        with st.container(key="scoring"):
+            trace = answers.trace(focus)  # The answer is on the page before the words are scored.
     except SentvizError as error:
+        awaited.empty()
         st.warning(md(str(error)), icon=":material/edit:")
         st.stop()
     why = why_part.place("reason", trace)
@@ -64,6 +69,7 @@ with left:
     names = available(trace, asking=True)
     score = focus.score if focus.score in names else "removal"
     scene = show(trace, run, score, before)
+    awaited.empty()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         visit.choose(
             st.selectbox,
