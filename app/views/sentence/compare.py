@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -18,8 +19,8 @@ from sentviz.errors import SentvizError
 from sentviz.runs.store import Run
 
 
-def pick(run: Run) -> Run:
-    """Draw the choice of two models; return the second. Stop the page with a note if there is no second model."""
+def pick(run: Run, place: Any) -> Run:
+    """Draw the choice of two models in `place`; return the second. Stop the page with a note if there is no second model."""
     known, focus = cache.models(), visit.focus()
     candidates = [name for name in known if name != run.name]
     if not candidates:
@@ -40,10 +41,10 @@ def pick(run: Run) -> Run:
         visit.go(run=second, versus=(run.name,), row=_common_row(run, known[second]))
 
     st.session_state["compare-first"], st.session_state["compare-second"] = run.name, second
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs"):
-        pick_run("First", known, key="compare-first", on_change=take_first, label_visibility="visible", width=440)
+    with place:
+        pick_run("First", known, key="compare-first", on_change=take_first, label_visibility="visible", width=400)
         st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="First becomes second")
-        pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=440)
+        pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=400)
         note_weights(visit.chosen_focus().run, run.name)
         note_weights(wanted or second, second)
     return known[second]
@@ -72,12 +73,13 @@ def _common_row(old: Run, new: Run) -> str:
 focus = visit.focus()
 run = run_with_weights()
 intro(
-    "Compare two models on the same rows and on one sentence: which model is right more often, and where they differ.",
-    "Two trained models also differ by chance: two seeds of the same model differ, too.",
+    "Two models on the same rows and on one sentence: which model is right more often, and where they differ.",
+    "Two seeds of the same model differ, too.",
 )
-second = pick(run)
+place = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs")
+second = pick(run, place)
 name_runs(run.name, second.name)
-both = compare_rows.verdict(run, second)
+both = compare_rows.verdict(run, second, place)
 
 st.markdown("##### On one sentence")
 text, pair = texts_in_focus(run)
@@ -96,11 +98,11 @@ scores = [name for name in available(traces[0], asking=True) if name in availabl
 score = focus.score if focus.score in scores else "removal"
 for column, each, trace, side in zip(halves("compare"), (run, second), traces, ("first", "second"), strict=True):
     with column:
-        st.markdown(f"##### {md(each.name)}\n{md(answer(trace))}")
+        st.markdown(f"##### {md(each.name)}: {md(answer(trace))}")
         places.append(why_part.place(f"reason-{side}", trace))
         of = sentence_of(each, trace)
         show_figure("verdict", of, f"verdict-{side}", slim=True, answered=False)
-        show_figure("strip", of, f"strip-{side}", score=score)
+        show_figure("strip", of, f"strip-{side}", slim=True, score=score)
         st.caption("  \n".join(remark for kind, remark in notices(trace, each) if kind != "changed"))
 st.selectbox("Tokens coloured by", scores, format_func=lambda name: SCORES[name].title, width=280, **visit.bound("score", score))
 if run.labels == second.labels:

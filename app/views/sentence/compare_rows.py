@@ -28,10 +28,13 @@ DIFFERENCE = "difference, points"
 CUT = 300  # characters of a text in the table
 
 
-def verdict(run: Run, second_run: Run) -> tuple[Rows, Rows] | None:
+def verdict(run: Run, second_run: Run, place: Any) -> tuple[Rows, Rows] | None:
     """Draw which of two models is more accurate on the rows in focus, with McNemar's test; return the rows of both.
 
     If the models share no rows, say why, and return None.
+
+    Args:
+        place: container for the choice of rows.
     """
     focus = visit.focus()
     data = [each.config["data"]["name"] for each in (run, second_run)]
@@ -53,7 +56,8 @@ def verdict(run: Run, second_run: Run) -> tuple[Rows, Rows] | None:
     if data[0] != data[1]:
         st.caption(f"{both}: both can predict the demo set.")
     over = focus.over if focus.over in options else None
-    st.segmented_control("Rows", options, format_func=lambda name: OVER[name], label_visibility="collapsed", **visit.bound("over", over))
+    with place:
+        st.segmented_control("Rows", options, format_func=lambda name: OVER[name], **visit.bound("over", over))
     if over is None:
         st.caption("Choose the rows above.")
         return None
@@ -73,10 +77,8 @@ def verdict(run: Run, second_run: Run) -> tuple[Rows, Rows] | None:
     st.markdown(f"##### {md(better)}")
     st.markdown(
         f"Accuracy: {' and '.join(right)}. First minus second: {spread} on the same {pair.n:,} rows. McNemar's exact test on the"
-        f" {pair.only_a + pair.only_b:,} rows on which only one is right: {p.replace(' ', chr(0xA0))}."
-    )
-    st.caption(
-        "The interval is a 95% paired bootstrap over rows. Each model is one training run, so the interval does not cover other seeds."
+        f" {pair.only_a + pair.only_b:,} rows on which only one is right: {p.replace(' ', chr(0xA0))}.",
+        help="The interval is a 95% paired bootstrap over rows. Each model is one training run: the interval does not cover other seeds.",
     )
     return first, second
 
