@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import cache, visit
 from app.blocks.get_data import offer
-from app.blocks.run_choice import fitting_run, option
+from app.blocks.run_choice import fitting_run, option, picker_row
 from app.server.headers import own_machine
 from app.server.progress import wait
 from app.text import md
@@ -41,10 +41,11 @@ def measured_run(fitting: Sequence[Run], able: Sequence[Run], name: str, lack: s
         st.stop()
     kind = MEASUREMENTS[name]
     advice = f"`sentviz {name} {focused.name}` measures them." if focused.name in unmeasured else ""
-    run = fitting_run(fitting, f"has no measured {kind.title}" if focused in able else lack, advice=advice)
+    row = picker_row()
+    run = fitting_run(fitting, f"has no measured {kind.title}" if focused in able else lack, advice=advice, row=row)
     if unmeasured:
         popover: dict[str, Any] = {"icon": ":material/science:", "type": "tertiary", "on_change": "rerun", "key": f"measure-{name}"}
-        with st.popover("Measure another run", **popover) as more:
+        with row.popover("Measure another run", **popover) as more:
             if more.open:
                 first = list(unmeasured).index(focused.name) if focused.name in unmeasured else 0
                 chosen = st.selectbox(

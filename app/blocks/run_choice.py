@@ -49,7 +49,7 @@ def option(name: str) -> str:
     return f"{plain_name(cache.runs()[name])} · {name}" if name else "no second run"
 
 
-def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: str = "", **picker: Any) -> Run:
+def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: str = "", row: Any = None, **picker: Any) -> Run:
     """Draw the choice of a run and return it: the run in focus or, if the page cannot show that run, a fitting one,
     with a quiet note if a visitor or a link chose the other.
 
@@ -58,12 +58,13 @@ def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: 
         lack: why another run does not fit, for example "has no gates".
         prefer: name of the run that replaces one that does not fit; by default the most similar one.
         advice: what makes the run in focus fit, as the tooltip of the note, in markdown.
+        row: container for the choice; by default a new row.
         picker: further arguments of the selectbox.
     """
     names = [run.name for run in fitting]
     focused = visit.focus().run
     name = focused if focused in names else prefer if prefer in names else most_similar(cache.run(focused), fitting).name
-    with picker_row():
+    with row or picker_row():
         pick_run("Model", names, **({"width": 420} | picker | visit.bound("run", name)))
         if name != focused and visit.has_chosen_run():
             quiet_note(f"{name} is shown instead of {focused}, which {lack}.", help=advice or None)
