@@ -167,9 +167,14 @@ def setting(
         default: what is chosen at first; the first option unless given.
         resets: fields of the focus after whose change the setting goes back to its default.
     """
-    chosen = page_value(name, default or options[0], lambda value: value if value in options else None, resets=resets)
-    widget(label, options, **bound(name, chosen), **options_of_widget)
-    return chosen
+    value = chosen(name, options, default=default, resets=resets)
+    widget(label, options, **bound(name, value), **options_of_widget)
+    return value
+
+
+def chosen(name: str, options: Sequence[str], *, default: str = "", resets: Collection[str] = ()) -> str:
+    """Return the chosen option of a setting of this page whose widget follows further down, drawn by `setting` with the same arguments."""
+    return page_value(name, default or options[0], lambda value: value if value in options else None, resets=resets)
 
 
 def page_value(name: str, default: T, meaning: Callable[[str], T | None], *, resets: Collection[str] = ()) -> T:

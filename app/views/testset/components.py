@@ -16,9 +16,8 @@ from sentviz.gallery.subjects import Runs
 from sentviz.io.glossary import tip
 
 intro(
-    "Do the components A₁, A₂, … of a model look at different words? Numbers over a sample of the test split, compared with chance.",
-    "The page shows where components look, not what they do to the prediction. From layer 2 on, a token's state also contains its"
-    " neighbours.",
+    "Do the components A₁, A₂, … of a model look at different words? A sample of the test split, compared with chance.",
+    "The page does not show what they do to the prediction.",
 )
 several = [run for run in cache.runs().values() if run.capabilities.components > 1]
 if not several:
@@ -28,6 +27,7 @@ run = measured_run([each for each in several if FILE in each.config["files"]], s
 frame = run.frame(FILE)
 answer, *reasons = verdict(frame)
 st.markdown(f"##### {md(answer)}", help=tip("component"))
+show_figure("component-words", Runs(run))
 st.markdown("\n".join(f"- {md(reason)}" for reason in reasons))
 mixing = ""
 if run.has_weights:  # The stored example has the lambdas.
@@ -40,10 +40,8 @@ if run.has_weights:  # The stored example has the lambdas.
     mixing = f" A₁ enters with weight 1; {weights.replace('-', '−')}.{minus}"
 st.caption(
     "A habit is a component's entropy or its attention to one of five classes of words, in one layer."
-    f" The maps are measured before mixing.{mixing}"
+    f" The maps are measured before mixing. From layer 2 on, a token's state also contains its neighbours.{mixing}"
 )
-
-show_figure("component-words", Runs(run))
 left, right = halves("components")
 with left:
     show_figure("component-likeness", Runs(run))

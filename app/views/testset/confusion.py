@@ -35,17 +35,7 @@ if beside is not None:
     beside = replace(beside, frame=beside.frame[known])
 runs = [rows] if beside is None else [rows, beside]
 
-with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="confusion-controls"):
-    view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
-    if len(rows.classes) == 2 and view != "calibration":
-        st.slider(
-            f"Least probability to predict “{md(rows.classes[1])}”",
-            0.0,
-            1.0,
-            step=0.01,
-            **visit.bound("threshold", 0.5 if focus.threshold < 0 else focus.threshold),
-            width=340,
-        )
+view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
 own = accuracy(rows.labels, rows.predicted)
 right = int(rows.frame["right"].sum())
 left_out = f" {len(every) - len(rows):,} rows without a label are left out." if len(rows) < len(every) else ""
@@ -62,4 +52,13 @@ match view:
         matrix_part.show(runs)
         if rows.over == "demo":
             phenomena({each.source.name: each for each in runs})
+if len(rows.classes) == 2 and view != "calibration":
+    st.slider(
+        f"Least probability to predict “{md(rows.classes[1])}”",
+        0.0,
+        1.0,
+        step=0.01,
+        **visit.bound("threshold", 0.5 if focus.threshold < 0 else focus.threshold),
+        width=340,
+    )
 list_rows(every)

@@ -78,11 +78,11 @@ def picked() -> Slice | None:
         return None
 
 
-def cells_in_view(counts: lib.Counts) -> list[lib.Cell]:
-    """Return the four cells of two classes; of more classes those of the chosen pair, at first the pair with most mistakes."""
+def pair_in_view(counts: lib.Counts) -> tuple[int, int] | None:
+    """Return the chosen two of more than two classes, at first those with most mistakes; None if the page shows all cells."""
     k = len(rows.classes)
     if not rows.labelled or k == 2:
-        return list(counts.cells)
+        return None
     sizes = dict(zip(counts.cells, counts.sizes.tolist(), strict=True))
     pairs = list(combinations(range(k), 2))
     part = picked()
@@ -91,14 +91,19 @@ def cells_in_view(counts: lib.Counts) -> list[lib.Cell]:
     if part is not None and part.cell and max(part.cell) < k and not set(part.cell) <= set(pair):
         pair = next(p for p in pairs if set(part.cell) <= set(p))
     st.session_state["words-pair"] = st.session_state["words-pair-kept"] = pair
+    return pair
+
+
+def choose_pair() -> None:
+    """Draw the choice of two classes, which `pair_in_view` returns."""
 
     def take() -> None:
         st.session_state["words-pair-kept"] = st.session_state["words-pair"]
         visit.go(slice="")
 
+    pairs = list(combinations(range(len(rows.classes)), 2))
     named: dict[lib.Cell, str] = {p: f"{rows.classes[p[0]]} and {rows.classes[p[1]]}" for p in pairs}
     st.selectbox("Two classes", pairs, format_func=lambda pair: named[pair], key="words-pair", on_change=take, width=240)
-    return [(a, b) for a in pair for b in pair]
 
 
 def take_word(key: str, cells: list[lib.Cell]) -> None:
@@ -162,6 +167,9 @@ except SentvizError as error:
     st.info(md(str(error)), icon=":material/cloud_off:")
     list_rows(rows)
     st.stop()
+STOPS = {"drop": "left out", "keep": "kept"}
+pair = pair_in_view(counts)
+show(counts, [(a, b) for a in pair for b in pair] if pair else list(counts.cells), visit.chosen("stops", list(STOPS)))
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="words-controls"):
     visit.choose(
         st.segmented_control,
@@ -170,15 +178,16 @@ with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key
         ["keyness", "count"],
         format_func={"keyness": "typical words", "count": "frequent words"}.get,
     )
-    stops = visit.setting(
+    visit.setting(
         st.segmented_control,
         "Words like “the”",
         "stops",
-        ["drop", "keep"],
-        format_func={"drop": "left out", "keep": "kept"}.get,
+        list(STOPS),
+        format_func=STOPS.get,
         help="Our own English and Korean lists. Negations and words such as “but” and “very” are always shown.",
     )
-    cells = cells_in_view(counts)
+    if pair:
+        choose_pair()
 meaning = (
     "Typical (keyness): a larger share of these rows than of all others has the word. The size is the log-odds ratio, shrunk for rare"
     " words, divided by its standard error."
@@ -191,5 +200,4 @@ click = (
     else f"These are the words stored with the run, each in at least {counts.least} rows. Listing the rows of a word needs the data set."
 )
 st.caption(f"{meaning} {click}")
-show(counts, cells, stops)
 list_rows(rows)

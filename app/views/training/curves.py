@@ -12,8 +12,8 @@ from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
 
 intro(
-    "Training loss, validation loss, and validation accuracy or F1 of any runs. A star marks the step whose weights are stored.",
-    "Each line is one seed: differences of a few tenths of a point can be chance. Bands show all installed seeds of these configurations.",
+    "Loss, and validation accuracy or F1, during the training of any runs. A star marks the step whose weights are stored.",
+    "Each line is one seed: a difference of a few tenths of a point can be chance.",
 )
 
 
@@ -29,12 +29,12 @@ def seeds_of(runs: list[Run]) -> list[Run]:
 
 
 chosen = several(list(cache.runs().values()), "has no history")
-with st.container(horizontal=True, gap="medium"):
-    axis = visit.setting(st.segmented_control, "Axis", "axis", ["epoch", "step"], label_visibility="collapsed")
-    titles = {"lines": "One line per run", "bands": "Seeds as bands"}
-    seeds = visit.setting(st.segmented_control, "Seeds", "seeds", list(titles), format_func=titles.get, label_visibility="collapsed")
-bands = seeds == "bands"
+axes, titles = ["epoch", "step"], {"lines": "One line per run", "bands": "Seeds as bands"}
+bands = visit.chosen("seeds", list(titles)) == "bands"
 drawn_runs = readable(seeds_of(chosen), "history.parquet") if bands else chosen
 first_of = {setup(run): run for run in reversed(chosen)}
 series = series_of([first_of[setup(run)] for run in drawn_runs] if bands else chosen)
-show_figure("curves", Runs.of(*drawn_runs), x=axis, bands=bands, series=series)
+show_figure("curves", Runs.of(*drawn_runs), x=visit.chosen("axis", axes), bands=bands, series=series)
+with st.container(horizontal=True, gap="medium", key="curves-controls"):
+    visit.setting(st.segmented_control, "Axis", "axis", axes, label_visibility="collapsed")
+    visit.setting(st.segmented_control, "Seeds", "seeds", list(titles), format_func=titles.get, label_visibility="collapsed")

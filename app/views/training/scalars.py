@@ -18,25 +18,19 @@ from sentviz.papers.ndt import PAPER
 from sentviz.papers.ndt.study import DATASETS
 
 intro(
-    "The learned scalars of a model during training: λ by layer and component (for Differential, −λ), the weights of position signals, and"
-    " temperatures. Diamonds are the final values that a paper reports.",
-    "The start value decides most of the final value, so look at the change from the start, too.",
+    "Learned scalars during training: λ (−λ for Differential), weights of position signals, temperatures. Diamonds: a paper's values.",
+    "The start value decides most of the final value.",
 )
 chosen = several([run for run in cache.runs().values() if run.capabilities.scalars], "has no learned scalar")
 titles = {"value": "Value", "change": "Change from the start", "step": "Steps", "share": "Share of training"}
-with st.container(horizontal=True, gap="medium"):
-    visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), format_func=titles.get, label_visibility="collapsed")
-    axis = visit.setting(
-        st.segmented_control,
-        "Axis",
-        "axis",
-        ["step", "share"],
-        default=scalar_axis(chosen),
-        format_func=titles.get,
-        label_visibility="collapsed",
-    )
+axes, usual = ["step", "share"], scalar_axis(chosen)
+axis = visit.chosen("axis", axes, default=usual)
 options: dict[str, Any] = {"change": visit.focus().scale == "change", "x": axis, "series": series_of(chosen)}
 show_figure("scalars", Runs.of(*chosen), "lambda", **options)
+with st.container(horizontal=True, gap="medium", key="scalars-controls"):
+    named: dict[str, Any] = {"format_func": titles.get, "label_visibility": "collapsed"}
+    visit.choose(st.segmented_control, "Scale", "scale", choices("scale"), **named)
+    visit.setting(st.segmented_control, "Axis", "axis", axes, default=usual, **named)
 dataset = cache.run(visit.focus().run).config["data"]["name"]
 if dataset in DATASETS:
     st.markdown(f"##### λ of all NDT configurations on {DATASETS[dataset]}")

@@ -43,19 +43,8 @@ if first is not None and run.epochs:
     sentence_box(run, first.text, first.text_pair, "through-sentence")
 elif first is not None:
     st.markdown(f"“{md(first.text)}”", help="This run ships without the weights of its epochs, so its example is shown.")
-with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-    if has.maps:
-        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(has.layers)], width=90)
-        heads = ["mean", "max", *(str(i + 1) for i in range(has.heads))]
-        visit.choose(st.selectbox, "Head", "head", heads, width=150, format_func=head_title)
-        if has.components > 1:
-            parts = ["effective", *(str(c + 1) for c in range(has.components))]
-            names: dict[str, Any] = {"format_func": lambda name: component_name(place(name)), "width": 130}
-            visit.choose(st.selectbox, "Component", "component", parts, **names, help=tip("component"))
-    titles = {"joint": "one projection", "aligned": "each epoch's own"}
-    travel = visit.setting(st.selectbox, "Points", "travel", list(titles), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
-
-film = film_of(run, seen, traces, focus, travel)
+titles = {"joint": "one projection", "aligned": "each epoch's own"}
+film = film_of(run, seen, traces, focus, visit.chosen("travel", list(titles)))
 texts = texts_of(run, seen.first.split)
 
 
@@ -87,5 +76,15 @@ with st.container(key="figure-through", gap="small"):
         )
         st.download_button("GIF", gif, f"{name}.gif", "image/gif", icon=":material/gif_box:", key="export-through-gif", **common)
 
+with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="through-controls"):
+    if has.maps:
+        visit.choose(st.selectbox, "Layer", "layer", [str(i + 1) for i in range(has.layers)], width=90)
+        heads = ["mean", "max", *(str(i + 1) for i in range(has.heads))]
+        visit.choose(st.selectbox, "Head", "head", heads, width=150, format_func=head_title)
+        if has.components > 1:
+            parts = ["effective", *(str(c + 1) for c in range(has.components))]
+            names: dict[str, Any] = {"format_func": lambda name: component_name(place(name)), "width": 130}
+            visit.choose(st.selectbox, "Component", "component", parts, **names, help=tip("component"))
+    visit.setting(st.selectbox, "Points", "travel", list(titles), format_func=titles.get, width=180, help=f"PCA: {AXES}.")
 with st.expander("Figures with the epochs side by side", icon=":material/view_module:"):
     figures(run, film, focus)

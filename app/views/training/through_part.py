@@ -60,7 +60,7 @@ def chosen_run() -> tuple[Run, Focus]:
 
     with picker_row():
         st.session_state["through-run"] = fitting.name
-        titles = {name: plain_name(cache.runs()[name]) for name in in_groups(able)}
+        titles = {name: plain_name(cache.runs()[name]).replace(", with epochs", "") for name in in_groups(able)}
         st.pills("Runs with saved epochs", list(titles), format_func=titles.__getitem__, key="through-run", on_change=take)
         if fitting is not run and visit.has_chosen_run():
             quiet_note(f"{fitting.name} is shown instead of {run.name}, which has no measured epochs.", help=_plain(why))
