@@ -18,8 +18,8 @@ PAPERS = {name: paper.short for name, paper in papers().items()}
 WORDS = {str(verdict): words for verdict, words in VERDICT_WORDS.items()}
 
 intro(
-    "Every claim in our words, compared with the paper's own tables or with the installed runs. A cell opens the test and its numbers.",
-    "Intervals cover retraining only if a configuration has several seeds. Picking the best model afterwards is corrected for (Holm).",
+    "Every claim of the papers, tested with the paper's tables or the installed runs. Click a cell to see the test and its numbers.",
+    "Intervals cover retraining only with several seeds.",
 )
 for problem in problems():
     st.warning(md(problem), icon=":material/extension_off:")

@@ -27,7 +27,7 @@ def _answers(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[str
 def show(paper: Paper, runs: Sequence[Run]) -> None:
     """The part of a paper's page that is asked for."""
     intro(
-        f"The claims and reported numbers of “{md(paper.title)}” ({md(paper.citation)}), next to what the installed runs measure.",
+        f"“{md(paper.title)}” ({md(paper.citation)}): its claims and numbers, next to what the installed runs measure.",
         md(paper.page.cannot),
     )
     part = pick("Part", "part", paper.page.titles)

@@ -23,9 +23,8 @@ from sentviz.gallery.subjects import Runs
 from sentviz.runs.store import Run
 
 intro(
-    "What every head attends to over all texts of a split: the token itself, its neighbours, [CLS]. Below are the words that the gates"
-    " shut.",
-    "Each number is a mean over thousands of texts, so a single sentence can differ. Rings show your sentence.",
+    "What every head attends to, mean over all texts of a split: the token itself, its neighbours, [CLS]. Rings show your sentence.",
+    "A single sentence can differ from the mean.",
 )
 
 

@@ -25,7 +25,7 @@ from sentviz.gallery.subjects import Answers
 
 intro(
     "Each row is one point: the vector that the classifier reads, projected so that similar rows stay near each other.",
-    "Large distances and sizes of groups mean little, and so do the axes of t-SNE and UMAP: read the numbers next to the picture.",
+    "Large distances and sizes of groups mean little.",
 )
 rows = choose_rows(beside=False)
 focus = visit.focus()
