@@ -11,9 +11,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from sentviz import gallery
 from sentviz.errors import InputError
 from sentviz.figures.attention import token_importance
 from sentviz.figures.learning import learning_curve
+from sentviz.gallery.subjects import Runs
 from sentviz.papers.sevenessxin import PAPER, prints
 from sentviz.papers.sevenessxin.leak import costs, telling
 from sentviz.papers.sevenessxin.measured import neutral, padding
@@ -157,6 +159,14 @@ def test_a_probe_pays_for_a_leak() -> None:
     }
     value = costs(sets, sets).set_index(["trained", "tested"])["value"]
     assert value["leaky", "leaky"] == 1 and value["fair", "fair"] > value["leaky", "fair"] + 0.1
+
+
+def test_curves_show_the_f1_that_chose_the_stored_weights(small_runs: list[Run]) -> None:
+    """Runs chosen by F1 have its panel (figure 4), and the star marks the step of the stored weights, not the best accuracy."""
+    frame = gallery.make("curves", Runs.of(*small_runs), x="step").frame
+    assert "validation_f1_positive" in set(frame["name"])
+    starred = frame[frame["best"]].groupby("run")["step"].unique()
+    assert {run.name: [run.config["best"]["step"]] for run in small_runs} == {name: list(steps) for name, steps in starred.items()}
 
 
 def test_neutral_tweets_are_counted_apart(small_runs: list[Run]) -> None:

@@ -13,6 +13,7 @@ from sentviz.figures.figure import Figure, file_safe, lay_out, sentence
 from sentviz.figures.panels import LEGEND_RIGHT, RunMarks, band, legend_entry, panel_grid, run_marks
 from sentviz.figures.text import as_run, as_text
 
+NAMES = ("train_loss", "validation_loss", "validation_accuracy", "validation_f1_macro", "validation_f1_positive")
 _BEST = "validation_accuracy"
 _TIE = "validation_loss"
 _COLUMNS = ["run", "name", "step", "epoch", "value"]
@@ -21,20 +22,22 @@ _BAND = ["low", "high"]
 
 def curves(
     history: Mapping[str, pd.DataFrame],
-    names: Sequence[str] = ("train_loss", "validation_loss", "validation_accuracy", "validation_f1_macro"),
+    names: Sequence[str] = NAMES,
     *,
+    stored: Mapping[str, int] | None = None,
     x: Literal["step", "epoch"] = "step",
     groups: Mapping[str, str] | None = None,
     series: Sequence[int] = (),
     theme: Theme = "light",
 ) -> Figure:
-    """Draw one small panel per name with all runs; a star marks each run's best validation accuracy (ties by loss).
+    """Draw one small panel per name with all runs; a star marks the step whose weights a run stores.
 
     Seeds of one configuration can be drawn together: the line is their mean, the band their range, over the steps that all have.
 
     Args:
         history: run name to frame with columns step, epoch, name, value.
         names: metrics to draw, in this order; names that no run recorded are left out.
+        stored: step of each run's stored weights; by default that of the best validation accuracy, ties by loss.
         x: the horizontal axis.
         groups: run name -> name of its group, whose runs are drawn together; by default each run is drawn alone.
         series: number of the colour of each run of `history`, as in `run_marks`; a group has that of its first run.
@@ -43,7 +46,7 @@ def curves(
     Raises:
         InputError: none of the names was recorded.
     """
-    frame = _together(_tidy(history, names), groups or {})
+    frame = _together(_tidy(history, names, stored or {}), groups or {})
     panels = [name for name in names if (frame["name"] == name).any()]
     if not panels:
         raise InputError(f"None of these runs recorded {', '.join(names)}.")
@@ -103,7 +106,7 @@ def curves(
     caption = sentence(
         [
             f"{len(runs)} run{'s' * (len(runs) > 1)} by {x}." if len(runs) > 4 else f"Run{'s' * (len(runs) > 1)} {', '.join(runs)} by {x}.",
-            "Stars mark the best validation accuracy." if marked else "",
+            "Stars mark the weights that are stored, the best on validation." if marked else "",
             "A line is the mean of the seeds, a band goes from the smallest to the largest." if frame["low"].notna().any() else "",
         ]
     )
@@ -136,15 +139,20 @@ def _marks(
     return {name: next(mark for run, mark in marks.items() if run == name or name.startswith(f"{groups.get(run)}, ")) for name in drawn}
 
 
-def _tidy(history: Mapping[str, pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
+def _tidy(history: Mapping[str, pd.DataFrame], names: Sequence[str], stored: Mapping[str, int]) -> pd.DataFrame:
     parts = []
     for run, rows in history.items():
         chosen = rows[rows["name"].isin(list(names))].sort_values("step", kind="stable").assign(run=run)[_COLUMNS]
-        wide = rows[rows["name"].isin([_BEST, _TIE])].drop_duplicates(["step", "name"]).pivot(index="step", columns="name", values="value")
-        best_step = None
-        if _BEST in wide:  # Training chooses the same step: best accuracy, ties by loss, then the earlier step.
-            ranked = wide.assign(tie=wide.get(_TIE, 0.0)).sort_values([_BEST, "tie"], ascending=[False, True], kind="stable")
-            best_step = ranked.index[0]
+        best_step = stored[run] if run in stored else _most_accurate(rows)
         best = (chosen["step"] == best_step) & chosen["name"].str.startswith("validation_")
         parts.append(chosen.assign(best=best.astype(bool)))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_COLUMNS, "best"])
+
+
+def _most_accurate(rows: pd.DataFrame) -> int | None:
+    """Return the step of the best validation accuracy: ties by loss, then the earlier step; None if no accuracy was recorded."""
+    wide = rows[rows["name"].isin([_BEST, _TIE])].drop_duplicates(["step", "name"]).pivot(index="step", columns="name", values="value")
+    if _BEST not in wide:
+        return None
+    ranked = wide.assign(tie=wide.get(_TIE, 0.0)).sort_values([_BEST, "tie"], ascending=[False, True], kind="stable")
+    return int(ranked.index[0])

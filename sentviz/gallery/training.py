@@ -105,7 +105,8 @@ def _curves(
     from sentviz.figures.curves import curves
 
     groups = {run.name: f"{run.config['data']['name']}/{run.configuration}" for run in of.sources} if bands else None
-    return curves({run.name: run.history() for run in of.sources}, x=x, groups=groups, series=series, theme=theme)
+    stored = {run.name: run.config["best"]["step"] for run in of.sources}
+    return curves({run.name: run.history() for run in of.sources}, stored=stored, x=x, groups=groups, series=series, theme=theme)
 
 
 # ---- tables over a split
