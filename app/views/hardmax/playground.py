@@ -236,7 +236,7 @@ def _clicked(dimension: int) -> Doubles:
     st.caption(f"{len(points)} points. Click an empty place of the picture to add a point.")
     with st.container(horizontal=True, gap="small"):
         st.button("Remove the last point", on_click=last, key="play-undo", disabled=len(points) < 2)
-        st.button("Start anew", on_click=anew, key="play-anew")
+        st.button("Start again", on_click=anew, key="play-anew")
     return np.array(points)
 
 

@@ -43,7 +43,7 @@ def pick(run: Run, place: Any) -> Run:
     st.session_state["compare-first"], st.session_state["compare-second"] = run.name, second
     with place:
         pick_run("First", known, key="compare-first", on_change=take_first, label_visibility="visible", width=400)
-        st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="First becomes second")
+        st.button("Swap", icon=":material/swap_horiz:", key="compare-swap", on_click=swap, help="Exchange the two models")
         pick_run("Second", candidates, key="compare-second", on_change=take_second, label_visibility="visible", width=400)
         note_weights(visit.chosen_focus().run, run.name)
         note_weights(wanted or second, second)

@@ -79,7 +79,7 @@ def _difference(first: Trace, second: Trace, run: Run, second_run: Run, layer: i
     if changed.left_out:
         pieces = ", ".join(f"“{piece}”" for piece in changed.left_out[:12])
         st.caption(
-            "Only one of the two models reads these, so the difference does not contain them:"
+            "The difference does not contain the tokens that only one of the models reads:"
             f" {md(pieces)}{' …' if len(changed.left_out) > 12 else ''}"
         )
 

@@ -88,7 +88,7 @@ def calibration(runs: Sequence[Rows]) -> None:
     st.caption(
         f"Expected calibration error over {operating.BINS} steps: the distance between confidence and accuracy, weighted by rows, with"
         " its 95%"
-        " bootstrap interval. By chance it is never 0: *if calibrated* is the error of a perfectly calibrated run on as many rows."
+        " bootstrap interval. The error is above 0 even for a perfectly calibrated run: *if calibrated* is its error on as many rows."
     )
 
 

@@ -143,7 +143,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
         if drawn is not None and (letter := unwritable(drawn.frame["word"])):
             st.caption(
                 f"No font of this machine has “{md(letter)}”: your browser draws such words with its own fonts, but PNG and PDF files"
-                " would show boxes. On Debian and Ubuntu the package fonts-noto-cjk brings Korean."
+                " would show boxes. On Debian and Ubuntu the package fonts-noto-cjk has a Korean font."
             )
     with aside:
         st.session_state["words-cell"] = chosen
