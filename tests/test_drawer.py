@@ -26,17 +26,35 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     st.cache_resource.clear()  # rows that another test has read
 
 
+def table_type(app: Any) -> str:
+    return str(app.dataframe[-1].type)
+
+
 def heading(app: Any) -> str:
     return next(item.value for item in app.markdown if "table_rows" in item.value)
 
 
 def test_without_texts_rows_are_ids_and_the_way_to_the_texts_is_said() -> None:
-    app = opened("confusion", run=RUN)
+    """The rows of a cell are listed by id, below one line that says how to get their texts."""
+    app = opened("confusion", run=RUN, slice="cell=1,0")
     assert not app.exception, app.exception
     table = app.dataframe[-1].value
     assert "text" not in table
     assert table["id"].str.match(r"[a-z]+-\d+").all()
-    assert "not on this machine" in words(app)
+    order = [
+        node.type for node in app.main if node.type == table_type(app) or "rows are not on this machine" in str(getattr(node, "value", ""))
+    ]
+    assert order[0] != table_type(app) == order[-1]
+
+
+def test_without_texts_the_drawer_opens_on_the_demo_set() -> None:
+    """Without a chosen cell the drawer lists the sentences of the demo set, which open in Explore."""
+    app = opened("confusion", run=RUN)
+    assert not app.exception, app.exception
+    assert f"{len(demo.load()):,} of {len(demo.load()):,} rows" in heading(app) and "demo set" in heading(app)
+    table = app.dataframe[-1].value
+    assert table["text"].str.len().min() > 0 and table["id"].str.startswith("demo-").all()
+    assert "rows are not on this machine" in words(app)
 
 
 @pytest.mark.parametrize("slice_", ["cell=1,0", "p=1:0.4-0.6"])
@@ -53,7 +71,7 @@ def test_the_slice_in_the_link_is_what_the_drawer_counts(slice_: str) -> None:
     app = opened("confusion", run=RUN, slice=slice_)
     assert f"{wanted:,} of {len(frame):,} rows" in heading(app)
     app.button(key="drawer-all").click().run()
-    assert f"{len(frame):,} of {len(frame):,} rows" in heading(app)
+    assert f"{wanted:,} of" not in heading(app)
     assert "slice" not in app.query_params
 
 

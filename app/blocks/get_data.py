@@ -24,11 +24,15 @@ def _jobs() -> Jobs:
     return Jobs()
 
 
-def offer(name: str, split: str = "", *, place: str = "") -> bool:
+def offer(name: str, split: str = "", *, place: str = "", line: str = "") -> bool:
     """Return whether a data set, or one split of it, is available; if not, describe it and draw the button that fetches it.
 
     The page reruns when the download ends. `SENTVIZ_NO_DOWNLOAD` takes the button away from all, `SENTVIZ_ALLOW_DOWNLOAD` gives it to
-    visitors from elsewhere as well. `place` tells the places of a page apart that offer the same.
+    visitors from elsewhere as well.
+
+    Args:
+        place: tells the places of a page apart that offer the same.
+        line: one line in place of the description, which becomes its tooltip; the button is next to it.
     """
     try:
         item, job = info(name), _jobs().get(name)
@@ -42,7 +46,21 @@ def offer(name: str, split: str = "", *, place: str = "") -> bool:
         return True
     lacking = hub.lacking(name)
     nowhere = [part for part in missing if part not in lacking]
-    _describe(item, missing, lacking)
+    size, about = _about(item, lacking)
+    if not line:
+        with st.container(border=True, gap="small"):
+            st.markdown(f":material/database: **{md(item.title)}** is not on this machine: {md(_named(item, missing))}.")
+            st.caption(about)
+    row = st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"offer-{name}{place}") if line else st.container()
+    with row:
+        if line:
+            st.caption(f":material/database: {md(line)}", help=about, width="content")
+        return _button(item, split, missing, nowhere, place, f"Get them ({size:g} MB)" if line and size else "Get data")
+
+
+def _button(item: DatasetInfo, split: str, missing: tuple[str, ...], nowhere: list[str], place: str, label: str) -> bool:
+    """Draw the button that downloads missing parts, or why they cannot be downloaded; return False."""
+    name = item.name
     if nowhere:
         st.caption(
             f"{md(_named(item, nowhere))} cannot be downloaded: {md(hub.reasons(name, nowhere))}."
@@ -54,7 +72,7 @@ def offer(name: str, split: str = "", *, place: str = "") -> bool:
         st.caption(f"Downloads are switched off on this server. Its operator can run `sentviz data get {name}`.")
     else:
         icon = ":material/cloud_download:"
-        wait(_jobs(), name, item.title, lambda job: _fetched(name, job), button="Get data", icon=icon, place=place)
+        wait(_jobs(), name, item.title, lambda job: _fetched(name, job), button=label, icon=icon, place=place)
     return False
 
 
@@ -62,15 +80,14 @@ def _set(variable: str) -> bool:
     return os.environ.get(variable, "") not in ("", "0")
 
 
-def _describe(item: DatasetInfo, missing: tuple[str, ...], lacking: tuple[str, ...]) -> None:
-    with st.container(border=True, gap="small"):
-        st.markdown(f":material/database: **{md(item.title)}** is not on this machine: {md(_named(item, missing))}.")
-        owners = {owner: info(owner) for owner in dict.fromkeys(origin(item.name, part)[0] for part in lacking)}
-        size = sum(owner.hub.megabytes for owner in owners.values())
-        repos = dict.fromkeys(file.repo for owner in owners.values() for file in owner.hub.files.values())
-        source = ", ".join(repos) or item.source
-        about = f"About {size:g} MB. " if size else ""
-        st.caption(f"{about}Licence: {md(item.licence)}. From {md(source)}. {md(item.citation)}. {md(item.remark)}")
+def _about(item: DatasetInfo, lacking: tuple[str, ...]) -> tuple[float, str]:
+    """Return the megabytes of the parts that can be downloaded, 0 if unknown, and size, licence and source as markdown."""
+    owners = {owner: info(owner) for owner in dict.fromkeys(origin(item.name, part)[0] for part in lacking)}
+    size = sum(owner.hub.megabytes for owner in owners.values())
+    repos = dict.fromkeys(file.repo for owner in owners.values() for file in owner.hub.files.values())
+    source = ", ".join(repos) or item.source
+    about = f"About {size:g} MB. " if size else ""
+    return size, f"{about}Licence: {md(item.licence)}. From {md(source)}. {md(item.citation)}. {md(item.remark)}"
 
 
 def _named(item: DatasetInfo, parts: Sequence[str]) -> str:

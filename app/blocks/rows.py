@@ -129,11 +129,16 @@ def list_rows(rows: Rows) -> None:
     """Draw the list of rows: those of the slice, searched and sorted; a row opens in Explore."""
     st.divider()
     part, words = rows_in_slice(rows)
+    if not rows.has_text and rows.source.data:
+        offer(rows.source.data, rows.over, line=f"The texts of these {len(rows):,} rows are not on this machine.")
+        if not words and rows.source.run is not None and cache.fits_demo(rows.source.run):
+            rows, words = cache.demo_rows(rows.source.run), "demo set, whose texts are installed"
+            part = rows
     head = st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head")
     part, order = _filtered(part)
     with head:
         st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {md(words)}" if words else ""))
-        if words:
+        if words and rows.over == visit.focus().over:
             st.button("All rows", icon=":material/close:", type="tertiary", on_click=visit.go, kwargs={"slice": ""}, key="drawer-all")
     if not len(part):
         st.caption("No rows match.")
@@ -167,9 +172,6 @@ def list_rows(rows: Rows) -> None:
         st.caption("Select a row to read its complete text and to open it in Explore.")
     if not rows.has_text and not rows.source.data:
         st.caption(f"{md(rows.source.name)} has no texts, so rows are shown by id.")
-    elif not rows.has_text:
-        st.caption("The texts are not on this machine, so rows are shown by id. Get the data set to read them.")
-        offer(rows.source.data, rows.over)
 
 
 def _filtered(rows: Rows) -> tuple[Rows, str]:

@@ -1,8 +1,8 @@
 """First screen of each page in Chromium at 1440 x 900: words, controls, and the seconds until the first picture or table is drawn.
 
-`python -m tests.benchmarks.screens ADDRESS ...` prints a table with one row per page and one group of columns per running app, for example
-of two checkouts. Words of pictures are not counted, nor is the navigation. A picture is at least 200 x 90 px; its top in px says how far
-down the page it begins. Each page is opened twice in a new tab, and the second time is reported, because the first one also loads code.
+`python -m tests.benchmarks.screens ADDRESS ... [PAGE ...]` prints a table with one row per page and one group of columns per running app,
+for example of two checkouts. Words of pictures and of the navigation are not counted. A picture is at least 200 x 90 px; its top in px says
+how far down the page it begins. Each page is opened twice in a new tab, and the second time is reported: the first one also loads code.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def opened(browser: Any, address: str, page: str) -> tuple[int, int, int, float]
         found = tab.evaluate(COUNT)
         if found[2] >= 0 > seconds:
             seconds = time.perf_counter() - begin
-        busy = tab.locator("[data-testid=stStatusWidget], [data-testid=stSkeleton]").count() or not found[0]
+        is_done = tab.locator("[data-test-script-state=notRunning]").count() and not tab.locator("[data-testid=stSkeleton]").count()
+        busy = not is_done or not found[0]
         calm, last = 0 if busy or found != last else calm + 1, found
     context.close()
     return *last, seconds
@@ -65,9 +66,10 @@ def main() -> None:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=QUIET.split())
-        apps = sys.argv[1:]
+        apps = [argument for argument in sys.argv[1:] if argument.startswith("http")]
+        wanted = [argument for argument in sys.argv[1:] if argument not in apps]
         print("page" + " | words | controls | picture at, px | seconds" * len(apps), flush=True)  # noqa: T201
-        for page in addresses():
+        for page in [page for page in addresses() if page in wanted or not wanted]:
             cells = []
             for app in apps:
                 opened(browser, app, page)
