@@ -20,6 +20,7 @@ from sentviz.analysis.explain import SCORES
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.registry import paper_at
 
+WIDE = f":is({', '.join(f'[class*=st-key-plot-][class*={name}]' for name in ('panels', 'cloud', 'curves', 'lambda'))})"
 STYLE = (
     "<style>@media (max-width: 1100px) { [class*=\"st-key-halves\"] [data-testid='stColumn'] { min-width: 100%; }"
     " [class*=\"st-key-halves\"] [data-testid='stHorizontalBlock'] { row-gap: 1rem; } }"
@@ -44,9 +45,8 @@ STYLE = (
     " :has(> img[data-testid='stHeaderLogo'])::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
     " [data-testid='stButtonGroup'] [data-variant='segmented_control'] { min-height: 2.5rem; }"  # Fields are as high.
     " @media (max-width: 640px) { [data-testid='stButtonGroup'] > [role] { flex-wrap: wrap; }"
-    # Panels and clouds are too narrow to read on a phone, so they scroll.
-    " :is([class*='st-key-plot-'][class*='panels'], [class*='st-key-plot-'][class*='cloud']) { overflow-x: auto; overflow-y: hidden; }"
-    " :is([class*='st-key-plot-'][class*='panels'], [class*='st-key-plot-'][class*='cloud']) > * { min-width: 640px; } }"
+    # Several panels and clouds are too narrow to read on a phone, so they scroll.
+    f" {WIDE} {{ overflow-x: auto; overflow-y: hidden; }} {WIDE} > * {{ min-width: 640px; }} }}"
     " .about { margin: 0; font-size: .875rem; opacity: .8; }"
     " @media (max-width: 900px) { .about { display: none; } }</style>"  # In a second line it would push the page down.
 )

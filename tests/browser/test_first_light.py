@@ -199,3 +199,14 @@ def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> 
     page.get_by_role("menuitem", name="Curves").click()
     page.wait_for_url(re.compile("curves.*axis=step"))
     by_step.wait_for()
+
+
+def test_panels_scroll_on_a_phone(page: Any, server: str) -> None:
+    """At 390 px the three panels of Curves keep a readable width and scroll, and the page itself does not."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server}/curves?run=sst2%2Fndt-unit-2")
+    page.wait_for_selector(".st-key-plot-curves .main-svg", timeout=60_000)
+    settled(page)
+    inner = page.locator(".st-key-plot-curves > *").first.bounding_box()
+    assert inner is not None and inner["width"] >= 640
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
