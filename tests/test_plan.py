@@ -19,7 +19,7 @@ from sentviz.data.datasets import MIDDLE
 from sentviz.errors import InputError
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.recipe import SELECTIONS, Recipe
-from sentviz.training.trainer import _targets
+from sentviz.training.teaching import targets
 from tests.makers import toy_trainer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_data")]  # trains, or reads the whole shelf
@@ -191,7 +191,7 @@ def test_rows_between_the_classes_ask_for_even_shares(tmp_path: Path, monkeypatc
     trainer = toy_trainer(tmp_path / "b")
     frame = trainer.task.train.frame.copy()
     frame.loc[3, "label"] = MIDDLE
-    targets = _targets(replace(trainer.task.train, frame=frame))
-    assert targets[3].tolist() == [0.5, 0.5] and before.dtype == torch.int64
+    shares = targets(replace(trainer.task.train, frame=frame), trainer.recipe)
+    assert shares[3].tolist() == [0.5, 0.5] and before.dtype == torch.int64
     rest = torch.arange(len(before)) != 3
-    assert (targets[rest].argmax(dim=1) == before[rest]).all() and set(targets[rest].flatten().tolist()) == {0.0, 1.0}
+    assert (shares[rest].argmax(dim=1) == before[rest]).all() and set(shares[rest].flatten().tolist()) == {0.0, 1.0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,13 +123,10 @@ def _refuse(what: str, **options: str | None) -> None:
 
 def _recipe(source: str, **changes: Any) -> Recipe:
     """Return the recipe with its changes. Raises UsageError for a lexicon that the model would ignore."""
-    from sentviz.runs.bases import find_base
     from sentviz.runs.presets import find_preset, on_base
     from sentviz.training.recipe import Recipe
 
-    changed = Recipe.read(source, **changes)
-    if changed.base:
-        changed = replace(changed, weights=find_base(changed.base, changed.weights).digest)
+    changed = Recipe.read(source, **changes).pinned()
     shape = on_base(changed.model, changed.base) if changed.base else find_preset(changed.model).shape
     if changes["lexicon"] and shape.get("lexicon", "none") == "none":
         raise click.UsageError(f"{changed.model} has no injection, so --lexicon has no effect. Choose for example cls-last-scaled.")

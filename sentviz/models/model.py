@@ -135,9 +135,9 @@ class Model:
         """Return an intervention as the network takes it."""
         return InterventionTensors.from_intervention(change or UNCHANGED, self.lambdas)
 
-    def read(self, frame: pd.DataFrame) -> list[TokenizedText]:
-        """Return every row of a frame as token ids, which `forward` takes."""
-        has, longest = self.capabilities, self.config.max_length
+    def read(self, frame: pd.DataFrame, max_length: int = 0) -> list[TokenizedText]:
+        """Return every row of a frame as token ids, which `forward` takes; at most `max_length` of them if it is not 0."""
+        has, longest = self.capabilities, min(max_length or self.config.max_length, self.config.max_length)
         rows: list[TokenizedText] = []
         for part in portions(frame):
             self.check()

@@ -6,16 +6,17 @@ import dataclasses
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import read_regular, restored
+from sentviz.runs.bases import find_base
 from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.presets import check_shape, find_preset, on_base, variant_changes
 from sentviz.runs.registry import papers
-from sentviz.runs.store import Run
+from sentviz.runs.store import Run, find
 
 SELECTIONS = ("accuracy", "loss", "f1_macro", "f1_positive")
 SCHEDULES = ("cosine", "linear", "constant")
@@ -43,6 +44,8 @@ class Recipe:
     source: str = ""  # Hugging Face encoder that is trained instead of a preset
     base: str = ""  # base (sentviz.models.pretrained) that is trained instead of a preset; `model` is its name, with endings
     weights: str = ""  # digest of the encoder or the base
+    teacher: str = ""  # run whose probabilities are learned beside the labels, as NAME or NAME@DIGEST
+    teacher_share: float = 0.5  # share of the teacher's probabilities in the targets; the rest is the label's
     adapter_rank: int = 0  # on a base: rank of the change of each matrix; 0 = the matrices are trained directly
     adapter_alpha: float = 16.0  # a change is multiplied by alpha / rank
     adapter_layers: int = 0  # number of upper layers that are trained; 0 = all
@@ -163,13 +166,28 @@ class Recipe:
         """The preset, followed by `-<variant>` if there is one; runs of one configuration differ only in their seed."""
         return f"{self.model}-{self.variant}" if self.variant else self.model
 
+    def pinned(self) -> Recipe:
+        """Return the recipe with the digests of its base and its teacher, which tell runs and resume points apart.
+
+        Raises:
+            RunError: one of them is not installed, or is another one than the recipe's.
+        """
+        pinned = replace(self, weights=find_base(self.base, self.weights).digest) if self.base else self
+        name, _, digest = self.teacher.partition("@")
+        if not name:
+            return pinned
+        teacher = find(name)
+        if digest not in ("", teacher.digest):
+            raise RunError(f"The recipe's teacher is another run than the installed {name}: its digest is {digest}, not {teacher.digest}.")
+        return replace(pinned, teacher=f"{name}@{teacher.digest}")
+
     def as_dict(self) -> dict[str, Any]:
         """Return all settings, for config.json."""
         return dataclasses.asdict(self)
 
 
 POSITIVE = {"adapter_alpha", "epochs", "batch_size", "learning_rate", "max_length", "evaluations", "log_every"}
-SHARES = {"warmup", "dropout", "label_smoothing"}
+SHARES = {"warmup", "dropout", "label_smoothing", "teacher_share"}
 CHOICES = {"tokenizer": ("words", "bpe", "tweets", "english"), "schedule": SCHEDULES, "select": SELECTIONS, "precision": PRECISIONS}
 FOREIGN: dict[str, Any] = {  # usual settings for a Hugging Face encoder
     "tokenizer": "bpe",
@@ -247,7 +265,7 @@ def _modern(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bare(recipe: Recipe) -> Recipe:
-    return dataclasses.replace(recipe, example="", example_pair="")
+    return replace(recipe, example="", example_pair="")
 
 
 def learned(settings: Mapping[str, Any]) -> dict[str, Any]:

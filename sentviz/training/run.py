@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -12,7 +11,6 @@ import torch
 
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import disk_errors, hold
-from sentviz.runs.bases import find_base
 from sentviz.runs.presets import find_preset
 from sentviz.runs.store import Run
 from sentviz.training.based import BasedTask
@@ -34,8 +32,7 @@ def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool 
         RunError: the folder contains something else or cannot be written, or a resume point belongs to another recipe.
         KeyboardInterrupt: training was interrupted; a resume point was saved.
     """
-    if recipe.base:  # the digest tells runs and resume points on different bases apart
-        recipe = replace(recipe, weights=find_base(recipe.base, recipe.weights).digest)
+    recipe = recipe.pinned()
     kind = _kind(recipe)
     kind.check(recipe)
     if recipe.pretrain and not kind.masks:
@@ -84,7 +81,7 @@ def completed(
             raise RunError(f"{name} is being trained by another process in {root}.")
         if run := existing():
             return run
-        trainer = Trainer(task(device or ("cuda" if torch.cuda.is_available() else "cpu")), folder)
+        trainer = Trainer(task(device or ("cuda" if torch.cuda.is_available() else "cpu")), folder, progress=progress)
         trainer.resume()
         trainer.fit(progress=progress)
         return trainer.finish()

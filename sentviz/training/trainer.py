@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sentviz.analysis.evaluation import evaluate
-from sentviz.data.datasets import MIDDLE, Split
 from sentviz.io.files import uninterrupted
 from sentviz.runs.store import Run
 from sentviz.training import resuming
@@ -23,6 +22,7 @@ from sentviz.training.finishing import finish, hardware
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
 from sentviz.training.resuming import Progress
 from sentviz.training.task import TrainingTask
+from sentviz.training.teaching import targets
 
 SAVE_EVERY = 60.0  # seconds between resume points
 
@@ -30,11 +30,11 @@ SAVE_EVERY = 60.0  # seconds between resume points
 class Trainer:
     """One training run."""
 
-    def __init__(self, task: TrainingTask, folder: Path) -> None:
+    def __init__(self, task: TrainingTask, folder: Path, *, progress: bool = False) -> None:
         self.task, self.folder, self.recipe = task, folder, task.recipe
         self.lengths = task.lengths
         self.mixture = Mixture(task.train.sources, self.recipe.mixing_temperature) if self.recipe.mixing_temperature else None
-        self.targets = _targets(task.train)
+        self.targets = targets(task.train, self.recipe, progress=progress)
         self.best_state = self._state()
         self.rates = [group["lr"] for group in task.optimizer.param_groups]
         self.steps_per_epoch = math.ceil(len(self.lengths) / self.recipe.batch_size)
@@ -225,14 +225,3 @@ class Trainer:
         )
         shutil.rmtree(resuming.point(self.folder), ignore_errors=True)
         return run
-
-
-def _targets(train: Split) -> Tensor:
-    """Return the classes of rows, (n,) or, if some rows are between the classes, shares (n, K) that are equal for these rows."""
-    labels = torch.tensor(train.frame["label"].to_numpy(np.int64, copy=True))
-    middle = labels == MIDDLE
-    if not middle.any():
-        return labels
-    shares = F.one_hot(labels.clamp(min=0), len(train.labels)).float()
-    shares[middle] = 1 / len(train.labels)
-    return shares
