@@ -42,6 +42,15 @@ def test_no_sentence_stands_twice_and_none_is_a_scrap_or_an_essay() -> None:
     assert (FRAME["text"].str.count(r"[.!?](?:\s|$)") > 1).sum() >= 3
 
 
+def test_the_plain_sentences_are_others() -> None:
+    """Half of 100 are negative; none stands in the demo set or the development set."""
+    sentences = demo.plain()
+    assert sentences["label"].value_counts().to_dict() == {"negative": 50, "positive": 50}
+    assert list(sentences["id"]) == [f"plain-{i:03d}" for i in range(1, 101)]
+    texts = sentences["text"].map(plain)
+    assert texts.is_unique and not set(texts) & {*FRAME["text"].map(plain), *demo.development()["text"].map(plain)}
+
+
 def test_openings_are_no_giveaway() -> None:
     """No first word is common in sentences of one label and absent in the other."""
     first = FRAME.assign(word=FRAME["text"].str.split().str[0]).groupby(["word", "label"]).size().unstack(fill_value=0)

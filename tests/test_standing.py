@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,12 +72,14 @@ def test_nobody_is_asked_twice(planted: None, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(module, "BASELINES", {"one": ("1", lambda: answer("one"))})
     monkeypatch.setattr(module, "runs", lambda folders: {})
-    monkeypatch.setattr(module.evaluate_on_sets, "__defaults__", ([PLANTED],))
     file = tmp_path / "standing.csv"
-    measure(file=file, say=lambda who: None)
-    assert measure(file=file, say=lambda who: None).equals(stored_accuracies(file)) and calls == ["one"]
-    measure(file=file, say=lambda who: None, again=True)
+    measure(file=file, sets=[PLANTED], say=lambda who: None)
+    assert measure(file=file, sets=[PLANTED], say=lambda who: None).equals(stored_accuracies(file)) and calls == ["one"]
+    measure(file=file, sets=[PLANTED], say=lambda who: None, again=True)
     assert calls == ["one", "one"]
+    further = replace(PLANTED, name="further")
+    table = measure(file=file, sets=[PLANTED, further], say=lambda who: None)
+    assert calls == ["one"] * 3 and table["set"].tolist() == ["planted", "further"]
     file.write_text("who,set\n")
     with pytest.raises(RunError, match="missing or damaged"):
         stored_accuracies(file)

@@ -32,6 +32,11 @@ def development() -> pd.DataFrame:
     return _read("development").copy()
 
 
+def plain() -> pd.DataFrame:
+    """Return 100 further plain sentences of ours, half of them negative, which no choice about a model rests on."""
+    return _read("plain").copy()
+
+
 @cache
 def _read(name: str) -> pd.DataFrame:
     import pandas as pd

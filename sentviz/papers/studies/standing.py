@@ -8,7 +8,7 @@ trained on the same rows as the project's own models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,6 +53,7 @@ class Texts:
 
 SETS = (
     Texts("demo", "Demo set"),
+    Texts("plain", "100 plain sentences"),
     Texts("development", "Development set"),
     Texts("sst2", "SST-2, official test sentences", "sst2", "official_test", {0: 0, 1: 1}, 2_000),
     Texts("imdb", "IMDb", "imdb", "test", {0: 0, 1: 1}),
@@ -86,7 +87,7 @@ def rows(texts: Texts) -> pd.DataFrame:
         DataMissingError: the data set is not installed.
     """
     if not texts.dataset:
-        frame = demo.load() if texts.name == "demo" else demo.development()
+        frame = {"demo": demo.load, "plain": demo.plain, "development": demo.development}[texts.name]()
         return frame.assign(label=frame["label"].map(OWN), tag=frame["phenomenon"])
     frame = datasets.load_split(texts.dataset, texts.split).frame
     frame = frame.assign(label=frame["label"].map(dict(texts.labels or {})), tag=EVERY).dropna(subset="label").astype({"label": int})
@@ -196,9 +197,14 @@ BASELINES: dict[str, tuple[str, Callable[[], Answer]]] = {"VADER": ("vader", vad
 
 
 def measure(
-    folders: tuple[str | Path, ...] = (), *, again: bool = False, file: Path = FILE, say: Callable[[str], object] = print
+    folders: tuple[str | Path, ...] = (),
+    *,
+    again: bool = False,
+    file: Path = FILE,
+    sets: Sequence[Texts] = SETS,
+    say: Callable[[str], object] = print,
 ) -> pd.DataFrame:
-    """Evaluate the runs and baselines that are not in the table yet, and store the table after each.
+    """Evaluate runs and baselines on the sets that the table lacks, and store the table after each.
 
     Args:
         again: evaluate all of them again.
@@ -213,11 +219,11 @@ def measure(
     makers: dict[tuple[str, str], Callable[[], Answer]] = {(who, digest): make for who, (digest, make) in BASELINES.items()}
     usable = [run for run in runs(folders).values() if isinstance(run, Run) and not why_not_evaluated(run)]
     makers |= {(run.name, run.digest): (lambda run=run: of_run(run)) for run in usable}  # type: ignore[misc]
-    stored = set(zip(known["who"], known["digest"], strict=True))
     for (who, digest), make in makers.items():
-        if (who, digest) not in stored:
-            selected = evaluate_on_sets(who, digest, make())
-            known = pd.concat([known[known["who"] != who], selected], ignore_index=True)
+        of_now = (known["who"] == who) & (known["digest"] == digest)
+        if missing := [texts for texts in sets if texts.name not in set(known.loc[of_now, "set"])]:
+            selected = evaluate_on_sets(who, digest, make(), missing)
+            known = pd.concat([known[(known["who"] != who) | of_now], selected], ignore_index=True)
             with replacing(file) as part:
                 known.round(6).to_csv(part, index=False)
             say(who)
