@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit
-from docsite import costs, findings, gallery, live, papers, words
+from docsite import costs, encoders, findings, gallery, live, papers, words
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -16,7 +16,14 @@ from sentviz.runs.registry import papers as registered
 
 HERE = Path(__file__).parent
 DOCUMENTS = sorted(HERE.glob("*.md"))  # shown as they stand, the last section of the navigation
-MADE = {"costs": costs.costs, "findings": findings.findings, "gallery": gallery.page, "glossary": words.words, "papers": papers.overview}
+MADE = {
+    "costs": costs.costs,
+    "encoders": encoders.encoders,
+    "findings": findings.findings,
+    "gallery": gallery.page,
+    "glossary": words.words,
+    "papers": papers.overview,
+}
 FONTS = {"SourceSansVF-Upright": "sans", "SourceSansVF-Italic": "sans-italic", "SourceCodeVF-Upright": "mono"}  # fonts of Streamlit
 
 

@@ -22,6 +22,7 @@ from sentviz.export.verify import compare_with_runs
 from sentviz.figures.colours import THEMES
 from sentviz.figures.verdicts import VERDICTS
 from sentviz.gallery import FIGURES
+from sentviz.runs.store import Run
 from tests.docs import DOCS, ROOT
 
 pytestmark = pytest.mark.exhaustive
@@ -172,3 +173,11 @@ def test_verdicts_and_costs_are_those_of_the_runs(site: Path) -> None:
     assert sums and sums[1].split() == [*(str((judged["verdict"] == verdict).sum()) for verdict in VERDICTS), str(len(judged))]
     hours = sum(run.config["seconds"] for run in shipped()) / 3600
     assert f"took {hours:.1f} hours" in (site / "reproduce.html").read_text(encoding="utf-8")
+
+
+def test_the_table_of_encoders_is_that_of_the_runs(site: Path) -> None:
+    """It has each plain run on a base with its accuracy, and none with a paper's change or another seed."""
+    table = re.sub(r"<[^>]+>", " ", (site / "reference" / "encoders.html").read_text(encoding="utf-8"))
+    value = Run.open(ROOT / "checkpoints" / "nsmc" / "e5").metrics()["test"]["accuracy"]["value"]
+    assert re.search(rf"nsmc/e5 .*?\s{100 * value:.1f} \[", table, flags=re.DOTALL) and "english/mpnet" in table
+    assert "nsmc/e5-all" not in table and "nsmc/e5-s1" not in table

@@ -1,0 +1,35 @@
+"""Runs on pretrained encoders with their accuracy, as a table."""
+
+from __future__ import annotations
+
+from docsite.papers import shipped
+from docsite.text import plain, table
+from sentviz.data.datasets import info
+from sentviz.runs.store import Run
+
+
+def encoders() -> str:
+    """Return a row for each shipped run that trains a base without a paper's change, seed 0, as Markdown."""
+    of = sorted((run for run in shipped() if _is_plain(run)), key=lambda run: run.name)
+    return table(["run", "encoder", "what is trained", "texts seen", "test accuracy, %", "n"], map(_row, of), right=(3, 4, 5))
+
+
+def _is_plain(run: Run) -> bool:
+    recipe = run.config["recipe"]
+    return bool(recipe.get("base")) and recipe["model"] == recipe["base"] and not recipe["seed"] and recipe.get("variant") in ("", "full")
+
+
+def _row(run: Run) -> list[str]:
+    recipe, metrics = run.config["recipe"], run.metrics()
+    rank, upper = recipe["adapter_rank"], recipe["adapter_layers"]
+    trained = f"changes of rank {rank}" if rank else "the matrices"
+    test = metrics.get("official_test", metrics["test"])
+    accuracy = test["accuracy"]
+    interval = f"{accuracy['value']:.1%} [{accuracy['low']:.1%}, {accuracy['high']:.1%}]".replace("%", "")
+    title = f"`{run.name}`, {plain(info(run.config['data']['name']).title)}"
+    return [title, recipe["base"], f"{trained}, upper {upper} layers" if upper else trained, f"{_seen(run):,}", interval, f"{test['n']:,}"]
+
+
+def _seen(run: Run) -> int:
+    recipe = run.config["recipe"]
+    return min(run.config["steps"] * recipe["batch_size"], recipe["epochs"] * run.config["data"]["splits"]["train"]["n"])
