@@ -17,6 +17,7 @@ from sentviz.runs.registry import papers as registered
 HERE = Path(__file__).parent
 DOCUMENTS = sorted(HERE.glob("*.md"))  # shown as they stand, the last section of the navigation
 MADE = {
+    "adapter-costs": encoders.adapter_costs,
     "costs": costs.costs,
     "encoders": encoders.encoders,
     "findings": findings.findings,

@@ -47,7 +47,7 @@ def test_the_documents_are_short() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_what_a_document_names_exists(document: str) -> None:
-    """Backticked files and folders stand in the repository, dotted names of sentviz resolve, other names are defined somewhere.
+    """Backticked files, folders, runs and bases stand in the repository, dotted names of sentviz resolve, others are defined somewhere.
 
     Files that a recipe makes are in nobody's repository; words with blanks are commands or code.
     """
@@ -59,14 +59,16 @@ def test_what_a_document_names_exists(document: str) -> None:
             continue
         checked += 1
         if "/" in word or re.search(r"\.(py|toml|md|csv)$", word):
-            wrong += [] if (ROOT / word).exists() else [word]
+            wrong += [] if (ROOT / word).exists() or (ROOT / "checkpoints" / word / "config.json").exists() else [word]
         elif re.fullmatch(r"sentviz(\.\w+)+", word):
             try:
                 resolve_name(word)
             except (ImportError, AttributeError):
                 wrong += [] if word == "sentviz.papers" else [word]
         elif re.fullmatch(r"[\w.]+", word):
-            wrong += [] if set(word.split(".")) <= names() or word in presets() else [word]
+            wrong += (
+                [] if set(word.split(".")) <= names() or word in presets() or (ROOT / "checkpoints" / "bases" / word).is_dir() else [word]
+            )
     assert not wrong
     assert checked >= 1 or "/" in document
 

@@ -93,18 +93,19 @@ TABLES: dict[str, tuple[list[tuple[object, ...]], list[tuple[object, ...]]]] = {
         [({},)], [({"cls-all": first(-0.1, 0.6)},), ({"cls-last": first(0.0, 0.6)},)]),
     "Every setting is better than Xia et al.'s product with every encoder": (
         [({},), ({"cls-xia": 0.5},)], [({"cls-xia": 0.7},), ({"cls-xia": first(0.7, -1)},)]),
-    "Xia et al.'s product does the opposite: it loses against the baseline": (
-        [({},)], [({"cls-xia": first(0.1, -0.5)},), ({"cls-xia": first(0.0, -0.5)},)]),
+    "Xia et al.'s product does not gain with every encoder, unlike every setting": (
+        [({},), ({"cls-xia": first(0.1, -0.5)},)], [({"cls-xia": first(0.1, 0.5)},), ({"cls-xia": first(0.0, 0.5)},)]),
     "The three ELECTRA encoders gain more than 0.5 points in every setting": (
         [({},), ({"cls-all": (0.6, 0.6, 0.6, -1, -1)},)], [({"cls-all": first(0.4, 0.6)},)]),
     "xlm-roberta-base gains most and kr-bert least": (
         [(MOST,)], [({**MOST, "cls-all": (0.9, 0.5, 0.5, 0.5, 0.1)},), ({**MOST, "cls-all": (0.1, 0.5, 0.5, 0.9, 0.5)},)]),
-    "The mean gains are 250 to almost 500 more right predictions": (
-        [({},)], [(dict.fromkeys(INJECTED, 0.4),), (dict.fromkeys(INJECTED, 1.1),)]),
-    "The unscaled last head has the best accuracy, 92.65": ([({"cls-last": 0.7},)], [({"cls-last-scaled": 0.7},)]),
-    "The unscaled last head has the largest mean gain": ([({"cls-last": 0.7},)], [({"cls-all": 0.7},)]),
-    "Last head ÷ √d has the smallest spread of gains": ([(STABLE,)], [(UNSTABLE,)]),
-    "Last head ÷ √d is more stable than the other settings": ([(STABLE,)], [(UNSTABLE,)]),
+    "Mean gains, except kr-bert's, are 250 to almost 500 more right predictions": (
+        [({},), (dict.fromkeys(INJECTED, (0.6, 0.6, 0.6, 0.6, 0.1)),)],
+        [(dict.fromkeys(INJECTED, 0.4),), (dict.fromkeys(INJECTED, 1.1),), (dict.fromkeys(INJECTED, (0.1, 0.6, 0.6, 0.6, 0.6)),)]),
+    "The unscaled last head has the best accuracy, 92.65": ([], [({"cls-all": 0.7},), ({"cls-all-scaled": 0.7},)]),
+    "The unscaled last head has the largest mean gain": ([], [({"cls-all": 0.7},)]),
+    "Last head ÷ √d has the smallest spread of gains": ([], [(UNSTABLE,)]),
+    "Last head ÷ √d is more stable than the other settings": ([], [({**UNSTABLE, "cls-last": zigzag(0.21)},)]),
     "Table 2 has the standard deviation as σ and the variance as σ²": ([(STABLE, (), False)], [(STABLE, (), True)]),
     "Out of domain 13 of 20 cases rise, 5 fall and 2 stay": (
         [({}, CASES)], [({}, (*CASES[:-1], 0.5)), ({}, (*CASES[:-2], -0.5, 0.0)), ({}, tuple(-case for case in CASES))]),
@@ -118,6 +119,24 @@ def test_sentences_about_its_tables(statement: str, printed: Callable[..., None]
         for case in cases:
             printed(*case)
             assert judge(statement).verdict == verdict, case
+
+
+@pytest.mark.parametrize(
+    ("statement", "gains"),
+    [
+        ("The unscaled last head has the best accuracy, 92.65", {"cls-last": 0.7}),
+        ("The unscaled last head has the best accuracy, 92.65", {"cls-last-scaled": 0.7}),
+        ("The unscaled last head has the largest mean gain", {"cls-last": 0.7}),
+        ("Last head ÷ √d has the smallest spread of gains", STABLE),
+        ("Last head ÷ √d is more stable than the other settings", STABLE),
+    ],
+)
+def test_what_turns_with_the_names_of_the_rows_is_open(statement: str, gains: Gains, printed: Callable[..., None]) -> None:
+    """The two ways to name the rows of table 1 give different verdicts, and both are in the evidence."""
+    printed(gains)
+    finding = judge(statement)
+    assert finding.verdict == "open" and {part.verdict for _, part in finding.parts} > {"fails"}
+    assert all(words in finding.evidence for words in study.READINGS.values())
 
 
 def test_spreads_alike_leave_stability_open(printed: Callable[..., None]) -> None:

@@ -1,10 +1,11 @@
-"""Runs on pretrained encoders with their accuracy, as a table."""
+"""Runs on pretrained encoders with their accuracy, and what adapters cost."""
 
 from __future__ import annotations
 
 from docsite.papers import shipped
 from docsite.text import plain, table
 from sentviz.data.datasets import info
+from sentviz.papers.studies.against import mixed
 from sentviz.runs.store import Run
 
 
@@ -12,6 +13,17 @@ def encoders() -> str:
     """Return a row for each shipped run that trains a base without a paper's change, seed 0, as Markdown."""
     of = sorted((run for run in shipped() if _is_plain(run)), key=lambda run: run.name)
     return table(["run", "encoder", "what is trained", "texts seen", "test accuracy, %", "n"], map(_row, of), right=(3, 4, 5))
+
+
+def adapter_costs() -> str:
+    """Return the accuracy of adapters minus that of full fine-tuning, for each shipped run of the variant `full`, as Markdown."""
+    lines = []
+    for full in (run for run in shipped() if run.config["recipe"].get("variant") == "full"):
+        data, preset = full.config["data"]["name"], full.config["recipe"]["model"]
+        adapters = [run for run in shipped() if run.config["data"]["name"] == data and run.configuration == preset]
+        split = "official_test" if "official_test" in full.metrics() else "test"
+        lines.append(f"- `{preset}` on {plain(info(data).title)}: {plain(mixed(adapters, [full], split).numbers)}")
+    return "\n".join(lines)
 
 
 def _is_plain(run: Run) -> bool:

@@ -32,12 +32,12 @@ def gain_dots(
 
     Args:
         frame: row, kind ("one seed" or "over seeds"), difference, low, high (shares), n, seeds.
-        printed: row, encoder, value (shares).
+        printed: row, encoder, value (shares); if the paper can be read in several ways, also reading, in words.
         order: the rows, from top to bottom.
         title: of the figure.
         base: name of the baseline. each: the model of a reported diamond, for the legend; "" for none.
     Frame:
-        row, kind (or "printed"), encoder, value, low, high, n, seeds, in shares.
+        row, kind (or "printed"), encoder, reading (if there are several), value, low, high, n, seeds, in shares.
     Raises:
         InputError: nothing was measured and nothing is reported.
     """
@@ -67,14 +67,15 @@ def gain_dots(
             hovertemplate="%{x:+.2f} points [%{customdata[0]:+.2f}, %{customdata[1]:+.2f}]<br>n = %{customdata[2]:,.0f},"
             " seeds: %{customdata[3]:.0f}<extra></extra>",
         )
-    if len(theirs):
+    readings = theirs.groupby(theirs.get("reading", pd.Series("", theirs.index)), sort=False)
+    for place, (reading, part) in enumerate(readings):
         plot.add_scatter(
-            x=100 * theirs["value"].astype(float),
-            y=[places[row] - (0.33 if row in measured else 0) for row in theirs["row"]],
+            x=100 * part["value"].astype(float),
+            y=[places[row] - (0.25 if row in measured else 0) - 0.2 * place for row in part["row"]],
             mode="markers",
-            name=", ".join(filter(None, ("reported", each))),
-            marker=reported_marker(colours.lines[1], 9, 1.8),
-            customdata=[as_text(name, 30) for name in theirs["encoder"]],
+            name=", ".join(filter(None, ("reported", str(reading) or each))),
+            marker=reported_marker(colours.lines[1 + place], 9, 1.8),
+            customdata=[as_text(name, 30) for name in part["encoder"]],
             hovertemplate="%{customdata}, reported: %{x:+.2f} points<extra></extra>",
         )
     names = [as_text(row, 30) for row in rows]
@@ -88,6 +89,7 @@ def gain_dots(
             if len(frame)
             else f"{title}, in percentage points.",
             "Filled marks are measured, open diamonds are reported." if len(frame) and len(theirs) else "",
+            "The paper can be read in two ways, each with its own colour." if len(readings) > 1 else "",
             "With one seed of each model, the intervals do not cover retraining." if (frame["kind"] == "one seed").any() else "",
             f"Reported gains range from {_signed(theirs['value'].min())} to {_signed(theirs['value'].max())}." if len(theirs) else "",
             f"n = {_span(frame['n'])}." if len(frame) else "No run is installed.",

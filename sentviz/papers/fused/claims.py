@@ -31,9 +31,9 @@ ROWS = 50_000  # rows of NSMC's test split
 LEVEL = 0.05  # significance level
 
 
-def _printed_gains() -> pd.DataFrame:
+def _printed_gains(reading: fused.Reading = "means") -> pd.DataFrame:
     """Return the printed gains in points: a row per setting, a column per encoder."""
-    frame = fused.printed_gains()
+    frame = fused.printed_gains(reading)
     return 100 * frame.pivot(index="model", columns="encoder", values="value")[list(fused.ENCODERS)]
 
 
@@ -59,10 +59,10 @@ def judge_printed_xia(*_: object) -> Finding:
 
 
 def judge_printed_loss_of_xia(*_: object) -> Finding:
-    """Test whether Xia et al.'s product is below the baseline with each encoder; name those with which it gains."""
+    """Test whether Xia et al.'s product does not gain with every encoder, as the settings do; name those with which it gains."""
     xia = dict(zip(fused.ENCODERS, _printed_gains().loc[XIA], strict=True))
     gained = [f"{name} gains {value:+.2f}" for name, value in xia.items() if value >= 0]
-    return settled(not gained, "; ".join([f"it loses with {len(xia) - len(gained)} of {len(xia)} encoders", *gained]))
+    return settled(len(gained) < len(xia), "; ".join([f"it loses with {len(xia) - len(gained)} of {len(xia)} encoders", *gained]))
 
 
 def judge_printed_electras(*_: object) -> Finding:
@@ -82,37 +82,58 @@ def judge_printed_extremes(*_: object) -> Finding:
 
 
 def judge_printed_right_answers(*_: object) -> Finding:
-    """Test whether the mean gain of each encoder is 250 to 500 rows of NSMC's test split."""
+    """Test whether the mean gain of each encoder that the sentence speaks of is 250 to 500 rows of NSMC's test split.
+
+    The sentence follows "kr-bert exhibits a modest performance gain", and speaks of the other four encoders.
+    """
     more = _printed_gains().loc[list(INJECTED)].mean() * ROWS / 100
-    numbers = ", ".join(f"{name} {value:.0f}" for name, value in more.items())
-    evidence = f"mean gain over the four settings in right predictions of {ROWS:,}: {numbers}"
-    return settled(bool(((more >= 250) & (more <= 500)).all()), evidence)
+    of = more.drop("kr-bert")
+    numbers = ", ".join(f"{name} {value:.0f}" for name, value in of.items())
+    evidence = (
+        f"mean gain over the four settings in right predictions of {ROWS:,}: {numbers}; kr-bert, called modest: {more['kr-bert']:.0f}"
+    )
+    return settled(bool(((of >= 250) & (of < 500)).all()), evidence)
+
+
+def _by_readings(judge: Callable[[fused.Reading], Finding]) -> Finding:
+    """Judge a claim on table 1 under both names of its rows; if they give different verdicts, it is open."""
+    findings = {words: judge(reading) for reading, words in fused.READINGS.items()}
+    verdicts = {finding.verdict for finding in findings.values()}
+    evidence = "; ".join(f"{words}: {finding.evidence}" for words, finding in findings.items())
+    return Finding(verdicts.pop() if len(verdicts) == 1 else "open", evidence, tuple(findings.items()))
 
 
 def judge_printed_best(*_: object) -> Finding:
     """Test whether the row with the best printed accuracy is that of the unscaled last head."""
-    frame = fused.printed_accuracies()
-    best = frame.iloc[int(frame["value"].to_numpy().argmax())]
-    mean = float(_printed_gains().loc[best["model"]].mean())
-    evidence = f"the row with {best['value']:.2%} ({best['encoder']}) has a mean gain of {mean:.3f}, which table 2 reports for"
-    evidence += f" “{SETTINGS[best['model']]}”; our copy of table 1 has no row labels; only one order of the rows fits these means"
-    return settled(best["model"] == "cls-last", evidence)
+
+    def judge(reading: fused.Reading) -> Finding:
+        frame = fused.printed_accuracies(reading)
+        best = frame.iloc[int(frame["value"].to_numpy().argmax())]
+        return settled(best["model"] == "cls-last", f"{best['value']:.2%} ({best['encoder']}) is in “{SETTINGS[best['model']]}”")
+
+    return _by_readings(judge)
 
 
 def judge_printed_mean(*_: object) -> Finding:
     """Test whether the unscaled last head has the largest mean gain."""
-    table = fused.statistics()
-    best = table["model"].iloc[int(table["mean"].to_numpy().argmax())]
-    numbers = ", ".join(f"{SETTINGS[row['model']]} {row['mean']:.3f}" for row in table.to_dict("records"))
-    return settled(best == "cls-last", f"mean gains recomputed from table 1: {numbers}")
+
+    def judge(reading: fused.Reading) -> Finding:
+        table = fused.statistics(reading)
+        best = table["model"].iloc[int(table["mean"].to_numpy().argmax())]
+        return settled(best == "cls-last", f"“{SETTINGS[best]}” has the largest, {table['mean'].max():.3f} points")
+
+    return _by_readings(judge)
 
 
 def judge_printed_spread(*_: object) -> Finding:
     """Test whether the scaled last head has the smallest standard deviation of gains."""
-    table = fused.statistics()
-    least = table["model"].iloc[int(table["deviation"].to_numpy().argmin())]
-    numbers = ", ".join(f"{SETTINGS[row['model']]} {row['deviation']:.3f}" for row in table.to_dict("records"))
-    return settled(least == CHOSEN, f"standard deviation of the gains over five encoders, recomputed: {numbers}")
+
+    def judge(reading: fused.Reading) -> Finding:
+        table = fused.statistics(reading)
+        least = table["model"].iloc[int(table["deviation"].to_numpy().argmin())]
+        return settled(least == CHOSEN, f"“{SETTINGS[least]}” has the smallest, {table['deviation'].min():.3f} points over five encoders")
+
+    return _by_readings(judge)
 
 
 def judge_printed_stability(*_: object) -> Finding:
@@ -122,15 +143,17 @@ def judge_printed_stability(*_: object) -> Finding:
     """
     from scipy.stats import pearsonr
 
-    gains = _printed_gains()
-    own = gains.loc[CHOSEN].to_numpy()
-    rivals = {model: gains.loc[model].to_numpy() for model in INJECTED if model != CHOSEN}
-    correlations = {model: pearsonr(rival + own, rival - own) for model, rival in rivals.items()}  # positive: the rival spreads wider
-    adjusted = holm({model: float(correlation.pvalue) for model, correlation in correlations.items()})
-    numbers = ", ".join(f"{SETTINGS[model]} p = {p:.2g}" for model, p in adjusted.items())
-    signs = [int(np.sign(correlation.statistic)) * (adjusted[model] <= LEVEL) for model, correlation in correlations.items()]
-    evidence = f"equal spreads against each other setting (Pitman–Morgan, five encoders, after Holm): {numbers}"
-    return Finding(decide(min(signs) > 0, min(signs) < 0), evidence)
+    def judge(reading: fused.Reading) -> Finding:
+        gains = _printed_gains(reading)
+        own = gains.loc[CHOSEN].to_numpy()
+        rivals = {model: gains.loc[model].to_numpy() for model in INJECTED if model != CHOSEN}
+        correlations = {model: pearsonr(rival + own, rival - own) for model, rival in rivals.items()}  # positive: the rival spreads wider
+        adjusted = holm({model: float(correlation.pvalue) for model, correlation in correlations.items()})
+        numbers = ", ".join(f"{SETTINGS[model]} p = {p:.2g}" for model, p in adjusted.items())
+        signs = [int(np.sign(correlation.statistic)) * (adjusted[model] <= LEVEL) for model, correlation in correlations.items()]
+        return Finding(decide(min(signs) > 0, min(signs) < 0), f"equal spreads (Pitman–Morgan, five encoders, after Holm): {numbers}")
+
+    return _by_readings(judge)
 
 
 def judge_printed_columns(*_: object) -> Finding:
@@ -404,13 +427,13 @@ CLAIMS = board(
         judge_printed_gains, {"nsmc": ("299d3f", "section 5.1")}, "results", "gains"),
     Row("Every setting beats Xia et al.'s product", "Every setting is better than Xia et al.'s product with every encoder",
         TABLES, judge_printed_xia, {"nsmc": ("79aa43", "section 5.1")}, "results", "gains"),
-    Row("Xia et al.'s product loses", "Xia et al.'s product does the opposite: it loses against the baseline", TABLES,
+    Row("Xia et al.'s product gains less stably", "Xia et al.'s product does not gain with every encoder, unlike every setting", TABLES,
         judge_printed_loss_of_xia, {"nsmc": ("a364e9", "section 5.1")}, "results", "gains"),
     Row("ELECTRAs gain more than 0.5 points", "The three ELECTRA encoders gain more than 0.5 points in every setting", TABLES,
         judge_printed_electras, {"nsmc": ("465fb2", "section 5.1")}, "results", "gains"),
     Row("xlm-roberta gains most, kr-bert least", "xlm-roberta-base gains most and kr-bert least", TABLES, judge_printed_extremes,
         {"nsmc": ("116302", "section 5.1")}, "results", "gains"),
-    Row("Gains are 250 to 500 more right predictions", "The mean gains are 250 to almost 500 more right predictions", TABLES,
+    Row("Gains are 250 to 500 more right predictions", "Mean gains, except kr-bert's, are 250 to almost 500 more right predictions", TABLES,
         judge_printed_right_answers, {"nsmc": ("24c4e5", "section 5.1")}, "results"),
     Row("The unscaled last head has the best, 92.65", "The unscaled last head has the best accuracy, 92.65", TABLES,
         judge_printed_best, {"nsmc": ("649f1c", "section 5.1")}, "results"),
