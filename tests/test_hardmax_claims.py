@@ -116,7 +116,6 @@ def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch
 GOOD, BAD = {"negative": ["awful", "dull"], "positive": ["lovely", "warm"]}, {"negative": ["lovely", "film"], "positive": ["awful", "warm"]}
 
 
-@pytest.mark.parametrize("statement", SENTIMENT)
 @pytest.mark.parametrize(
     ("seeds", "verdict"),
     [
@@ -124,24 +123,28 @@ GOOD, BAD = {"negative": ["awful", "dull"], "positive": ["lovely", "warm"]}, {"n
         ((BAD,), "fails"),
         ((GOOD, GOOD), "holds"),
         ((GOOD, BAD), "open"),
+        (({"negative": ["awful", "plot", "drivel"], "positive": ["lovely", "warm", "film"]},), "holds"),
+        (({"negative": ["plot"], "positive": ["film"]},), "unjudged"),
         (({"positive": ["lovely", "warm"], "negative": []},), "fails"),
         (({"positive": ["lovely", "awful"], "negative": ["awful", "warm"]},), "fails"),
         (({"positive": [], "negative": []},), "fails"),
     ],
-    ids=["hold", "fall", "both hold", "seeds differ", "one side only", "half", "none"],
+    ids=["hold", "fall", "both hold", "seeds differ", "words without a polarity", "no polarity", "one side only", "half", "none"],
 )
-def test_what_leaders_convey(
-    statement: str, seeds: tuple[dict[str, list[str]], ...], verdict: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    frames = iter([pd.DataFrame([(k, w) for k, words in seed.items() for w in words], columns=["label", "word"]) for seed in seeds])
-    distances = []
-    monkeypatch.setattr(claims, "frequent_leaders", lambda run, distance: (distances.append(distance), (next(frames), 2.0))[1])
+def test_what_leaders_convey(seeds: tuple[dict[str, list[str]], ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among words with a polarity more than half must have that of their class; a distance in another scale decides nothing."""
+    frames = [pd.DataFrame([(k, w) for k, words in seed.items() for w in words], columns=["label", "word"]) for seed in seeds]
+    distances: list[float] = []
+    monkeypatch.setattr(
+        claims, "frequent_leaders", lambda run, distance: (distances.append(distance), (frames[len(distances) % len(frames) - 1], 2.0))[1]
+    )
     monkeypatch.setattr(claims, "_polarities", lambda: {"awful": -1.0, "dull": -0.5, "lovely": 1.0, "warm": 0.2, "film": 0.0})
     runs = surveyed(monkeypatch, len(seeds))
-    assert judge(statement, runs).verdict == verdict
-    assert set(distances) == {2.0 if statement == SENTIMENT[0] else -1 / 3}
+    assert judge(SENTIMENT[1], runs).verdict == verdict and set(distances) == {-1 / 3}
+    in_units = judge(SENTIMENT[0], runs)
+    assert in_units.verdict == "unjudged" and "in the scale of its own embedding" in in_units.evidence and 2.0 in distances
     monkeypatch.setattr(claims, "_polarities", dict)
-    assert judge(statement, runs).verdict == "unjudged"
+    assert judge(SENTIMENT[1], runs).verdict == "unjudged"
 
 
 def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
