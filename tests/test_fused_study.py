@@ -149,7 +149,7 @@ def test_the_best_number_stands_with_another_setting_than_the_text_says() -> Non
 
 
 def test_claims_that_rest_on_the_names_of_the_rows_are_open() -> None:
-    """Under the damaged labels every setting changes its name with its scaled or unscaled twin; no number changes its row."""
+    """The damaged labels exchange the names of each setting and its scaled or unscaled twin; no number changes its row."""
     raw = {kind: points("nsmc_accuracy", "injection", kind, "baseline") for kind in NAMES}
     twin = {"all_heads": "all_heads_scaled", "last_head": "last_head_scaled"}
     twin |= {second: first for first, second in twin.items()}

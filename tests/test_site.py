@@ -177,7 +177,7 @@ def test_verdicts_and_costs_are_those_of_the_runs(site: Path) -> None:
 
 
 def test_the_table_of_encoders_is_that_of_the_runs(site: Path) -> None:
-    """It has each plain run on a base with its accuracy, and none with a paper's change or another seed."""
+    """The table has each plain run on a base with its accuracy, and none with a paper's change or another seed."""
     table = unescape(re.sub(r"<[^>]+>", " ", (site / "reference" / "encoders.html").read_text(encoding="utf-8")))
     value = Run.open(ROOT / "checkpoints" / "nsmc" / "e5").metrics()["test"]["accuracy"]["value"]
     assert re.search(rf"nsmc/e5 .*?\s{100 * value:.1f} \[", table, flags=re.DOTALL) and "english/mpnet" in table

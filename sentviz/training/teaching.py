@@ -1,4 +1,4 @@
-"""What training rows are to be answered with: their classes or, if the recipe names a teacher, also the teacher's probabilities."""
+"""Targets of training rows: their classes or, if the recipe names a teacher, also the teacher's probabilities."""
 
 from __future__ import annotations
 

@@ -33,12 +33,12 @@ IMPERATIVES = _set(
     clean clear close collect combine compare compile compute configure convert copy correct count cover create cut declare decode
     delay delete describe detect disable document download draw drop embed enable encode end ensure escape evaluate exclude expand
     explain export expose extend extract fail fetch fill filter find finish fit fix format gather generate give group handle hash
-    hide highlight hold ignore implement import improve include index initialize insert install interpolate join keep label learn
+    hide highlight hold ignore implement import improve include index initialize insert install interpolate join judge keep label learn
     let limit link list load lock log lower make map mark mask match measure merge migrate move name normalize offer omit open order
     override pack pad parse pass pick pin plot point pool predict prefer prepare prevent print prove publish put raise rank read
     record reduce refuse register reject release remove rename render reorder repair repeat replace report reproduce require resize
     resolve restore restrict return reuse revert rewrite round run save say scale score search select send serve set share shorten
-    show shuffle silence simplify skip sort specify speed split start stop store strip sum summarize support swap switch teach tell
+    ship show shuffle silence simplify skip sort specify speed split start stop store strip sum summarize support swap switch teach tell
     test tokenize track train translate trim try turn type unify update upgrade use validate verify wait warn wrap write yield
     """
 )
