@@ -50,12 +50,12 @@ def opened(browser: Any, address: str, page: str) -> tuple[int, int, int, float]
         time.sleep(0.1)
         if not tab.locator("[data-testid=stMain]").count():
             continue
-        found = tab.evaluate(COUNT)
-        if found[2] >= 0 > seconds:
+        counts = tab.evaluate(COUNT)
+        if counts[2] >= 0 > seconds:
             seconds = time.perf_counter() - begin
         is_done = tab.locator("[data-test-script-state=notRunning]").count() and not tab.locator("[data-testid=stSkeleton]").count()
-        busy = not is_done or not found[0]
-        calm, last = 0 if busy or found != last else calm + 1, found
+        busy = not is_done or not counts[0]
+        calm, last = 0 if busy or counts != last else calm + 1, counts
     context.close()
     return *last, seconds
 
