@@ -50,7 +50,7 @@ class Recorder:
         idle = 0
         while idle < 5:
             time.sleep(0.2)
-            idle = 0 if self.page.locator("[data-testid=stStatusWidget]").count() else idle + 1
+            idle = idle + 1 if self.page.locator("[data-test-script-state=notRunning]").count() else 0
 
     def take(self, milliseconds: int) -> None:
         """Take a picture that is shown for a time."""
@@ -104,6 +104,7 @@ def tour(address: str) -> bytes:
 def _sentence(recorder: Recorder) -> None:
     page = recorder.page
     recorder.open(f"?run={RUN}", ".st-key-canvas .heads-note")
+    page.locator(".st-key-why-reason strong").first.wait_for(timeout=60_000)
     recorder.take(1200)
     box = page.get_by_placeholder("Type a sentence and press Enter")
     recorder.click(box, right=0.4)
@@ -121,6 +122,7 @@ def _sentence(recorder: Recorder) -> None:
     recorder.click(page.locator(".st-key-canvas .tile[aria-pressed=true]"))  # the head with the strongest effect
     recorder.take(1200)
     recorder.click(page.locator(".st-key-canvas .silence"))
+    page.locator(".st-key-became", has_text="was").wait_for(timeout=60_000)
     recorder.take(2400)
 
 
