@@ -68,8 +68,9 @@ def test_counts_above_dt_from_the_raw_file(dataset: str, printed_count: int, sta
 def test_negative_lambdas_from_the_raw_file(dataset: str, title: str, low: float, high: float) -> None:
     """The range that the paper's text gives, against its table."""
     values = [float(row["lambda"]) for row in rows("lambdas") if row["constraint"] == "[-1,1]" and row["dataset"] == dataset]
-    verdict, words = evidence(f"Under [-1,1] lambdas on {title} are negative, from {low} to {high}".replace("-", "−"))
-    assert f"{sum(v < 0 for v in values)} of {len(values)} are negative" in words
+    verdict, words = evidence(f"Under [−1,1] lambdas on {title} are exclusively negative")
+    assert verdict == "holds" and words == f"{sum(v < 0 for v in values)} of {len(values)} are negative" == "12 of 12 are negative"
+    verdict, words = evidence(f"Under [-1,1] lambdas on {title} go from {low} to {high}".replace("-", "−"))
     assert f"{min(values):.4f} to {max(values):.4f}".replace("-", "−") in words
     assert (verdict == "holds") == ((min(values), max(values)) == (low, high))
 

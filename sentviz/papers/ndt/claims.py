@@ -11,6 +11,7 @@ import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
 from sentviz.papers.ndt import our_claims, printed_claims
+from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, controlled_lambdas, tested
 from sentviz.papers.studies.against import corrected, minus, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
@@ -20,7 +21,6 @@ from sentviz.runs.store import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.05  # significance level
 CONTROLLED = "sst2"  # data set whose study has runs with other starts of lambda
 MISSING = not_testable("the runs are not installed")
 JudgeRows = Callable[[Mapping[str, Sequence[Run]], str], Finding]  # arguments: configurations tested on a split, name of the split
@@ -173,7 +173,7 @@ def judge_rank_correlation(dataset: str, runs: Sequence[Run]) -> Finding:
         return not_testable(f"{len(pairs)} configurations are installed, too few for a rank correlation")
     rho, p = spearmanr(np.array(pairs))
     evidence = minus(f"rank correlation {rho:+.2f} over {len(pairs)} configurations, p = {p:.2g}")
-    verdict = decide(p <= LEVEL and rho > 0, p <= LEVEL and rho <= 0)
+    verdict = printed_claims.verdict_on_ranks([(float(rho), float(p))])
     return Finding(verdict, evidence, effect=Effect(float(rho), unit="", of="rank correlation"))
 
 
