@@ -63,6 +63,13 @@ def test_every_part_stands_with_and_without_runs(name: str, dataset: str) -> Non
     assert not app.error
 
 
+def test_a_switch_shows_our_best_in_place_of_the_papers() -> None:
+    app = part("confusion")
+    assert "highest reported test accuracy" in words(app)
+    app.button_group(key="focus-drawn").set_value("here").run()
+    assert "best validation accuracy of the runs here" in words(app) and not app.exception
+
+
 def test_points_wait_until_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """t-SNE is not computed before the visitor presses the button; differences from the paper are shown immediately."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))

@@ -17,7 +17,10 @@ from sentviz.figures.lambda_grid import lambda_grid
 from sentviz.figures.roc_panels import roc_panels
 from sentviz.figures.tradeoff import tradeoff
 from sentviz.figures.tsne_panels import tsne_panels
+from sentviz.gallery import make
+from sentviz.gallery.subjects import Study
 from sentviz.papers.ndt import PAPER, panels, tables
+from sentviz.papers.ndt.study import DATASETS, reported_best
 from sentviz.papers.studies import tsne
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
@@ -38,14 +41,14 @@ def several(tmp_path: Path) -> list[Run]:
 
 
 def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> None:
-    frame = panels.confusions(several)
+    frame = panels.confusions(several, best=True)
     for title, run in (("SST-2", several[0]), ("Twitter Financial News", several[-1])):
         test = run.frame("test.parquet")
         slow = confusion_matrix(test["label"], test[list(run.labels)].to_numpy().argmax(axis=1))
         cells = frame[frame["panel"] == title]
         np.testing.assert_array_equal(cells["count"], slow.ravel())
         np.testing.assert_allclose(cells["share"], (slow / slow.sum(axis=1, keepdims=True)).ravel())
-    figure = confusion_panels(frame, missing=panels.missing(several))
+    figure = confusion_panels(frame, missing=panels.missing(several, best=True))
     assert "No run is installed for: IMDB, Yelp." in figure.caption
     texts = [note.text for note in figure.plot.layout.annotations]
     assert sum("%" in text for text in texts) == 4 + 9
@@ -53,9 +56,32 @@ def test_confusions_are_counts_and_shares_of_the_label(several: list[Run]) -> No
         confusion_panels(panels.confusions([]))
 
 
+def test_the_papers_best_ndt_is_drawn_until_ours_is_asked_for(tmp_path: Path) -> None:
+    """Sections IV-B1 to IV-E1 name the best NDT of each data set; the switch shows the one that is best on validation here."""
+    named = {"imdb": "ndt-unit-2", "sst2": "ndt-unit-3", "yelp_full": "ndt-symmetric-3", "twitter_financial": "ndt-free-4"}
+    assert {dataset: reported_best(dataset) for dataset in DATASETS} == named
+    papers, ours = (made_run(tmp_path, "sst2", model, wrong=wrong) for model, wrong in (("ndt-unit-3", 40), ("ndt-nonneg-4", 10)))
+    vars(ours)["config"] = ours.config | {"best": ours.config["best"] | {"accuracy": 1.0}}
+    vars(papers)["config"] = papers.config | {"best": papers.config["best"] | {"accuracy": 0.5}}
+    runs = [ours, papers]
+    for best, run in ((False, papers), (True, ours)):
+        assert panels.panel_runs(runs, best=best) == {"sst2": run}
+        assert set(panels.confusions(runs, best=best)["run"]) == set(panels.rocs(runs, best=best)["run"]) == {run.name}
+    captions = [make("confusion-panels", Study.of("all", runs), **options).caption for options in ({}, {"best": True})]
+    assert "highest reported test accuracy" in captions[0] and "best validation accuracy" in captions[1]
+
+
+def test_the_page_says_what_the_paper_gives_and_what_it_does_not() -> None:
+    gives, lacks = str(PAPER.page and PAPER.page.cannot).split("but not", 1)
+    assert all(word in gives for word in ("splits", "vocabularies", "optimizer", "weight decays", "initialization", "activation"))
+    assert all(word in lacks for word in ("width", "heads", "learning rate", "batch size", "epochs", "text length", "seeds"))
+    why = next(item["why"] for item in PAPER.items() if item["id"] == "figure-1")
+    assert why.startswith("The paper chose the best NDT by test accuracy.")
+
+
 def test_roc_curves_have_scikit_learns_area(several: list[Run]) -> None:
     """The areas equal scikit-learn's, three classes have a curve each, and thinned curves keep their ends."""
-    frame = panels.rocs(several)
+    frame = panels.rocs(several, best=True)
     assert set(zip(frame["row"], frame["panel"], strict=True)) == {
         ("DT", "SST-2"),
         ("best NDT", "SST-2"),

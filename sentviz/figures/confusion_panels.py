@@ -15,11 +15,12 @@ from sentviz.figures.panels import cell_texts, panel_axes, panel_grid
 from sentviz.figures.text import as_text
 
 
-def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme: Theme = "light") -> Figure:
+def confusion_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str] = (), theme: Theme = "light") -> Figure:
     """Draw a panel per data set, two per row: each cell has its count and its share of the row, which is also its colour.
 
     Args:
         frame: panel, run, label, predicted, count, share.
+        chosen: how the NDT was chosen, for the caption.
         missing: names of the panels that cannot be drawn, for the caption.
     Raises:
         InputError: there is no panel.
@@ -71,7 +72,7 @@ def confusion_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), theme:
         [
             "Labels down, predictions across, on the test split. A cell has its count and its share of the row, which is also its colour.",
             f"Rows: {', '.join(f'{panel} {total:,}' for panel, total in totals.items())}.",
-            "The NDT configuration of each data set has the best validation accuracy; its first seed is drawn.",
+            f"{chosen} Its first seed is drawn." if chosen else "",
             f"No run is installed for: {', '.join(missing)}." if missing else "",
         ]
     )

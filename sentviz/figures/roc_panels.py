@@ -18,7 +18,7 @@ NARROW = 200  # smallest width in pixels of a panel with its areas
 
 
 def roc_panels(
-    frame: pd.DataFrame, *, order: Sequence[str] = (), missing: Sequence[str] = (), width: int = 0, theme: Theme = "light"
+    frame: pd.DataFrame, *, order: Sequence[str] = (), chosen: str = "", missing: Sequence[str] = (), width: int = 0, theme: Theme = "light"
 ) -> Figure:
     """Draw a column per data set and a row per model; each panel lists the area and interval of its curves.
 
@@ -27,6 +27,7 @@ def roc_panels(
     Args:
         frame: row, panel, run, curve, fpr, tpr, auc, low, high, n.
         order: order of the panels; by default that of the frame.
+        chosen: how the NDT was chosen, for the caption.
         missing: names of the panels that cannot be drawn, for the caption.
         width: pixels of the figure; 0 for the width that the panels need.
     Raises:
@@ -90,10 +91,10 @@ def roc_panels(
             "Test split. With two classes there is one curve, with more classes one for each class against the rest. Brackets: 95%"
             " bootstrap intervals over test rows.",
             f"Rows: {', '.join(f'{panel} {n:,}' for panel, n in zip(sizes['panel'], sizes['n'], strict=True))}.",
-            "The NDT configuration has the best validation accuracy; the first seed of each configuration is drawn.",
+            f"{chosen} The first seed of each configuration is drawn." if chosen else "",
             f"No run is installed for: {', '.join(missing)}." if missing else "",
         ]
     )
-    again = partial(roc_panels, frame, order=order, missing=missing, theme=theme)
+    again = partial(roc_panels, frame, order=order, chosen=chosen, missing=missing, theme=theme)
     printed = frame.drop_duplicates(["row", "panel", "curve"])[["row", "panel", "run", "curve", "auc", "low", "high", "n"]]
     return Figure("roc-panels", plot, frame.reset_index(drop=True), caption, at_width=again, printed=printed)

@@ -19,11 +19,12 @@ SHARED = ("silhouette", "low", "high", "drawn", "drawn_low", "drawn_high")  # co
 NARROW = 440  # pixels; in narrower figures, panels are below each other
 
 
-def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), width: int = 0, theme: Theme = "light") -> Figure:
+def tsne_panels(frame: pd.DataFrame, *, chosen: str = "", missing: Sequence[str] = (), width: int = 0, theme: Theme = "light") -> Figure:
     """Draw a panel per data set, two per row if there is room; classes differ in colour and symbol.
 
     Args:
         frame: panel, run, label, x, y, silhouette, low, high (in the original space), drawn, drawn_low, drawn_high (in the picture), seed.
+        chosen: how the NDT was chosen, for the caption.
         missing: names of the panels that cannot be drawn. width: pixels of the figure; 0 for the width that the panels need.
     Raises:
         InputError: there is no panel.
@@ -92,11 +93,12 @@ def tsne_panels(frame: pd.DataFrame, *, missing: Sequence[str] = (), width: int 
             f" perplexity 30 and seed {int(frame['seed'].iloc[0])}.",
             "t-SNE separates groups even if they are close. The first silhouette is measured in the vectors, the second in the picture;"
             " brackets are 95% bootstrap intervals over rows.",
+            chosen,
             f"No vectors are stored for: {', '.join(missing)}." if missing else "",
         ]
     )
     printed = frame.groupby(["panel", "run"], sort=False).agg(rows=("x", "size"), **{n: (n, "first") for n in SHARED}).reset_index()
-    again = partial(tsne_panels, frame, missing=missing, theme=theme)
+    again = partial(tsne_panels, frame, chosen=chosen, missing=missing, theme=theme)
     return Figure("tsne-panels", plot, frame.reset_index(drop=True), caption, at_width=again, printed=printed)
 
 

@@ -27,6 +27,7 @@ class FigureBlock:
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     per_row: int = 1  # figures next to each other, if there are several
+    switch: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)  # name in links -> words, more options
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pkgutil import resolve_name
 
 import streamlit as st
 
+from app import visit
 from app.text import halves
 from app.views.papers.blocks import missing_note, show_study_figure, show_table
 from app.views.papers.shared import digests, pick
@@ -83,13 +84,20 @@ def _show_figures(paper: Paper, block: FigureBlock, runs: Sequence[Run], dataset
     names = find_figure(block.name).names
     if dataset:
         names = [name for name in names if name in (dataset, "all")]
+    options = dict(block.options)
+    if block.switch:
+        words = {name: text for name, (text, _) in block.switch.items()}
+        chosen = visit.setting(
+            st.segmented_control, "Drawn", "drawn", list(words), required=True, format_func=words.get, label_visibility="collapsed"
+        )
+        options |= block.switch[chosen][1]
     reasons: list[str] = []
     for first in range(0, len(names), block.per_row):
         row = names[first : first + block.per_row]
         columns = halves(f"{paper.name}-{block.name}-{first}") if block.per_row > 1 else [nullcontext()]
         for column, name in zip(columns, row, strict=False):
             with column:
-                reasons.append(show_study_figure(paper, block.name, name, runs, **block.options))
+                reasons.append(show_study_figure(paper, block.name, name, runs, **options))
     missing_note(reasons)
 
 

@@ -11,6 +11,7 @@ from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBy
 __all__ = ["PAPER"]
 
 DATASETS = "sentviz.papers.ndt.study:DATASETS"  # with titles
+BEST = {"paper": ("The paper's best NDT", {"best": False}), "here": ("The best NDT here, by validation", {"best": True})}
 
 PAPER = Paper(
     name="ndt",
@@ -33,9 +34,9 @@ PAPER = Paper(
                 datasets=DATASETS,
             ),
             Section("compare", "Compare", (OwnBlock("ndt-compare"),), datasets=DATASETS),
-            Section("confusion", "Confusion", (FigureBlock("confusion-panels"),)),
-            Section("roc", "ROC", (FigureBlock("roc-panels"),)),
-            Section("tsne", "t-SNE", (FigureBlock("tsne-panels"),)),
+            Section("confusion", "Confusion", (FigureBlock("confusion-panels", switch=BEST),)),
+            Section("roc", "ROC", (FigureBlock("roc-panels", switch=BEST),)),
+            Section("tsne", "t-SNE", (FigureBlock("tsne-panels", switch=BEST),)),
             Section(
                 "lambda",
                 "Lambda",

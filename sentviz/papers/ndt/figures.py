@@ -89,46 +89,47 @@ def _cost(of: Study, *, theme: Theme = "light") -> Figure:
 
 
 @figure("confusion-panels", "Confusion matrices of the best NDT", Study, "confusion_panels:confusion_panels")
-def _confusion_panels(of: Study, *, theme: Theme = "light") -> Figure:
+def _confusion_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.confusion_panels import confusion_panels
     from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import confusions, missing, panel_runs
+    from sentviz.papers.ndt.panels import CHOSEN, confusions, missing, panel_runs
 
-    result = confusion_panels(confusions(of.runs), missing=missing(of.runs), theme=theme)
-    return sourced(result, *panel_runs(of.runs).values())
+    lost = missing(of.runs, best=best)
+    result = confusion_panels(confusions(of.runs, best=best), chosen=CHOSEN[best], missing=lost, theme=theme)
+    return sourced(result, *panel_runs(of.runs, best=best).values())
 
 
 @figure("roc-panels", "ROC curves of DT and the best NDT", Study, "roc_panels:roc_panels")
-def _roc_panels(of: Study, *, theme: Theme = "light") -> Figure:
+def _roc_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.roc_panels import roc_panels
     from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import missing, panel_runs, rocs
+    from sentviz.papers.ndt.panels import CHOSEN, missing, panel_runs, rocs
     from sentviz.papers.ndt.study import DATASETS
 
-    lost = missing(of.runs)
+    lost = missing(of.runs, best=best)
     lost = [*lost, *(f"DT on {title}" for title in missing(of.runs, "diff") if title not in lost)]
-    result = roc_panels(rocs(of.runs), order=tuple(DATASETS.values()), missing=lost, theme=theme)
-    return sourced(result, *panel_runs(of.runs, "diff").values(), *panel_runs(of.runs).values())
+    result = roc_panels(rocs(of.runs, best=best), order=tuple(DATASETS.values()), chosen=CHOSEN[best], missing=lost, theme=theme)
+    return sourced(result, *panel_runs(of.runs, "diff").values(), *panel_runs(of.runs, best=best).values())
 
 
 def _tsne_waits(of: Study) -> str:
     from sentviz.papers.ndt.panels import with_vectors
     from sentviz.papers.studies.tsne import cached
 
-    if all(cached(run) for run in with_vectors(of.runs).values()):
+    if all(cached(run) for best in (False, True) for run in with_vectors(of.runs, best=best).values()):
         return ""
     return "Not computed on this machine yet; it takes about ten seconds a data set, once."
 
 
 @figure("tsne-panels", "t-SNE of the best NDT", Study, "tsne_panels:tsne_panels", waits=_tsne_waits)
-def _tsne_panels(of: Study, *, theme: Theme = "light") -> Figure:
+def _tsne_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.tsne_panels import tsne_panels
     from sentviz.gallery.subjects import sourced
-    from sentviz.papers.ndt.panels import with_vectors
+    from sentviz.papers.ndt.panels import CHOSEN, with_vectors
     from sentviz.papers.ndt.study import DATASETS
     from sentviz.papers.studies import tsne
 
-    able, titles = with_vectors(of.runs), DATASETS
+    able, titles = with_vectors(of.runs, best=best), DATASETS
     lost = [title for dataset, title in titles.items() if dataset not in able]
     frame = tsne.frame({titles[dataset]: tsne.picture(run) for dataset, run in able.items()})
-    return sourced(tsne_panels(frame, missing=lost, theme=theme), *able.values())
+    return sourced(tsne_panels(frame, chosen=CHOSEN[best], missing=lost, theme=theme), *able.values())

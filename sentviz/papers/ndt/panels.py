@@ -10,7 +10,7 @@ import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, areas_drawn, bounds, confusion
 from sentviz.papers.ndt import prints
-from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name
+from sentviz.papers.ndt.study import DATASETS, best_ndt, configurations, printed_name, reported_best
 from sentviz.papers.studies.means import predictions
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 from sentviz.runs.store import Run
@@ -21,38 +21,57 @@ if TYPE_CHECKING:
 MOST_POINTS = 250  # largest number of points of a ROC curve
 
 
-def panel_runs(runs: Iterable[Run], model: str = "ndt") -> dict[str, Run]:
-    """Return the run of each data set for the paper's panels: the first seed of `model`; for "ndt", of the NDT best on validation."""
+CHOSEN = {  # option `best` -> how the NDT was chosen
+    False: "The NDT configuration of each data set is the paper's best, the one with the highest reported test accuracy.",
+    True: "The NDT configuration of each data set has the best validation accuracy of the runs here.",
+}
+
+
+def _ndt(runs: Iterable[Run], dataset: str, best: bool) -> list[Run]:
+    """Return the seeds of a data set's NDT for the panels: the paper's best, or the best on validation here."""
+    return best_ndt(runs, dataset) if best else configurations(runs, dataset).get(reported_best(dataset), [])
+
+
+def panel_runs(runs: Iterable[Run], model: str = "ndt", *, best: bool = False) -> dict[str, Run]:
+    """Return the run of each data set for the paper's panels: the first seed of `model`.
+
+    Args:
+        model: a configuration; "ndt" is the NDT that the paper names as its best on the data set.
+        best: True takes the NDT best on validation here in its place.
+    """
     every, by_dataset = list(runs), {}
     for dataset in DATASETS:
-        seeds = best_ndt(every, dataset) if model == "ndt" else configurations(every, dataset).get(model, [])
+        seeds = _ndt(every, dataset, best) if model == "ndt" else configurations(every, dataset).get(model, [])
         if seeds:
             by_dataset[dataset] = seeds[0]
     return by_dataset
 
 
-def missing(runs: Iterable[Run], model: str = "ndt") -> list[str]:
+def missing(runs: Iterable[Run], model: str = "ndt", *, best: bool = False) -> list[str]:
     """Return the titles of the data sets that are missing in `panel_runs`."""
-    there = panel_runs(runs, model)
+    there = panel_runs(runs, model, best=best)
     return [title for dataset, title in DATASETS.items() if dataset not in there]
 
 
-def with_vectors(runs: Iterable[Run]) -> dict[str, Run]:
-    """Return the first run with stored pooled vectors among the seeds of each data set's NDT best on validation."""
+def with_vectors(runs: Iterable[Run], *, best: bool = False) -> dict[str, Run]:
+    """Return the first run with stored pooled vectors among the seeds of each data set's NDT, chosen as in `panel_runs`."""
     every, by_dataset = list(runs), {}
     for dataset in DATASETS:
-        able = [run for run in best_ndt(every, dataset) if "embeddings.safetensors" in run.config["files"]]
+        able = [run for run in _ndt(every, dataset, best) if "embeddings.safetensors" in run.config["files"]]
         if able:
             by_dataset[dataset] = able[0]
     return by_dataset
 
 
-def confusions(runs: Iterable[Run]) -> pd.DataFrame:
-    """Return the confusion matrix of each data set's best NDT: panel, run, label, predicted, count, share (of the label's rows)."""
+def confusions(runs: Iterable[Run], *, best: bool = False) -> pd.DataFrame:
+    """Return the confusion matrix of each data set's NDT, chosen as in `panel_runs`.
+
+    Columns: panel, run, label, predicted, count, share (of the label's rows).
+    """
     import pandas as pd
 
     rows = []
-    for dataset, run in panel_runs(runs).items():
+    for dataset, run in panel_runs(runs, best=best).items():
         labels, probabilities = predictions([run])
         counts = confusion(labels, probabilities[0].argmax(axis=1), len(run.labels))
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -64,8 +83,8 @@ def confusions(runs: Iterable[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["panel", "run", "label", "predicted", "count", "share"])
 
 
-def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
-    """DT and the best NDT of each data set: row, panel, run, curve, fpr, tpr, auc, low, high, n.
+def rocs(runs: Iterable[Run], *, best: bool = False, seed: int = 0) -> pd.DataFrame:
+    """Return the curves of DT and of each data set's NDT, chosen as in `panel_runs`: row, panel, run, curve, fpr, tpr, auc, low, high, n.
 
     Two classes have one curve, that of the second; more have one-vs-rest curves. The intervals are percentile bootstraps over test rows.
     """
@@ -75,7 +94,7 @@ def rocs(runs: Iterable[Run], *, seed: int = 0) -> pd.DataFrame:
     parts = [
         _curves(run, run.digest, seed).assign(row=row, panel=DATASETS[dataset])
         for row, model in (("DT", "diff"), ("best NDT", "ndt"))
-        for dataset, run in panel_runs(every, model).items()
+        for dataset, run in panel_runs(every, model, best=best).items()
     ]
     columns = ["row", "panel", "run", "curve", "fpr", "tpr", "auc", "low", "high", "n"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)

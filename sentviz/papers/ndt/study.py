@@ -56,6 +56,12 @@ def best_ndt(runs: Iterable[Run], dataset: str) -> list[Run]:
     return max(by_model.values(), key=lambda seeds: sum(run.config["best"]["accuracy"] for run in seeds) / len(seeds), default=[])
 
 
+def reported_best(dataset: str) -> str:
+    """Return the NDT configuration that the paper names as its best on a data set: the one with the highest reported test accuracy."""
+    reported = {model: prints.accuracy(printed_name(dataset), model) or 0.0 for model in NDTS}
+    return max(reported, key=lambda model: reported[model])
+
+
 def summary(runs: Iterable[Run], dataset: str, split: str = "test") -> pd.DataFrame:
     """A row per configuration here and metric: model, metric, value, low, high, n, seeds (`sentviz.papers.studies.means`)."""
     return collected.summary(configurations(runs, dataset), split)
