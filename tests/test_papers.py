@@ -117,6 +117,8 @@ def test_the_papers_of_the_house() -> None:
             assert not isinstance(block, FigureBlock) or block.name in FIGURES
             assert not isinstance(block, TableBlock) or block.name in tables
             assert not isinstance(block, OwnBlock) or callable(resolve_name(OWN[block.draw]))
+        live = {item["id"] for item in paper.items() if item["state"] == "live"}
+        assert live <= set(makers(paper)), name
         for item in (*paper.items(), *paper.added()):
             assert set(item.get("tables", ())) <= tables.keys() and makers(paper).keys() >= ({item["id"]} if item.get("tables") else set())
         assert {claim.shows for claim in claims_of(paper)} <= {section.name for section in paper.page.sections}

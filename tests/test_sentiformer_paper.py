@@ -13,6 +13,7 @@ from sentviz.data.parts_of_speech import TAGS
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
 from sentviz.papers.sentiformer.presets import ABLATIONS
+from sentviz.papers.studies.items import makers
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.presets import preset
 from sentviz.runs.registry import find_paper, printed
@@ -20,6 +21,7 @@ from sentviz.runs.store import Run
 from sentviz.training import train
 from sentviz.training.recipe import Recipe
 from tests.makers import toy_recipe, use_toy_data
+from tests.shipped import ASKABLE
 
 pytestmark = pytest.mark.slow
 
@@ -102,3 +104,12 @@ def test_a_run_without_its_tagger_is_one_sentence(damage: str, run: Run, tmp_pat
         (folder / "tagger.json.gz").write_bytes(b"tags")
     with pytest.raises(RunError, match=r"toy/sentiformer: .*tagger\.json\.gz"):
         sentviz.load(Run.open(folder, "toy/sentiformer"))
+
+
+def test_items_of_one_run_are_exported() -> None:
+    """The sarcastic sentence and the three failure modes are drawn of a SentiFormer, Proposition 2 is a table of what is stored."""
+    run = next(run for run in ASKABLE if run.name == "sst5_trees/sentiformer")
+    made = {name: makers(find_paper("sentiformer"))[name]([run]) for name in ("example", "proposition-2", "failure-modes")}
+    assert {name: len(items) for name, items in made.items()} == {"example": 2, "proposition-2": 1, "failure-modes": 1}
+    assert {"Great", "Wi"} & set(made["example"][0].frame["token"]) and made["proposition-2"][0].frame["right"].between(0, 1).all()
+    assert not makers(find_paper("sentiformer"))["example"]([])

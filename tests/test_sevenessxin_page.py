@@ -14,8 +14,9 @@ from streamlit.testing.v1 import AppTest
 from sentviz import gallery
 from sentviz.errors import InputError
 from sentviz.figures.attention import token_importance
+from sentviz.figures.encoder_schema import encoder_schema
 from sentviz.figures.learning import learning_curve
-from sentviz.gallery.subjects import Runs
+from sentviz.gallery.subjects import Runs, Study
 from sentviz.papers.sevenessxin import PAPER, prints
 from sentviz.papers.sevenessxin.leak import costs, telling
 from sentviz.papers.sevenessxin.measured import neutral, padding
@@ -192,7 +193,7 @@ def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.Monkey
     for part in PAPER.page.parts:
         app.button_group(key="focus-part").set_value(part).run()
         assert not app.exception, (part, app.exception)
-        if not there and part in ("results", "phases", "curve", "matrix", "importance", "clouds"):
+        if not there and part in ("results", "phases", "curve", "training", "matrix", "importance", "clouds"):
             assert any("sentviz study sevenessxin" in info.value for info in app.info), part
         if there and part == "importance":
             assert len(app.get("plotly_chart")) == 2
@@ -258,3 +259,33 @@ def test_importance_is_drawn_beside_an_even_share() -> None:
     for wrong in ([], [0.1]):
         with pytest.raises(InputError, match="a value for each"):
             token_importance(["so", "good"], wrong, title="none")
+
+
+def test_figure_1_is_drawn_from_the_configuration(small_runs: list[Run]) -> None:
+    """The encoder has the sizes of the run that is asked for; a version that is not installed is named with its command."""
+    study = Study.of(prints.DATASET, small_runs)
+    figure = gallery.make("version-schema", study, version="7ess-v1-rope")
+    sizes = figure.frame.groupby("part")["sizes"].first()
+    assert sizes["Attention"].startswith("2 heads of 8 numbers; RoPE") and sizes["Feed-forward"] == "16 to 16, ReLU, to 16"
+    assert figure.frame["times"].tolist() == [1, 1, 2, 2, 2, 2, 1, 1] and "lacks" in figure.caption
+    assert "sinusoids" in gallery.make("version-schema", study, version="7ess-v1").frame["sizes"][1]
+    with pytest.raises(InputError, match="No run of V9 RoPE is installed: `sentviz study"):
+        gallery.make("version-schema", study, version="7ess-v9-rope")
+    with pytest.raises(InputError, match="a block of some of them"):
+        encoder_schema([("a", "b")], range(2), layers=1, title="none", about="")
+
+
+def test_figures_2_to_4_show_the_versions_of_the_paper(small_runs: list[Run]) -> None:
+    """Of V1, V2, V3, V5 and V6 in the second phase, those that are installed, with the stored step of each."""
+    figure = gallery.make("version-curves", Study.of(prints.DATASET, small_runs))
+    assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"}
+    assert set(figure.frame["name"]) == {"train_loss", "validation_loss", "validation_f1_positive"}
+    with pytest.raises(InputError, match="V5 RoPE, V6 RoPE is installed"):
+        gallery.make("version-curves", Study.of(prints.DATASET, []))
+
+
+def test_every_live_item_of_one_version_is_exported(small_runs: list[Run]) -> None:
+    """The matrix, both sentences of the paper and the curves are made of the runs, not answered by "no run here"."""
+    made = {name: make(small_runs) for name, make in makers(PAPER).items() if name in ("schema", "curves", "matrix", "importance")}
+    assert {name: len(items) for name, items in made.items()} == {"schema": 1, "curves": 1, "matrix": 1, "importance": 2}
+    assert len({item.name for item in made["importance"]}) == 2

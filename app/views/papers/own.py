@@ -13,6 +13,7 @@ from app.blocks.figure import show_drawn, show_figure
 from app.blocks.run_choice import in_groups, option, series_of
 from app.text import halves, md
 from app.views.hardmax import parts as hardmax_parts
+from app.views.papers.blocks import show_study_figure
 from app.views.testset import gates_part
 from sentviz.analysis.testset.leaders import FILE, leading
 from sentviz.analysis.testset.rows import accuracy_by_phenomenon
@@ -26,13 +27,10 @@ from sentviz.papers.sentiformer.study import gated
 from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.claims import BEST
 from sentviz.papers.sevenessxin.study import configurations, rates
+from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run
 
 SHOWN_FAILURES = (*FAILURES, "plain")  # plain sentences have none of the three properties, to compare with
-SENTENCES = {
-    "contrast": "I hate waiting for the bus, but this song makes me smile.",
-    "retraction": "Cooking makes me happy, only joking.",
-}
 
 # ---- hardmax transformer
 
@@ -135,6 +133,14 @@ def choose_version(runs: Sequence[Run], key: str, *, weights: bool = False) -> R
     return by_title[st.selectbox("Version", names, names.index(best) if best in by_title else 0, key=key, width=260)]
 
 
+def schema(runs: Sequence[Run], _: str) -> None:
+    """Show figure 1: the parts of a version's model."""
+    st.markdown("##### Figure 1: the encoder")
+    run = choose_version(runs, "sevenessxin-schema-of")
+    if run is not None:
+        show_study_figure(find_paper("sevenessxin"), "version-schema", prints.DATASET, runs, version=run.configuration)
+
+
 def matrix(runs: Sequence[Run], _: str) -> None:
     """Show figure 5: the confusion matrix, each class's recall next to the printed one, and what the printed recalls imply."""
     run = choose_version(runs, "sevenessxin-matrix-of")
@@ -177,7 +183,7 @@ def importance(runs: Sequence[Run], _: str) -> None:
     run = choose_version(runs, "sevenessxin-importance-of", weights=True)
     if run is None:
         return
-    for column, (kind, example) in zip(halves("sevenessxin-importance"), SENTENCES.items(), strict=True):
+    for column, (kind, example) in zip(halves("sevenessxin-importance"), prints.SENTENCES.items(), strict=True):
         with column:
             text = st.text_input(kind.capitalize(), example, key=f"sevenessxin-{kind}")
             try:
@@ -198,7 +204,7 @@ def padding(runs: Sequence[Run], _: str) -> None:
     run = choose_version(runs, "sevenessxin-padding-of", weights=True)
     if run is None:
         return
-    text = st.text_input("Sentence", SENTENCES["contrast"], key="sevenessxin-padding-text")
+    text = st.text_input("Sentence", prints.SENTENCES["contrast"], key="sevenessxin-padding-text")
     try:
         masked, read = (cache.model(run).trace(text, change=change) for change in ("", "term:mask=0"))
     except SentvizError as error:

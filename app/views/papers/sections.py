@@ -40,6 +40,7 @@ OWN = {  # name of an OwnBlock -> function of (runs, data set or "")
     "sevenessxin-matrix": "app.views.papers.own:matrix",
     "sevenessxin-clouds": "app.views.papers.own:clouds",
     "sevenessxin-importance": "app.views.papers.own:importance",
+    "sevenessxin-schema": "app.views.papers.own:schema",
     "sevenessxin-padding": "app.views.papers.own:padding",
 }
 

@@ -101,6 +101,7 @@ PAPER = Paper(
     claims="sentviz.papers.sentiformer.claims:CLAIMS",
     tables="sentviz.papers.sentiformer.tables:TABLES",
     figures="sentviz.papers.sentiformer.figures",
+    makers="sentviz.papers.sentiformer.figures:MAKERS",
     answers="sentviz.papers.sentiformer.answer:answers",
     printed="sentviz.papers.sentiformer.prints:values",
 )

@@ -18,11 +18,11 @@ from sentviz.papers.sentiformer.study import (
     WHOLE,
     ablations,
     against_baselines,
-    configurations,
     gated,
     gates_over_seeds,
     rates_of_readings,
     readings,
+    with_weights,
     worded,
 )
 from sentviz.papers.studies.against import in_points, seeded
@@ -307,11 +307,10 @@ def judge_sarcasm(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether every SentiFormer with weights predicts a negative class for the paper's sarcastic sentence."""
     from sentviz.models.loading import load
 
-    text = "Great, the Wi-Fi is broken again."
-    models = [run for dataset in DATASETS for run in configurations(runs, dataset).get(WHOLE, []) if run.has_weights]
+    models = with_weights(runs)
     if not models:
         return _missing("a SentiFormer with weights")
-    predictions = [(run.name, str(load(run).predict([text])["label"].iloc[0])) for run in models]
+    predictions = [(run.name, str(load(run).predict([prints.SARCASTIC])["label"].iloc[0])) for run in models]
     return settled(
         all("negative" in label for _, label in predictions),
         ", ".join(f"{name} says {label}" for name, label in predictions),

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sentviz import gallery
 from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
-from sentviz.gallery.subjects import Study, sourced
+from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
+from sentviz.papers.studies.item_types import Column, Maker, PaperItem, Table
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -109,3 +112,44 @@ def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> F
         str(part): throughput.crossing(rows["tokens"].to_numpy(), rows["times"].to_numpy()) for part, rows in frame.groupby("of", sort=True)
     }
     return crossing_curves(frame, crossings, about=about, theme=theme)
+
+
+# ---- items that show one run, or measurements without a run
+
+
+def _example(runs: Sequence[Run]) -> list[PaperItem]:
+    """Draw the gates of the paper's sarcastic sentence, and where the heads of the first layer look."""
+    from sentviz.papers.sentiformer.prints import SARCASTIC
+    from sentviz.papers.sentiformer.study import with_weights
+
+    sentences = [Sentence(run, SARCASTIC) for run in with_weights(runs)[:1]]
+    return [gallery.make(name, of) for of in sentences for name in ("gates", "overview")]
+
+
+def _proposition(runs: Sequence[Run]) -> list[PaperItem]:
+    """Return the stored shares of right predictions by model and length, over all seeds and positions; nothing if none are stored."""
+    from sentviz.papers.sentiformer.separation import MEASURED
+
+    frame = MEASURED.read()
+    if frame.empty:
+        return []
+    sums = frame.groupby(["model", "order", "length"], as_index=False, sort=False, dropna=False)[["right", "n"]].sum()
+    shares = sums.assign(right=sums["right"] / sums["n"])
+    words = (
+        "The share of random sequences that each model predicts right, by length in words, over all stored seeds and positions. A sequence"
+        " is positive if its first word is “not” and its last is “good”."
+    )
+    columns = [Column("model"), Column("order"), Column("length"), Column("right", form="{:.1f}", percent=True), Column("n")]
+    return [Table("proposition-2", "Proposition 2: transformer, Markov models and a GRU", shares, words, columns)]
+
+
+def _failures(runs: Sequence[Run]) -> list[PaperItem]:
+    """Draw the accuracy on sentences of the three kinds that the paper names, and on plain ones."""
+    from sentviz.data.demo import FAILURES, labels_for
+    from sentviz.papers.sentiformer.study import with_weights
+
+    able = [run for run in with_weights(runs) if min(labels_for(run.labels).values()) >= 0]
+    return [gallery.make("phenomena", Runs.of(run), only=(*FAILURES, "plain"), sided=True) for run in able[:1]]
+
+
+MAKERS: dict[str, Maker] = {"example": _example, "proposition-2": _proposition, "failure-modes": _failures}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+SARCASTIC = "Great, the Wi-Fi is broken again."  # section V-E
 FOLDER = Path(__file__).parent / "printed"
 MODELS = {  # name in the paper -> our preset
     "SentiFormer": "sentiformer",

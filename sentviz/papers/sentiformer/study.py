@@ -45,6 +45,12 @@ def configurations(runs: Iterable[Run], dataset: str) -> dict[str, list[Run]]:
     return collected.configurations(runs, dataset, list(MODELS))
 
 
+def with_weights(runs: Iterable[Run]) -> list[Run]:
+    """Return the runs of the complete SentiFormer that can make predictions."""
+    every = list(runs)
+    return [run for dataset in DATASETS for run in configurations(every, dataset).get(WHOLE, []) if run.has_weights]
+
+
 def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     """Return table I on a data set with our accuracies, on SST-5 followed by table II: model (title), printed, value, low, high, n, seeds.
 

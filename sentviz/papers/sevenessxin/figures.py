@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sentviz import gallery
 from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
 from sentviz.gallery.sentence import MAPS
-from sentviz.gallery.subjects import Sentence, Study, sourced
+from sentviz.gallery.subjects import Answers, Sentence, Study, sourced
+from sentviz.papers.studies.item_types import Maker, PaperItem
+from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
@@ -89,6 +93,67 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
     return sourced(drawn, *(run for preset in titles for seeds in sized(of.runs, preset).values() for run in seeds))
 
 
+@figure("version-curves", "Training of five versions of 7ess-Xin", Study, "curves:curves", sets=_sets)
+def _version_curves(of: Study, *, theme: Theme = "light") -> Figure:
+    """Draw figures 2 to 4: losses and validation F1 of V1, V2, V3, V5 and V6 in the second phase, the first seed of each.
+
+    Raises:
+        InputError: none of the five versions is installed.
+    """
+    from sentviz.figures.curves import curves
+    from sentviz.papers.sevenessxin import prints
+    from sentviz.papers.sevenessxin.presets import DRAWN, ROPE
+    from sentviz.papers.sevenessxin.study import configurations
+
+    by_version = configurations(of.runs)
+    wanted = [f"{version}-{ROPE}" for version in DRAWN]
+    by_title = {prints.title(name): by_version[name][0] for name in wanted if name in by_version}
+    if not by_title:
+        raise InputError(f"None of {', '.join(map(prints.title, wanted))} is installed: `{prints.train()}` trains them.")
+    history = {title: run.history() for title, run in by_title.items()}
+    stored = {title: run.config["best"]["step"] for title, run in by_title.items()}
+    drawn = curves(history, ("train_loss", "validation_loss", "validation_f1_positive"), stored=stored, theme=theme)
+    return sourced(replace(drawn, name="version-curves"), *by_title.values())
+
+
+@figure("version-schema", "The encoder of a version of 7ess-Xin", Study, "encoder_schema:encoder_schema", sets=_sets)
+def _version_schema(of: Study, *, version: str = "7ess-v6-rope", theme: Theme = "light") -> Figure:
+    """Draw figure 1 with the sizes in the configuration of a version's first run.
+
+    Raises:
+        InputError: the version is not installed.
+    """
+    from sentviz.figures.encoder_schema import encoder_schema
+    from sentviz.papers.sevenessxin import prints
+    from sentviz.papers.sevenessxin.study import configurations
+
+    by_version = configurations(of.runs)
+    if version not in by_version:
+        raise InputError(f"No run of {prints.title(version)} is installed: `{prints.train()}` trains it.")
+    run = by_version[version][0]
+    shape, classes = run.config["model"], " or ".join(run.labels)
+    width, heads, rotary = shape["width"], shape["heads"], shape["positions"] == "rotary"
+    attention = f"{heads} heads of {width // heads} numbers"
+    parts = [
+        ("Tweet", f"cleaned, byte-level BPE, at most {shape['max_length']} tokens"),
+        ("Token embedding", f"{shape['vocab_size']:,} × {width}{'' if rotary else ', plus sinusoids of the position'}, dropout"),
+        ("Attention", f"{attention}; {'RoPE, QK-norm with a learned temperature' if rotary else 'scores over the root of the head size'}"),
+        ("Dropout, add, LayerNorm", f"{width} numbers a token"),
+        ("Feed-forward", f"{width} to {shape['ffn_width']}, ReLU, to {width}"),
+        ("Dropout, add, LayerNorm", f"{width} numbers a token"),
+        ("Mean over the tokens", f"{width} numbers a tweet, padding {'masked' if shape['masked'] else 'read'}"),
+        ("Linear classifier", f"{width} to {shape['classes']}: {classes}"),
+    ]
+    about = (
+        f"{run.config['parameters']:,} parameters. Dropout {shape['dropout']:g}. The paper also has dropout on the attention weights and"
+        " inside the feed-forward part, which this model lacks."
+    )
+    drawn = encoder_schema(
+        parts, range(2, 6), layers=shape["layers"], title=f"The encoder of {prints.title(version)}", about=about, theme=theme
+    )
+    return sourced(drawn, run)
+
+
 @figure("token-importance", "Attention that each token gets in a layer", Sentence, "attention:token_importance", MAPS)
 def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figure:
     """Draw attention averaged over the heads, then over the queries (7ess-Xin, section IV-D3); the importances sum to 1."""
@@ -103,3 +168,38 @@ def _importance(of: Sentence, *, layer: int = 0, theme: Theme = "light") -> Figu
         rest=float(values[real:].sum()),
         theme=theme,
     )
+
+
+# ---- figures of one version
+
+
+def _shown(runs: Sequence[Run], *, weights: bool = False) -> list[Run]:
+    """Return the first seed of the paper's best version, or of the first that fits; empty if no run fits."""
+    from sentviz.papers.sevenessxin.claims import BEST
+    from sentviz.papers.sevenessxin.study import configurations
+
+    able = {name: seeds[0] for name, seeds in configurations(runs).items() if seeds[0].has_weights or not weights}
+    return [able[BEST]] if BEST in able else list(able.values())[:1]
+
+
+def _matrix(runs: Sequence[Run]) -> list[PaperItem]:
+    return [gallery.make("confusion", Answers(run)) for run in _shown(runs)]
+
+
+def _of_sentences(runs: Sequence[Run]) -> list[PaperItem]:
+    """Draw the two sentences of the paper."""
+    from sentviz.papers.sevenessxin.prints import SENTENCES
+
+    return [
+        replace(gallery.make("token-importance", Sentence(run, text)), name=f"token-importance-{kind}")
+        for run in _shown(runs, weights=True)
+        for kind, text in SENTENCES.items()
+    ]
+
+
+def _clouds(runs: Sequence[Run]) -> list[PaperItem]:
+    """Draw frequent words, as the paper does."""
+    return [gallery.make("word-cloud", Answers(run), by="count") for run in _shown(runs)]
+
+
+MAKERS: dict[str, Maker] = {"matrix": _matrix, "importance": _of_sentences, "clouds": _clouds}

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "printed"
 DATASET = "sentiment140"
 METRICS = {"accuracy": "accuracy", "f1_positive": "F1", "precision_positive": "precision", "recall_positive": "recall"}
+SENTENCES = {  # figures 6 and 7
+    "contrast": "I hate Mondays but coffee makes me happy",
+    "retraction": "Study makes me happy, just kidding",
+}
 FIGURE_5 = {"negative": 0.738, "positive": 0.853}  # share of each class that is answered right
 
 

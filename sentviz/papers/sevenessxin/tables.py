@@ -34,6 +34,7 @@ def budget() -> str:
         f"Each of our versions has {recipe.updates:,} updates, whatever its batch size: V3 sees half as many tweets as V1, V4 twice as"
         " many. Our versions learn from 110,944 tweets, V5 from 100,000 of them (90%); the paper's V5 has a sixteenth. The paper's V1 has"
         " 200,000 updates on 1,280,000 tweets. We do not have its complete data: levels differ, and only comparisons are judged."
+        " The paper also has dropout on attention weights and inside the feed-forward part, and ours does not."
     )
 
 
