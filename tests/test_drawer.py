@@ -48,7 +48,7 @@ def test_without_texts_rows_are_ids_and_the_way_to_the_texts_is_said() -> None:
 
 
 def test_without_texts_the_drawer_opens_on_the_demo_set() -> None:
-    """Without a chosen cell the drawer lists the sentences of the demo set, which open in Explore."""
+    """The drawer lists the sentences of the demo set if no cell is chosen, and they open in Explore."""
     app = opened("confusion", run=RUN)
     assert not app.exception, app.exception
     assert f"{len(demo.load()):,} of {len(demo.load()):,} rows" in heading(app) and "demo set" in heading(app)

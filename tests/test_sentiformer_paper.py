@@ -109,7 +109,7 @@ def test_a_run_without_its_tagger_is_one_sentence(damage: str, run: Run, tmp_pat
 def test_items_of_one_run_are_exported() -> None:
     """The sarcastic sentence and the three failure modes are drawn of a SentiFormer, Proposition 2 is a table of what is stored."""
     run = next(run for run in ASKABLE if run.name == "sst5_trees/sentiformer")
-    made = {name: makers(find_paper("sentiformer"))[name]([run]) for name in ("example", "proposition-2", "failure-modes")}
-    assert {name: len(items) for name, items in made.items()} == {"example": 2, "proposition-2": 1, "failure-modes": 1}
-    assert {"Great", "Wi"} & set(made["example"][0].frame["token"]) and made["proposition-2"][0].frame["right"].between(0, 1).all()
+    items_of = {name: makers(find_paper("sentiformer"))[name]([run]) for name in ("example", "proposition-2", "failure-modes")}
+    assert {name: len(items) for name, items in items_of.items()} == {"example": 2, "proposition-2": 1, "failure-modes": 1}
+    assert {"Great", "Wi"} & set(items_of["example"][0].frame["token"]) and items_of["proposition-2"][0].frame["right"].between(0, 1).all()
     assert not makers(find_paper("sentiformer"))["example"]([])

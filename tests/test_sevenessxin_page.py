@@ -276,7 +276,7 @@ def test_figure_1_is_drawn_from_the_configuration(small_runs: list[Run]) -> None
 
 
 def test_figures_2_to_4_show_the_versions_of_the_paper(small_runs: list[Run]) -> None:
-    """Of V1, V2, V3, V5 and V6 in the second phase, those that are installed, with the stored step of each."""
+    """The curves are those of the installed versions of the second phase, with the stored step of each."""
     figure = gallery.make("version-curves", Study.of(prints.DATASET, small_runs))
     assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"}
     assert set(figure.frame["name"]) == {"train_loss", "validation_loss", "validation_f1_positive"}
@@ -286,6 +286,6 @@ def test_figures_2_to_4_show_the_versions_of_the_paper(small_runs: list[Run]) ->
 
 def test_every_live_item_of_one_version_is_exported(small_runs: list[Run]) -> None:
     """The matrix, both sentences of the paper and the curves are made of the runs, not answered by "no run here"."""
-    made = {name: make(small_runs) for name, make in makers(PAPER).items() if name in ("schema", "curves", "matrix", "importance")}
-    assert {name: len(items) for name, items in made.items()} == {"schema": 1, "curves": 1, "matrix": 1, "importance": 2}
-    assert len({item.name for item in made["importance"]}) == 2
+    items_of = {name: make(small_runs) for name, make in makers(PAPER).items() if name in ("schema", "curves", "matrix", "importance")}
+    assert {name: len(items) for name, items in items_of.items()} == {"schema": 1, "curves": 1, "matrix": 1, "importance": 2}
+    assert len({item.name for item in items_of["importance"]}) == 2

@@ -10,12 +10,12 @@ from sentviz import gallery
 from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
 from sentviz.gallery.subjects import Runs, Sentence, Study, sourced
-from sentviz.papers.studies.item_types import Column, Maker, PaperItem, Table
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
+    from sentviz.papers.studies.item_types import Maker, PaperItem
 
 
 def _sets() -> Sequence[str]:
@@ -129,6 +129,7 @@ def _example(runs: Sequence[Run]) -> list[PaperItem]:
 def _proposition(runs: Sequence[Run]) -> list[PaperItem]:
     """Return the stored shares of right predictions by model and length, over all seeds and positions; nothing if none are stored."""
     from sentviz.papers.sentiformer.separation import MEASURED
+    from sentviz.papers.studies.item_types import Column, Table
 
     frame = MEASURED.read()
     if frame.empty:

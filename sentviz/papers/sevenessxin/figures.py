@@ -11,12 +11,12 @@ from sentviz.errors import InputError
 from sentviz.gallery.registry import figure
 from sentviz.gallery.sentence import MAPS
 from sentviz.gallery.subjects import Answers, Sentence, Study, sourced
-from sentviz.papers.studies.item_types import Maker, PaperItem
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
+    from sentviz.papers.studies.item_types import Maker, PaperItem
 
 
 def _sets() -> Sequence[str]:
