@@ -118,7 +118,7 @@ def test_without_any_run_the_print_and_the_way_to_runs_are_there(page: Opened, t
     app = page(tmp_path)
     assert "NSMC: no baseline is installed" in page_text(app)
     assert len(table(app, "ko-electra")) == len(fused.SETTINGS)
-    assert "The heads of no run on NSMC are measured" in page_text(page(tmp_path, "cls"))
+    assert "No run on NSMC has measured heads" in page_text(page(tmp_path, "cls"))
     assert "trains the pair of runs of one task" in page_text(page(tmp_path, "tasks"))
     assert not app.error
 

@@ -153,7 +153,7 @@ def _order(own: Sequence[str], classes: Sequence[str], name: str) -> list[int]:
         if all(len(places) == 1 for places in matches) and len({places[0] for places in matches}) == len(own):
             return [places[0] for places in matches]
     what = "say which is which with labels" if len(own) == len(classes) else "both need the same number of classes"
-    raise RunError(f"{name} tells {', '.join(own)} apart, the data set {', '.join(classes)}; {what}.")
+    raise RunError(f"{name} has the classes {', '.join(own)} and the data set {', '.join(classes)}; {what}.")
 
 
 def _reorder(model: HubModel, order: Sequence[int]) -> None:

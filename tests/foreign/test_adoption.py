@@ -57,7 +57,7 @@ def test_a_foreign_model_becomes_a_run(
 
 
 def test_classes_that_cannot_be_told(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
-    with pytest.raises(RunError, match="tells NEGATIVE, NEUTRAL, POSITIVE apart, the data set negative, positive"):
+    with pytest.raises(RunError, match="has the classes NEGATIVE, NEUTRAL, POSITIVE and the data set negative, positive"):
         training.adopt(folders["bert"], "toy", tmp_path)
     with pytest.raises(InputError, match=r"has 3 classes .*, but 2 labels are given \(negative, positive\)"):
         training.adopt(folders["bert"], "toy", tmp_path, labels=("negative", "positive"))

@@ -91,7 +91,7 @@ def _cls(of: Study, *, theme: Theme = "light") -> Figure:
         fewest += [min(seeds.values())] if sources else []
     if not frames:
         raise InputError(
-            f"The heads of no run on {DATASETS[of.name]} are measured."
+            f"No run on {DATASETS[of.name]} has measured heads."
             f" `sentviz heads {of.name}/{BASE}` and `sentviz heads {of.name}/{CHOSEN}` measure them."
         )
     dashed = [name for name in frames if name.startswith(SETTINGS[BASE])]

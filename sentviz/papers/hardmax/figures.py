@@ -49,7 +49,7 @@ def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figur
     table = nearness.MEASURED.read()
     run = next((run for run in trained(of.runs).get(d, []) if run.digest in set(table["digest"])), None)
     if run is None:
-        raise InputError(f"The nearness of no run of d = {d} is measured: `{nearness.MEASURED.command}` measures it.")
+        raise InputError(f"No run of d = {d} has a measured nearness: `{nearness.MEASURED.command}` measures it.")
     rows = table[table["digest"] == run.digest].drop(columns=["d", "run", "digest"])
     drawn = nearness_curve(rows, near=NEAR, wanted=nearness.WANTED, layers=run.capabilities.layers, theme=theme)
     return sourced(drawn, run)

@@ -103,9 +103,7 @@ def gates(runs: Sequence[Run], dataset: str) -> Table:
     """
     measured_runs = gated(runs, dataset)
     if not measured_runs:
-        raise InputError(
-            f"The gates of no SentiFormer on {DATASETS[dataset]} are measured. `sentviz gates {dataset}/sentiformer` measures them."
-        )
+        raise InputError(f"No SentiFormer on {DATASETS[dataset]} has measured gates. `sentviz gates {dataset}/sentiformer` measures them.")
     frame = gates_over_seeds(measured_runs)
     means = frame[(frame["layer"] < 0) & frame["kind"].isin(["class", "difference"])]
     seeds = int(means["seeds"].max())
