@@ -27,7 +27,7 @@ from sentviz.papers.studies.claims import BROKEN, judged
 from sentviz.papers.studies.items import makers
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.registry import find_paper
-from sentviz.runs.store import Run, runs
+from sentviz.runs.store import Run, find, runs
 from sentviz.training import train
 from tests import makers as made_up
 from tests.studies import plant
@@ -289,3 +289,12 @@ def test_every_live_item_of_one_version_is_exported(small_runs: list[Run]) -> No
     items_of = {name: make(small_runs) for name, make in makers(PAPER).items() if name in ("schema", "curves", "matrix", "importance")}
     assert {name: len(items) for name, items in items_of.items()} == {"schema": 1, "curves": 1, "matrix": 1, "importance": 2}
     assert len({item.name for item in items_of["importance"]}) == 2
+
+
+def test_the_page_says_how_its_runs_differ_from_the_papers() -> None:
+    """The header names the share of the tweets from the counts of both, the missing dropouts, and that the authors trained once."""
+    words = PAPER.page.cannot
+    ours = find("sentiment140/7ess-v1-rope").config["data"]["splits"]["train"]["n"]
+    share = round(1_280_000 / ours)
+    assert f"{ours:,}" in words and {12: "a twelfth", 14: "a fourteenth"}[share] in words
+    assert "two dropouts" in words and "each version was trained only once" in words
