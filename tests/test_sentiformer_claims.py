@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -55,7 +56,7 @@ def test_its_own_tables_by_hand() -> None:
     above = sum(float(rows["SentiFormer"][name]) >= float(rows["BERT-base"][name]) for name in columns)
     finding = judge("SentiFormer matches or exceeds BERT-base on three of four data sets", [])
     assert finding.evidence.startswith(f"{above} of 4") and finding.verdict == ("holds" if above >= 3 else "fails")
-    assert judge("Twitter is its clearest win", []).verdict == "fails"  # + 0.5 on SST-5 as well
+    assert judge("Twitter is its clearest win", []).verdict == "open"  # + 0.5 on SST-5 as well
     assert judge("Aware positions add 1.6 points of accuracy, gates 1.2", []).verdict == "holds"
     recovers = judge("Full attention recovers 0.2 points", [])
     assert recovers.verdict == "fails" and "\u22120.2" in recovers.evidence
@@ -77,7 +78,7 @@ def test_its_own_tables_by_hand() -> None:
             "Twitter is its clearest win",
             "accuracy",
             [(71, 72, 73, 74), (60, 60, 60, 61)],
-            [(74, 72, 73, 74), (71, 75, 73, 74), (71, 72, 75, 74)],
+            [(71, 75, 73, 74), (71, 72, 75, 74)],
         ),
         (
             "Aware positions add 1.6 points of accuracy, gates 1.2",
@@ -260,7 +261,7 @@ def test_the_longest_text_that_is_seen_whole(window: int, ends: tuple[int, ...])
     assert reach.seen_whole(config) == max(n for n in range(1, 40) if not misses(n))
 
 
-@pytest.mark.parametrize(("part", "verdict"), [((1.01, 1.2), "holds"), ((0.7, 0.99), "fails"), ((0.9, 1.1), "open")])
+@pytest.mark.parametrize("part", [(1.01, 1.2), (0.7, 0.99), (0.9, 1.1)])
 @pytest.mark.parametrize(
     ("model", "statement"),
     [
@@ -268,48 +269,55 @@ def test_the_longest_text_that_is_seen_whole(window: int, ends: tuple[int, ...])
         ("DistilBERT", "It reads 3.6 times as many as DistilBERT"),
     ],
 )
-def test_speed_is_held_against_the_printed_ratio(
-    part: tuple[float, float], verdict: str, model: str, statement: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_cpu_decides_no_speed_of_another_machine(
+    part: tuple[float, float], model: str, statement: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """8,000 texts a second of 1,500 and of 2,200; another model and two threads count for nothing."""
+    """The effect is that of one thread, compared with the reported ratio; another model and two threads count for nothing."""
     wanted = 8000 / {"BERT-base": 1500, "DistilBERT": 2200}[model]
     low, high = (wanted * each for each in part)
     row = {"model": model, "threads": 1, "times": (low + high) / 2, "low": low, "high": high, "tokens": 128, "batch": 128}
     misleading = [row | {"model": "another"}, row | {"threads": 2}]
     plant(monkeypatch, "sentiformer.throughput.SPEEDS", tmp_path, [*(planted | {"low": 1, "high": 99} for planted in misleading), row])
-    assert judge(statement, []).verdict == verdict
+    finding = judge(statement, [])
+    assert finding.verdict == "unjudged" and "the claim is about a V100" in finding.evidence
+    assert finding.effect and (finding.effect.low, finding.effect.high) == (low, high)
     plant(monkeypatch, "sentiformer.throughput.SPEEDS", tmp_path, misleading)
-    assert judge(statement, []).verdict == "unjudged"
+    assert judge(statement, []).effect is None
 
 
-@pytest.mark.parametrize(
-    ("spans", "verdict"),
-    [
-        ([(0.9, 1.1), (1.7, 1.9)], "fails"),
-        ([(2.1, 2.4), (2.8, 3.3)], "holds"),
-        ([(0.9, 1.1), (2.8, 3.3)], "open"),
-        ([(1.8, 2.2), (1.9, 2.3)], "open"),
-    ],
-    ids=["fall", "hold", "open by length", "open by noise"],
-)
-def test_training_is_held_against_three_times(
-    spans: list[tuple[float, float]],
-    verdict: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    """Steps of 32 texts at two lengths; what the paper pads to is not printed, so both have to agree. Two threads count for nothing."""
+def test_a_cpu_decides_no_training_time_of_another_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Both lengths are in the evidence, the effect is the slowest step, and two threads count for nothing."""
     rows: list[dict[str, object]] = [
         {"tokens": tokens, "batch": 32, "threads": 1, "times": (low + high) / 2, "low": low, "high": high}
-        for tokens, (low, high) in zip((64, 512), spans, strict=True)
+        for tokens, (low, high) in zip((64, 512), [(0.9, 1.1), (2.8, 3.4)], strict=True)
     ]
     two: list[dict[str, object]] = [row | {"threads": 2, "low": 0.1, "high": 9.0} for row in rows]
     statement = "Full attention takes about three times as long to train"
     plant(monkeypatch, "sentiformer.throughput.STEPS", tmp_path, rows + two)
     finding = judge(statement, [])
-    assert finding.verdict == verdict and "at 64" in finding.evidence and "at 512" in finding.evidence
+    assert finding.verdict == "unjudged" and "at 64" in finding.evidence and "at 512" in finding.evidence
+    assert finding.effect and finding.effect.value == pytest.approx(3.1)
     plant(monkeypatch, "sentiformer.throughput.STEPS", tmp_path, two)
-    assert judge(statement, []).verdict == "unjudged"
+    assert judge(statement, []).effect is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        (["positive"], "unjudged"),
+        (["negative"], "unjudged"),
+        (["negative", "very negative"], "holds"),
+        (["positive", "positive"], "fails"),
+        (["positive", "negative"], "open"),
+    ],
+)
+def test_one_seed_decides_nothing_on_the_sarcastic_sentence(answers: list[str], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = [SimpleNamespace(name=f"seed-{seed}", config={"recipe": {"seed": seed}}) for seed in range(len(answers))]
+    monkeypatch.setattr("sentviz.papers.sentiformer.claims.with_weights", lambda runs: models)
+    said = dict(zip((model.name for model in models), answers, strict=True))
+    predicted = lambda run: SimpleNamespace(predict=lambda texts: pd.DataFrame({"label": [said[run.name]]}))  # noqa: E731
+    monkeypatch.setattr("sentviz.models.loading.load", predicted)
+    assert judge("It predicts negative for the paper's sarcastic sentence", []).verdict == verdict
 
 
 def learned(model: str, right: int, **settings: object) -> dict[str, object]:

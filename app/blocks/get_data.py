@@ -32,7 +32,7 @@ def offer(name: str, split: str = "", *, place: str = "", line: str = "") -> boo
 
     Args:
         place: tells the places of a page apart that offer the same.
-        line: one line in place of the description, which becomes its tooltip; the button is next to it.
+        line: one line in place of the description, which becomes its tooltip, with the missing files; the button is next to it.
     """
     try:
         item, job = info(name), _jobs().get(name)
@@ -54,7 +54,7 @@ def offer(name: str, split: str = "", *, place: str = "", line: str = "") -> boo
     row = st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"offer-{name}{place}") if line else st.container()
     with row:
         if line:
-            st.caption(f":material/database: {md(line)}", help=about, width="content")
+            st.caption(f":material/database: {md(line)}", help=f"{md(_named(item, missing))}. {about}", width="content")
         return _button(item, split, missing, nowhere, place, f"Get them ({size:g} MB)" if line and size else "Get data")
 
 

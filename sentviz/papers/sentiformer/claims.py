@@ -39,7 +39,6 @@ BERT_PARAMETERS = 110e6  # the paper's number, section I
 PARAMETERS = 22e6
 MOST = 0.6  # above any accuracy published for five classes of SST, pre-trained models included
 STATE = 32  # numbers in the GRU's state
-TWICE = 2  # below it a step does not take "roughly" three times as long
 CHANCE = 0.55  # share of balanced sequences; a lower share is no better than chance
 LITTLE = 0.005  # difference of accuracies; a smaller gain does not count
 
@@ -73,12 +72,13 @@ def judge_bert(*_: object) -> Finding:
 
 
 def judge_clearest_win(*_: object) -> Finding:
-    """Test whether the printed gain over BERT-base is largest on Twitter."""
+    """Test whether the printed gain over BERT-base is largest on Twitter; a gain that is equally large elsewhere leaves it open."""
     own, bert = _printed("SentiFormer"), _printed(BERT)
     gains = {column: round(own[column] - bert[column], 1) for column in own}
     rest = [value for column, value in gains.items() if column != "twitter"]
     numbers = ", ".join(f"{column} {value:+.1f}" for column, value in gains.items()).replace("-", "−")
-    return settled(gains["twitter"] > max(rest), f"reported gains over BERT-base in points: {numbers}")
+    verdict = decide(gains["twitter"] > max(rest), gains["twitter"] < max(rest))
+    return Finding(verdict, f"reported gains over BERT-base in points, with one decimal: {numbers}")
 
 
 def judge_printed_parts(*_: object) -> Finding:
@@ -167,7 +167,7 @@ def judge_proposition(
 
 
 def judge_speed(_dataset: str, _runs: Sequence[Run], *, model: str) -> Finding:
-    """Test whether SentiFormer is at least as many times faster than another model as the paper reports."""
+    """Return how many times faster than another model SentiFormer is on a CPU. The claim is about a V100, so this does not decide it."""
     frame = throughput.SPEEDS.read()
     rows = frame[(frame["model"] == model) & (frame["threads"] == 1)]
     if rows.empty:
@@ -176,25 +176,22 @@ def judge_speed(_dataset: str, _runs: Sequence[Run], *, model: str) -> Finding:
     printed = throughput.printed_times()[model]
     speed = f"{row['times']:.1f} [{row['low']:.1f}, {row['high']:.1f}] times as many texts per second, reported {printed:.1f}"
     effect = Effect(row["times"], row["low"], row["high"], "×", printed, f"texts per second relative to {model}, compared with the paper")
-    setting = f"{row['tokens']} tokens, {row['batch']} at a time, one thread of a CPU; the paper used a V100"
-    return Finding(decide(row["low"] >= printed, row["high"] < printed), f"{speed}; {setting}", effect=effect)
+    return not_testable(f"{speed}; {row['tokens']} tokens, {row['batch']} at a time, {ON_CPU}", effect)
 
 
 def judge_training_time(*_: object) -> Finding:
-    """Test whether a training step with full attention takes roughly three times as long, that is at least twice as long."""
+    """Return how many times longer a training step with full attention takes on a CPU. The claim is about a V100, so this is no test."""
     frame = throughput.STEPS.read()
     rows = frame[frame["threads"] == 1].sort_values("tokens")
     if rows.empty:
         return _missing("a measurement of training")
     times = "; ".join(f"{row['times']:.2f} [{row['low']:.2f}, {row['high']:.2f}] at {row['tokens']}" for row in rows.to_dict("records"))
     batch, most = rows["batch"].iloc[0], rows.sort_values("times").iloc[-1].to_dict()
-    of = f"the slowest training step, {most['tokens']} tokens; below {TWICE} is not “roughly” three times"
-    effect = Effect(most["times"], most["low"], most["high"], "×", TWICE, of)
-    return Finding(
-        decide(bool((rows["low"] >= TWICE).all()), bool((rows["high"] < TWICE).all())),
+    effect = Effect(most["times"], most["low"], most["high"], "×", 3, f"the slowest training step, {most['tokens']} tokens")
+    return not_testable(
         f"time of a training step of {batch} texts relative to sparse attention, by tokens per text: {times}; texts of SST-5 are cut"
-        f" to {throughput.TRAINED[0]} tokens here; one thread of a CPU; the paper used a V100",
-        effect=effect,
+        f" to {throughput.TRAINED[0]} tokens here; {ON_CPU}",
+        effect,
     )
 
 
@@ -304,19 +301,21 @@ def _seeds(rows: pd.DataFrame) -> str:
 
 
 def judge_sarcasm(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether every SentiFormer with weights predicts a negative class for the paper's sarcastic sentence."""
+    """Test whether every SentiFormer with weights predicts a negative class for the paper's sarcastic sentence. One seed is too few."""
     from sentviz.models.loading import load
 
     models = with_weights(runs)
     if not models:
         return _missing("a SentiFormer with weights")
     predictions = [(run.name, str(load(run).predict([prints.SARCASTIC])["label"].iloc[0])) for run in models]
-    return settled(
-        all("negative" in label for _, label in predictions),
-        ", ".join(f"{name} says {label}" for name, label in predictions),
-    )
+    numbers = ", ".join(f"{name} says {label}" for name, label in predictions)
+    if len({run.config["recipe"]["seed"] for run in models}) < 2:
+        return not_testable(f"{numbers}; one sentence and one seed, so the effect of the seed is unknown")
+    negative = ["negative" in label for _, label in predictions]
+    return Finding(decide(all(negative), not any(negative)), numbers)
 
 
+ON_CPU = "one thread of a CPU; the claim is about a V100"
 TABLES: Reference = "its own tables"
 SIMULATED: Reference = "simulated runs"
 RUNS: Reference = "runs here"
