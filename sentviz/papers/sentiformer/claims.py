@@ -180,7 +180,7 @@ def judge_speed(_dataset: str, _runs: Sequence[Run], *, model: str) -> Finding:
 
 
 def judge_training_time(*_: object) -> Finding:
-    """Return how many times longer a training step with full attention takes on a CPU. The claim is about a V100, so this is no test."""
+    """Return how much slower a training step with full attention is on a CPU. The claim is about a V100, so this does not decide it."""
     frame = throughput.STEPS.read()
     rows = frame[frame["threads"] == 1].sort_values("tokens")
     if rows.empty:
