@@ -390,3 +390,10 @@ def test_gates_of_function_words_beside_polar_ones(
     )
     finding = judge("On SST-5 the gates shut function words more than words of sentiment", [])
     assert finding.verdict == (verdict if seeds > 1 else "unjudged")
+
+
+def test_the_answer_on_speed_agrees_with_its_claims() -> None:
+    """A measurement on a CPU answers no question about a V100, so the card is as open as the claims."""
+    from sentviz.papers.sentiformer.answer import _speed
+
+    assert _speed().verdict == "unjudged" and "one thread of a CPU" in _speed().short
