@@ -154,12 +154,12 @@ def test_metrics_are_those_of_the_stored_predictions(run: Run) -> None:
 
 @of_each(run for run in SHIPPED if run.measured)
 def test_measured_epochs_are_whole_and_small(run: Run) -> None:
-    """Every epoch and its example can be read, rows are ids, and the files take less than a megabyte beside the weights."""
+    """Every epoch and its example can be read, rows are ids, and the files beside the weights take at most 0.3 MB an epoch."""
     seen, (traces, problems) = epoch_series(run), examples(run)
     assert not seen.problems and not problems and tuple(traces) == seen.epochs == run.measured
     assert all(re.fullmatch(r"[a-z0-9_/-]+\d+", row) for row in seen.first.ids)
     files = [path for path in (run.folder / "epochs").iterdir() if path.name.count(".") > 1]
-    assert sum(path.stat().st_size for path in files) < 1.2e6
+    assert sum(path.stat().st_size for path in files) < 3e5 * len(seen.epochs)
 
 
 @pytest.mark.slow
