@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,11 +19,13 @@ from docsite.film import FILM
 from docsite.gallery import PICTURES, digest, examples, records
 from docsite.tour import TOUR
 
+from sentviz.export.chromium import find_browser
 from sentviz.export.record import Record
 from sentviz.export.verify import compare_with_runs
 from sentviz.figures.colours import THEMES
 from sentviz.figures.verdicts import VERDICTS
 from sentviz.gallery import FIGURES
+from sentviz.papers.studies.findings import Picture, article
 from sentviz.runs.store import Run
 from tests.docs import DOCS, ROOT
 
@@ -183,3 +186,24 @@ def test_the_table_of_encoders_is_that_of_the_runs(site: Path) -> None:
     assert re.search(rf"nsmc/e5 .*?\s{100 * value:.1f} \[", table, flags=re.DOTALL) and "english/mpnet" in table
     assert re.search(r"minilm on Stanford.*points, 3 against 1 seed, n = 1,821", " ".join(table.split()))
     assert "nsmc/e5-all" not in table and "nsmc/e5-s1" not in table
+
+
+@pytest.mark.skipif(find_browser() is None, reason="no Chrome or Chromium on this machine")
+def test_each_figure_of_the_findings_opens_live(site: Path) -> None:
+    """The article's figures are pages that share one script. Opened from disk, each draws its plot, and no text covers another."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.goto((site / "findings.html").as_uri())
+        folded = tab.locator("details.explore")
+        assert folded.count() == sum(isinstance(part, Picture) for part in article()) > 0
+        for i in range(folded.count()):
+            folded.nth(i).locator("summary").click()
+            legend = folded.nth(i).frame_locator("iframe.only-light").locator(".legendtext")
+            folded.nth(i).frame_locator("iframe.only-light").locator(".main-svg").first.wait_for()
+            assert all(box is not None and box["width"] > 2 for box in (text.bounding_box() for text in legend.all()))
+            lefts = sorted((box["y"], box["x"], box["width"]) for text in legend.all() if (box := text.bounding_box()))
+            assert all(a[0] != b[0] or a[1] + a[2] <= b[1] for a, b in pairwise(lefts))
+        browser.close()

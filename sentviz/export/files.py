@@ -78,7 +78,7 @@ def render(
     restyled = styled(figure, style)
     words = sentence([*([figure.caption, figure.source] if style.captioned else []), style.note])
     if format == "html":
-        return embed_record(_html(restyled, words, width, height or style.tall), format, Record.of(figure, style.text))
+        return embed_record(as_page(restyled, words, width, height or style.tall), format, Record.of(figure, style.text))
     plot, wide, high, factor = _fit_to_style(restyled, words, style, width, height, vectors=format != "png")
     if format == "png":
         factor *= style.dpi / 96 if style.pixels else scale
@@ -312,25 +312,31 @@ def _without_colour_bar(scale: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in scale.items() if key not in ("showscale", "colorbar")}
 
 
-def _html(figure: Figure, words: str, width: int | None, height: int | None) -> bytes:
-    """Return the figure as one HTML page that makes no request; its security policy forbids all of them."""
+def as_page(figure: Figure, words: str, width: int | None = None, height: int | None = None, *, script: str = "") -> bytes:
+    """Return the figure as an HTML page with `words` below it. Its security policy forbids every request, except for the script.
+
+    Args:
+        width, height: of the plot, in pixels; by default the figure's size.
+        script: name of Plotly's script in the folder of the page, which several pages can share; by default the page contains it.
+    """
     plot = go.Figure(figure.plot)
     wide, high = _size(plot, width, height)
     plot.update_layout(width=None, height=high)
     drawing = plot.to_html(
         full_html=False,
-        include_plotlyjs=True,
+        include_plotlyjs=script or True,
         include_mathjax=False,
         default_height=f"{high}px",
         config={"displaylogo": False, "responsive": True, "toImageButtonOptions": {"filename": figure.name}},
     )
     colours = plot.layout.template.layout
     paper, ink = colours.paper_bgcolor or "#ffffff", colours.font.color or "#222222"
+    beside = "'self' file: " if script else ""
     page = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; \
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src {beside}'unsafe-inline' 'unsafe-eval'; \
 style-src 'unsafe-inline'; img-src data: blob:; worker-src blob:">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(figure.name)}</title>
