@@ -392,12 +392,13 @@ def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run,
     own = "\n".join(pages["claims"]["words"]).replace("\\", "")
     assert "Wider models are *better*" in own and "only the comparison counts" in own
     assert pages["claims"]["boards"] == 1 and pages["claims"]["claims"] == [["– A wide model is better on SST-2"]]
-    assert pages["claims"]["expanders"] == ["Questions and answers"]
-    assert pages["items"]["expanders"] == ["Table 2: Sizes"] and not pages["items"]["boards"]
+    assert pages["claims"]["expanders"] == ["Questions and answers", "Differences from the paper"]
+    assert pages["items"]["expanders"] == ["Table 2: Sizes", "Differences from the paper"] and not pages["items"]["boards"]
     assert pages["items"]["tables"][0]["model"] == ["example-wide"] and len(pages["items"]["tables"]) == 2
     assert pages["items"]["tables"][-1]["printed"] == ["Table 1", "Table 2", "Figure 1"]
     assert pages["width"]["tables"][0]["printed"] == [75.0, 80.0] and pages["width"]["boards"] == 1
-    assert pages["width"]["expanders"] == ["Sizes"] and re.search(r"The study reads \d+ runs", "\n".join(pages["width"]["words"]))
+    assert pages["width"]["expanders"] == ["Sizes", "Differences from the paper"]
+    assert re.search(r"The study reads \d+ runs", "\n".join(pages["width"]["words"]))
     assert pages["figure"]["boards"] == 1 and not pages["figure"]["warnings"]
     assert pages["claims.py"]["claims"] == pages["claims"]["claims"] and pages["claims.py"]["paper"] == "example"
     assert any("broken" in warning for warning in pages["claims.py"]["warnings"])

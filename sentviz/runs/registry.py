@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
@@ -69,12 +70,27 @@ class Page:
         return {FIRST: "Claims", **{section.name: section.title for section in self.sections}, LAST: "Every item"}
 
 
+@dataclass(frozen=True)
+class Opening:
+    """The three lines that open a paper's page, and the figure below them. Claim keys in braces stand for numbers of stored findings."""
+
+    thesis: str  # the paper's main statement, in our words
+    result: str  # results of the tests of its claims
+    question: str  # open questions, and the runs that would answer them
+    expects: Mapping[str, str] = field(default_factory=dict)  # claim key -> verdict that the lines rest on
+    figure: str = ""  # figure of the gallery that answers the paper's main question
+    of: str = "all"  # data set of the figure, or "all"
+
+
+OPENING = tuple(item.name for item in fields(Opening))
+
+
 @dataclass(frozen=True, eq=False)
 class Paper:
     """A paper: presets, studies, tables, claims and a page. Fields that hold ``"package.module:NAME"`` are loaded on first use.
 
-    Files in `folder`, all optional: ``items.toml``, the list of all printed tables and figures; ``printed/<table>.csv``;
-    ``recipes/<data set>.toml``.
+    Files in `folder`, all optional: ``items.toml``, the list of all printed tables and figures; ``opening.toml``, the fields of `Opening`;
+    ``printed/<table>.csv``; ``recipes/<data set>.toml``.
     """
 
     name: str  # in links, commands and folders: small letters, digits, hyphens
@@ -126,6 +142,26 @@ class Paper:
         except (OSError, ValueError) as error:
             raise SentvizError(f"The list of items of {self.short} cannot be read: {error}.") from error
         return entries
+
+    def opening(self) -> Opening | None:
+        """Return the lines that open the paper's page; None if there is no file ``opening.toml``.
+
+        Raises:
+            SentvizError: the file cannot be read, lacks a line, or has an unknown field.
+        """
+        path = self.folder / "opening.toml"
+        if not path.is_file():
+            return None
+        kinds = {name: dict if name == "expects" else str for name in OPENING}
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+            if lacking := [name for name in ("thesis", "result", "question") if name not in values]:
+                raise ValueError(f"it has no line {lacking[0]!r}")
+            if wrong := [name for name in values if not isinstance(values[name], kinds.get(name, NoneType))]:
+                raise ValueError(f"its entry {wrong[0]!r} is unknown or has a wrong type")
+        except (OSError, ValueError) as error:
+            raise SentvizError(f"The opening of {self.short} cannot be read: {error}.") from error
+        return Opening(**values)
 
     def recipes(self) -> dict[str, Path]:
         """Return the paper's recipes by data set."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
 import streamlit as st
 
-from app.text import intro, md
+from app.text import md
 from app.views.papers import board_part, items_part
+from app.views.papers.blocks import missing_note, show_study_figure
 from app.views.papers.sections import show_section
 from app.views.papers.shared import digests, pick, studied
+from sentviz.analysis.claim import Finding
 from sentviz.errors import SentvizError
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
+from sentviz.papers.studies.openings import opening_of
 from sentviz.runs.registry import FIRST, LAST, Paper, paper_at, papers
 from sentviz.runs.sections import FigureBlock, Section
 from sentviz.runs.store import Run
@@ -26,10 +30,7 @@ def _answers(paper: str, key: tuple[str, ...], _runs: Sequence[Run]) -> list[str
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:
     """The part of a paper's page that is asked for."""
-    intro(
-        f"“{md(paper.title)}” ({md(paper.citation)}): its claims and numbers, next to what the installed runs measure.",
-        md(paper.page.cannot),
-    )
+    st.caption(f"“{md(paper.title)}” ({md(paper.citation)}): its claims and numbers, next to what the installed runs measure.")
     part = pick("Part", "part", paper.page.titles)
     if paper.studies and not of_paper(paper, runs):
         name, study = next(iter(paper.studies.items()))
@@ -41,23 +42,31 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
         items_part.show(paper, runs)
     else:
         _section(paper, next(section for section in paper.page.sections if section.name == part), runs)
+    _differences(paper, part)
 
 
 def _section(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
-    """Draw a section. If it is only figures, the printed items that they show are its headings, and what differs is said below."""
+    """Draw a section. If it is only figures, the printed items that they show are its headings."""
     items = [item for item in paper.items() if item.get("view") == f"page/{section.name}"]
     if not all(isinstance(block, FigureBlock) for block in section.blocks):
         items = []
     for item in items:
         st.markdown(f"##### {md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
     show_section(paper, section, runs)
-    for why in filter(None, (item.get("why", "") for item in items)):
-        st.caption(md(why))
+
+
+def _differences(paper: Paper, part: str) -> None:
+    """Fold away what differs from the paper: of all its runs, and of each printed item that a section shows."""
+    items = [item for item in paper.items() if item.get("view") == f"page/{part}" and item.get("why")]
+    lines = [paper.page.cannot, *(f"{item['printed']}: {item['why']}" for item in items)]
+    with st.expander("Differences from the paper", key=f"{paper.name}-differences"):
+        st.markdown("\n".join(f"- {md(line)}" for line in lines))
 
 
 def _claims(paper: Paper, runs: Sequence[Run]) -> None:
-    """The choice of a claim, the board with the claim that is open, and the paper's questions."""
+    """The lines that open the page, the choice of a claim, the board with the claim that is open, and the paper's questions."""
     claims = board_part.judged(runs, [paper.name])
+    _opening(paper, claims, runs)
     if claims.empty:
         st.caption("This paper has no claims with tests.")
         return
@@ -68,6 +77,21 @@ def _claims(paper: Paper, runs: Sequence[Run]) -> None:
             if more.open:
                 st.markdown("\n".join(f"- {md(line)}" for line in _answers(paper.name, digests(runs), runs)))
                 st.caption(f"“Cannot be told” means that p is above 0.05 after Holm's correction. {SEEDS_IN_WORDS}")
+
+
+def _opening(paper: Paper, claims: pd.DataFrame, runs: Sequence[Run]) -> None:
+    """Show what the paper says, what was found and what is open, and the figure that answers its main question."""
+    findings = {row["key"]: Finding(row["verdict"], row["evidence"], row["parts"], row["effect"]) for row in claims.to_dict("records")}
+    try:
+        opening = opening_of(paper, findings)
+    except SentvizError as error:
+        st.error(md(str(error)), icon=":material/extension_off:")
+        return
+    if opening is None:
+        return
+    st.markdown("\n\n".join(f"**{title}:** {md(text)}" for title, text in opening.lines))
+    if opening.figure:
+        missing_note([show_study_figure(paper, opening.figure, opening.of, runs)])
 
 
 current = paper_at(st.session_state["page"])

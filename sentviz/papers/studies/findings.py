@@ -52,7 +52,7 @@ def article(file: Path = FILE) -> list[str | Picture]:
     findings = stored_findings(file)
     parts = re.split(r"\n\n+", _EXPECTS.sub("", ARTICLE.read_text(encoding="utf-8")).strip())
     return [
-        Picture(*match.groups()) if (match := _FIGURE.fullmatch(part.strip())) else _filled(part.strip(), findings)
+        Picture(*match.groups()) if (match := _FIGURE.fullmatch(part.strip())) else fill(part.strip(), findings)
         for part in parts
         if part.strip()
     ]
@@ -123,7 +123,12 @@ def _amount(value: float, effect: Effect) -> str:
 # ---- numbers of the article
 
 
-def _filled(text: str, findings: Mapping[str, Finding]) -> str:
+def fill(text: str, findings: Mapping[str, Finding]) -> str:
+    """Return a text in which each name in braces is replaced by its number or its words.
+
+    Raises:
+        InputError: there is no such claim, or the claim has no number.
+    """
     return re.sub(r"\{([^{}]+)\}", lambda match: _value(match[1], findings), text)
 
 
@@ -140,13 +145,13 @@ def _value(name: str, findings: Mapping[str, Finding]) -> str:
     finding = findings.get(key)
     finding = dict(finding.parts).get(rows) if finding is not None and rows else finding
     if finding is None:
-        raise InputError(f"The article names {name!r}, and there is no such claim.")
+        raise InputError(f"The text names {name!r}, and there is no such claim.")
     if field == "verdict":
         return VERDICT_WORDS[finding.verdict]
     if field == "evidence":
         return finding.evidence
     if finding.effect is None:
-        raise InputError(f"The article names the effect {name!r}, and the claim has none.")
+        raise InputError(f"The text names the effect {name!r}, and the claim has none.")
     return finding.effect.of if field == "of" else effect_in_words(finding.effect)
 
 
