@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import io
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pandas as pd
@@ -217,3 +220,32 @@ def no_room(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def workbook(*sheets: Sequence[Sequence[object]], shared: bool = True) -> bytes:
+    """Return an Excel workbook with the rows of its sheets; texts are shared strings or stand in their cells."""
+    strings: dict[str, int] = {}
+
+    def cell(value: object) -> str:
+        if not isinstance(value, str):
+            return "<c/>" if value is None else f"<c><v>{value}</v></c>"
+        if not shared:
+            return f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+        return f'<c t="s"><v>{strings.setdefault(value, len(strings))}</v></c>'
+
+    name = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    parts = {}
+    for place, rows in enumerate(sheets):
+        lines = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+        parts[f"xl/worksheets/sheet{place + 1}.xml"] = f"<worksheet {name}><sheetData>{lines}</sheetData></worksheet>"
+    parts["xl/sharedStrings.xml"] = f"<sst {name}>{''.join(f'<si><t>{escape(text)}</t></si>' for text in strings)}</sst>"
+    named = "".join(f'<sheet name="S{k}" sheetId="{k + 1}" r:id="r{k}"/>' for k in range(len(sheets)))
+    parts["xl/workbook.xml"] = f'<workbook {name} xmlns:r="{relations}"><sheets>{named}</sheets></workbook>'
+    links = "".join(f'<Relationship Id="r{k}" Target="worksheets/sheet{k + 1}.xml"/>' for k in range(len(sheets)))
+    parts["xl/_rels/workbook.xml.rels"] = f"<Relationships>{links}</Relationships>"
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as book:
+        for path, content in parts.items():
+            book.writestr(path, content)
+    return data.getvalue()

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.cli import main
+from sentviz.data import formats
 from sentviz.errors import InputError, RunError
 from sentviz.serving.corpus import inputs
 from sentviz.serving.corpus.inputs import rows_of, survey
@@ -115,7 +116,7 @@ def test_files_of_a_model_in_onnx_lie_in_its_folder(tmp_path: Path) -> None:
 
 
 def test_a_line_without_an_end_is_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs, "MAX_LINE", 1_000)
+    monkeypatch.setattr(formats, "MAX_LINE", 1_000)
     (path := tmp_path / "a.txt").write_text("good film\n" + "x" * 1_001)
     with pytest.raises(InputError, match="a line of more than 0 MB after byte 10"):
         survey("a.txt", path)

@@ -24,7 +24,8 @@ from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.analysis.testset.word_counts import count_words, counts_of_frame
 from sentviz.cli import main
-from sentviz.data.upload import codes
+from sentviz.data.table import parsed
+from sentviz.data.upload import LIMITS, codes
 from sentviz.errors import InputError, SentvizError
 from sentviz.runs.store import Run
 from sentviz.serving.corpus import engines
@@ -33,7 +34,7 @@ from sentviz.serving.corpus.engines import score
 from sentviz.serving.corpus.inputs import find_files, rows_of, survey
 from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, part_name, prepare
 from sentviz.serving.corpus.summary import heads, totals, words
-from tests.makers import BAD, GOOD, NOUNS
+from tests.makers import BAD, GOOD, NOUNS, workbook
 
 TEXTS = [f"the {noun} was {good} and {bad}" for noun in NOUNS for good in GOOD[:3] for bad in BAD[:3]]
 ALL = OutputOptions(vectors=True, attention=True, words=True)
@@ -94,23 +95,67 @@ def test_ranges_of_a_csv_are_its_rows(size: int, end: str, tmp_path: Path) -> No
     assert source.rows == 6 and all(piece.rows <= size for piece in source.pieces)
 
 
-def test_a_quote_that_never_closes_costs_its_rows_only(tmp_path: Path) -> None:
-    """Text after an open quote is lost up to the longest cell, later rows are read, and reading by ranges gives the same rows."""
+def test_a_quote_that_never_closes_is_one_sentence(tmp_path: Path) -> None:
+    """A file in which a quotation mark swallows all later rows is refused, however long it is; the app uses the same sentence."""
     path = tmp_path / "a.csv"
-    path.write_text('text\ngood\n"open\n' + "a line of some length\n" * 8_000 + "last\n")
-    whole = [rows_of(s, p) for s in [survey("a", path)] for p in s.pieces]
-    parts = [rows_of(s, p) for s in [survey("a", path, rows=7)] for p in s.pieces]
-    at_once, by_ranges = (pd.concat(some, ignore_index=True) for some in (whole, parts))
-    pd.testing.assert_frame_equal(at_once, by_ranges)
-    assert at_once["text"].iloc[0] == "good" and at_once["text"].iloc[-1] == "last" and (at_once["problem"] != "").sum() == 1
+    for lines in (1, 8_000):
+        path.write_text('text\ngood\n"open\n' + "a line of some length\n" * lines + "last\n")
+        for read in (lambda: survey("a.csv", path), lambda: parsed(path.read_bytes(), "a.csv", LIMITS)):
+            with pytest.raises(InputError, match=r"^a\.csv cannot be read as a table: a quotation mark in row 3 is never closed\.$"):
+                read()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "cp1252", "cp949"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_commands_and_the_app_read_the_same_rows(encoding: str, end: str, tmp_path: Path) -> None:
+    """Any usual encoding and line end, with quoted line ends and a field of 200,000 characters, by ranges and at once."""
+    word = "\uc815\ub9d0" if encoding == "cp949" else "sch\u00f6n"
+    rows = ["text;label", f'"{word} ""so""; {end}warm";1', "x" * 200_000 + ";0", "last;1", ""]
+    path = tmp_path / "a.csv"
+    path.write_bytes((b"\xfe\xff" if encoding == "utf-16-be" else b"") + end.join(rows).encode(encoding))
+    source = survey("a.csv", path, label="label", rows=1)
+    by_ranges = pd.concat([rows_of(source, piece) for piece in source.pieces], ignore_index=True)
+    table, remarks = parsed(path.read_bytes(), "a.csv", LIMITS)
+    assert by_ranges["text"].tolist() == [f'{word} "so"; \nwarm', "x" * 200_000, "last"] and not any(by_ranges["problem"])
+    assert by_ranges["label"].tolist() == table["label"].to_pylist() == ["1", "0", "1"] and source.labels == {"1": 2, "0": 1}
+    assert table["text"].to_pylist() == [text[: LIMITS.cell] for text in by_ranges["text"]]
+    assert remarks[:-1] == list(source.format.remarks) and bool(source.format.remarks) == (not encoding.startswith("utf-8"))
+
+
+def test_a_field_without_quotes_that_holds_the_separator_is_one_sentence(tmp_path: Path) -> None:
+    """The rest of such a text is never taken for a label."""
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\ngood,1\na film, warm,1\n")
+    with pytest.raises(InputError, match=r"Row 3 of a\.csv has 3 fields, but its header 2"):
+        survey("a.csv", path)
+
+
+def test_a_file_without_column_names_keeps_its_first_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("A warm film.,1\nA dull one.,0\nAnother.,1\n")
+    source = survey("a.csv", path)
+    assert source.format.header == ("column 1", "column 2") and source.text == "column 1" and source.rows == 3
+    assert source.format.remarks == ("a.csv has no line of column names; its columns are called column 1 to column 2.",)
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".json"])
+def test_a_workbook_and_a_json_list_are_read_by_ranges(suffix: str, tmp_path: Path) -> None:
+    rows = [{"id": k, "text": text, "label": "positive"} for k, text in enumerate(["=1+1", "a <b> & c", "s\u00f8t"])]
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(
+        workbook([["id", "text", "label"], *([*row.values()] for row in rows)]) if suffix == ".xlsx" else json.dumps(rows).encode()
+    )
+    source = survey(path.name, path, label="label", rows=2)
+    frame = pd.concat([rows_of(source, piece) for piece in source.pieces], ignore_index=True)
+    assert frame["text"].tolist() == ["=1+1", "a <b> & c", "s\u00f8t"] and source.labels == {"positive": 3} and len(source.pieces) == 2
 
 
 @pytest.mark.parametrize("content", [b"x,y\na warm caf\xe9,1\na dull soup,2\n", b"x,y\n1,a warm \xff\n2,\n"])
 def test_the_column_is_guessed_among_cells_in_another_encoding(content: bytes, tmp_path: Path) -> None:
-    """The text column is guessed from the first rows, each with a problem if its text is in another encoding."""
+    """The text column is guessed from the first rows, each with a problem if its text is not in the encoding that was named."""
     path = tmp_path / "a.csv"
     path.write_bytes(content)
-    source = survey("a.csv", path)
+    source = survey("a.csv", path, encoding="utf-8")
     (problems,) = [rows_of(source, piece)["problem"].tolist() for piece in source.pieces]
     assert source.text == ("x" if b"soup" in content else "y") and problems == ["The row is not in the encoding utf-8.", ""]
 
@@ -134,14 +179,14 @@ def test_files_are_found_once_by_names_that_tell_them_apart(files: Path) -> None
 
 
 MISTAKES = {
-    "no such column": ("a.csv", "x,y\n1,2\n", {"text": "text"}, "no column 'text'. Its columns are x, y"),
+    "no such column": ("a.csv", "x,y\n1,2\n", {"text": "text"}, "no column 'text'; its columns are x, y"),
     "no such label": ("a.jsonl", '{"text": "a"}\n', {"label": "y"}, "no column 'y'"),
     "columns twice": ("a.csv", "x,x\n1,2\n", {}, "several columns named 'x'"),
     "no encoding": ("a.txt", "a\n", {"encoding": "magic"}, "no encoding 'magic'"),
-    "an encoding without lines": ("a.txt", "a\n", {"encoding": "utf-16"}, "line by line"),
+    "an encoding without lines": ("a.txt", "a\n", {"encoding": "utf-32"}, "line by line"),
     "no parquet": ("a.parquet", "a\n", {}, "damaged parquet"),
-    "a header in another encoding": ("a.csv", "caf\udce9,y\n1,2\n", {}, "column name of a.csv is not in utf-8"),
-    "a key of half a character": ("a.jsonl", '{"\\ud800": "a"}\n', {}, "column name of a.jsonl is not in utf-8"),
+    "a header in another encoding": ("a.csv", "caf\udce9,y\n1,2\n", {"encoding": "utf-8"}, "column name of a.csv is not in the encoding"),
+    "a key of half a character": ("a.jsonl", '{"\\ud800": "a"}\n', {}, "column name of a.jsonl is not in the encoding"),
 }
 
 
@@ -456,3 +501,61 @@ def test_mistakes_of_the_command_are_sentences(run: Run, files: Path, tmp_path: 
     ):
         result = command("score", run.folder, *more, "-o", out)
         assert result.exit_code in (1, 2) and message in result.output and not out.exists()
+
+
+# ---- one CSV file
+
+
+def test_one_csv_has_every_column_of_the_file_and_the_predictions(run: Run, tiny_model: sentviz.Model, tmp_path: Path) -> None:
+    """Ranges of two rows give one file in the input's order. A cell that a spreadsheet would run begins with an apostrophe."""
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    frame = pd.DataFrame({"id": ["07", "8", "9"], "review": [TEXTS[0], "=1+1", ""], "row": ["x", "y", "z"], "label": ["1", "meh", "0"]})
+    path.write_bytes(frame.to_csv(index=False, sep=";").encode("utf-16"))
+    result = command("score", run.folder, path, "-o", out, "--text", "review", "--label", "label", "--rows", 2)
+    assert result.exit_code == 0 and f"3 rows in {out}" in result.output, result.output
+    assert "! in.csv is not UTF-8; it was read as utf-16-le." in result.output
+    assert "! in.csv has labels that are not one of negative, positive (nor 0 to 1): 'meh' (1 rows)." in result.output
+    written = pd.read_csv(out, dtype=str, keep_default_na=False)
+    assert list(written.columns[:6]) == ["id", "review", "row", "label", f"row ({run.name})", "predicted"]
+    assert written["id"].tolist() == ["07", "8", "9"] and written["review"].tolist() == [TEXTS[0], "'=1+1", ""]
+    assert written[f"row ({run.name})"].tolist() == ["1", "2", "3"] and written["label"].tolist() == ["1", "meh", "0"]
+    assert written["predicted"].tolist() == [*tiny_model.predict(frame["review"][:2].tolist())["label"], ""]
+    assert written["remark"].iloc[2].startswith("The text is empty") and sorted(tmp_path.iterdir()) == [path, out]
+
+
+def test_files_of_two_formats_become_one_csv(run: Run, files: Path, tmp_path: Path) -> None:
+    """The columns of both files are there; a column that a file lacks is blank. A JSON line that is a text has the column "text"."""
+    out = tmp_path / "out.csv"
+    result = command("score", run.folder, files / "a.csv", files / "d.jsonl", files / "deep", "-o", out, "--text", "review")
+    assert result.exit_code == 0, result.output
+    written = pd.read_csv(out)
+    assert written.groupby("file").size().to_dict() == {"a.csv": 45, "d.jsonl": 10, "deep/c.parquet": 45}
+    assert written["predicted"].isna().sum() == 4 and written["text"].dropna().tolist() == ["a warm song"]
+
+
+def test_a_stopped_csv_continues(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C after the first part leaves no file; the same command scores only the other parts and removes the folder with them."""
+    answer, scored = Scorer.__call__, []
+
+    def stops(self: Scorer, task: tuple[int, int]) -> int:
+        if len(scored) == 1:
+            scored.append((9, 9))
+            raise KeyboardInterrupt
+        scored.append(task)
+        return answer(self, task)
+
+    monkeypatch.setattr(Scorer, "__call__", stops)
+    out = tmp_path / "out.csv"
+    arguments = ("score", run.folder, files / "a.csv", "-o", out, "--rows", 20)
+    assert command(*arguments).exit_code == 130 and not out.exists()
+    again = command(*arguments)
+    assert again.exit_code == 0 and "25 of them new" in again.output and scored == [(0, 0), (9, 9), (0, 1), (0, 2)]
+    assert len(pd.read_csv(out)) == 45 and [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
+
+
+def test_a_csv_never_replaces_its_input_and_takes_no_vectors(run: Run, files: Path, tmp_path: Path) -> None:
+    before = (files / "a.csv").read_bytes()
+    own = command("score", run.folder, files / "a.csv", "-o", files / "a.csv")
+    vectors = command("score", run.folder, files / "a.csv", "-o", tmp_path / "out.csv", "--vectors")
+    assert own.exit_code == 1 and "is one of the files to score" in own.output and (files / "a.csv").read_bytes() == before
+    assert vectors.exit_code == 2 and "need a folder" in vectors.output and not (tmp_path / "out.csv").exists()

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 
 import pandas as pd
@@ -15,9 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import sentviz.data.upload
+from sentviz.data.columns import guess
 from sentviz.data.table import Limits, parsed
-from sentviz.data.upload import LIMITS, guess, labelled, read_table
+from sentviz.data.upload import LIMITS, labelled, read_table
 from sentviz.errors import InputError
+from tests.makers import workbook
 
 CLASSES = ("negative", "positive")
 TABLE = pd.DataFrame({"id": ["7", "8", "9"], "review": ["Ein schöner Film.", " ", "a; b"], "sentiment": ["Positive", "negative", "1"]})
@@ -71,7 +74,7 @@ def test_parquet_files_that_others_write() -> None:
         (b"text,label\n" + b"a,b\n" * 3_000 + b"a,b,c\n", "Row 3,002 of x.csv has 3 fields, but its header 2"),
         (b"text,label\na,b,\n" + b"a,b\n" * 3_000 + b"a,b,c\n", "Row 3,003 of x.csv has 3 fields, but its header 2"),
         (b"text,label\n" + b",".join([b"a"] * 1_000) + b"\n", "Row 2 of x.csv has 1,000 fields, but its header 2"),
-        (b'text,label\n"a,b\n', "quotation mark in row 1 is never closed"),
+        (b'text,label\n"a,b\n', "quotation mark in row 2 is never closed"),
     ],
     ids=[
         *("nothing", "blank", "header", "bytes", "quote", "wide", "wide parquet", "twice", "twice in CSV"),
@@ -98,6 +101,79 @@ def test_a_shape_that_no_table_has_is_refused_before_anything_heavy_is_loaded(da
 def test_fields_without_a_name_hold_nothing_and_a_text_a_line_may_hold_any_sign() -> None:
     assert parsed(b"text,label\na,b,,\nc,d\n", "x.csv", LIMITS)[0].to_pydict() == {"text": ["a", "c"], "label": ["b", "d"]}
     assert parsed(b'text\na film, warm; long\n\n"b"\n', "x.txt", LIMITS)[0].to_pydict() == {"text": ["a film, warm; long", "b"]}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_first_sheet_of_a_workbook_is_read(shared: bool) -> None:
+    """Numbers stay numbers, a formula is a text, a blank cell is empty, and a second sheet is mentioned."""
+    rows = [["text", "n", "odd"], ["=HYPERLINK(1)", 3, 0.5], [None, None, None], ["a\nb", None, "x"]]
+    table, remarks = parsed(workbook(rows, [["other"]], shared=shared), "x.xlsx", LIMITS)
+    assert table.to_pydict() == {"text": ["=HYPERLINK(1)", "a\nb"], "n": [3, None], "odd": ["0.5", "x"]}
+    assert remarks == ["Only the first sheet of x.xlsx, “S0”, is read."]
+
+
+def grown(size: int) -> bytes:
+    """Return a workbook whose sheet unpacks to `size` bytes and more."""
+    data = io.BytesIO(workbook([["text"], ["a"]]))
+    with zipfile.ZipFile(data, "a", zipfile.ZIP_DEFLATED) as book, book.open("xl/worksheets/sheet9.xml", "w") as part:
+        for _ in range(size >> 20):
+            part.write(b" " * (1 << 20))
+    return data.getvalue().replace(b"sheet1.xml", b"sheet0.xml").replace(b"sheet9.xml", b"sheet1.xml")
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "message"),
+    [
+        (b"PK\x03\x04 no zip", "x.xlsx", "x.xlsx is a damaged Excel file"),
+        (workbook([["t"], ["<!x"]])[:-40], "x.xlsx", "damaged Excel file"),
+        (b"\xd0\xcf\x11\xe0 old", "x.xls", r"old Excel file \(\.xls\)"),
+        (workbook([["t", "t"], ["a", "b"]]), "x.xlsx", "several columns named 't'"),
+        (workbook([[f"c{k}" for k in range(201)]]), "x.xlsx", "more than 200 columns"),
+        (workbook([["t"]]), "x.xlsx", "no rows"),
+        (b"[1, 2", "x.json", "x.json is not JSON"),
+        (b'{"a": {"b": 1},\n "c": 2}', "x.json", "holds no list of rows"),
+        (b'{"t": "a"' + b"".join(b',"c%d": 1' % k for k in range(300)) + b"}\n", "x.jsonl", "301 columns"),
+    ],
+)
+def test_workbooks_and_json_that_cannot_be_read_are_one_sentence(data: bytes, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parsed(data, name, LIMITS)
+
+
+@pytest.mark.slow
+def test_a_workbook_that_grows_when_it_is_unpacked_is_refused() -> None:
+    data = grown(600 << 20)
+    assert len(data) < 1 << 20
+    with pytest.raises(InputError, match=r"x\.xlsx unpacks to more than 512 MB"):
+        parsed(data, "x.xlsx", LIMITS)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "object"])
+def test_json_is_read_with_rows_of_different_columns(kind: str) -> None:
+    """Numbers and texts in one column become texts; lists are written as JSON; a line that is not JSON keeps its row number."""
+    rows: list[dict[str, object]] = [{"text": "a", "n": 1}, {"text": "b", "n": "x", "more": [1, "\u00e9"]}] * 1_500
+    data = "\n".join(map(json.dumps, rows)) + "\nno JSON\n" if kind == "jsonl" else json.dumps({"rows": rows} if kind == "object" else rows)
+    table, remarks = parsed(data.encode(), f"x.{kind.replace('object', 'json')}", LIMITS)
+    assert table.slice(0, 2).to_pydict() == {"text": ["a", "b"], "n": ["1", "x"], "more": [None, '[1, "\u00e9"]']}
+    assert len(table) == 3_000 + (kind == "jsonl") and bool(remarks) == (kind == "jsonl")
+    assert not remarks or remarks == ["Rows that cannot be read and are left out: 1. The first problem: The line is not JSON."]
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        ("A warm film.,1\nA dull one.,0\n", "column 1, column 2"),
+        ("positive\tit was warm\nnegative\tit was dull\npositive\tfine\npositive\tgood\n", "column 1, column 2"),
+        ("1,0.3\n2,0.4\n", "column 1, column 2"),
+        ("kind,words\n1,it was warm\n0,it was dull\n", "kind, words"),
+        (",words\n0,warm\n1,dull\n", "column 1, words"),
+        ("a,b\nx,y\nz,w\n", "a, b"),
+    ],
+)
+def test_a_line_of_column_names_is_told_from_a_row(data: str, names: str) -> None:
+    table, remarks = parsed(data.encode(), "x.csv", LIMITS)
+    assert ", ".join(table.column_names) == names
+    assert bool(remarks) == (names == "column 1, column 2") == (len(table) == data.count("\n"))
 
 
 TEXTS = ["\U0001f600" * 9, "warm", None, "e\u0301" * 4]

@@ -9,7 +9,9 @@ import streamlit as st
 
 from app.server.queue import turn
 from app.text import md
-from sentviz.data.upload import TextTable, guess, labelled, read_table
+from sentviz.data.columns import guess
+from sentviz.data.formats import KINDS
+from sentviz.data.upload import TextTable, labelled, read_table
 from sentviz.errors import SentvizError
 from sentviz.runs.store import Run
 
@@ -47,8 +49,10 @@ def _refused(file: UploadedFile) -> str:
 def choose_file(run: Run) -> bool:
     """Draw the uploader and the choice of columns; return whether there is a file that the model can read."""
     with st.expander("Your file", icon=":material/upload_file:", expanded="mine" not in st.session_state):
-        st.caption("A CSV or parquet file with a column of texts and, if you have them, labels. It stays in memory for this visit only.")
-        file = st.file_uploader("File", type=["csv", "tsv", "txt", "parquet"], key="mine-file", label_visibility="collapsed")
+        st.caption(
+            "A CSV, Excel, JSON or parquet file with a column of texts and, optionally, labels. It stays in memory for this visit only."
+        )
+        file = st.file_uploader("File", type=[suffix[1:] for suffix in KINDS], key="mine-file", label_visibility="collapsed")
         if file is not None and (refused := _refused(file)):
             st.warning(md(refused), icon=":material/block:")
             return False

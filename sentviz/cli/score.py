@@ -14,12 +14,16 @@ from sentviz.cli.terminal import command, main, progress_bar
 @click.argument("run")
 @click.argument("files", nargs=-1, required=True, metavar="FILES...")
 @click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder for the parquet parts, e.g. OUT.parquet"
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="File OUT.csv with every column of FILES and the predictions, or a folder for parquet parts, for example OUT.parquet.",
 )
 @click.option("--text", default="", help="Column of the texts; by default it is guessed. In txt files each line is a text.")
 @click.option("--pair", default="", help="Column of the second texts, for runs that read pairs.")
 @click.option("--label", default="", help="Column of the labels (class names, or class numbers from 0), to compute the accuracy.")
-@click.option("--encoding", default="utf-8-sig", show_default=True, help="Encoding of the text files.")
+@click.option("--encoding", default="", help="Encoding of the text files; by default it is found from their bytes.")
 @click.option("--vectors", is_flag=True, help="Store the pooled vectors, too, in half precision.")
 @click.option("--attention", is_flag=True, help="Store what each head attends to in each row, for `sentviz heads OUT`.")
 @click.option("--words", is_flag=True, help="Store counts of words, for `sentviz words OUT`.")
@@ -54,18 +58,31 @@ def score(
 ) -> None:
     """Predict every row of FILES with RUN and write the class probabilities to OUT.
 
-    FILES are csv, tsv, parquet, jsonl or txt files (one text per line), folders of such files, or patterns. pandas and pyarrow read OUT as
-    one table. To continue a stopped command, run it again. A row that cannot be read gets a remark instead of a prediction.
+    FILES are csv, tsv, xlsx, parquet, jsonl, json or txt files (one text per line), folders of such files, or patterns. OUT.csv has every
+    column of FILES and the predictions; pandas and pyarrow read a folder OUT as one table. To continue a stopped command, run it again. A
+    row that cannot be read gets a remark instead of a prediction.
     """
     import numpy as np
 
     from sentviz.runs.store import find
-    from sentviz.serving.corpus.engines import score as score_files
+    from sentviz.serving.corpus import one_file
+    from sentviz.serving.corpus.engines import score_sources
+    from sentviz.serving.corpus.inputs import label_remark, survey_files
     from sentviz.serving.corpus.output import OutputOptions
     from sentviz.serving.corpus.summary import totals
 
     if address and engine != "ray":
         raise click.UsageError("--address names a Ray cluster: add --engine ray.")
+    is_file = one_file.fits(out)
+    if is_file and (vectors or attention or words):
+        raise click.UsageError("--vectors, --attention and --words need a folder: choose a name without .csv.")
+    scorer = find(run)
+    sources = survey_files(files, text=text, pair=pair, label=label, encoding=encoding, rows=rows)
+    if is_file:
+        one_file.check(sources, out)
+    for remark in (remark for source in sources for remark in (*source.format.remarks, label_remark(source, scorer.labels))):
+        if remark:
+            click.echo(f"! {remark}", err=True)
     begun, first = time.perf_counter(), -1
 
     def progress(done: int, total: int) -> None:
@@ -74,16 +91,11 @@ def score(
         report_progress(done, total)
 
     with progress_bar("Rows") as report_progress:
-        scored = score_files(
-            find(run),
-            files,
-            out,
-            text=text,
-            pair=pair,
-            label=label,
-            encoding=encoding,
+        scored = score_sources(
+            scorer,
+            sources,
+            one_file.parts_of(out) if is_file else out,
             options=OutputOptions(vectors, attention, words),
-            rows=rows,
             engine=engine,
             workers=workers,
             address=address,
@@ -91,7 +103,9 @@ def score(
         )
     seconds, counts = time.perf_counter() - begun, totals(scored)
     new = counts.rows - first
-    click.echo(f"{counts.rows:,} rows in {len(scored.parts):,} parts of {out}")
+    if is_file:
+        one_file.write(scored, sources, out)
+    click.echo(f"{counts.rows:,} rows in {out}" if is_file else f"{counts.rows:,} rows in {len(scored.parts):,} parts of {out}")
     click.echo(f"{new:,} of them new, in {seconds:,.1f} s ({new / seconds:,.0f} rows per second)")
     if counts.unread:
         click.echo(f"{counts.unread:,} rows could not be read; their remarks say why.")

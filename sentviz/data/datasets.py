@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sentviz.data.cleaning import cleaned
 from sentviz.data.dataset_info import Cut, DatasetInfo, Part, origin, read_descriptions
 from sentviz.data.texts import is_blank
-from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.errors import DataMissingError, InputError, SentvizError, nearest
 from sentviz.io.files import sha256
 from sentviz.io.paths import home
 
@@ -60,11 +60,11 @@ def info(name: str) -> DatasetInfo:
     """Return the description of the data set `name`.
 
     Raises:
-        InputError: there is no such data set; the message lists the known ones.
+        InputError: there is no such data set; the message names similar ones.
     """
     registry = _registry()
     if name not in registry:
-        raise InputError(f"There is no data set {name!r}. The known data sets are {', '.join(registry)}.")
+        raise InputError(f"There is no data set {name!r}; {nearest(name, list(registry))}`sentviz data list` lists all {len(registry)}.")
     return registry[name]
 
 

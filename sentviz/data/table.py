@@ -1,39 +1,31 @@
-"""Read a table of texts from a file's bytes: CSV in any usual encoding and separator, or parquet. Limits are checked while reading.
+"""Read a table of texts from a file's bytes, in any format of `sentviz.data.formats`. Limits are checked while reading.
 
 `python -m sentviz.data.table` reads a file from standard input and writes the table to standard output (see `arguments`).
 """
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from sentviz.data.formats import BY_LINES, HALF, WHOLE_LINE, Format, Record, check_names, detect, records
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ENCODINGS = ("utf-8-sig", "cp949", "cp1252")
-SEPARATORS = ",;\t|"
-NEVER = "\x1f"  # a separator that no text contains
-LINES = 50  # lines from which the separator and the columns are guessed
-BEGINNING = 4 * 2**20  # characters in which these lines are searched
 REFUSED = 3  # exit status if the output is an error message
-BATCH, LINES_READ = 100, 2_000  # rows read at a time from a parquet file and from a CSV file
+BATCH, LINES_READ = 100, 2_000  # rows read at a time from a parquet file and from other files
 AT_ONCE = 16 * 2**20  # bytes of a parquet file's content read at a time, if its rows are long
 NICENESS = 10  # added to the process's niceness, so that predictions run first; see nice(2)
 CUT = "Cut it down or save it as CSV (UTF-8)."
-_TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
-_OPEN = re.compile(r"EOF inside string starting at row (\d+)")
 
 
 @dataclass(frozen=True)
@@ -55,14 +47,14 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
     Cells are numbers, or texts of at most `limits.cell` characters; any other type of a parquet file is read as text.
 
     Raises:
-        InputError: the file is empty, has too many columns or too much content, or is neither a CSV nor a parquet file.
+        InputError: the file is empty, has too many columns or too much content, or is not a table of text.
     """
-    if not data.strip():
-        raise InputError(f"{name} is empty.")
+    file = io.BytesIO(data)
+    form = detect(file, name, PurePath(name).suffix.lower())
     tables: list[pa.Table] = []
-    remarks: list[str] = []
+    remarks = [*form.remarks]
     rows = content = shortened = 0
-    for part in _parquet(data, name, limits) if data[:4] == b"PAR1" else _csv(data, name, limits, remarks):
+    for part in _parquet(data, name, limits) if form.kind == "parquet" else _parts(file, form, name, limits, remarks):
         part = part.slice(0, limits.rows + 1 - rows)
         table, too_long = _limited_cells(part, limits.cell)
         tables.append(table)
@@ -77,9 +69,22 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
         remarks.append(cut(shortened, limits.cell))
     if rows > limits.rows:
         remarks.append(f"Only the first {limits.rows:,} rows are read.")
-    import pyarrow as pa  # a shape that no table has was refused before it is loaded
+    return _joined(tables).slice(0, limits.rows), remarks
 
-    return pa.concat_tables(tables, promote_options="permissive").slice(0, limits.rows), remarks
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return all parts as one table; a column that holds numbers in one part and texts in another one holds texts."""
+    import pyarrow as pa
+
+    texts = {name for part in tables for name, kind in zip(part.column_names, part.schema.types, strict=True) if kind == pa.large_string()}
+    parts = [
+        pa.table(
+            [_as_text(column, 1 << 30) if name in texts else column for name, column in zip(part.column_names, part.columns, strict=True)],
+            part.column_names,
+        )
+        for part in tables
+    ]
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def cut(cells: int, characters: int) -> str:
@@ -131,7 +136,7 @@ def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
 
     try:
         file = pq.ParquetFile(io.BytesIO(data))
-        _headed(file.schema_arrow.names, name, limits)
+        _limit_columns(file.schema_arrow.names, name, limits)
         yield pa.Table.from_batches([], file.schema_arrow)
         for batch in file.iter_batches(rows_at_once(file, BATCH)):
             batch.validate(full=True)
@@ -151,107 +156,93 @@ def rows_at_once(file: Any, most: int) -> int:
     return max(1, min(most, rows))
 
 
-def _csv(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
-    beginning, encoding = _decoded(data, name)
-    if encoding != "utf-8-sig":
-        remarks.append(f"{name} is not UTF-8; it was read as {encoding}. If letters look wrong, save it as UTF-8.")
-    mark, rows = separator(beginning)
-    header = rows[0] if rows else [""]
-    _headed(header, name, limits)
-    if len(header) == 1:  # one text per line, which may contain any separator
-        mark, rows = NEVER, [header]
-    widest = max(rows, key=len, default=header)
-    if len(widest) > limits.columns:
-        raise InputError(_too_wide(name, len(header), rows.index(widest) + 1, len(widest)))
-    yield from _lines(io.BytesIO(data), encoding, mark, header, len(widest), name)
+def _parts(file: io.BytesIO, form: Format, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
+    """Yield the rows of a file that is not parquet. A row that cannot be read is blank, so that row numbers are those of the file."""
+    _limit_columns(form.header, name, limits)
+    rows = iter(all_records(file, form, name, limits.columns, remarks))
+    names = dict.fromkeys(form.header)
+    problems: list[str] = []
+    while part := list(islice(rows, LINES_READ)):
+        why = [record.problem or misread(record.fields.values()) for record in part]
+        problems += filter(None, why)
+        fields = [{} if reason else record.fields for record, reason in zip(part, why, strict=True)]
+        names |= dict.fromkeys(key for row in fields for key in row)
+        _limit_columns([*names], name, limits)
+        columns = {key or "text": [row.get(key) for row in fields] for key in names}
+        import pyarrow as pa  # after a shape that no table has was refused
+
+        yield pa.table({key: _column(cells, missing="" if form.kind == "csv" else None) for key, cells in columns.items()})
+    if problems:
+        remarks.append(f"Rows that cannot be read and are left out: {len(problems):,}. The first problem: {problems[0]}")
 
 
-def _lines(file: io.BytesIO, encoding: str, mark: str, header: Sequence[str], width: int, name: str) -> Iterator[pa.Table]:
-    """Yield the rows below the header. Fields beyond the header's columns must be empty: many programs end lines with separators."""
-    import pandas as pd
+def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[str]) -> Iterator[Record]:
+    """Yield every row of a file that is not parquet.
+
+    Args:
+        columns: maximum number of columns of a workbook. remarks: list to which remarks on a workbook are added.
+    Raises:
+        InputError: the file is damaged, or is not a table.
+    """
+    if form.kind in BY_LINES:
+        yield from records(file, form, form.start, 1 << 62, name)
+    elif form.kind == "json":
+        file.seek(form.start)
+        yield from (Record(row, "", 0) for row in _json_rows(file.read().decode(form.encoding, "replace"), name))
+    else:
+        from sentviz.data.excel import rows_of_sheet
+
+        rows, more_remarks = rows_of_sheet(file, name, columns)
+        remarks += more_remarks
+        head = ["" if cell is None else str(cell) for cell in next(rows, [])]
+        header = [cell or f"column {place + 1}" for place, cell in enumerate(head)]
+        check_names(header, name)
+        for cells in rows:
+            yield Record(dict(zip(header, [*cells, *[None] * (len(header) - len(cells))], strict=False)), "", 0)
+
+
+def misread(cells: Any) -> str:
+    """Return why the cells of a row cannot be read; "" if they can: bytes that are not in the file's encoding became half characters."""
+    odd = any(isinstance(cell, str) and not cell.isascii() and HALF.search(cell) for cell in cells)
+    return "The row is not in the encoding of the file." if odd else ""
+
+
+def _json_rows(text: str, name: str) -> list[Mapping[str, Any]]:
+    """Return the rows of a JSON file: a list of objects, or an object that holds one such list."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is not JSON ({'nested too deeply' if isinstance(error, RecursionError) else error}).") from error
+    if isinstance(value, dict):
+        value = next((each for each in value.values() if isinstance(each, list)), None)
+    if not isinstance(value, list):
+        raise InputError(f"{name} holds no list of rows. Save it as JSON lines or CSV.")
+    return [row if isinstance(row, dict) else {WHOLE_LINE: row} if isinstance(row, str) else {} for row in value]
+
+
+def _column(cells: Sequence[Any], missing: Any) -> Any:
+    """Return cells as numbers if all of them are, otherwise as texts."""
     import pyarrow as pa
 
-    names = [column or f"Unnamed: {place}" for place, column in enumerate(header)]
-    beyond = [f"\0{place}" for place in range(width - len(header))]
-    settings: dict[str, Any] = {"dtype": str, "keep_default_na": False, "index_col": False, "chunksize": LINES_READ}
-    try:
-        read = 1
-        for part in pd.read_csv(file, sep=mark, encoding=encoding, header=0, names=[*names, *beyond], **settings):
-            over = (part[beyond] != "").any(axis=1) if beyond else pd.Series(dtype=bool)
-            if over.any():
-                first = int(over.to_numpy().argmax())
-                raise InputError(_too_wide(name, len(names), read + first + 1, width))
-            yield pa.Table.from_pandas(part[names], preserve_index=False).replace_schema_metadata(None)
-            read += len(part)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = str(error).splitlines()[0]
-        if "out of memory" in reason:
-            raise MemoryError from error
-        if long := _TOO_LONG.search(reason):
-            raise InputError(_too_wide(name, len(names), int(long[2]), int(long[3]))) from error
-        if unclosed := _OPEN.search(reason):
-            raise InputError(f"{name} cannot be read as a table: a quotation mark in row {unclosed[1]} is never closed.") from error
-        raise InputError(f"{name} cannot be read as a table with a header line ({reason}).") from error
+    if all(cell is None or isinstance(cell, int | float) for cell in cells) and missing is None:
+        try:
+            return pa.array(cells)
+        except (pa.ArrowInvalid, OverflowError):
+            pass
+    texts = [missing if cell is None else cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells]
+    return pa.array([None if text is None else text.encode("utf-8", "replace").decode() for text in texts], type=pa.large_string())
 
 
-def separator(text: str) -> tuple[str, list[list[str]]]:
-    """Return the separator that splits the first lines into the most columns, the same number in each, and the lines as rows."""
-    by_mark: dict[str, tuple[float, int, list[list[str]]]] = {}
-    usual = csv.field_size_limit(2**31 - 1)
-    try:
-        for mark in SEPARATORS:
-            lines = islice(csv.reader(io.StringIO(text, newline=""), delimiter=mark), LINES)
-            rows: list[list[str]] = []
-            with suppress(csv.Error):
-                rows = [row for row in lines if len(row) > 1 or "".join(row).strip()]
-            if rows:
-                width = len(rows[0])
-                by_mark[mark] = sum(len(row) == width for row in rows) / len(rows) * (width > 1), width, rows
-    finally:
-        csv.field_size_limit(usual)
-    mark = max(by_mark, key=lambda mark: by_mark[mark][:2], default=",")
-    return (mark, by_mark[mark][2]) if by_mark.get(mark, (0,))[0] else (",", by_mark[","][2] if "," in by_mark else [])
-
-
-def _headed(names: Sequence[str], name: str, limits: Limits) -> None:
+def _limit_columns(names: Sequence[str], name: str, limits: Limits) -> None:
     if len(names) > limits.columns:
         raise InputError(
             f"{name} has {len(names):,} columns; at most {limits.columns:,} are read. Keep only the columns of texts and labels."
         )
-    seen: set[str] = set()
-    for column in filter(None, names):
-        if column in seen:
-            raise InputError(f"{name} has several columns named {column!r}; give each column a different name.")
-        seen.add(column)
-
-
-def _too_wide(name: str, columns: int, row: int, fields: int) -> str:
-    return f"Row {row:,} of {name} has {fields:,} fields, but its header {columns:,}. Put texts with a separator in quotation marks."
+    check_names(names, name)
 
 
 def _too_much(name: str, limits: Limits) -> str:
     return f"{name} has more than {limits.content // 2**20:,} MB of text in its first {limits.rows:,} rows. Split it into smaller files."
-
-
-def _decoded(data: bytes, name: str) -> tuple[str, str]:
-    """Return the beginning of a text file, and the encoding of the complete file."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encodings: tuple[str, ...] = ("utf-16",)
-    else:
-        encodings = ENCODINGS
-    for encoding in encodings:
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if "\0" in text:
-            break
-        if encoding == "cp949" and 2 * len(re.findall("[\uac00-\ud7a3]", text)) < len(re.findall("[^\0-\x7f]", text)):
-            continue
-        return text[:BEGINNING], encoding
-    raise InputError(f"{name} is not a table of text. Save it as CSV (UTF-8) or parquet.")
 
 
 def _limited(limits: Limits) -> None:

@@ -1,4 +1,4 @@
-"""Read a visitor's own table of texts: a CSV or parquet file."""
+"""Read a visitor's own table of texts from a file's bytes, and its labels."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 LIMITS = Limits()
 NO_MEMORY = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate")  # error texts of a process that gets no more memory
 WAIT = 4  # wall-clock limit of a reader, as a multiple of `Limits.seconds`: the reader has a low priority
-TEXT_NAMES = ("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message")
-LABEL_NAMES = ("label", "sentiment", "polarity", "class", "target", "rating", "stars", "y")
 
 
 def read_table(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[pd.DataFrame, list[str]]:
@@ -33,7 +31,7 @@ def read_table(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[pd.Data
     A separate process reads the file, so that no file can block this process or take its memory.
 
     Raises:
-        InputError: too large, too slow to read, empty, or neither a CSV nor a parquet file.
+        InputError: too large, too slow to read, empty, or not a table of text.
     """
     import pyarrow as pa
 
@@ -62,16 +60,6 @@ def _ended(name: str, limits: Limits, status: int, output: str) -> str:
     how = signal.strsignal(-status) if status < 0 else (output.splitlines() or [f"exit status {status}"])[-1]
     most = f"{limits.memory // 2**20:,} MB"
     return f"{name} cannot be read: its reader stopped early ({how}). The file is damaged, or takes more than {most} of memory. {CUT}"
-
-
-def guess(frame: pd.DataFrame, labels: bool = False) -> str:
-    """Return the column that holds the texts or labels: by its usual names, else the one with the longest entries; "" for no labels."""
-    columns = [str(column) for column in frame.columns]
-    names = {column.casefold().strip(): column for column in columns}
-    usual = next((names[name] for name in (LABEL_NAMES if labels else TEXT_NAMES) if name in names), "")
-    if usual or labels:
-        return usual
-    return max(columns, key=lambda column: frame[column].astype(str).str.len().mean())
 
 
 def codes(labels: Iterable[Any], classes: Sequence[str]) -> npt.NDArray[np.int64]:

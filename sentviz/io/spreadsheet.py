@@ -30,8 +30,12 @@ def from_one(frame: pd.DataFrame, from_zero: Collection[str] = ()) -> pd.DataFra
     return counted
 
 
-def as_csv(frame: pd.DataFrame) -> bytes:
-    """Return CSV in UTF-8 with a byte order mark; cells and names that a spreadsheet would run as formulas begin with an apostrophe."""
+def as_csv(frame: pd.DataFrame, *, header: bool = True) -> bytes:
+    """Return CSV in UTF-8; cells and names that a spreadsheet would run as formulas begin with an apostrophe.
+
+    Args:
+        header: True = a byte order mark and the names of the columns come first; False = rows that continue a file.
+    """
     import pandas as pd
 
     safe = frame.copy()
@@ -39,7 +43,8 @@ def as_csv(frame: pd.DataFrame) -> bytes:
         if not pd.api.types.is_numeric_dtype(safe.dtypes.iloc[place]):
             safe.isetitem(place, [_no_formula(cell) for cell in safe.iloc[:, place]])
     safe.columns = pd.Index([_no_formula(name) for name in safe.columns])
-    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", errors="replace")
+    text = safe.to_csv(index=False, header=header, lineterminator="\r\n")
+    return text.encode("utf-8-sig" if header else "utf-8", errors="replace")
 
 
 def _no_formula(cell: Any) -> Any:

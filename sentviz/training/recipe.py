@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sentviz.errors import InputError, RunError
+from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import read_regular, restored
 from sentviz.runs.bases import find_base
 from sentviz.runs.configs import HardmaxConfig
@@ -98,7 +98,9 @@ class Recipe:
             values = tomllib.loads(read_regular(path, 1 << 20, path.name).decode())
         except (ValueError, RecursionError) as error:
             if isinstance(error.__cause__, FileNotFoundError):
-                raise InputError(f"There is no recipe {str(source)!r}. Shipped recipes: {', '.join(recipe_names())}.") from None
+                raise InputError(
+                    f"There is no recipe {str(source)!r}; {nearest(str(source), list(recipes()))}`sentviz train --help` lists all."
+                ) from None
             if isinstance(error, InputError):
                 raise InputError(f"The recipe {error}") from error
             raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error

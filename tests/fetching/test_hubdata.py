@@ -144,7 +144,7 @@ def test_an_address_that_is_none(address: str, toy: DatasetInfo, monkeypatch: py
 
 
 def test_what_the_hub_does_not_have(hub: Hub) -> None:
-    with pytest.raises(InputError, match=r"no data set 'sst3'. The known data sets are"):
+    with pytest.raises(InputError, match=r"no data set 'sst3'; similar names: sst5, sst2"):
         hubdata.get("sst3")
     with pytest.raises(
         DataMissingError, match=r"yelp_full is not on the hub: .* make it from RWooters.*yelp_full/train\.parquet.*text, label"

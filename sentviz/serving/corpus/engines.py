@@ -11,12 +11,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.files import hold
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
-from sentviz.serving.corpus.inputs import find_files, survey
+from sentviz.serving.corpus.inputs import Source, survey_files
 from sentviz.serving.corpus.output import OutputOptions, Scored, ScoringJob, Task, prepare, remove_unfinished
 
 RowsDone = Callable[[int], object]  # called with the number of rows of each part that was written
@@ -34,41 +35,60 @@ def score(
     text: str = "",
     pair: str = "",
     label: str = "",
-    encoding: str = "utf-8-sig",
-    options: OutputOptions | None = None,
+    encoding: str = "",
     rows: int = 20_000,
+    **settings: Any,
+) -> Scored:
+    """Predict every row of some files, or continue with the rows that are missing.
+
+    Args:
+        files: files, folders or patterns, in any format of `sentviz.data.formats`.
+        text, pair, label, encoding, rows: as for `sentviz.serving.corpus.inputs.survey`.
+        out, settings: as for `score_sources`.
+    Raises:
+        InputError, RunError: as `score_sources`, or files cannot be read.
+    """
+    _check(run, **settings)
+    return score_sources(run, survey_files(files, text=text, pair=pair, label=label, encoding=encoding, rows=rows), out, **settings)
+
+
+def _check(run: Run, *, options: OutputOptions | None = None, engine: str = "process", **_: Any) -> None:
+    """Check what can be checked before files are read."""
+    if engine not in ENGINES:
+        raise InputError(f"There is no engine {engine!r}. The engines are {' and '.join(ENGINES)}.")
+    if not run.has_weights:
+        raise InputError(f"{run.name} is stored without weights, so it cannot make predictions.")
+    if options is not None and options.attention and not run.capabilities.maps:
+        raise InputError(f"{run.name} has no attention heads to measure. Remove --attention.")
+
+
+def score_sources(
+    run: Run,
+    sources: Sequence[Source],
+    out: str | Path,
+    *,
+    options: OutputOptions | None = None,
     engine: str = "process",
     workers: int = 1,
     address: str = "",
     progress: Callable[[int, int], object] | None = None,
 ) -> Scored:
-    """Predict every row of some files, or continue with the rows that are missing.
+    """Predict every row of some surveyed files, or continue with the rows that are missing.
 
     Args:
-        files: files, folders or patterns: csv, tsv, parquet, jsonl, txt.
         out: folder to write.
-        text, pair, label, encoding: as for `sentviz.serving.corpus.inputs.survey`.
         options: optional outputs for each row.
-        rows: rows per part.
         engine: "process" or "ray".
         workers: number of models that run in parallel, each in one thread.
         address: address of a Ray cluster; "" = this machine.
         progress: called with the number of finished rows and of all rows.
     Raises:
-        InputError: files cannot be read, or `out` holds something else or is being written by another process.
+        InputError: `out` holds something else or is being written by another process, or there is no row.
         RunError: the run has no weights, or is damaged.
     """
-    if engine not in ENGINES:
-        raise InputError(f"There is no engine {engine!r}. The engines are {' and '.join(ENGINES)}.")
-    if not run.has_weights:
-        raise InputError(f"{run.name} is stored without weights, so it cannot make predictions.")
+    _check(run, options=options, engine=engine)
     options, out = options or OutputOptions(), Path(out)
-    if options.attention and not run.capabilities.maps:
-        raise InputError(f"{run.name} has no attention heads to measure. Remove --attention.")
-    sources = tuple(
-        survey(name, path, text=text, pair=pair, label=label, encoding=encoding, rows=rows) for name, path in find_files(files).items()
-    )
-    job = ScoringJob(run, sources, options, out)
+    job = ScoringJob(run, tuple(sources), options, out)
     total = sum(source.rows for source in sources)
     if not total:
         raise InputError("These files have no row to score.")

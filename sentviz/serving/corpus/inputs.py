@@ -6,36 +6,36 @@ read has a text in the column `problem`. In txt and jsonl files, blank lines are
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from glob import glob
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sentviz.data.table import rows_at_once, separator
+from sentviz.data.columns import guess
+from sentviz.data.formats import BY_LINES, HALF, KINDS, WHOLE_LINE, Format, Record, check_names, detect, records
+from sentviz.data.table import all_records, rows_at_once
 from sentviz.data.texts import LONGEST as MAX_TEXT
-from sentviz.data.upload import guess
-from sentviz.errors import InputError
+from sentviz.data.upload import codes
+from sentviz.errors import InputError, nearest
 from sentviz.io.files import open_regular
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "txt"}
 MAX_FILE = 1 << 38  # size of a file in bytes
-MAX_LINE = 1 << 26  # length of a line in bytes
+MAX_IN_MEMORY = 1 << 29  # size of a file that is read completely: Excel or JSON that is not in lines
+MAX_COLUMNS = 16_384
 MAX_CONTENT = 1 << 30  # bytes of the texts in one range of rows
+NAMED = 3  # labels that a sentence names
+MAX_LABELS = 1_000  # different labels that are counted
 PARQUET_BATCH = 1_000  # rows of a parquet file that are read at once
 HEAD_ROWS = 50  # first rows, from which the column of the texts is guessed
-
-WHOLE_LINE = ""  # name of the column if each line is a text
-
-Fields = Mapping[str, Any]  # values of a row, by column
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,6 @@ class RowRange:
     end: int  # position after the range, in the same unit
 
 
-class Record(NamedTuple):
-    """A row of a file."""
-
-    fields: Fields
-    problem: str  # reason why the row cannot be read; "" = it can be read
-    end: int  # position in the file after the row, in bytes
-
-
 @dataclass(frozen=True)
 class Source:
     """A file of texts and its format. All fields except `path` are independent of the file's folder."""
@@ -64,14 +56,12 @@ class Source:
     name: str
     size: int  # bytes
     digest: str  # first twelve hex digits of SHA-256
-    kind: str  # value of `KINDS`
+    format: Format
     text: str = WHOLE_LINE  # column of the texts
     pair: str = ""  # column of the second texts; "" = no such column
     label: str = ""  # column of the labels; "" = no such column
-    header: tuple[str, ...] = ()  # column names of a csv file
-    separator: str = ""  # character between the cells of a csv file
-    encoding: str = ""  # encoding of a text file
     pieces: tuple[RowRange, ...] = ()
+    labels: Mapping[str, int] = field(default_factory=dict)  # rows with each label, at most `MAX_LABELS` of them
 
     @property
     def rows(self) -> int:
@@ -102,38 +92,72 @@ def find_files(files: Sequence[str | Path]) -> dict[str, Path]:
     return {path.relative_to(above).as_posix(): path for path in sorted(paths)}
 
 
-def survey(
-    name: str, path: Path, *, text: str = "", pair: str = "", label: str = "", encoding: str = "utf-8-sig", rows: int = 20_000
-) -> Source:
+def survey_files(
+    files: Sequence[str | Path], *, text: str = "", pair: str = "", label: str = "", encoding: str = "", rows: int = 20_000
+) -> tuple[Source, ...]:
+    """Survey files, folders and patterns; see `find_files` and `survey`."""
+    return tuple(
+        survey(name, path, text=text, pair=pair, label=label, encoding=encoding, rows=rows) for name, path in find_files(files).items()
+    )
+
+
+def survey(name: str, path: Path, *, text: str = "", pair: str = "", label: str = "", encoding: str = "", rows: int = 20_000) -> Source:
     """Read a file once: its digest, its columns, and where each range of `rows` rows begins.
 
     Args:
         text: column of the texts; by default guessed from names and content.
         pair: column of the second texts; "" = no such column.
         label: column of the labels; "" = no such column.
-        encoding: encoding of a text file; its line ends must be those of ASCII.
+        encoding: encoding of a text file; "" = found from its bytes.
         rows: rows per range.
     Raises:
-        InputError: a parquet file is damaged, a column is missing, or the encoding cannot be read line by line.
+        InputError: the file is damaged or is not a table of text, or a column is missing.
     """
     with open_regular(path, MAX_FILE, name) as file:
         digest, size = hashlib.file_digest(file, "sha256").hexdigest()[:12], path.stat().st_size
-    source = Source(path, name, size, digest, KINDS[path.suffix.lower()])
-    columns = (text, pair, label)
-    if source.kind == "parquet":
-        return _survey_parquet(source, columns, rows)
-    source, start = _detect_format(source, encoding)
-    if source.kind != "txt":
-        head = list(islice(_records(source, start, size), HEAD_ROWS))
-        names = source.header or [key for key in dict.fromkeys(key for record in head for key in record.fields) if key != WHOLE_LINE]
-        source = _set_columns(source, columns, names, head)
-    pieces, first, count, start_of_piece, end = [], 0, 0, start, start
-    for end in _row_ends(source, start):
-        count += 1
-        if count == rows or end - start_of_piece > MAX_CONTENT:
-            pieces.append(RowRange(first, count, start_of_piece, end))
-            first, count, start_of_piece = first + count, 0, end
-    return replace(source, pieces=(*pieces, *([RowRange(first, count, start_of_piece, end)] if count else [])))
+        form = detect(file, name, path.suffix.lower(), encoding)
+        source, columns = Source(path, name, size, digest, form), (text, pair, label)
+        if form.kind == "parquet":
+            return _survey_parquet(source, columns, rows)
+        if form.kind not in BY_LINES:
+            return _survey_in_memory(source, columns, rows)
+        check_names(form.header, name)
+        if form.kind != "txt":
+            head = list(islice(records(file, form, form.start, size, name), HEAD_ROWS))
+            source = _set_columns(source, columns, form.header or _names(head), head)
+        elif named := next(filter(None, columns), ""):
+            raise InputError(f"{name} has one text per line, and no column {named!r}.")
+        pieces, first, count, start, end = [], 0, 0, form.start, form.start
+        labels: Counter[str] = Counter()
+        for record in records(file, form, form.start, size, name):
+            count, end = count + 1, record.end
+            _count(labels, record.fields.get(label) if label else None)
+            if count == rows or end - start > MAX_CONTENT:
+                pieces.append(RowRange(first, count, start, end))
+                first, count, start = first + count, 0, end
+    return replace(source, pieces=(*pieces, *([RowRange(first, count, start, end)] if count else [])), labels=dict(labels))
+
+
+def label_remark(source: Source, classes: Sequence[str]) -> str:
+    """Return a sentence on the labels of a file that are not classes of the model; "" if all are."""
+    unknown = {label: n for label, n in source.labels.items() if codes([label], classes)[0] < 0}
+    if not unknown:
+        return ""
+    named = ", ".join(f"{label!r} ({n:,} rows)" for label, n in islice(unknown.items(), NAMED))
+    more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
+    return (
+        f"{source.name} has labels that are not one of {', '.join(classes)} (nor 0 to {len(classes) - 1}): {named}{more}."
+        " Those rows count as unlabelled."
+    )
+
+
+def _count(labels: Counter[str], label: Any) -> None:
+    if label not in (None, "") and (len(labels) < MAX_LABELS or str(label) in labels):
+        labels[str(label)] += 1
+
+
+def _names(head: Iterable[Record]) -> list[str]:
+    return [key for key in dict.fromkeys(key for record in head for key in record.fields) if key != WHOLE_LINE]
 
 
 def rows_of(source: Source, piece: RowRange) -> pd.DataFrame:
@@ -144,14 +168,14 @@ def rows_of(source: Source, piece: RowRange) -> pd.DataFrame:
     """
     import pandas as pd
 
-    records = _parquet_rows(source, piece) if source.kind == "parquet" else list(_records(source, piece.start, piece.end))
-    columns: dict[str, list[Any]] = {"text": [record.fields.get(source.text, record.fields.get(WHOLE_LINE)) for record in records]}
+    rows = _records(source, piece, tuple(filter(None, (source.text, source.pair, source.label))))
+    columns: dict[str, list[Any]] = {"text": [record.fields.get(source.text, record.fields.get(WHOLE_LINE)) for record in rows]}
     columns |= {
-        role: [record.fields.get(column) for record in records]
+        role: [record.fields.get(column) for record in rows]
         for role, column in (("text_pair", source.pair), ("label", source.label))
         if column
     }
-    columns["problem"] = [_problem(source, record, text) for record, text in zip(records, columns["text"], strict=True)]
+    columns["problem"] = [_problem(source, record, text) for record, text in zip(rows, columns["text"], strict=True)]
     return pd.DataFrame(columns, dtype=object)
 
 
@@ -161,8 +185,8 @@ def _problem(source: Source, record: Record, text: Any) -> str:
         return record.problem
     if source.text not in record.fields and WHOLE_LINE not in record.fields:
         return f"The row has no column {source.text!r}."
-    if source.encoding and isinstance(text, str) and any("\udc80" <= letter <= "\udcff" for letter in text):
-        return f"The row is not in the encoding {source.encoding.removesuffix('-sig')}."
+    if source.format.encoding and isinstance(text, str) and not text.isascii() and HALF.search(text):
+        return f"The row is not in the encoding {source.format.encoding}."
     return ""
 
 
@@ -170,11 +194,12 @@ def _set_columns(source: Source, columns: tuple[str, str, str], names: Sequence[
     """Return the source with its columns after a check; the column of the texts is guessed if it is not named."""
     import pandas as pd
 
-    if any(name != _without_surrogates(name) for name in names):
-        raise InputError(f"A column name of {source.name} is not in {source.encoding}. Name the file's encoding with --encoding.")
+    check_names(names, source.name)
     for column in filter(None, columns):
         if column not in names:
-            raise InputError(f"{source.name} has no column {column!r}. Its columns are {', '.join(names) or 'empty'}.")
+            raise InputError(
+                f"{source.name} has no column {column!r}; {nearest(column, names)}its columns are {', '.join(names) or 'empty'}."
+            )
     text, pair, label = columns
     if not text and names:
         cells = [[_without_surrogates(record.fields.get(name) or "") for name in names] for record in head]
@@ -188,86 +213,38 @@ def _without_surrogates(cell: Any) -> Any:
     return cell.encode("utf-8", "replace").decode() if isinstance(cell, str) else cell
 
 
-def _detect_format(source: Source, encoding: str) -> tuple[Source, int]:
-    """Return the source with encoding, separator and header, and the position in bytes of its first row."""
+def all_fields(source: Source, piece: RowRange) -> list[dict[str, Any]]:
+    """Return the cells of every column of one range of rows; in a txt file, the column "text"."""
+    return [{name or "text": cell for name, cell in record.fields.items()} for record in _records(source, piece)]
+
+
+def _records(source: Source, piece: RowRange, columns: tuple[str, ...] = ()) -> Sequence[Record]:
+    """Return one range of rows; of a parquet file only some columns, or all."""
+    if source.format.kind == "parquet":
+        return _parquet_rows(source, piece, columns)
+    if source.format.kind not in BY_LINES:
+        return _all(source.path, source.name, replace(source.format, remarks=()), source.digest)[0][piece.start : piece.end]
     with source.path.open("rb") as file:
-        beginning = file.read(1 << 16)
-    try:
-        if beginning[:2] in (b"\xff\xfe", b"\xfe\xff") or "\n".encode(encoding)[-1:] != b"\n":
-            raise InputError(f"{source.name} is in an encoding that cannot be read line by line. Save it as UTF-8.")
-    except LookupError:
-        raise InputError(f"There is no encoding {encoding!r}. Common encodings are utf-8, cp949 and cp1252.") from None
-    source = replace(source, encoding=encoding)
-    if source.kind != "csv":
-        return source, 0
-    lines = beginning[: beginning.rfind(b"\n") + 1] or beginning
-    mark = "\t" if source.path.suffix.lower() == ".tsv" else separator(lines.decode(encoding, "replace"))[0]
-    source = replace(source, separator=mark)
-    for record, end in _csv_records(source, 0, source.size):
-        names = tuple(record) if isinstance(record, list) else ()
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{source.name} has several columns named {twice!r}. Rename them so that all names differ.")
-        return replace(source, header=names), end
-    return source, source.size
+        return list(records(file, source.format, piece.start, piece.end, source.name))
 
 
-def _records(source: Source, start: int, end: int) -> Iterator[Record]:
-    """Yield each row of a range of bytes."""
-    if source.kind == "csv":
-        for record, at in _csv_records(source, start, end):
-            problem = record if isinstance(record, str) else ""
-            yield Record({} if problem else dict(zip(source.header, record, strict=False)), problem, at)
-        return
-    for line, at in _lines(source, start, end):
-        fields, problem = _json(line) if source.kind == "jsonl" else ({WHOLE_LINE: line}, "")
-        yield Record(fields, problem, at)
+@lru_cache(maxsize=1)
+def _all(path: Path, name: str, form: Format, digest: str) -> tuple[list[Record], list[str]]:
+    """Return all rows of a file that cannot be read by ranges, and remarks. `digest` tells two contents of one path apart."""
+    remarks: list[str] = []
+    with open_regular(path, MAX_IN_MEMORY, name) as file:
+        return list(all_records(file, form, name, MAX_COLUMNS, remarks)), remarks
 
 
-def _row_ends(source: Source, start: int) -> Iterator[int]:
-    """Yield the end of each row, in bytes."""
-    return (at for _, at in (_csv_records if source.kind == "csv" else _lines)(source, start, source.size))
-
-
-def _json(line: str) -> tuple[Fields, str]:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}, "The line is not JSON."
-    return {WHOLE_LINE: value} if isinstance(value, str) else value if isinstance(value, dict) else {}, ""
-
-
-def _lines(source: Source, start: int, end: int) -> Iterator[tuple[str, int]]:
-    """Yield each line of a range of bytes without its line end, and the position after it. Invalid bytes become surrogates."""
-    with source.path.open("rb") as file:
-        file.seek(start)
-        while start < end and (line := file.readline(MAX_LINE + 1)):
-            if len(line) > MAX_LINE:
-                raise InputError(f"{source.name} has a line of more than {MAX_LINE >> 20} MB after byte {start:,}, so it is not a text.")
-            start += len(line)
-            yield line.decode(source.encoding, "surrogateescape").rstrip("\r\n"), start
-
-
-def _csv_records(source: Source, start: int, end: int) -> Iterator[tuple[list[str] | str, int]]:
-    """Yield the cells of each record of a range of bytes, or why they cannot be read, and the position after the record."""
-    at = start
-
-    def lines() -> Iterator[str]:
-        nonlocal at
-        for line, at in _lines(source, start, end):  # noqa: B007
-            yield line.replace("\r", " ") + "\n"
-
-    reader = csv.reader(lines(), delimiter=source.separator)
-    while True:
-        try:
-            record = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield f"The row cannot be read as CSV ({error}).", at
-            continue
-        if record:
-            yield record, at
+def _survey_in_memory(source: Source, columns: tuple[str, str, str], rows: int) -> Source:
+    all_rows, remarks = _all(source.path, source.name, replace(source.format, remarks=()), source.digest)
+    labels: Counter[str] = Counter()
+    for record in all_rows:
+        _count(labels, record.fields.get(columns[2]) if columns[2] else None)
+    n = len(all_rows)
+    pieces = tuple(RowRange(i, min(rows, n - i), i, min(i + rows, n)) for i in range(0, n, rows))
+    source = replace(source, format=replace(source.format, remarks=(*source.format.remarks, *remarks)), pieces=pieces, labels=dict(labels))
+    return _set_columns(source, columns, _names(all_rows), all_rows[:HEAD_ROWS])
 
 
 def _survey_parquet(source: Source, columns: tuple[str, str, str], rows: int) -> Source:
@@ -280,16 +257,19 @@ def _survey_parquet(source: Source, columns: tuple[str, str, str], rows: int) ->
             source = _set_columns(
                 source, columns, names, [Record(row, "", 0) for row in (_cells(source, [_cut_texts(head)]) if head else [])]
             )
+            labels: Counter[str] = Counter()
+            for batch in file.iter_batches(rows_at_once(file, PARQUET_BATCH), columns=[source.label]) if source.label else ():
+                for label in batch.column(0).to_pylist():
+                    _count(labels, label)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source.name} is a damaged parquet file ({(str(error).splitlines() or ['?'])[0]}).") from error
-    return replace(source, pieces=tuple(RowRange(i, min(rows, n - i), i, min(i + rows, n)) for i in range(0, n, rows)))
+    return replace(source, labels=dict(labels), pieces=tuple(RowRange(i, min(rows, n - i), i, min(i + rows, n)) for i in range(0, n, rows)))
 
 
-def _parquet_rows(source: Source, piece: RowRange) -> list[Record]:
-    """Return the rows of a range; only the row groups that hold some of them are read."""
+def _parquet_rows(source: Source, piece: RowRange, columns: tuple[str, ...]) -> list[Record]:
+    """Return the rows of a range, with some or all columns; only the row groups that hold some of them are read."""
     import pyarrow as pa
 
-    columns = list(filter(None, (source.text, source.pair, source.label)))
     try:
         with _open_parquet(source) as file:
             groups: list[int] = []
@@ -301,7 +281,7 @@ def _parquet_rows(source: Source, piece: RowRange) -> list[Record]:
                     groups.append(group)
                 before += size
             at, parts = first, []
-            for batch in file.iter_batches(rows_at_once(file, PARQUET_BATCH), row_groups=groups, columns=columns):
+            for batch in file.iter_batches(rows_at_once(file, PARQUET_BATCH), row_groups=groups, columns=list(columns) or None):
                 low, high = max(piece.start - at, 0), min(piece.end - at, len(batch))
                 parts += [_cut_texts(batch.slice(low, high - low))] if low < high else []
                 at += len(batch)

@@ -159,7 +159,7 @@ def _read_index(out: Path) -> dict[str, Any]:
 
 
 def _identity(source: Source) -> dict[str, Any]:
-    return {key: value for key, value in asdict(source).items() if key not in ("path", "pieces")}
+    return {key: value for key, value in asdict(source).items() if key not in ("path", "pieces", "labels")}
 
 
 def _shape(run: Run) -> dict[str, Any]:

@@ -222,8 +222,9 @@ def _exported() -> Any:
 
 def upload(folder: Path) -> tuple[st.SearchStrategy[Any], Check]:
     """A visitor's table."""
+    from sentviz.data.columns import guess
     from sentviz.data.table import Limits, parsed
-    from sentviz.data.upload import guess, labelled
+    from sentviz.data.upload import labelled
 
     def check(data: bytes) -> None:
         read = parsed(data, "mine.csv", Limits())[0]
