@@ -160,6 +160,16 @@ def test_what_a_hardmax_model_does_not_have_is_refused(values: dict[str, Any], r
         Recipe.of({"dataset": "toy", "model": "hardmax-d2"} | values)
 
 
+def test_a_hardmax_model_has_variants_with_another_start() -> None:
+    """They change only the start and the number of words read, with a recipe and with a data set alone; variants of lambdas are refused."""
+    for source in ("imdb", "sst5_phrases"):
+        usual = Recipe.read(source, model="hardmax-d2")
+        for variant, changed in {"wide": {"start": 1.0}, "wide-512": {"start": 1.0, "max_length": 512}}.items():
+            assert Recipe.read(source, model="hardmax-d2", variant=variant) == replace(usual, variant=variant, **changed)
+        with pytest.raises(InputError, match="no lambda"):
+            Recipe.read(source, model="hardmax-d2", variant="equal")
+
+
 def test_a_file_may_name_a_hardmax_model(tmp_path: Path) -> None:
     """Settings that the file leaves out are those of the preset."""
     path = tmp_path / "own.toml"

@@ -27,6 +27,8 @@ VARIANTS = {
     "5k-epochs": "learns from 5,000 rows, as many of each class, and counts epochs instead of updates",
     "6k-updates": "makes 6,000 updates",
     "3k-masked": "makes 3,000 updates on masked tokens, then 3,000 on classes",
+    "wide": "word vectors start with a standard deviation of 1 in place of 0.1",
+    "wide-512": "word vectors start with a standard deviation of 1 in place of 0.1; reads the first 512 tokens",
     "epochs": "keeps the weights after each epoch for the training film; counts epochs if the recipe counts updates",
     "full": "trains the matrices of the base themselves in place of low-rank changes, at learning rate 0.0001",
 }
@@ -38,6 +40,8 @@ VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "5k-epochs": {"rows": 5000, "updates": 0},
     "6k-updates": {"updates": 6000},
     "3k-masked": {"pretrain": 3000, "updates": 3000},
+    "wide": {"start": 1.0},
+    "wide-512": {"start": 1.0, "max_length": 512},
     "epochs": {"keep_epochs": 100, "updates": 0},
     "full": {"adapter_rank": 0, "learning_rate": 1e-4},
 }

@@ -93,7 +93,7 @@ class Recipe:
         path = path if path.suffix == ".toml" else recipes().get(str(source), path)
         changes = {k: v for k, v in changes.items() if v is not None}
         if path.suffix != ".toml" and usual(changes):  # the model has settings of its own, so any data set will do
-            return cls.of({"dataset": str(source)} | changes)
+            return cls.of({"dataset": str(source)} | changes | variant_changes(changes.get("variant", ""), changes.get("model", cls.model)))
         try:
             values = tomllib.loads(read_regular(path, 1 << 20, path.name).decode())
         except (ValueError, RecursionError) as error:

@@ -26,7 +26,6 @@ RECIPE = {  # the paper prints neither epochs nor rates: these are ours, the sam
 WITHOUT = {
     "device": "",
     "injection": "",
-    "variant": "",
     "example_pair": "",
     "tokenizer": "words",
     "cls": False,
