@@ -313,7 +313,7 @@ def test_a_cpu_decides_no_training_time_of_another_machine(monkeypatch: pytest.M
 )
 def test_one_seed_decides_nothing_on_the_sarcastic_sentence(answers: list[str], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     models = [SimpleNamespace(name=f"seed-{seed}", config={"recipe": {"seed": seed}}) for seed in range(len(answers))]
-    monkeypatch.setattr("sentviz.papers.sentiformer.claims.with_weights", lambda runs: models)
+    monkeypatch.setattr("sentviz.papers.sentiformer.text_claims.with_weights", lambda runs: models)
     label_of = dict(zip((model.name for model in models), answers, strict=True))
     predicted = lambda run: SimpleNamespace(predict=lambda texts: pd.DataFrame({"label": [label_of[run.name]]}))  # noqa: E731
     monkeypatch.setattr("sentviz.models.loading.load", predicted)

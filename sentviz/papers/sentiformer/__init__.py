@@ -42,6 +42,16 @@ PAPER = Paper(
                 datasets="sentviz.papers.sentiformer.study:DATASETS",
             ),
             Section(
+                "carriers",
+                "Words and length",
+                (
+                    TextBlock("##### Which words carry the sentiment, and where"),
+                    SideBySide(((TableBlock("places"),), (TableBlock("speech"),))),
+                    TextBlock("##### Short and long texts"),
+                    TableBlock("leads"),
+                ),
+            ),
+            Section(
                 "speed",
                 "Speed",
                 (
@@ -52,6 +62,8 @@ PAPER = Paper(
                                 TableBlock("speeds"),
                                 TextBlock("##### Time of a training step with full and with sparse attention"),
                                 TableBlock("steps"),
+                                TextBlock("##### Memory of a long text"),
+                                TableBlock("memory"),
                                 Drawer("Every number of the curves", (TableBlock("growth"),), "sentiformer-growth-numbers"),
                             ),
                         )

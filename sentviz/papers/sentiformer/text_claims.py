@@ -1,0 +1,252 @@
+"""SentiFormer's claims about texts and theory: which words matter, neutral and long texts, its example, definition 1, proposition 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, settled
+from sentviz.papers.sentiformer import carriers, lengths, memory, prints
+from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, with_weights
+from sentviz.papers.studies.means import combined
+from sentviz.papers.studies.rates import chosen, with_rates
+from sentviz.runs.presets import without_rate
+from sentviz.runs.store import Run
+
+if TYPE_CHECKING:
+    from sentviz.analysis.evaluation import Floats
+
+HALF = 0.5  # share of errors from which "most" errors are meant
+SAME = 1e-5  # relative difference from which two computations of a head differ
+
+
+def _missing(what: str) -> Finding:
+    """Return the finding of a test that lacks runs or a measurement."""
+    return not_testable(f"{what} is not installed")
+
+
+def _percent(row: dict[Any, Any], sign: str = "") -> str:
+    """Return a share with its interval in percent, or a difference of shares in points with `sign` "+"."""
+    ends = [f"{100 * row[name]:{sign}.{2 if sign else 1}f}" for name in ("value", "low", "high")]
+    unit = "" if sign else "%"
+    return f"{ends[0]}{unit} [{ends[1]}{unit}, {ends[2]}{unit}]".replace("-", "−")
+
+
+# ---- counted in the data sets
+
+
+def judge_ends(dataset: str, _: Sequence[Run]) -> Finding:
+    """Test whether sentiment words at the ends of a text agree with its label more often than those in the middle."""
+    frame = carriers.PLACES.read()
+    rows = frame[(frame["dataset"] == dataset) & (frame["place"] == carriers.DIFFERENCE)].to_dict("records")
+    if not rows:
+        return not_testable(carriers.PLACES.missing)
+    (row,) = rows
+    evidence = (
+        f"sentiment words in the first and the last tenth of a text agree with its label {_percent(row, '+')} points more often than those"
+        f" between them; {row['words']:,.0f} words of {row['n']:,} test texts"
+    )
+    effect = Effect.from_share_difference(row["value"], row["low"], row["high"], "agreement with the label, ends minus middle")
+    return Finding(decide(row["low"] > 0, row["high"] < 0), evidence, effect=effect)
+
+
+def judge_speech(dataset: str, _: Sequence[Run]) -> Finding:
+    """Test whether more sentiment words are adjectives and adverbs than any other part of speech."""
+    frame = carriers.SPEECH.read()
+    rows = {row["tag"]: row for row in frame[frame["dataset"] == dataset].to_dict("records")}
+    if not rows:
+        return not_testable(carriers.SPEECH.missing)
+    own = rows.pop(carriers.CARRIERS)
+    rival = max((row for tag, row in rows.items() if tag not in ("ADJ", "ADV")), key=lambda row: row["value"])
+    evidence = (
+        f"{_percent(own)} of the sentiment words are adjectives or adverbs, {_percent(rival)} {rival['tag']}; {own['n']:,} test texts,"
+        f" words of {own['lexicon'].removeprefix('lexicon_en_').upper()}"
+    )
+    effect = Effect.from_share(own["value"], own["low"], own["high"], rival["value"], f"compared with {rival['tag']}")
+    return Finding(decide(own["low"] > rival["high"], own["high"] < rival["low"]), evidence, effect=effect)
+
+
+# ---- measured or proved without runs
+
+
+def judge_memory(*_: object) -> Finding:
+    """Test whether a text of 10,000 tokens fits in the memory of a V100. Bytes, unlike seconds, do not depend on the machine."""
+    frame = memory.MEASURED.read()
+    rows = frame[frame["tokens"] == memory.PROMISED].set_index(["of", "attention"])["mib"]
+    if ("prediction", "sparse") not in rows.index:
+        return not_testable(memory.MEASURED.missing)
+    numbers = "; ".join(
+        f"a {of} takes {rows[of, 'sparse']:,.0f} MiB with the window and {rows[of, 'full']:,.0f} MiB with full attention"
+        for of in memory.PARTS
+        if (of, "sparse") in rows.index and (of, "full") in rows.index
+    )
+    need = float(rows["prediction", "sparse"])
+    effect = Effect(need, unit="MiB", null=memory.CARD, of=f"one prediction for {memory.PROMISED:,} tokens, compared with a V100's memory")
+    remark = f"one text of {memory.PROMISED:,} tokens, 32-bit numbers; a V100 has {memory.CARD:,} MiB or twice that"
+    return settled(need < memory.CARD, f"{numbers}; {remark}", effect)
+
+
+def head_by_definition(q: Floats, k: Floats, v: Floats) -> Floats:
+    """Return definition 1 for every token: values (n, d) weighted by exp(q_i . k_j / sqrt d) over its sum. Shapes (n, d)."""
+    kernel = np.exp(q @ k.T / np.sqrt(q.shape[-1]))
+    return np.asarray(kernel @ v / kernel.sum(axis=1, keepdims=True))
+
+
+def judge_kernel(*_: object, lambdas: Sequence[float] = (1.0,), tokens: int = 24, width: int = 32) -> Finding:
+    """Test whether a head of our attention gives the kernel averages of definition 1, for random queries, keys and values.
+
+    Args:
+        lambdas: weights of the components; a second component makes another function of the head.
+    """
+    import torch
+
+    from sentviz.models.attention import ScoreModifiers, attend
+
+    rng = np.random.default_rng(0)
+    q, k = (rng.normal(size=(len(lambdas), tokens, width)) for _ in range(2))
+    v = rng.normal(size=(tokens, width))
+    queries, keys = (torch.from_numpy(x)[None, :, None] for x in (q, k))  # (batch, component, head, token, number)
+    values, weights = torch.from_numpy(v)[None, None], torch.tensor(lambdas, dtype=torch.float64)
+    output = attend(queries, keys, values, weights, width**-0.5, ScoreModifiers(None, ()))
+    head = output.detach().numpy()[0, 0]
+    expected = head_by_definition(q[0], k[0], v)
+    apart = float(np.linalg.norm(head - expected) / np.linalg.norm(expected))
+    evidence = f"a head of random queries, keys and values differs from the definition by {apart:.1g} of its length; {tokens} tokens"
+    remark = "the paper's own gate multiplies the kernel by a number for each key, and its window sets the kernel to 0"
+    return settled(apart < SAME, f"{evidence}; {remark}")
+
+
+def judge_universal(*_: object) -> Finding:
+    """Return what proposition 1 needs. No run can test it: it says that some model exists, without a bound on its size."""
+    return not_testable(
+        "a proof of existence: no run can refute it. It needs a largest length, so that there are finitely many texts, and positions that"
+        " let one layer copy the complete text to [CLS]; it gives no bound on layers, heads or width"
+    )
+
+
+# ---- runs
+
+
+def judge_neutral_errors(dataset: str, runs: Sequence[Run]) -> Finding:
+    """Test whether more than half of the errors are on texts with a neutral label, over seeds."""
+    seeds = configurations(runs, dataset).get(WHOLE, [])
+    parts = [part for run in seeds if (part := _neutral_errors(run))]
+    if not parts:
+        return _missing(f"a SentiFormer of {DATASETS[dataset]}")
+    row = combined([part for part, _ in parts])
+    rows = parts[0][1]
+    evidence = f"{_percent(row)} of the errors are on neutral texts, which are {rows:.1%} of all texts"
+    effect = Effect.from_share(row["value"], row["low"], row["high"], HALF, "errors on neutral texts")
+    if len(parts) < 2:
+        return not_testable(f"{evidence}; one seed; other seeds are unknown", effect)
+    return Finding(decide(row["low"] > HALF, row["high"] < HALF), f"{evidence}; {len(parts)} seeds", effect=effect)
+
+
+def _neutral_errors(run: Run) -> tuple[dict[str, Any], float] | None:
+    """Return the share of a run's errors on neutral rows with a Wilson interval, and the share of neutral rows; None without errors."""
+    from sentviz.analysis.evaluation import wilson
+
+    counts = np.array(run.metrics()["test"]["confusion"])
+    neutral, wrong = run.labels.index("neutral"), counts.sum() - np.trace(counts)
+    if not wrong:
+        return None
+    of_neutral = int(counts[neutral].sum() - counts[neutral, neutral])
+    low, high = map(float, wilson(of_neutral, wrong))
+    return {"value": of_neutral / wrong, "low": low, "high": high}, float(counts[neutral].sum() / counts.sum())
+
+
+def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
+    """Test whether the lead over both baselines is larger on the longest quarter of the texts than on the shortest, over seeds."""
+    by_preset, frame = configurations(runs, dataset), lengths.MEASURED.read()
+    if not against_baselines(runs, dataset):
+        return _missing(f"SentiFormer or a baseline of {DATASETS[dataset]}")
+    own = chosen(by_preset, WHOLE)
+    rows = frame[(frame["dataset"] == dataset) & (frame["part"] == lengths.DIFFERENCE) & (frame["own"] == own)]
+    if rows.empty:
+        return not_testable(lengths.MEASURED.missing)
+    leads = {name: (combined(lengths.records(each)), len(each)) for name, each in rows.groupby("baseline", sort=False)}
+    numbers = "; ".join(f"{COMPARED[without_rate(str(name))]} {_percent(row, '+')} points" for name, (row, _) in leads.items())
+    ends = frame[(frame["dataset"] == dataset) & frame["part"].isin([lengths.QUARTERS[0], lengths.QUARTERS[-1]])]
+    short, long = ends.groupby("part")["longest"].max().iloc[0], ends.groupby("part")["shortest"].min().iloc[-1]
+    evidence = f"lead on the quarter of texts of {long} words and more, minus that on the quarter of up to {short} words: {numbers}"
+    _, least = min(leads.items(), key=lambda entry: entry[1][0]["value"])
+    ends_of_least = least[0]["value"], least[0]["low"], least[0]["high"]
+    effect = Effect.from_share_difference(*ends_of_least, of="lead on long texts minus on short ones")
+    seeds = min(number for _, number in leads.values())
+    if seeds < 2:
+        return not_testable(f"{evidence}; one seed; other seeds are unknown", effect)
+    low, high = ([row[end] for row, _ in leads.values()] for end in ("low", "high"))
+    finding = Finding(decide(min(low) > 0, min(high) < 0), f"{evidence}; {seeds} seeds", effect=effect)
+    return with_rates(finding, runs, dataset, [own], list(map(str, leads)), COMPARED.__getitem__)
+
+
+def judge_example_heads(_: str, runs: Sequence[Run]) -> Finding:
+    """Return what heads 1 and 2 of the first layer see in the paper's sentence. The number of a head has no meaning in another training."""
+    from sentviz.models.loading import load
+
+    models = with_weights(runs)
+    if not models:
+        return _missing("a SentiFormer with weights")
+    trace = load(models[0]).trace(prints.SARCASTIC)
+    tokens = [token.strip("Ġ ").casefold() for token in trace.tokens]
+    first, second = trace.map(0, 0)[0], trace.map(0, 1)
+    order = np.argsort(-first).tolist()
+    places = {word: next((i for i, token in enumerate(tokens) if token.startswith(word)), -1) for word in ("great", "broken", "again")}
+    ranks = [f"“{word}” rank {order.index(places[word]) + 1}" for word in ("great", "broken") if places[word] >= 0]
+    linked = float(second[places["broken"], places["again"]]) if min(places["broken"], places["again"]) >= 0 else float("nan")
+    return not_testable(
+        f"{models[0].name}, layer 1: in head 1 [CLS] gives {' and '.join(ranks)} of {len(tokens)} tokens; in head 2 “broken” gives “again”"
+        f" {linked:.1%}, equal weights would give {1 / len(tokens):.1%}; one seed, the paper names no layer, and the number of a head is"
+        " arbitrary in another training"
+    )
+
+
+def judge_sarcasm(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether every SentiFormer with weights predicts a negative class for the paper's sarcastic sentence. One seed is too few."""
+    from sentviz.models.loading import load
+
+    models = with_weights(runs)
+    if not models:
+        return _missing("a SentiFormer with weights")
+    predictions = [(run.name, str(load(run).predict([prints.SARCASTIC])["label"].iloc[0])) for run in models]
+    numbers = ", ".join(f"{name} says {label}" for name, label in predictions)
+    if len({run.config["recipe"]["seed"] for run in models}) < 2:
+        return not_testable(f"{numbers}; one sentence and one seed, so the effect of the seed is unknown")
+    negative = ["negative" in label for _, label in predictions]
+    return Finding(decide(all(negative), not any(negative)), numbers)
+
+
+COUNTED: Reference = "data sets"
+SIMULATED: Reference = "simulated runs"
+RUNS: Reference = "runs here"
+_REVIEWS = "section IV-A"
+ROWS = (
+    Row("Sentiment words at the ends carry more", "On {} sentiment words at the beginning or end of a text carry more weight", COUNTED,
+        judge_ends, {"sst5_trees": ("b1d2a6", _REVIEWS), "imdb": ("c40f71", _REVIEWS), "yelp_polarity": ("5e7d03", _REVIEWS),
+        "tweeteval_sentiment": ("8f21c9", _REVIEWS)}, "carriers",
+        how="agreement of lexicon words with the label, by place in the text; 95% intervals for other texts"),
+    Row("Adjectives and adverbs carry polarity", "On {} adjectives and adverbs are the primary carriers of polarity", COUNTED,
+        judge_speech, {"sst5_trees": ("27e4b8", _REVIEWS), "imdb": ("d9035c", _REVIEWS), "yelp_polarity": ("64a1ef", _REVIEWS),
+        "tweeteval_sentiment": ("0bc852", _REVIEWS)}, "carriers",
+        how="parts of speech of the words of a polarity lexicon, compared with the most frequent other one"),
+    Row("10,000 tokens fit in memory", "A document of 10,000 tokens fits in memory without truncation", SIMULATED, judge_memory,
+        {"": ("a37d14", "section VI-B")}, "speed", how="the highest memory of a process, weights included"),
+    Row("Attention is a kernel smoother", "Self-attention is a learnable kernel smoother", SIMULATED, judge_kernel,
+        {"": ("e58b60", "definition 1")}, "theory", how="a head of our attention compared with the formula, on random numbers"),
+    Row("It can represent any sentiment function", "A transformer can approximate any sentiment function of bounded length", SIMULATED,
+        judge_universal, {"": ("19c6f3", "proposition 1")}, "theory"),
+    Row("Most errors are on neutral texts", "On {} most of its remaining errors are on neutral texts", RUNS, judge_neutral_errors,
+        {"sst5_trees": ("73ad05", "section V-E"), "tweeteval_sentiment": ("f06e2d", "section V-E")}, "results",
+        how="share of the errors on rows with a neutral label, with intervals for other rows and other seeds"),
+    Row("Its lead grows on long texts", "On {} its lead over the BiLSTM and the CNN is larger on long texts", RUNS, judge_long_texts,
+        {"sst5_trees": ("48b7c1", "section VIII"), "sst5_trees_binary": ("3ce95a", "section VIII"),
+        "yelp_polarity": ("91f0d7", "section VIII"), "tweeteval_sentiment": ("ad5243", "section VIII")}, "carriers",
+        how="lead on the longest minus the shortest quarter of the test texts, with intervals for other texts and other seeds"),
+    Row("Head 1 sees Great and broken, head 2 again", "In its example head 1 weighs “Great” and “broken”, head 2 links “broken” to “again”",
+        RUNS, judge_example_heads, {"": ("5fd386", "section V-E")}, "gates", how="attention of the first layer to the paper's sentence",
+        reads=tuple(DATASETS)),
+    Row("Its sarcastic sentence is predicted negative", "It predicts negative for the paper's sarcastic sentence", RUNS, judge_sarcasm,
+        {"": ("834d6d", "section V-E")}, "failures", how="the prediction of every SentiFormer with weights", reads=tuple(DATASETS)),
+)  # fmt: skip

@@ -1,0 +1,156 @@
+"""SentiFormer's claims about texts and theory: each holds, fails or stays open on planted numbers; measures equal counts by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.analysis.claim import Finding
+from sentviz.papers.sentiformer import carriers, lengths, memory
+from sentviz.papers.sentiformer.claims import CLAIMS
+from sentviz.papers.sentiformer.tables import TABLES
+from sentviz.papers.sentiformer.text_claims import judge_kernel
+from sentviz.runs.store import Run
+from tests.studies import as_said, made_run, made_seeds, plant
+
+pytestmark = pytest.mark.slow
+
+SPANS = [(0.01, 0.05, "holds"), (-0.05, -0.01, "fails"), (-0.02, 0.03, "open")]
+
+
+def judge(statement: str, runs: list[Run] | None = None) -> Finding:
+    (claim,) = (claim for claim in CLAIMS if claim.statement == statement)
+    return as_said(claim.test(runs or []))
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), SPANS)
+def test_words_at_the_ends(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Another data set and a single tenth would turn the verdict and are not read."""
+    row: dict[str, Any] = {"dataset": "imdb", "place": carriers.DIFFERENCE, "words": 900, "n": 90, "lexicon": "lexicon_en_vader"}
+    planted = row | {"value": (low + high) / 2, "low": low, "high": high}
+    other = row | {"value": -(low + high) / 2, "low": -high, "high": -low}
+    plant(monkeypatch, "sentiformer.carriers.PLACES", tmp_path, [other | {"dataset": "sst5_trees"}, other | {"place": "1"}, planted])
+    assert judge("On IMDb sentiment words at the beginning or end of a text carry more weight").verdict == verdict
+
+
+@pytest.mark.parametrize(("own", "verdict"), [(0.6, "holds"), (0.2, "fails"), (0.41, "open")])
+def test_parts_of_speech_of_sentiment_words(own: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Adjectives and adverbs are compared with the largest other part of speech, not with a part of themselves."""
+    shares = {carriers.CARRIERS: own, "ADJ": 0.9, "NOUN": 0.4, "VERB": 0.1}
+    rows: list[dict[str, Any]] = [
+        {"dataset": "imdb", "tag": tag, "value": value, "low": value - 0.02, "high": value + 0.02, "words": 9, "n": 90}
+        | {"lexicon": "lexicon_en_vader", "tagger": "english-1"}
+        for tag, value in shares.items()
+    ]
+    plant(monkeypatch, "sentiformer.carriers.SPEECH", tmp_path, rows)
+    finding = judge("On IMDb adjectives and adverbs are the primary carriers of polarity")
+    assert finding.verdict == verdict and "NOUN" in finding.evidence
+
+
+def test_shares_of_words_by_hand() -> None:
+    """Two texts: shares are ratios of sums, and the ends are the first and the last tenth."""
+    polar, agree = np.zeros((2, 10)), np.zeros((2, 10))
+    polar[0, [0, 4, 9]], polar[1, [0, 5]] = 1, 2
+    agree[0, [0, 9]], agree[1, 5] = 1, 1
+    rows = carriers.place_rows(agree, polar).set_index("place")["value"]
+    assert rows["1"] == pytest.approx(1 / 3) and rows["10"] == pytest.approx(1) and rows["6"] == pytest.approx(0.5)
+    assert rows[carriers.DIFFERENCE] == pytest.approx(2 / 4 - 1 / 3)
+    speech = carriers.speech_rows(np.array([[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), ["ADJ", "ADV", "NOUN"]).set_index("tag")["value"]
+    assert speech.to_dict() == pytest.approx({carriers.CARRIERS: 4 / 5, "ADJ": 3 / 5, "ADV": 1 / 5, "NOUN": 1 / 5})
+
+
+def test_an_interval_of_a_ratio_is_that_of_equal_texts() -> None:
+    """For texts with one word each, the linearised interval is that of a share: 1.96 standard errors."""
+    part = np.array([1.0] * 30 + [0.0] * 70)
+    value, low, high = carriers.share(part, np.ones(100))
+    assert value == pytest.approx(0.3) and high - value == pytest.approx(1.96 * np.sqrt(0.3 * 0.7 / 100)) == value - low
+
+
+@pytest.mark.parametrize(("mib", "verdict"), [(200.0, "holds"), (20_000.0, "fails")])
+def test_memory_of_a_long_text(mib: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    row: dict[str, Any] = {"of": "prediction", "attention": "sparse", "tokens": 10_000, "mib": mib, "hardware": "", "torch": ""}
+    other = [row | {"tokens": 512, "mib": 1e5 - mib}, row | {"attention": "full", "mib": 1e5 - mib}]
+    plant(monkeypatch, "sentiformer.memory.MEASURED", tmp_path, [*other, row])
+    statement = "A document of 10,000 tokens fits in memory without truncation"
+    assert judge(statement).verdict == verdict
+    plant(monkeypatch, "sentiformer.memory.MEASURED", tmp_path, other)
+    assert judge(statement).verdict == "unjudged" and memory.COMMAND in judge(statement).evidence
+
+
+def test_a_difference_of_maps_is_no_kernel_smoother() -> None:
+    assert judge_kernel().verdict == "holds" and judge_kernel(lambdas=(1.0, -0.5)).verdict == "fails"
+    assert judge("A transformer can approximate any sentiment function of bounded length").verdict == "unjudged"
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [("neutral", "holds"), ("polar", "fails"), ("both", "open")])
+def test_errors_on_neutral_texts(wrong: str, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The confusion matrix of each seed has 60 errors, all, none or half of them in the neutral row."""
+    runs = made_seeds(tmp_path, "tweeteval_sentiment", "sentiformer", 3, classes=("negative", "neutral", "positive"))
+    of_neutral = {"neutral": 60, "polar": 0, "both": 30}[wrong]
+    counts = [[100, 60 - of_neutral, 0], [of_neutral, 100, 0], [0, 0, 100]]
+    monkeypatch.setattr(Run, "metrics", lambda run: {"test": {"confusion": counts, "accuracy": {"value": 0.8, "low": 0.7, "high": 0.9}}})
+    statement = "On Twitter most of its remaining errors are on neutral texts"
+    assert judge(statement, runs).verdict == verdict
+    assert judge(statement, runs[:1]).verdict == "unjudged"
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), SPANS)
+def test_the_lead_on_long_texts(low: float, high: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Seeds agree; quarters and other data sets would turn the verdict and are not read. One seed decides nothing."""
+    runs = [run for model in ("sentiformer", "bilstm", "cnn") for run in made_seeds(tmp_path, "yelp_polarity", model, 3, wrong=40)]
+    row: dict[str, Any] = {"dataset": "yelp_polarity", "own": "sentiformer", "shortest": 1, "longest": 90, "n": 100}
+    span = {"value": (low + high) / 2, "low": low, "high": high}
+    planted = [
+        row | span | {"baseline": name, "seed": seed, "part": part} | ({"value": 0.0} if part != lengths.DIFFERENCE else {})
+        for name in ("bilstm", "cnn")
+        for seed in range(3)
+        for part in ("1", "4", lengths.DIFFERENCE)
+    ]
+    misleading = [each | {"dataset": "sst5_trees", "value": -each["value"], "low": -high, "high": -low} for each in planted]
+    plant(monkeypatch, "sentiformer.lengths.MEASURED", tmp_path, planted + misleading)
+    statement = "On Yelp polarity its lead over the BiLSTM and the CNN is larger on long texts"
+    assert judge(statement, runs).verdict == verdict
+    plant(monkeypatch, "sentiformer.lengths.MEASURED", tmp_path, [each for each in planted if each["seed"] == 0])
+    assert judge(statement, runs).verdict == "unjudged"
+    assert judge(statement, []).verdict == "unjudged"
+
+
+def test_leads_by_hand() -> None:
+    """Eight texts in four quarters: the model leads on the long ones only."""
+    words = np.arange(1, 9)
+    right, rival = np.array([0, 0, 1, 1, 1, 1, 1, 1], bool), np.array([1, 1, 1, 1, 1, 1, 0, 0], bool)
+    frame = lengths.leads(right, rival, words).set_index("part")
+    assert frame["value"].to_dict() == {"1": -1, "2": 0, "3": 0, "4": 1, lengths.DIFFERENCE: 2}
+    assert frame.loc["4", ["shortest", "longest"]].tolist() == [7, 8]
+
+
+def test_the_tables_say_what_is_stored() -> None:
+    for name, stored in {
+        "places": carriers.PLACES,
+        "speech": carriers.SPEECH,
+        "leads": lengths.MEASURED,
+        "memory": memory.MEASURED,
+    }.items():
+        table = TABLES[name]([], "all")
+        assert len(table.written()) and len(stored.read())
+
+
+def test_the_two_class_column_repeats_no_print(tmp_path: Path) -> None:
+    """Table I has one column SST5, so the binary column has ours alone."""
+    runs = [made_run(tmp_path, dataset, "sentiformer") for dataset in ("sst5_trees", "sst5_trees_binary")]
+    frame = TABLES["accuracy"](runs, "all").frame
+    assert frame[frame["data"] == "SST-5 binary"]["printed"].isna().all() and frame[frame["data"] == "SST-5"]["printed"].notna().any()
+    assert isinstance(frame, pd.DataFrame)
+
+
+def test_our_size_is_that_of_the_shipped_run() -> None:
+    import json
+
+    from sentviz.runs.store import SHIPPED
+
+    stored = json.loads((SHIPPED / "sst5_trees" / "sentiformer" / "config.json").read_text(encoding="utf-8"))["parameters"]
+    assert f"ours has {stored / 1e6:.1f} M" in judge("It has about 22 M parameters").evidence
