@@ -73,7 +73,7 @@ def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFra
     """Return the words of a cell in their order; an empty frame if no word stands out.
 
     Args:
-        by: "keyness" or "count". stops: "drop" leaves stop words out, "keep" keeps them.
+        by: "keyness" or "count". stops: "drop" leaves our stop words out, "wordcloud" those of the package WordCloud, "keep" none.
     Raises:
         InputError: `by` or `stops` has another value.
     """
@@ -81,9 +81,10 @@ def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFra
 
     from sentviz.analysis.testset import word_counts as words
 
-    if stops not in ("drop", "keep"):
-        raise InputError(f"Stop words can be left out (drop) or kept (keep), not {stops!r}.")
-    left_out = words.stop_words() if stops == "drop" else frozenset()
+    lists = {"drop": words.stop_words(), "wordcloud": words.WORDCLOUD, "keep": frozenset[str]()}
+    if stops not in lists:
+        raise InputError(f"Stop words can be left out (drop, or wordcloud for that package's list) or kept (keep), not {stops!r}.")
+    left_out = lists[stops]
     try:
         scored = words.keyness(counts, cell, once=True)
     except InputError:  # the cell is empty, or no other cell has words
@@ -123,7 +124,7 @@ def _cloud(
             placed = _placed(tuple(table["word"]), tuple(table["z" if by == "keyness" else "count"].astype(float)))
             drawn.append(placed.merge(table, on="word").assign(cell=place, label=cell[0], predicted=cell[1]))
     words = pd.concat(drawn, ignore_index=True)[COLUMNS] if drawn else pd.DataFrame(columns=COLUMNS)
-    left_out = "Stop words are left out. " if stops == "drop" else ""
+    left_out = {"drop": "Stop words are left out. ", "wordcloud": "WordCloud's stop words are left out. "}.get(stops, "")
     about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
     titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
     right = [label == predicted for label, predicted in cells if label >= 0]

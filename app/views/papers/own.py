@@ -166,16 +166,13 @@ def clouds(runs: Sequence[Run], _: str) -> None:
     run = choose_version(runs, "sevenessxin-clouds-of")
     if run is None:
         return
-    visit.choose(
-        st.segmented_control,
-        "Large are",
-        "words",
-        ["count", "keyness"],
-        format_func={"count": "frequent words, as in the paper", "keyness": "words that set a cell apart"}.__getitem__,
-        required=True,
+    titles = {"count": "frequent words, as in the paper", "keyness": "words that set a cell apart"}
+    by = visit.setting(st.segmented_control, "Large are", "drawn", list(titles), required=True, format_func=titles.get)
+    show_figure("word-cloud", Answers(run), "sevenessxin-clouds", by=by, stops="wordcloud" if by == "count" else "drop")
+    st.caption(
+        "The paper draws frequent words without the stop words of the package WordCloud, which drops “not”, “but” and “no” too. A word that"
+        " is frequent in every cell does not describe a cell."
     )
-    show_figure("word-cloud", Answers(run), "sevenessxin-clouds", by=visit.focus().words)
-    st.caption("The paper draws frequent words without stop-words. A word that is frequent in every cell does not describe a cell.")
 
 
 def importance(runs: Sequence[Run], _: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verdict, board, decide, not_testable, settled
 from sentviz.papers.sevenessxin import measured, prints
+from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
 from sentviz.papers.studies.against import in_points, mixed, seeded
@@ -273,6 +274,7 @@ CLAIMS = board(
     Row("Padding that is read changes answers", "Padding that is not masked changes answers (ours, of the published code)", RUNS,
         judge_padding, {ON: ("3e5e63", "section III-A3")}, "padding",
         how="a Wilson interval of the share of answers that change"),
+    *OBSERVED,
 )  # fmt: skip
 
 

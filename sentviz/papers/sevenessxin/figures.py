@@ -198,8 +198,8 @@ def _of_sentences(runs: Sequence[Run]) -> list[PaperItem]:
 
 
 def _clouds(runs: Sequence[Run]) -> list[PaperItem]:
-    """Draw frequent words, as the paper does."""
-    return [gallery.make("word-cloud", Answers(run), by="count") for run in _shown(runs)]
+    """Draw frequent words without WordCloud's stop words, as the paper does."""
+    return [gallery.make("word-cloud", Answers(run), by="count", stops="wordcloud") for run in _shown(runs)]
 
 
 MAKERS: dict[str, Maker] = {"matrix": _matrix, "importance": _of_sentences, "clouds": _clouds}

@@ -18,6 +18,7 @@ SENTENCES = {  # figures 6 and 7
     "contrast": "I hate Mondays but coffee makes me happy",
     "retraction": "Study makes me happy, just kidding",
 }
+PEAKS = {"contrast": ("but", "happy"), "retraction": ("happy", "kidding")}  # words that the paper sees peak in them
 FIGURE_5 = {"negative": 0.738, "positive": 0.853}  # share of each class that is answered right
 
 

@@ -1,0 +1,248 @@
+"""What 7ess-Xin says of its versions, its training and its words: its research question, V2 to V10, loss curves, clouds, importance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sentviz.analysis.claim import Finding, Reference, Row, decide, not_testable, settled
+from sentviz.papers.sevenessxin import cloud_words, prints
+from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
+from sentviz.papers.sevenessxin.study import configurations
+from sentviz.runs.store import Run
+
+if TYPE_CHECKING:
+    from sentviz.analysis.evaluation import Floats
+
+CEILING = 0.8  # accuracy at which Sentiment140 is said to plateau
+LITTLE = 0.01  # difference of accuracies that is modest or marginal
+NEGLIGIBLE = 1e-4  # growth of the number of parameters that counts as none
+PROMINENT = 50  # most frequent words of a cell; a cloud draws up to 200
+FIRST, SECOND = "", f"-{ROPE}"
+
+
+def _printed(column: str = "accuracy") -> dict[str, float]:
+    """Return a column of table II (0 to 1) by preset."""
+    return {str(row["model"]): float(row[column]) for row in prints.table("results").to_dict("records")}
+
+
+def _points(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {100 * value:+.2f}" for name, value in values.items()).replace("-", "−")
+
+
+# ---- the paper's own tables
+
+
+def judge_ceiling(*_: object) -> Finding:
+    """Test whether every version that sees all tweets has an accuracy of 80 % or more in table II."""
+    accuracies = _printed()
+    below = [prints.title(name) for name, value in accuracies.items() if value < CEILING]
+    every = all(value >= CEILING for name, value in accuracies.items() if not name.startswith("7ess-v5"))
+    evidence = f"{len(accuracies) - len(below)} of {len(accuracies)} accuracies are {CEILING:.0%} or more"
+    return settled(every, f"{evidence}, all but {' and '.join(below) or 'none'}; one run each, no intervals")
+
+
+def judge_robust(*_: object) -> Finding:
+    """Test whether V4 leads the light versions, V1, V4 and V5, in accuracy and in the gap between validation and test F1."""
+    accuracies, test, validation = _printed(), _printed("f1_positive"), _printed("validation_f1")
+    leads, numbers = [], []
+    for phase in (FIRST, SECOND):
+        gaps = {name: abs(validation[name] - test[name]) for name in (f"{version}{phase}" for version in ("7ess-v1", "7ess-v4", "7ess-v5"))}
+        v4, v1 = f"7ess-v4{phase}", f"7ess-v1{phase}"
+        leads += [accuracies[v4] >= accuracies[v1], gaps[v4] == min(gaps.values())]
+        below = [name for name in accuracies if name.endswith(SECOND) == bool(phase) and accuracies[name] < accuracies[v4]]
+        numbers.append(
+            f"{prints.title(v4)} has {accuracies[v4]:.4f} and {prints.title(v1)} {accuracies[v1]:.4f}; only"
+            f" {' and '.join(map(prints.title, below)) or 'none'} has less; validation F1 is {gaps[v4]:.4f} from test F1 for V4"
+            f" and {gaps[v1]:.4f} for V1"
+        )
+    remark = "the paper does not say what it means by robust"
+    return Finding(decide(all(leads), not any(leads)), f"{'; '.join(numbers)}; {remark}")
+
+
+def judge_modest_gains(*_: object) -> Finding:
+    """Test whether V2 and V7 are a little better than V1 in both phases of table II."""
+    return _all_between(
+        {f"{version}{phase}": f"7ess-v1{phase}" for phase in (FIRST, SECOND) for version in ("7ess-v2", "7ess-v7")}, 0.0, LITTLE, "V1"
+    )
+
+
+def judge_beyond(*_: object) -> Finding:
+    """Test whether V7 to V10 add less than a point to V6 in both phases of table II."""
+    pairs = {f"{version}{phase}": f"7ess-v6{phase}" for phase in (FIRST, SECOND) for version in VERSIONS[6:]}
+    return _all_between(pairs, -LITTLE, LITTLE, "V6")
+
+
+def judge_few_rope(*_: object) -> Finding:
+    """Test whether the second phase changes V5 by less than half a point, in table II."""
+    return _all_between({f"7ess-v5{SECOND}": "7ess-v5"}, -LITTLE / 2, LITTLE / 2, "V5 with sinusoids")
+
+
+def _all_between(pairs: Mapping[str, str], low: float, high: float, base: str) -> Finding:
+    accuracies = _printed()
+    differences = {prints.title(name): accuracies[name] - accuracies[other] for name, other in pairs.items()}
+    evidence = f"points of accuracy against {base} in table II: {_points(differences)}; one run each, no intervals"
+    return settled(all(low < round(value, 4) < high for value in differences.values()), evidence)
+
+
+def judge_wider(*_: object) -> Finding:
+    """Test whether V3 is behind V1 in the first phase and not in the second, in table II."""
+    accuracies = _printed()
+    differences = {phase: accuracies[f"7ess-v3{phase}"] - accuracies[f"7ess-v1{phase}"] for phase in (FIRST, SECOND)}
+    numbers = _points({"with sinusoids": differences[FIRST], "with RoPE": differences[SECOND]})
+    return settled(
+        differences[FIRST] < 0 <= differences[SECOND], f"points of V3 against V1 in table II: {numbers}; one run each, no intervals"
+    )
+
+
+# ---- runs
+
+
+def judge_ceiling_here(_: str, runs: Sequence[Run]) -> Finding:
+    """Return our largest accuracy. It does not decide: our versions learn from a twelfth of the paper's tweets."""
+    by_model = configurations(runs)
+    if not by_model:
+        return not_testable(f"the runs are not installed: {prints.train()}")
+    best = {name: sum(run.metrics()["test"]["accuracy"]["value"] for run in seeds) / len(seeds) for name, seeds in by_model.items()}
+    name = max(best, key=best.__getitem__)
+    return not_testable(
+        f"the largest accuracy here is {best[name]:.1%} ({prints.title(name)}), from a twelfth of the paper's tweets; its data is not"
+        " available"
+    )
+
+
+def judge_parameters(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether the second phase adds no parameters, but for less than one in ten thousand."""
+    by_model = configurations(runs)
+    sizes = {name: int(seeds[0].config["parameters"]) for name, seeds in by_model.items()}
+    growth = {name: sizes[f"{name}{SECOND}"] / sizes[name] for name in VERSIONS if {name, f"{name}{SECOND}"} <= sizes.keys()}
+    if not growth:
+        return not_testable(f"the runs are not installed: {prints.train()}")
+    version = max(growth, key=growth.__getitem__)
+    before, after = sizes[version], sizes[f"{version}{SECOND}"]
+    evidence = (
+        f"{prints.title(version)}: {before:,} with sinusoids, {after:,} with RoPE and QK-norm, whose temperature is one number a layer"
+    )
+    return settled(growth[version] - 1 < NEGLIGIBLE, f"{evidence}; the largest growth of {len(growth)} versions")
+
+
+def judge_loss_of_wider(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether V3's validation loss is above those of V1 and V2 at every evaluation in the second phase, over seeds."""
+    losses = {name: _losses(configurations(runs).get(f"{name}{SECOND}", [])) for name in ("7ess-v1", "7ess-v2", "7ess-v3")}
+    if not all(len(curves) for curves in losses.values()):
+        return not_testable(f"the runs are not installed: {prints.train()}")
+    wide, others = losses["7ess-v3"], [*losses["7ess-v1"], *losses["7ess-v2"]]
+    looks = min(map(len, [*wide, *others]))
+    higher = sum(min(curve[i] for curve in wide) > max(curve[i] for curve in others) for i in range(looks))
+    lower = sum(max(curve[i] for curve in wide) < min(curve[i] for curve in others) for i in range(looks))
+    evidence = f"V3's loss is above that of every seed of V1 and V2 at {higher} of {looks} evaluations, and below all at {lower}"
+    if len(wide) < 2:
+        return not_testable(f"{evidence}; V3 has one seed, and our trainings last less than one epoch of the paper's 10")
+    return Finding(decide(higher == looks, lower == looks), f"{evidence}; {len(wide)} seeds of V3")
+
+
+def _losses(runs: Sequence[Run]) -> list[Floats]:
+    """Return the validation losses of each run, in the order of its evaluations."""
+    histories = (run.history() for run in runs)
+    return [frame[frame["name"] == "validation_loss"].sort_values("step")["value"].to_numpy(float) for frame in histories]
+
+
+def judge_overfitting(_: str, runs: Sequence[Run]) -> Finding:
+    """Return where the validation loss of V6's longest training is smallest. One run of six epochs does not reach the paper's epoch 12."""
+    named = [run for run in runs if run.config["data"]["name"] == prints.DATASET and run.configuration == f"7ess-v6{SECOND}-epochs"]
+    if not named:
+        return not_testable("no training of V6 with RoPE for several epochs is installed")
+    frame = named[0].history()
+    loss = frame[frame["name"] == "validation_loss"].sort_values("step").to_dict("records")
+    least, last = min(loss, key=lambda row: row["value"]), loss[-1]
+    return not_testable(
+        f"V6 with RoPE on a twelfth of the tweets: its validation loss is smallest at epoch {least['epoch']:.1f} ({least['value']:.3f}) and"
+        f" {last['value']:.3f} at epoch {last['epoch']:.0f}, its last; one seed, and the paper's 12 epochs see twelve times the tweets"
+    )
+
+
+def judge_cloud_words(_: str, runs: Sequence[Run], *, cells: Sequence[str]) -> Finding:
+    """Test whether the words that the paper names are among the most frequent of their cells, in every seed of V6 with RoPE."""
+    frame = cloud_words.MEASURED.read()
+    if not configurations(runs).get(f"7ess-v6{SECOND}"):
+        return not_testable(f"the runs are not installed: {prints.train()}")
+    if frame.empty:
+        return not_testable(cloud_words.MEASURED.missing)
+    by_word = {(str(cell), str(word)): list(rows) for (cell, word), rows in frame.groupby(["cell", "word"])["rank"]}
+    named = [(cell, word) for cell in cells for word in cloud_words.NAMED[cell]]
+    inside = {key: [0 < rank <= PROMINENT for rank in by_word[key]] for key in named}
+    numbers = "; ".join(
+        f"{cell}: "
+        + ", ".join(
+            f"“{word}” {' '.join(str(rank) if rank else 'absent' for rank in by_word[cell, word])}" for word in cloud_words.NAMED[cell]
+        )
+        for cell in cells
+    )
+    evidence = f"ranks by frequency without WordCloud's stop words, one for each seed, {numbers}; prominent means the first {PROMINENT}"
+    seeds = min(map(len, inside.values()))
+    if seeds < 2:
+        return not_testable(f"{evidence}; one seed; other seeds are unknown")
+    return Finding(decide(all(map(all, inside.values())), not all(map(any, inside.values()))), f"{evidence}; {seeds} seeds")
+
+
+def judge_peaks(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether the words that figures 6 and 7 name get the most attention in layer 1, in every seed with weights."""
+    from sentviz.models.loading import load
+
+    models = [run for run in configurations(runs).get(f"7ess-v6{SECOND}", []) if run.has_weights]
+    if not models:
+        return not_testable("V6 with RoPE is not installed with weights")
+    peaks, numbers = [], []
+    for run in models:
+        for kind, words in prints.PEAKS.items():
+            trace = load(run).trace(prints.SENTENCES[kind])
+            weights = trace.map(0).mean(axis=0)
+            tokens = [token.strip("Ġ ").casefold() for token in trace.tokens]
+            order = sorted(range(len(tokens)), key=lambda place: -float(weights[place]))
+            ranks = {word: min((order.index(i) + 1 for i, token in enumerate(tokens) if token == word), default=0) for word in words}
+            peaks.append(all(0 < rank <= len(words) for rank in ranks.values()))
+            places = ", ".join(f"“{word}” {rank or 'no single token'}" for word, rank in ranks.items())
+            numbers.append(f"{run.name}, {kind}: ranks of {len(tokens)} tokens {places}; predicted {trace.label}")
+    evidence = "; ".join(numbers)
+    if len(models) < 2:
+        return not_testable(f"{evidence}; one seed; other seeds are unknown")
+    return Finding(decide(all(peaks), not any(peaks)), evidence)
+
+
+TABLES: Reference = "its own tables"
+RUNS: Reference = "runs here"
+ON = prints.DATASET
+
+
+def _row(short: str, judge: Callable[..., Finding], against: Reference, name: str, place: str, shows: str, how: str = "") -> Row:
+    return Row(short, short, against, judge, {ON: (name, place)}, shows, how=how)
+
+
+def _clouds_of(*cells: str) -> Callable[..., Finding]:
+    return lambda dataset, runs: judge_cloud_words(dataset, runs, cells=cells)
+
+
+BY_RANK = f"ranks by frequency in a cell of the matrix; prominent means the first {PROMINENT}"
+ROWS = (
+    _row("From scratch it passes 80%", judge_ceiling, TABLES, "c7a1e0", "section I, table II", "results"),
+    _row("V4 is the most robust light version", judge_robust, TABLES, "5b90f4", "section III-C4, table II", "results"),
+    _row("V2 and V7 gain a little over V1", judge_modest_gains, TABLES, "e13d68", "section IV-A, table II", "results"),
+    _row("V3 is behind V1 and then recovers", judge_wider, TABLES, "08f6ab", "section IV-A, table II", "results"),
+    _row("V7 to V10 add little to V6", judge_beyond, TABLES, "d46c21", "section IV-A, table II", "results"),
+    _row("The second phase hardly changes V5", judge_few_rope, TABLES, "9a25be", "section IV-C1, table II", "phases"),
+    _row("From scratch it passes 80%", judge_ceiling_here, RUNS, "2f81d7", "section I", "results"),
+    _row("The second phase adds no parameters", judge_parameters, RUNS, "b603c5", "abstract", "phases"),
+    _row("V3 has the higher validation loss", judge_loss_of_wider, RUNS, "74ed19", "section IV-C, figure 3", "training"),
+    _row("After epoch 12 V6 overfits", judge_overfitting, RUNS, "a0c352", "section IV-C, figures 3, 4", "training"),
+    _row("True positives: love, thank, lol", _clouds_of("TP"), RUNS, "3d7b96", "section IV-D2, figure 8", "clouds", BY_RANK),
+    _row(
+        "Negative answers: sad, miss, work, now, going",
+        _clouds_of("TN", "FN"),
+        RUNS,
+        "f8294e",
+        "section IV-D2, figure 8",
+        "clouds",
+        BY_RANK,
+    ),
+    _row("But and happy, happy and kidding peak", judge_peaks, RUNS, "61be0d", "section IV-D3, figures 6, 7", "importance"),
+)

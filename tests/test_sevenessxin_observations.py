@@ -1,0 +1,150 @@
+"""What 7ess-Xin says of versions, training and words: each statement holds, fails or stays open on rewritten tables and planted numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sentviz.analysis.claim import Finding
+from sentviz.analysis.testset.word_counts import WORDCLOUD, Counts, stop_words
+from sentviz.papers.sevenessxin import cloud_words, observations, prints
+from sentviz.papers.sevenessxin.claims import CLAIMS
+from sentviz.runs.store import Run
+from tests.studies import as_said, made_run, made_seeds, plant
+
+pytestmark = pytest.mark.slow
+
+ON = "sentiment140"
+
+
+def judge(statement: str, runs: list[Run] | None = None, against: str = "runs here") -> Finding:
+    (claim,) = (claim for claim in CLAIMS if claim.statement == statement and claim.against == against)
+    return as_said(claim.test(runs or []))
+
+
+def rewrite(monkeypatch: pytest.MonkeyPatch, accuracy: Callable[[str], float], **columns: Callable[[str], float]) -> None:
+    """Put made-up numbers in table II, by preset."""
+    frame = prints.table("results")
+    for name, values in {"accuracy": accuracy, **columns}.items():
+        frame[name] = [values(model) for model in frame["model"]]
+    monkeypatch.setattr(prints, "table", lambda name: frame.copy())
+
+
+@pytest.mark.parametrize(
+    ("statement", "changed", "holds", "fails"),
+    [
+        ("From scratch it passes 80%", "7ess-v9", 0.8, 0.79),
+        ("V2 and V7 gain a little over V1", "7ess-v1-rope", 0.82, 0.83),
+        ("V3 is behind V1 and then recovers", "7ess-v3-rope", 0.83, 0.81),
+        ("V7 to V10 add little to V6", "7ess-v10-rope", 0.825, 0.85),
+        ("The second phase hardly changes V5", "7ess-v5-rope", 0.773, 0.80),
+    ],
+)
+def test_statements_on_table_2(statement: str, changed: str, holds: float, fails: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = {"7ess-v1": 0.82, "7ess-v1-rope": 0.82, "7ess-v5": 0.775, "7ess-v5-rope": 0.775, "7ess-v3": 0.81}
+    for value, verdict in ((holds, "holds"), (fails, "fails")):
+        rewrite(monkeypatch, lambda model, value=value: (base | {changed: value}).get(model, 0.825))  # type: ignore[misc]
+        assert judge(statement, against="its own tables").verdict == verdict, value
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "gap", "verdict"), [(0.83, 0.001, "holds"), (0.81, 0.009, "fails"), (0.81, 0.001, "open"), (0.83, 0.009, "open")]
+)
+def test_robust_has_two_meanings(accuracy: float, gap: float, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accuracy, and the distance between validation and test F1: the verdict is open if they disagree."""
+    rewrite(
+        monkeypatch,
+        lambda model: accuracy if model.startswith("7ess-v4") else 0.82,
+        f1_positive=lambda model: 0.8,
+        validation_f1=lambda model: 0.8 + (gap if model.startswith("7ess-v4") else 0.005),
+    )
+    assert judge("V4 is the most robust light version", against="its own tables").verdict == verdict
+
+
+def test_our_accuracy_does_not_answer_the_research_question(tmp_path: Path) -> None:
+    for wrong in (10, 90):
+        assert judge("From scratch it passes 80%", [made_run(tmp_path / str(wrong), ON, "7ess-v1", wrong=wrong)]).verdict == "unjudged"
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(3, "holds"), (200_000, "fails")])
+def test_parameters_of_the_second_phase(more: int, verdict: str) -> None:
+    runs: Any = [
+        SimpleNamespace(config={"parameters": number, "recipe": {"seed": 0}, "data": {"name": ON}}, configuration=name, of_a_study=True)
+        for name, number in (("7ess-v1", 4_139_010), ("7ess-v1-rope", 4_139_010 + more))
+    ]
+    assert observations.judge_parameters(ON, runs).verdict == verdict
+    assert observations.judge_parameters(ON, runs[:1]).verdict == "unjudged"
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [((0.7, 0.6), "holds"), ((0.4, 0.3), "fails"), ((0.7, 0.3), "open")])
+def test_the_loss_of_the_wider_version(loss: tuple[float, float], verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    runs = [run for name in ("7ess-v1-rope", "7ess-v2-rope", "7ess-v3-rope") for run in made_seeds(tmp_path, ON, name, 2)]
+    losses = {"7ess-v3-rope": loss}
+
+    def history(run: Run) -> pd.DataFrame:
+        values = losses.get(run.configuration, (0.6, 0.5))
+        return pd.DataFrame({"name": "validation_loss", "step": [1, 2], "epoch": [0.5, 1.0], "value": values})
+
+    monkeypatch.setattr(Run, "history", history)
+    assert judge("V3 has the higher validation loss", runs).verdict == verdict
+    assert judge("V3 has the higher validation loss", runs[:5]).verdict == "unjudged"
+
+
+@pytest.mark.parametrize(("ranks", "verdict"), [((3, 50), "holds"), ((51, 0), "fails"), ((3, 51), "open"), ((3,), "unjudged")])
+def test_words_of_the_clouds(ranks: tuple[int, ...], verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One rank per seed; words of other cells would turn the verdict and are not read."""
+    runs = made_seeds(tmp_path, ON, "7ess-v6-rope", 2)
+    rows: list[dict[str, Any]] = [
+        {"cell": cell, "word": word, "rank": rank if cell == "TP" else 51 - min(rank, 50), "count": 1, "rows": 9, "run": f"seed {seed}"}
+        for seed, rank in enumerate(ranks)
+        for cell, words in cloud_words.NAMED.items()
+        for word in words
+    ]
+    plant(monkeypatch, "sevenessxin.cloud_words.MEASURED", tmp_path, rows)
+    assert judge("True positives: love, thank, lol", runs).verdict == verdict
+    assert judge("True positives: love, thank, lol").verdict == "unjudged"
+
+
+def test_ranks_leave_out_the_stop_words_of_the_package() -> None:
+    words = ("but", "lol", "love", "now")
+    counts = Counts(words, tuple(cloud_words.CELLS.values()), np.array([[9, 1, 2, 0]] * 4), np.ones((4, 4), np.int64), np.full(4, 9), 1)
+    table = cloud_words.ranks(counts, "run").set_index(["cell", "word"])["rank"]
+    assert table["TP", "love"] == 1 and table["TP", "lol"] == 2 and table["TP", "now"] == 0
+    assert {"but", "not", "no", "too", "just", "get", "like", "very"} <= WORDCLOUD - stop_words(["en"])
+
+
+@pytest.mark.parametrize(("first", "verdict"), [((0.4, 0.4), "holds"), ((0.0, 0.0), "fails"), ((0.4, 0.0), "open"), ((0.4,), "unjudged")])
+def test_peaks_of_importance(first: tuple[float, ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The weight of both named words in every seed; the other words have 0.1. One seed decides nothing."""
+    runs: Any = [
+        SimpleNamespace(
+            config={"recipe": {"seed": seed}, "data": {"name": ON}},
+            configuration="7ess-v6-rope",
+            of_a_study=True,
+            has_weights=True,
+            name=str(seed),
+        )
+        for seed in range(len(first))
+    ]
+
+    def load(run: Any) -> Any:
+        def trace(text: str) -> Any:
+            tokens = text.replace(",", "").lower().split()
+            kind = next(kind for kind, sentence in prints.SENTENCES.items() if sentence == text)
+            row = np.array([first[int(run.name)] if token in prints.PEAKS[kind] else 0.1 for token in tokens])
+            return SimpleNamespace(tokens=tokens, map=lambda layer: np.stack([row] * len(tokens)), label="positive")
+
+        return SimpleNamespace(trace=trace)
+
+    monkeypatch.setattr("sentviz.models.loading.load", load)
+    assert observations.judge_peaks(ON, runs).verdict == verdict
+
+
+def test_the_longest_training_decides_nothing(tmp_path: Path) -> None:
+    assert judge("After epoch 12 V6 overfits").verdict == "unjudged"
