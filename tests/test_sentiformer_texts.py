@@ -32,8 +32,10 @@ def test_words_at_the_ends(low: float, high: float, verdict: str, monkeypatch: p
     """Another data set and a single tenth would turn the verdict and are not read."""
     row: dict[str, Any] = {"dataset": "imdb", "place": carriers.DIFFERENCE, "words": 900, "n": 90, "lexicon": "lexicon_en_vader"}
     planted = row | {"value": (low + high) / 2, "low": low, "high": high}
-    other = row | {"value": -(low + high) / 2, "low": -high, "high": -low}
-    plant(monkeypatch, "sentiformer.carriers.PLACES", tmp_path, [other | {"dataset": "sst5_trees"}, other | {"place": "1"}, planted])
+    misleading = row | {"value": -(low + high) / 2, "low": -high, "high": -low}
+    plant(
+        monkeypatch, "sentiformer.carriers.PLACES", tmp_path, [misleading | {"dataset": "sst5_trees"}, misleading | {"place": "1"}, planted]
+    )
     assert judge("On IMDb sentiment words at the beginning or end of a text carry more weight").verdict == verdict
 
 
@@ -64,7 +66,7 @@ def test_shares_of_words_by_hand() -> None:
 
 
 def test_an_interval_of_a_ratio_is_that_of_equal_texts() -> None:
-    """For texts with one word each, the linearised interval is that of a share: 1.96 standard errors."""
+    """The linearised interval of texts with one word each is that of a share: 1.96 standard errors."""
     part = np.array([1.0] * 30 + [0.0] * 70)
     value, low, high = carriers.share(part, np.ones(100))
     assert value == pytest.approx(0.3) and high - value == pytest.approx(1.96 * np.sqrt(0.3 * 0.7 / 100)) == value - low
@@ -73,11 +75,11 @@ def test_an_interval_of_a_ratio_is_that_of_equal_texts() -> None:
 @pytest.mark.parametrize(("mib", "verdict"), [(200.0, "holds"), (20_000.0, "fails")])
 def test_memory_of_a_long_text(mib: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     row: dict[str, Any] = {"of": "prediction", "attention": "sparse", "tokens": 10_000, "mib": mib, "hardware": "", "torch": ""}
-    other = [row | {"tokens": 512, "mib": 1e5 - mib}, row | {"attention": "full", "mib": 1e5 - mib}]
-    plant(monkeypatch, "sentiformer.memory.MEASURED", tmp_path, [*other, row])
+    misleading = [row | {"tokens": 512, "mib": 1e5 - mib}, row | {"attention": "full", "mib": 1e5 - mib}]
+    plant(monkeypatch, "sentiformer.memory.MEASURED", tmp_path, [*misleading, row])
     statement = "A document of 10,000 tokens fits in memory without truncation"
     assert judge(statement).verdict == verdict
-    plant(monkeypatch, "sentiformer.memory.MEASURED", tmp_path, other)
+    plant(monkeypatch, "sentiformer.memory.MEASURED", tmp_path, misleading)
     assert judge(statement).verdict == "unjudged" and memory.COMMAND in judge(statement).evidence
 
 
@@ -120,7 +122,7 @@ def test_the_lead_on_long_texts(low: float, high: float, verdict: str, monkeypat
 
 
 def test_leads_by_hand() -> None:
-    """Eight texts in four quarters: the model leads on the long ones only."""
+    """Compute the lead of a model that is better on the long half of eight texts."""
     words = np.arange(1, 9)
     right, rival = np.array([0, 0, 1, 1, 1, 1, 1, 1], bool), np.array([1, 1, 1, 1, 1, 1, 0, 0], bool)
     frame = lengths.leads(right, rival, words).set_index("part")

@@ -1,4 +1,4 @@
-"""What 7ess-Xin says of versions, training and words: each statement holds, fails or stays open on rewritten tables and planted numbers."""
+"""Check what 7ess-Xin says of versions, training and words: each statement holds, fails or stays open on made-up numbers."""
 
 from __future__ import annotations
 

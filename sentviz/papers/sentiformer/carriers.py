@@ -1,4 +1,4 @@
-"""Where a text's sentiment words are, and which parts of speech they have (SentiFormer, section IV-A), counted in the data sets.
+"""Count where a text's sentiment words are, and which parts of speech they have (SentiFormer, section IV-A).
 
 Sentiment words are those of a polarity lexicon. A word agrees with its text if both are positive or both are negative; texts with a neutral
 label are left out of that count. `python -m sentviz.papers.sentiformer.carriers` counts anew; what ships is in `measured/`.

@@ -83,9 +83,9 @@ def measure(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     parts = []
     for baseline in filter(None, (chosen(by_preset, model) for model in BASELINES)):
         for seed, (run, rival) in enumerate(zip(by_preset[own], by_preset[baseline], strict=False)):
-            rows, others = _answers(run), _answers(rival).reindex(_answers(run).index)
+            rows, rivals = _answers(run), _answers(rival).reindex(_answers(run).index)
             words = np.array([len(str(text).split()) for text in texts.loc[rows.index]])
-            frame = leads(rows.to_numpy(bool), others.to_numpy(bool), words)
+            frame = leads(rows.to_numpy(bool), rivals.to_numpy(bool), words)
             parts.append(frame.assign(dataset=dataset, own=own, baseline=baseline, seed=seed))
     return pd.concat(parts)[list(MEASURED.columns)] if parts else pd.DataFrame(columns=list(MEASURED.columns))
 

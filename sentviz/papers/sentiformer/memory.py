@@ -35,7 +35,7 @@ PARTS = ("prediction", "training step")
 
 
 def peak(of: str, attention: str, tokens: int) -> float:
-    """Return the MiB that one text of so many tokens takes in this process, which must not have made a model before."""
+    """Return the memory in MiB that one text of `tokens` tokens takes in this process. The process must not have made a model before."""
     import torch
 
     from sentviz.models.encoder import Encoder

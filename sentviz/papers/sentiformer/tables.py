@@ -13,7 +13,6 @@ from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.papers.sentiformer.study import (
     COMPARED,
     DATASETS,
-    MODELS,
     RATES,
     READINGS,
     WHOLE,
@@ -26,6 +25,7 @@ from sentviz.papers.sentiformer.study import (
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
+from sentviz.runs.presets import without_rate
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -171,23 +171,21 @@ def leads() -> Table:
         dict(zip(keys, key, strict=True)) | combined(lengths.records(each)) | {"seeds": len(each), "n": int(each["n"].iloc[0])}
         for key, each in frame.groupby(keys, sort=False)
     ]
-    table = pd.DataFrame(rows).replace({"dataset": DATASETS, "baseline": MODELS})
+    table = pd.DataFrame(rows)
+    table = table.assign(dataset=table["dataset"].map(DATASETS), baseline=[COMPARED[without_rate(name)] for name in table["baseline"]])
     words = (
         "Accuracy of SentiFormer minus that of the baseline on each quarter of the test texts, shortest texts first, with 95% intervals for"
         " other texts and other seeds; the last row is the longest quarter minus the shortest. Learning rates were chosen by validation."
     )
     columns = (
-        Column("dataset", "data set"),
         Column("baseline"),
         Column("part", "quarter", words={"4 minus 1": "4 − 1"}),
         Column("value", "difference, points", "{:+.1f}", ("low", "high"), percent=True),
-        Column("seeds"),
-        Column("n"),
     )
-    return Table("leads", "Lead on short and long texts", table, words, columns)
+    return Table("leads", "Lead on short and long texts", table, words, columns, groups="dataset", keys=("baseline", "part"))
 
 
-def held() -> Table:
+def memory_table() -> Table:
     """Return the memory that one text takes, by its length.
 
     Raises:
@@ -213,5 +211,5 @@ TABLES: dict[str, TableMaker] = {
     "places": lambda runs, dataset: places(),
     "speech": lambda runs, dataset: speech(),
     "leads": lambda runs, dataset: leads(),
-    "memory": lambda runs, dataset: held(),
+    "memory": lambda runs, dataset: memory_table(),
 }

@@ -1,4 +1,4 @@
-"""How frequent the words are that 7ess-Xin names in its clouds (section IV-D2, figure 8), cell by cell of the confusion matrix.
+"""Count the words that 7ess-Xin names in its clouds (section IV-D2, figure 8), cell by cell of the confusion matrix.
 
 A rank counts the words of a cell by frequency, without the stop words of the package WordCloud.
 `python -m sentviz.papers.sevenessxin.cloud_words` counts anew; it needs the tweets.
@@ -55,10 +55,10 @@ def measure(runs: Iterable[Run]) -> pd.DataFrame:
     import pandas as pd
 
     from sentviz.gallery.subjects import Answers
-    from sentviz.papers.sevenessxin.claims import BEST
+    from sentviz.papers.sevenessxin.presets import ROPE
     from sentviz.papers.sevenessxin.study import configurations
 
-    seeds = configurations(runs).get(BEST, [])
+    seeds = configurations(runs).get(f"7ess-v6-{ROPE}", [])
     return pd.concat([ranks(Answers(run).counts, run.name) for run in seeds])
 
 

@@ -1,4 +1,4 @@
-"""What 7ess-Xin says of its versions, its training and its words: its research question, V2 to V10, loss curves, clouds, importance."""
+"""Judge what 7ess-Xin says of its versions, its training and its words: the research question, loss curves, clouds and importance."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def judge_few_rope(*_: object) -> Finding:
 
 def _all_between(pairs: Mapping[str, str], low: float, high: float, base: str) -> Finding:
     accuracies = _printed()
-    differences = {prints.title(name): accuracies[name] - accuracies[other] for name, other in pairs.items()}
+    differences = {prints.title(name): accuracies[name] - accuracies[base_name] for name, base_name in pairs.items()}
     evidence = f"points of accuracy against {base} in table II: {_points(differences)}; one run each, no intervals"
     return settled(all(low < round(value, 4) < high for value in differences.values()), evidence)
 
@@ -131,10 +131,10 @@ def judge_loss_of_wider(_: str, runs: Sequence[Run]) -> Finding:
     losses = {name: _losses(configurations(runs).get(f"{name}{SECOND}", [])) for name in ("7ess-v1", "7ess-v2", "7ess-v3")}
     if not all(len(curves) for curves in losses.values()):
         return not_testable(f"the runs are not installed: {prints.train()}")
-    wide, others = losses["7ess-v3"], [*losses["7ess-v1"], *losses["7ess-v2"]]
-    looks = min(map(len, [*wide, *others]))
-    higher = sum(min(curve[i] for curve in wide) > max(curve[i] for curve in others) for i in range(looks))
-    lower = sum(max(curve[i] for curve in wide) < min(curve[i] for curve in others) for i in range(looks))
+    wide, narrow = losses["7ess-v3"], [*losses["7ess-v1"], *losses["7ess-v2"]]
+    looks = min(map(len, [*wide, *narrow]))
+    higher = sum(min(curve[i] for curve in wide) > max(curve[i] for curve in narrow) for i in range(looks))
+    lower = sum(max(curve[i] for curve in wide) < min(curve[i] for curve in narrow) for i in range(looks))
     evidence = f"V3's loss is above that of every seed of V1 and V2 at {higher} of {looks} evaluations, and below all at {lower}"
     if len(wide) < 2:
         return not_testable(f"{evidence}; V3 has one seed, and our trainings last less than one epoch of the paper's 10")
