@@ -12,7 +12,7 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.papers.hardmax import PAPER, claims, nearness
-from sentviz.papers.hardmax.study import PUBLIC, beside, points, trained
+from sentviz.papers.hardmax.study import PUBLIC, beside, compared, points, trained
 from sentviz.papers.hardmax.study import surveyed as with_leaders
 from sentviz.papers.studies.claims import claims_of, judged
 from sentviz.runs.store import Run, runs
@@ -246,6 +246,28 @@ def test_no_seed_is_lost(shelf: Shelf) -> None:
 
 
 @pytest.mark.slow
+def test_validation_chooses_between_the_starts(tmp_path: Path) -> None:
+    """The variant with the smaller validation loss is compared with the public code; the other one has a row without a printed number."""
+
+    def both(usual: float, wide: float) -> list[Run]:
+        folder = tmp_path / f"{usual}-{wide}"
+        few = made_run(folder / "a", "imdb", "hardmax-d2", wrong=20, validation=usual)
+        return [few, made_run(folder / "b", "imdb", "hardmax-d2", wrong=60, validation=wide, variant="wide-512")]
+
+    for (usual, wide), (chosen, other) in {
+        (0.8, 0.9): ((0.7, ""), (0.9, "128 words")),
+        (0.9, 0.8): ((0.9, ""), (0.7, "512 words")),
+    }.items():
+        runs = both(usual, wide)
+        table = beside(runs)
+        assert table["value"].tolist() == pytest.approx([chosen, other[0]]) and table["printed"].isna().tolist() == [False, True]
+        assert table["model"].tolist() == ["d = 2", f"d = 2, {other[1]}"] == points(runs)["model"].tolist()
+        assert [run.configuration for run in compared(runs)[2]] == ["hardmax-d2-wide-512" if wide > usual else "hardmax-d2"]
+        assert f"d = 2 from {usual:.1%} to {wide:.1%}" in judge(REACHED, runs).evidence
+    assert "change the validation accuracy" not in judge(REACHED, both(0.8, 0.9)[:1]).evidence
+
+
+@pytest.mark.slow
 def test_leaders_are_read_of_runs_that_have_weights_and_were_counted(shelf: Shelf) -> None:
     """Of two dimensions unless another is asked for, and of every seed."""
     has = {"both": ("model.safetensors", "leaders.parquet"), "weights": ("model.safetensors",), "leaders": ("leaders.parquet",)}
@@ -271,10 +293,10 @@ def test_leaders_are_read_of_runs_that_have_weights_and_were_counted(shelf: Shel
 @pytest.mark.skipif(len(HERE) < 4, reason="the hardmax runs are not in checkpoints/")
 def test_numbers_beside_the_public_ones_are_the_runs_own() -> None:
     """Each row of one seed against metrics.json, read here."""
-    table = beside(HERE).set_index("d")
+    table = beside(HERE).dropna(subset="printed").set_index("d")
     assert set(table.index) == set(PUBLIC)
     for d, row in table.iterrows():
-        seeds = [run.metrics()["test"] for run in trained(HERE)[d]]
+        seeds = [run.metrics()["test"] for run in compared(HERE)[d]]
         mean = sum(metrics["accuracy"]["value"] for metrics in seeds) / len(seeds)
         assert (row["value"], row["n"], row["seeds"]) == (pytest.approx(mean), seeds[0]["n"], len(seeds))
         assert row["printed"] == PUBLIC[d]

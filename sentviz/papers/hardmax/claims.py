@@ -13,7 +13,7 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, boa
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import SentvizError
 from sentviz.papers.hardmax import nearness
-from sentviz.papers.hardmax.study import DATASET, PUBLIC, beside, surveyed, trained
+from sentviz.papers.hardmax.study import DATASET, PUBLIC, beside, compared, setting, surveyed
 from sentviz.papers.studies.against import corrected, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
@@ -159,7 +159,7 @@ def _judge_words(leaders: pd.DataFrame, least: float, polarities: Mapping[str, f
 
 def judge_growth(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether each dimension is better than the one below it, after Holm over these steps. A worse one refutes the claim."""
-    by_dimension = trained(runs)
+    by_dimension = compared(runs)
     steps = list(pairwise(by_dimension))
     if not steps:
         return MISSING
@@ -175,7 +175,8 @@ def judge_growth(_: str, runs: Sequence[Run]) -> Finding:
     step, least = min(comparisons.items(), key=lambda entry: entry[1].difference)
     verdict = seeded(verdict, [comparison.test for comparison in comparisons.values()])
     finding = Finding(verdict, f"in points: {numbers}; n = {n:,}", effect=least.effect(f"smallest step, {step}"))
-    return with_rates(finding, runs, DATASET, [], [f"hardmax-d{d}" for d in by_dimension])
+    presets = [seeds[0].configuration for seeds in by_dimension.values()]
+    return with_rates(finding, runs, DATASET, [], presets).noting(setting(runs))
 
 
 def _percent(row: Mapping[Any, Any]) -> str:
@@ -198,10 +199,10 @@ def judge_public_accuracies(_: str, runs: Sequence[Run]) -> Finding:
     )
     several = table[table["seeds"] > 1]
     if several.empty:
-        return not_testable(f"{numbers}; {remark}, and the effect of the seed is unknown", effect)
+        return not_testable(f"{numbers}; {remark}, and the effect of the seed is unknown", effect).noting(setting(runs))
     missed = bool((several["high"] < several["printed"]).any())
     reached = set(several["d"]) == set(PUBLIC) and bool((several["low"] >= several["printed"]).all())
-    return Finding(decide(reached, missed), f"{numbers}; {remark}", effect=effect)
+    return Finding(decide(reached, missed), f"{numbers}; {remark}", effect=effect).noting(setting(runs))
 
 
 RUNS: Reference = "runs here"
