@@ -247,21 +247,18 @@ def test_no_seed_is_lost(shelf: Shelf) -> None:
 
 @pytest.mark.slow
 def test_validation_chooses_between_the_starts(tmp_path: Path) -> None:
-    """The variant with the smaller validation loss is compared with the public code; the other one has a row without a printed number."""
+    """The runs with the smaller validation loss stand beside the public code; the rest has a row without a printed number."""
 
     def both(usual: float, wide: float) -> list[Run]:
         folder = tmp_path / f"{usual}-{wide}"
         few = made_run(folder / "a", "imdb", "hardmax-d2", wrong=20, validation=usual)
         return [few, made_run(folder / "b", "imdb", "hardmax-d2", wrong=60, validation=wide, variant="wide-512")]
 
-    for (usual, wide), (chosen, other) in {
-        (0.8, 0.9): ((0.7, ""), (0.9, "128 words")),
-        (0.9, 0.8): ((0.9, ""), (0.7, "512 words")),
-    }.items():
+    for usual, wide, values, second in ((0.8, 0.9, [0.7, 0.9], "d = 2, 128 words"), (0.9, 0.8, [0.9, 0.7], "d = 2, 512 words")):
         runs = both(usual, wide)
         table = beside(runs)
-        assert table["value"].tolist() == pytest.approx([chosen, other[0]]) and table["printed"].isna().tolist() == [False, True]
-        assert table["model"].tolist() == ["d = 2", f"d = 2, {other[1]}"] == points(runs)["model"].tolist()
+        assert table["value"].tolist() == pytest.approx(values) and table["printed"].isna().tolist() == [False, True]
+        assert table["model"].tolist() == ["d = 2", second] == points(runs)["model"].tolist()
         assert [run.configuration for run in compared(runs)[2]] == ["hardmax-d2-wide-512" if wide > usual else "hardmax-d2"]
         assert f"d = 2 from {usual:.1%} to {wide:.1%}" in judge(REACHED, runs).evidence
     assert "change the validation accuracy" not in judge(REACHED, both(0.8, 0.9)[:1]).evidence

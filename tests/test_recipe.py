@@ -161,7 +161,7 @@ def test_what_a_hardmax_model_does_not_have_is_refused(values: dict[str, Any], r
 
 
 def test_a_hardmax_model_has_variants_with_another_start() -> None:
-    """With a recipe and with a data set alone, only the start and the number of words change; variants of lambdas are refused."""
+    """The variants change only the start and the number of words, for a recipe and for a data set; variants of lambdas are refused."""
     for source in ("imdb", "sst5_phrases"):
         usual = Recipe.read(source, model="hardmax-d2")
         for variant, changed in {"wide": {"start": 1.0}, "wide-512": {"start": 1.0, "max_length": 512}}.items():

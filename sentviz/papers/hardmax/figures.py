@@ -27,12 +27,12 @@ def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.beside import measured_beside_printed
     from sentviz.papers.hardmax.study import WORDS, beside, points, trained
 
-    shown = [run for variant in WORDS for seeds in trained(of.runs, variant).values() for run in seeds]
-    if not shown:
+    every_run = [run for variant in WORDS for seeds in trained(of.runs, variant).values() for run in seeds]
+    if not every_run:
         raise InputError("There is no hardmax run: `sentviz train imdb --model hardmax-d2` trains one.")
     title, reference = "Test accuracy by dimension", "the public code's best"
     drawn = measured_beside_printed(beside(of.runs), points(of.runs), title=title, percent=True, reference=reference, theme=theme)
-    return sourced(drawn, *shown)
+    return sourced(drawn, *every_run)
 
 
 @figure("hardmax-nearness", "Share of words at a leader, by the distance that counts as near", Study, "nearness:nearness_curve")

@@ -40,8 +40,8 @@ def _by_variant(runs: Iterable[Run]) -> dict[str, dict[int, list[Run]]]:
 
 def _chosen(by_variant: Mapping[str, Mapping[int, list[Run]]], d: int) -> tuple[str, list[Run]]:
     """The variant of a dimension that validation prefers, and its seeds."""
-    here = {variant: widths[d] for variant, widths in by_variant.items() if d in widths}
-    return min(here.items(), key=lambda entry: float(np.mean([run.config["best"]["loss"] for run in entry[1]])))
+    variants = {variant: widths[d] for variant, widths in by_variant.items() if d in widths}
+    return min(variants.items(), key=lambda entry: float(np.mean([run.config["best"]["loss"] for run in entry[1]])))
 
 
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
@@ -87,7 +87,7 @@ def _rows(runs: Iterable[Run]) -> Iterator[tuple[int, str, list[Run], float]]:
 
 
 def setting(runs: Iterable[Run]) -> str:
-    """How the start of the words and the number of words read change the validation accuracy, in words; "" if one variant is here."""
+    """Return in words how the start and the number of words change the validation accuracy; "" if only one variant is here."""
     by_variant = _by_variant(runs)
     changes = [
         f"d = {d} from {_validation(by_variant[''][d]):.1%} to {_validation(seeds):.1%}"
