@@ -45,15 +45,13 @@ def test_results_have_one_table_of_numbers() -> None:
     assert (table["accuracy_difference"] - (table["accuracy"] - table["accuracy_printed"])).dropna().abs().max() < 1e-9
 
 
-def test_every_item_names_a_part_of_the_page() -> None:
-    """The list of all printed tables and figures is on it, and each part that it names can be opened."""
+def test_every_item_is_listed_with_its_link() -> None:
+    """The list has a row with a link for each item; a kind chosen in the link leaves only its rows."""
     app = part("items")
-    listed = app.dataframe[0].value
-    assert len(listed) == len(PAPER.items())
-    live = [item for item in PAPER.items() if item["state"] == "live"]
-    assert {item["view"].removeprefix("page/") for item in live} <= set(PAPER.page.parts)
-    assert set(listed[listed["state"] == "available"]["shown on"]) <= set(app.button_group(key="focus-part").options)
-    assert "sst2 15 of 15 (45 runs)" in "; ".join(listed["here"])
+    body = "".join(element.proto.body for element in app.get("html"))
+    assert body.count("<tr>") == len(PAPER.items()) + 1 and 'href="ndt?part=roc"' in body
+    app.button_group(key="focus-kind").set_value("figure").run()
+    assert "".join(element.proto.body for element in app.get("html")).count("<tr>") == 4 and app.query_params["kind"] == "figure"
 
 
 @pytest.mark.parametrize("name", ["compare", "confusion", "roc", "lambda", "cost"])

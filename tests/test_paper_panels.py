@@ -24,6 +24,7 @@ from sentviz.papers.ndt.study import DATASETS, reported_best
 from sentviz.papers.studies import tsne
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.items import makers
+from sentviz.runs.items import DRAWN
 from sentviz.runs.store import Run
 from tests.studies import made_run, made_seeds
 
@@ -75,7 +76,7 @@ def test_the_page_says_what_the_paper_gives_and_what_it_does_not() -> None:
     gives, lacks = str(PAPER.page and PAPER.page.cannot).split("but not", 1)
     assert all(word in gives for word in ("splits", "vocabularies", "optimizer", "weight decays", "initialization", "activation"))
     assert all(word in lacks for word in ("width", "heads", "learning rate", "batch size", "epochs", "text length", "seeds"))
-    why = next(item["why"] for item in PAPER.items() if item["id"] == "figure-1")
+    why = next(item.why for item in PAPER.items() if item.id == "figure-1")
     assert why.startswith("The paper chose the best NDT by test accuracy.")
 
 
@@ -181,7 +182,7 @@ def test_parameters_against_time_shows_measured_and_printed() -> None:
 
 
 def test_every_live_item_has_a_maker() -> None:
-    assert {item["id"] for item in PAPER.items() if item["state"] == "live"} <= set(makers(PAPER))
+    assert {item.made_by for item in PAPER.items() if item.state == "live" and item.kind in DRAWN} <= set(makers(PAPER))
 
 
 def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,9 +196,9 @@ def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path
     assert seen[-1] == (len(makers(PAPER)), len(makers(PAPER)))
     stored = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
     assert stored == json.loads(json.dumps(manifest))
-    named = {file for item in stored["items"] for part in item["parts"] for file in part["files"]}
+    named = {file for item in stored["files"] for part in item["parts"] for file in part["files"]}
     assert named | {"manifest.json"} == {path.name for path in (tmp_path / "out").iterdir()}
-    states = {item["id"]: item["state"] for item in stored["items"]}
+    states = {item["id"]: item["state"] for item in stored["files"]}
     assert states["table-3"] == states["figure-1"] == "written"
     assert states["table-1"] == "no run here"
     assert len(stored["runs"]) == 6
@@ -212,6 +213,6 @@ def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path
 def test_without_runs_everything_still_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper("ndt", tmp_path / "out", [])
-    states = {item["id"]: item["state"] for item in manifest["items"]}
+    states = {item["id"]: item["state"] for item in manifest["files"]}
     assert states["figure-1"] == states["figure-3"] == "no run here"
     assert states["table-11"] == states["claims"] == "written"

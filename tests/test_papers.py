@@ -32,7 +32,7 @@ from sentviz.papers.studies.claims import BROKEN, claims_of, judged
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.export_paper import export_paper
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table
-from sentviz.papers.studies.items import listed, make_table, makers
+from sentviz.papers.studies.items import make_table, makers
 from sentviz.papers.studies.runner import collect, plan, source, training
 from sentviz.runs import registry
 from sentviz.runs.configs import EncoderConfig
@@ -117,10 +117,8 @@ def test_the_papers_of_the_house() -> None:
             assert not isinstance(block, FigureBlock) or block.name in FIGURES
             assert not isinstance(block, TableBlock) or block.name in tables
             assert not isinstance(block, OwnBlock) or callable(resolve_name(OWN[block.draw]))
-        live = {item["id"] for item in paper.items() if item["state"] == "live"}
-        assert live <= set(makers(paper)), name
         for item in (*paper.items(), *paper.added()):
-            assert set(item.get("tables", ())) <= tables.keys() and makers(paper).keys() >= ({item["id"]} if item.get("tables") else set())
+            assert set(item.tables) <= tables.keys() and makers(paper).keys() >= ({item.id} if item.tables else set())
         assert {claim.shows for claim in claims_of(paper)} <= {section.name for section in paper.page.sections}
         assert {claim.figure for claim in claims_of(paper)} - {""} <= FIGURES.keys()
     code = "import sys; from sentviz.runs.registry import papers; papers(); print(*sorted({m.partition('.')[0] for m in sys.modules}))"
@@ -234,25 +232,27 @@ def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path,
 
 @pytest.mark.parametrize("paper", [name for name, paper in papers().items() if paper.items()])
 def test_the_list_of_items_is_written_for_its_readers(paper: str) -> None:
-    """An item that is not drawn is “not available”. Reasons are whole sentences; no text contains “here” or “print”."""
-    listing = listed(find_paper(paper), [])
-    assert set(listing["state"]) <= {"available", "not available"}
-    texts = " ".join(listing[["title", "runs", "why"]].fillna("").to_numpy().ravel())
-    assert not re.search("had here|cannot be had|could not be had|(is|are) (not )?here", texts)
+    """Titles and reasons are whole, and no text contains “here” or “print”."""
     for item in find_paper(paper).items():
-        assert re.fullmatch(r"[A-Z].*[a-z0-9%.]\.", item["why"]), item["why"]
-        assert not re.search(r"\b(in )?print(ed|s)?\b", " ".join(item[name] for name in ("printed", "title", "runs", "why"))), item["id"]
+        assert not item.why or re.fullmatch(r"[A-Z].*[a-z0-9%.”]\.", item.why), item.why
+        assert not re.search(r"\b(in )?print(ed|s)?\b", f"{item.name} {item.title} {item.why}"), item.id
+        assert not re.search("had here|could not be had|(is|are) (not )?here", item.why), item.id
 
 
 def test_a_foreign_paper_is_written(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The export writes the items of the example paper and its claims; the manifest lists them, the answer and the run."""
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)
     manifest = export_paper("example", tmp_path / "out", [trained])
-    items = {item["id"]: item for item in manifest["items"]}
-    assert {name: item["state"] for name, item in items.items()} == dict.fromkeys(("accuracies", "sizes", "claims"), "written")
+    items = {item["id"]: item for item in manifest["files"]}
+    assert {name: item["state"] for name, item in items.items()} == dict.fromkeys(("accuracies", "sizes", "items", "claims"), "written")
     assert len(items["accuracies"]["parts"]) == 2
     assert items["accuracies"]["parts"][0]["columns"] == {"model": "model", "paper": "printed", "ours": "value"}
-    assert [item["id"] for item in manifest["cannot be had"]] == ["figure-1"]
+    assert [(item["item"], item["state"], item["link"]) for item in manifest["items"]] == [
+        ("Table 1", "live", "paper-example?part=width"),
+        ("Table 2", "live", "paper-example?part=items"),
+        ("Claim, section 2", "live", "paper-example?claim=example-wider"),
+        ("Figure 1", "not shown", ""),
+    ]
     assert manifest["answers"] == ["1 of its 2 models are here."] and list(manifest["runs"]) == ["sst2/example-wide"]
     numbers = pd.read_csv(tmp_path / "out" / "accuracies.csv", encoding="utf-8-sig").set_index("model")
     value = trained.metrics()["test"]["accuracy"]["value"]
@@ -336,7 +336,7 @@ def test_commands_list_a_foreign_paper(example: Paper) -> None:
 
 
 PAGES = """
-import json, os, sys
+import json, os, re, sys
 from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from sentviz.runs import store
@@ -367,6 +367,7 @@ for page, part in ((own, "claims"), (own, "items"), (own, "width"), (own, "figur
         "tables": [e.value.to_dict("list") for e in app.dataframe],
         "claims": [box.options for box in app.selectbox if box.key == "focus-claim"],
         "boards": len(app.get("plotly_chart")),
+        "links": re.findall('href="([^"]*)"', "".join(e.proto.body for e in app.get("html"))),
         "expanders": [e.label.replace("\\\\", "") for e in app.expander],
         "paper": app.query_params.get("paper"),
     }
@@ -394,8 +395,8 @@ def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run,
     assert pages["claims"]["boards"] == 1 and pages["claims"]["claims"] == [["– A wide model is better on SST-2"]]
     assert pages["claims"]["expanders"] == ["Questions and answers", "Differences from the paper"]
     assert pages["items"]["expanders"] == ["Table 2: Sizes", "Differences from the paper"] and not pages["items"]["boards"]
-    assert pages["items"]["tables"][0]["model"] == ["example-wide"] and len(pages["items"]["tables"]) == 2
-    assert pages["items"]["tables"][-1]["printed"] == ["Table 1", "Table 2", "Figure 1"]
+    assert pages["items"]["tables"][0]["model"] == ["example-wide"] and len(pages["items"]["tables"]) == 1
+    assert pages["items"]["links"] == ["paper-example?part=width", "paper-example?part=items", "paper-example?claim=example-wider"]
     assert pages["width"]["tables"][0]["printed"] == [75.0, 80.0] and pages["width"]["boards"] == 1
     assert pages["width"]["expanders"] == ["Sizes", "Differences from the paper"]
     assert re.search(r"The study reads \d+ runs", "\n".join(pages["width"]["words"]))

@@ -104,9 +104,9 @@ def test_what_was_tried_is_kept_for_this_visit() -> None:
 def test_the_glossary_finds_a_word() -> None:
     app = opened("glossary")
     everything = len(app.latex)
-    app.text_input(key="find").set_value("leader").run()
+    app.text_input(key="focus-find").set_value("leader").run()
     assert 0 < len(app.latex) < everything
-    app.text_input(key="find").set_value("no such **word**").run()
+    app.text_input(key="focus-find").set_value("no such **word**").run()
     assert "no such" in words(app)
 
 

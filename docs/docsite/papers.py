@@ -63,17 +63,14 @@ def _paper(paper: Paper) -> Iterator[str]:
         if len(of_verdict):
             yield f"### {SIGNS[verdict]} {VERDICT_WORDS[verdict].capitalize()} ({len(of_verdict)})\n"
             yield table(["claim", "where", "compared with", "evidence"], map(_claim, of_verdict.to_dict("records"))) + "\n"
-    yield "## Every reported table and figure\n"
-    items = listed(paper, shipped())
-    columns = {
-        "printed": "in the paper",
-        "title": "content",
-        "state": "state",
-        "shown on": "part of the page",
-        "why": "difference from the paper",
-    }
-    yield table([*columns.values()], ([plain(str(cell)) for cell in row] for row in items[[*columns]].fillna("").to_numpy()))
-    yield f"\n`sentviz export --paper {paper.name} -o DIR` writes these tables and figures as files."
+    if paper.items():
+        yield "## Every item\n"
+        every = listed(paper)
+        yield f"{plain(every.caption)} A link is the end of the app's address, as in `http://localhost:8501/{paper.page.url}`.\n"
+        texts = every.written()
+        texts[texts.columns[4]] = [f"`{link}`" if link else "–" for link in every.frame["link"]]
+        yield table(list(texts), ([cell if "`" in cell else plain(cell) for cell in row] for row in texts.to_numpy()))
+    yield f"\n`sentviz export --paper {paper.name} -o DIR` writes this list, and every table and figure that is live, as files."
 
 
 def _claim(row: Mapping[Any, Any]) -> list[str]:

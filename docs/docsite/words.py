@@ -19,4 +19,6 @@ def _lines() -> Iterator[str]:
         yield f"{plain(term.text)}\n"
         if term.formula:
             yield f"\\[ {term.formula} \\]\n"
+        if term.symbols:
+            yield "\n".join(f"- \\( {symbol} \\): {plain(meaning)}" for symbol, meaning in term.symbols) + "\n"
         yield f"<small>{plain(term.paper)}</small>\n"

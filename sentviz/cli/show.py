@@ -230,12 +230,12 @@ def _export_paper(paper: str, run: str | None, out: Path) -> None:
         click.echo(f"! {name}: {why}", err=True)
     with progress_bar("Tables and figures") as progress:
         manifest = export_paper(paper, out, available.runs, progress=progress)
-    for item in manifest["items"]:
+    for item in manifest["files"]:
         if item["state"] != "written":
             click.echo(f"! {item.get('title', item['id'])}: {item.get('reason', item['state'])}", err=True)
     if not manifest["pictures"]:
         click.echo("! Chrome or Chromium is not installed, so the figures are written as CSV only.", err=True)
-    files = sum(len(part["files"]) for item in manifest["items"] for part in item["parts"])
+    files = sum(len(part["files"]) for item in manifest["files"] for part in item["parts"])
     click.echo(f"{files} files and manifest.json written to {out}")
 
 

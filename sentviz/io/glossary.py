@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,13 +11,19 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Term:
-    """A term with its meaning, its formula in LaTeX ("" if it has none) and its source."""
+    """A term with its meaning, its formula in LaTeX ("" if it has none), the meaning of each symbol of the formula, and its source."""
 
     name: str
     title: str
     text: str
     paper: str
     formula: str = ""
+    symbols: Sequence[Sequence[str]] = ()  # a symbol in LaTeX, and its meaning
+
+    @property
+    def words(self) -> str:
+        """All its words, without formulas."""
+        return " ".join([self.title, self.text, self.paper, *(meaning for _, meaning in self.symbols)])
 
 
 @cache

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
 from sentviz.io.late import late
+from sentviz.runs.items import Added, Item, ItemList, read_items
 from sentviz.runs.sections import Section
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ OPENING = tuple(item.name for item in fields(Opening))
 class Paper:
     """A paper: presets, studies, tables, claims and a page. Fields that hold ``"package.module:NAME"`` are loaded on first use.
 
-    Files in `folder`, all optional: ``items.toml``, the list of all printed tables and figures; ``opening.toml``, the fields of `Opening`;
-    ``printed/<table>.csv``; ``recipes/<data set>.toml``.
+    Files in `folder`, all optional: ``items.toml``, the list of all its items (`sentviz.runs.items`); ``opening.toml``, the fields of
+    `Opening`; ``printed/<table>.csv``; ``recipes/<data set>.toml``.
     """
 
     name: str  # in links, commands and folders: small letters, digits, hyphens
@@ -115,33 +116,25 @@ class Paper:
         """Return the paper's preset of this name, without an injection; None if there is none."""
         return self.presets.get(name) or self.family(name)
 
-    def items(self) -> list[dict[str, Any]]:
-        """Return every printed table and figure of the paper.
-
-        Keys: id, printed, title, view, runs, state ("live" if the item can be drawn), and why, which says how the item differs from the
-        paper or why it cannot be drawn. A live item may name `figures` of the gallery and `tables` of the paper; tables are made of the
-        data set that `data` names, or of all.
+    def items(self) -> tuple[Item, ...]:
+        """Return every item of the paper, in its order.
 
         Raises:
-            SentvizError: the list cannot be read.
+            SentvizError: the list cannot be read, or something in it is wrong.
         """
-        return self._listed("item")
+        return self._listed.items
 
-    def added(self) -> list[dict[str, Any]]:
-        """Return tables and figures that the paper does not print and that are exported with it: id, figures, tables, data.
+    def added(self) -> tuple[Added, ...]:
+        """Return tables and figures that the paper does not have and that are exported with it.
 
         Raises:
-            SentvizError: the list cannot be read.
+            SentvizError: the list cannot be read, or something in it is wrong.
         """
-        return self._listed("added")
+        return self._listed.added
 
-    def _listed(self, key: str) -> list[dict[str, Any]]:
-        path = self.folder / "items.toml"
-        try:
-            entries: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8")).get(key, []) if path.is_file() else []
-        except (OSError, ValueError) as error:
-            raise SentvizError(f"The list of items of {self.short} cannot be read: {error}.") from error
-        return entries
+    @cached_property
+    def _listed(self) -> ItemList:
+        return read_items(self.folder / "items.toml", self.short, self.page.parts)
 
     def opening(self) -> Opening | None:
         """Return the lines that open the paper's page; None if there is no file ``opening.toml``.

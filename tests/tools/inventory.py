@@ -92,10 +92,12 @@ def routes() -> Part:
 
 
 def items() -> Part:
-    """Return page and state of each item of each paper."""
+    """Return link and state of each item of each paper."""
     from sentviz.runs.registry import papers
 
-    return {f"{name}/{item['id']}": [item.get("view"), item["state"]] for name, paper in papers().items() for item in paper.items()}
+    return {
+        f"{name}/{item.id}": [item.link(name, paper.page.url), item.state] for name, paper in papers().items() for item in paper.items()
+    }
 
 
 def models() -> Part:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app import visit
 from app.text import halves, intro, md
 from sentviz.io.glossary import glossary
 
@@ -11,8 +12,10 @@ intro(
     "The terms of these pages, each with its formula and its paper. The question marks on other pages show the same texts.",
     "The glossary has no proofs: the papers have them.",
 )
-wanted = st.text_input("Find", key="find", label_visibility="collapsed", placeholder="Find a word")
-terms = [term for term in glossary().values() if wanted.casefold() in f"{term.title} {term.text} {term.paper}".casefold()]
+wanted = visit.page_value("find", "", str)
+st.text_input("Find", label_visibility="collapsed", placeholder="Find a word", **visit.bound("find", wanted))
+every = glossary()
+terms = [every[wanted]] if wanted in every else [term for term in every.values() if wanted.casefold() in term.words.casefold()]
 if not terms:
     st.info(f"No term mentions “{md(wanted)}”.", icon=":material/search_off:")
 for start in range(0, len(terms), 3):
@@ -22,4 +25,6 @@ for start in range(0, len(terms), 3):
             st.markdown(md(term.text))
             if term.formula:
                 st.latex(term.formula)
+            if term.symbols:
+                st.caption("  \n".join(f"${symbol}$: {md(meaning)}" for symbol, meaning in term.symbols))
             st.caption(md(term.paper))

@@ -18,6 +18,7 @@ from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.openings import opening_of
+from sentviz.runs.items import DRAWN, Item
 from sentviz.runs.registry import FIRST, LAST, Paper, paper_at, papers
 from sentviz.runs.sections import FigureBlock, Section
 from sentviz.runs.store import Run
@@ -47,20 +48,24 @@ def show(paper: Paper, runs: Sequence[Run]) -> None:
 
 def _section(paper: Paper, section: Section, runs: Sequence[Run]) -> None:
     """Draw a section. If it is only figures, the printed items that they show are its headings."""
-    items = [item for item in paper.items() if item.get("view") == f"page/{section.name}"]
+    items = [item for item in _on_part(paper, section.name) if item.kind in DRAWN]
     if not all(isinstance(block, FigureBlock) for block in section.blocks):
         items = []
     for item in items:
-        st.markdown(f"##### {md(': '.join(filter(None, (item.get('printed', ''), item.get('title', '')))))}")
+        st.markdown(f"##### {md(f'{item.name}: {item.title}')}")
     show_section(paper, section, runs)
 
 
 def _differences(paper: Paper, part: str) -> None:
-    """Fold away what differs from the paper: of all its runs, and of each printed item that a section shows."""
-    items = [item for item in paper.items() if item.get("view") == f"page/{part}" and item.get("why")]
-    lines = [paper.page.cannot, *(f"{item['printed']}: {item['why']}" for item in items)]
+    """Fold away what differs from the paper: of all its runs, and of each item that a section shows."""
+    lines = [paper.page.cannot, *(f"{item.name}: {item.why}" for item in _on_part(paper, part) if item.why)]
     with st.expander("Differences from the paper", key=f"{paper.name}-differences"):
         st.markdown("\n".join(f"- {md(line)}" for line in lines))
+
+
+def _on_part(paper: Paper, part: str) -> list[Item]:
+    """Return the items whose place is a part of the paper's page."""
+    return [item for item in paper.items() if not item.page and item.query.get("part") == part]
 
 
 def _claims(paper: Paper, runs: Sequence[Run]) -> None:

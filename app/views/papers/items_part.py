@@ -1,23 +1,32 @@
-"""List of all printed tables and figures of a paper, with the place of each. Items that no section shows are drawn when they are opened."""
+"""List of every item of a paper, with a link to its place. Items that no section shows are drawn when they are opened."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 import streamlit as st
 
+from app import visit
 from app.blocks.figure import show_drawn
 from app.text import md, page_theme
-from app.views.papers.blocks import show_table, text_room
+from app.views.papers.blocks import show_table
 from app.views.papers.shared import digests
-from sentviz.figures import Figure, Theme
+from sentviz.figures import Figure, Theme, palette
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.item_types import PaperItem, Table
-from sentviz.papers.studies.items import listed, makers, measured_items
-from sentviz.runs.registry import Paper, find_paper
+from sentviz.papers.studies.items import CLAIMS, LIST, listed, makers, measured_items
+from sentviz.runs.items import Kind, plural
+from sentviz.runs.registry import LAST, Paper, find_paper
 from sentviz.runs.store import Run
 
-LINES = 4  # lines of text that a row of the list has room for
+STYLE = (
+    "<style>.items {{ width: 100%; border-collapse: collapse; font-size: .9rem; line-height: 1.4; }}"
+    " .items th {{ text-align: start; font-weight: 600; opacity: .75; }}"
+    " .items :is(th, td) {{ padding: .4rem .8rem .4rem 0; border-bottom: 1px solid {grid}; vertical-align: top; }}"
+    " .items td:first-child {{ font-weight: 600; min-width: 6.5rem; }} .items td:nth-child(2) {{ min-width: 9rem; }}"
+    " .items td:nth-child(3) {{ white-space: nowrap; }} .items a {{ color: {accent}; }}</style>"
+)
 
 
 @st.cache_data(max_entries=32, show_spinner="Reading the runs")
@@ -27,36 +36,50 @@ def _made(paper: str, item: str, theme: Theme, key: tuple[str, ...], _runs: Sequ
 
 def show(paper: Paper, runs: Sequence[Run]) -> None:
     """Show the items that are drawn on this part, then the list of all items."""
-    items = {item["id"]: item for item in paper.items()}
+    items = {item.id: item for item in paper.items()}
     measured, able = measured_items(paper), makers(paper)
     own = bool(of_paper(paper, runs))
-    drawn = [name for name, item in items.items() if item.get("view") == "page" and name in able]
-    drawn += [name for name in able if name not in items and name != "claims" and not paper.page.sections and (own or name not in measured)]
+    drawn = [name for name, item in items.items() if item.query.get("part") == LAST and name in able]
+    own_tables = [name for name in able if name not in (*items, LIST, CLAIMS) and (own or name not in measured)]
+    drawn += [] if paper.page.sections else own_tables
     for i, name in enumerate(drawn):
-        item = items.get(name, {})
-        ours = f"Accuracy on {measured[name]}" if name in measured else name
-        title = ": ".join(filter(None, (item.get("printed", ""), item.get("title", ours))))
-        with st.expander(md(title), expanded=not i, on_change="rerun", key=f"{paper.name}-{name}") as more:
+        words = [items[name].name, items[name].title] if name in items else [f"Accuracy on {measured[name]}" if name in measured else name]
+        with st.expander(md(": ".join(words)), expanded=not i, on_change="rerun", key=f"{paper.name}-{name}") as more:
             if more.open:
-                _item(paper, name, item.get("why", ""), runs)
+                _item(paper, name, items[name].why if name in items else "", runs)
     if items:
-        frame = listed(paper, runs)
-        st.dataframe(
-            frame,
-            hide_index=True,
-            placeholder="–",
-            height="content",
-            row_height=LINES * 21,
-            key=f"{paper.name}-items",
-            column_config={
-                "printed": st.column_config.TextColumn("in the paper", width=120),
-                "title": st.column_config.TextColumn("content", width=230),
-                "here": st.column_config.TextColumn("installed configurations", width="medium"),
-                "shown on": st.column_config.TextColumn(width=text_room(["shown on", *frame["shown on"]])),
-                "why": st.column_config.TextColumn("difference from the paper", width=420),
-            },
-        )
-    st.caption(f"`sentviz export --paper {paper.name} -o DIR` writes every available item as files, with a manifest.")
+        _list(paper)
+    st.caption(f"`sentviz export --paper {paper.name} -o DIR` writes this list, and every table and figure that is live, as files.")
+
+
+def _list(paper: Paper) -> None:
+    """Show every item, or those of one kind, as a table with links; texts wrap, so that no column is cut off."""
+    frame = listed(paper).frame
+    counts = frame["kind"].value_counts(sort=False)
+    words = {"": f"All {len(frame)}"} | {kind: _counted(kind, counts[kind]) for kind in counts.index}
+    kind = visit.setting(
+        st.segmented_control, "Kind", "kind", list(words), required=True, format_func=words.get, label_visibility="collapsed"
+    )
+    rows = frame[frame["kind"] == kind] if kind else frame
+    head = ("item", "content", "state", "shown on", "difference from the paper")
+    cells = [
+        (row["item"], row["content"], row["state"], _link(row["place"], row["link"]), row["why"] or "–") for row in rows.to_dict("records")
+    ]
+    body = "".join(f"<tr>{''.join(f'<td>{cell if i == 3 else escape(cell)}</td>' for i, cell in enumerate(row))}</tr>" for row in cells)
+    colours = palette(page_theme())
+    style = STYLE.format(grid=colours.grid, accent=colours.accent)
+    st.html(
+        f"{style}<table class='items'><thead><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _counted(kind: Kind, count: int) -> str:
+    words = kind if count == 1 else plural(kind)
+    return f"{count} {words}"
+
+
+def _link(place: str, link: str) -> str:
+    return f'<a href="{escape(link)}" target="_blank">{escape(place)}</a>' if link else "–"
 
 
 def _item(paper: Paper, name: str, why: str, runs: Sequence[Run]) -> None:

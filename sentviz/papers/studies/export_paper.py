@@ -17,7 +17,7 @@ from sentviz.io.files import replacing
 from sentviz.papers.studies.claims import answers_of
 from sentviz.papers.studies.collected import of_paper
 from sentviz.papers.studies.item_types import PaperItem, Table
-from sentviz.papers.studies.items import makers
+from sentviz.papers.studies.items import listed, makers
 from sentviz.runs.registry import find_paper
 from sentviz.runs.store import Run, version
 
@@ -25,8 +25,8 @@ from sentviz.runs.store import Run, version
 def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """Write the live items of a paper and what is added to them. Return the manifest, which is also written as `manifest.json`.
 
-    Tables are written as CSV, TEX and HTML, figures as CSV and, if there is a browser, as SVG, PDF and PNG. The manifest names what cannot
-    be drawn from the runs, with the reason.
+    Tables are written as CSV, TEX and HTML, figures as CSV and, if there is a browser, as SVG, PDF and PNG. The manifest has the files, and
+    every item of the paper with its place and, if it differs or is not here, the reason.
 
     Args:
         progress: called with (done, all) after each item.
@@ -35,31 +35,34 @@ def export_paper(paper: str, folder: Path, runs: Iterable[Run], *, progress: Cal
         SentvizError: the folder cannot be written.
     """
     exported, every = find_paper(paper), list(runs)
-    listed, able = {item["id"]: item for item in exported.items()}, makers(exported)
-    wanted = {name: item for name, item in listed.items() if item["state"] == "live"}
-    wanted |= {name: {} for name in able if name not in listed}
+    able, by_maker = makers(exported), {item.made_by: item for item in exported.items()}
+    wanted = {name: makes for name, makes in able.items() if name not in by_maker or by_maker[name].state != "not"}
     entries: list[dict[str, Any]] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for i, (name, item) in enumerate(wanted.items()):
-            entry: dict[str, Any] = {"id": name} | {key: item[key] for key in ("printed", "title", "why") if key in item}
+        for i, (name, makes) in enumerate(wanted.items()):
+            its_items = [item for item in exported.items() if item.made_by == name]
+            entry: dict[str, Any] = {
+                "id": name,
+                "shows": [item.name for item in its_items],
+                "title": its_items[0].title if its_items else name,
+            }
             try:
-                parts = able[name](every) if name in able else []
+                parts = makes(every)
                 entry |= {"state": "written" if parts else "no run here", "parts": [_write(part, folder) for part in parts]}
             except SentvizError as error:
                 entry |= {"state": "not written", "reason": str(error), "parts": []}
             entries.append(entry)
             if progress:
                 progress(i + 1, len(wanted))
-        lost = [{"id": name, **item} for name, item in listed.items() if item["state"] != "live"]
         manifest = {
             "paper": paper,
             "sentviz": version(),
             "runs": {run.name: run.digest for run in of_paper(exported, every)},
             "answers": answers_of(exported, every),
             "pictures": find_browser() is not None,
-            "items": entries,
-            "cannot be had": lost,
+            "files": entries,
+            "items": listed(exported).frame.to_dict("records"),
         }
         with replacing(folder / "manifest.json") as part:
             part.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

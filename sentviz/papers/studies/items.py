@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError
 from sentviz.figures.colours import Theme
@@ -12,16 +12,19 @@ from sentviz.figures.figure import file_safe
 from sentviz.gallery import sourced
 from sentviz.papers.studies.claims import claims_of, judged, ledger
 from sentviz.papers.studies.collected import configurations, points, summary
-from sentviz.papers.studies.item_types import Maker, PaperItem, Table, TableMaker, figure_maker
+from sentviz.papers.studies.item_types import Column, Maker, PaperItem, Table, TableMaker, figure_maker
+from sentviz.runs.items import STATE_WORDS, Added, Item
 from sentviz.runs.registry import Paper, printed
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
+LIST, CLAIMS = "items", "claims"  # made for every paper: the list of its items, and the verdicts on its claims
+
 
 def makers(paper: Paper, theme: Theme = "light") -> dict[str, Maker]:
-    """Return a maker for each item of a paper that can be made, then for what is added to it, the verdicts on its claims last.
+    """Return a maker for each item of a paper that can be made, then for what is added to it, then its list of items and its claims.
 
     A paper that names neither tables nor makers gets its printed tables and, for each data set of its studies, the accuracies measured
     and printed.
@@ -29,14 +32,17 @@ def makers(paper: Paper, theme: Theme = "light") -> dict[str, Maker]:
     Raises:
         SentvizError: the paper's list of items, its makers or its claims cannot be loaded.
     """
-    listed_items = [item for item in (*paper.items(), *paper.added()) if item.get("tables") or item.get("figures")]
+    every: list[Item | Added] = [*paper.items(), *paper.added()]
+    listed_items = [item for item in every if item.tables or item.figures]
     own: Mapping[str, Maker] = paper.load("makers", {})
-    by_item: dict[str, Maker] = {**own, **{item["id"]: _item_maker(paper, item, own.get(item["id"]), theme) for item in listed_items}}
+    by_item: dict[str, Maker] = {**own, **{item.id: _item_maker(paper, item, own.get(item.id), theme) for item in listed_items}}
     if not (paper.makers or paper.tables):
         by_item |= {name: _printed_table(paper, name) for name in paper.printed_tables()}
         by_item |= {name: _beside(paper, dataset, theme) for name, dataset in measured_items(paper).items()}
+    if paper.items():
+        by_item[LIST] = lambda runs: [listed(paper)]
     if claims_of(paper):
-        by_item["claims"] = _claims(paper)
+        by_item[CLAIMS] = _claims(paper)
     return by_item
 
 
@@ -53,15 +59,15 @@ def make_table(paper: Paper, name: str, runs: Sequence[Run], dataset: str = "all
     return able[name](runs, dataset)
 
 
-def _item_maker(paper: Paper, item: Mapping[str, Any], own: Maker | None, theme: Theme) -> Maker:
+def _item_maker(paper: Paper, item: Item | Added, own: Maker | None, theme: Theme) -> Maker:
     """Return a maker of what `own` makes and of the tables and figures that an item names, without those that lack runs or measurements."""
 
     def make_item(runs: Sequence[Run]) -> list[PaperItem]:
-        dataset, tables = item.get("data", "all"), []
-        for name in item.get("tables", ()):
+        dataset, tables = item.dataset if isinstance(item, Item) else "all", []
+        for name in item.tables:
             with suppress(InputError):
-                tables.append(make_table(paper, name, runs, dataset if isinstance(dataset, str) else "all"))
-        return [*(own(runs) if own else []), *tables, *figure_maker(*item.get("figures", ()), theme=theme)(runs)]
+                tables.append(make_table(paper, name, runs, dataset))
+        return [*(own(runs) if own else []), *tables, *figure_maker(*item.figures, theme=theme)(runs)]
 
     return make_item
 
@@ -86,32 +92,29 @@ def beside_print(paper: Paper, runs: Sequence[Run], dataset: str) -> pd.DataFram
     return rows.merge(accuracy, on="model", how="left")[["model", *numbers]].astype(dict.fromkeys(numbers, float))
 
 
-def listed(paper: Paper, runs: Sequence[Run]) -> pd.DataFrame:
-    """Return every item of a paper: printed, title, state, shown on, why. If items name data sets, `here` counts the runs of their
-    studies.
-    """
+def listed(paper: Paper) -> Table:
+    """Return the list of every item: item, kind, content, state, place, link, why; link has no server in it."""
     import pandas as pd
 
-    frame = pd.DataFrame(paper.items())
-    titles = {f"page/{section.name}": section.title for section in paper.page.sections} | {"page": "Every item"}
-    frame["shown on"] = [
-        titles.get(view, f"{view[:1].upper()}{view[1:]}".replace("/", ", ")) for view in frame.get("view", [""] * len(frame))
+    url, titles = paper.page.url, paper.page.titles
+    rows = [
+        (item.name, item.kind, item.title, STATE_WORDS[item.state], item.shown_on(titles), item.link(paper.name, url), item.why)
+        for item in paper.items()
     ]
-    is_live = frame["state"] == "live"
-    frame["state"] = is_live.map({True: "available", False: "not available"})
-    columns = ["printed", "title", "state", "shown on", "why", "runs"]
-    if "data" in frame:
-        models = _models(paper)
-        by_dataset = {name: configurations(runs, name, models[name]) for name in models}
-        counts = {
-            name: f"{name} {len(by_dataset[name])} of {len(models[name])} ({sum(map(len, by_dataset[name].values()))} runs)"
-            for name in models
-        }
-        wanted = [list(models) if data == "all" else [data] if isinstance(data, str) else data for data in frame["data"]]
-        live = [names if drawn else [] for names, drawn in zip(wanted, is_live, strict=True)]
-        frame["here"] = [", ".join(counts[name] for name in names if name in counts) or "–" for names in live]
-        columns.insert(5, "here")
-    return frame[[name for name in columns if name in frame]]
+    frame = pd.DataFrame(rows, columns=["item", "kind", "content", "state", "place", "link", "why"])
+    words = (
+        "Every table, figure, equation, definition, claim and other item of the paper. Live: drawn, computed or tested in the app."
+        " Reprinted only: the paper's own numbers."
+    )
+    columns = (
+        Column("item"),
+        Column("content"),
+        Column("state"),
+        Column("place", "part of the page, or page"),
+        Column("link", "link in the app"),
+        Column("why", "difference from the paper"),
+    )
+    return Table("items", f"Every item of {paper.short}", frame, words, columns)
 
 
 def _models(paper: Paper) -> dict[str, list[str]]:
@@ -127,9 +130,9 @@ def _printed_table(paper: Paper, name: str) -> Maker:
     def make(runs: Sequence[Run]) -> list[PaperItem]:
         import pandas as pd
 
-        item = next((item for item in paper.items() if item["id"] == name), {})
+        title = next((item.title for item in paper.items() if item.id == name), name)
         frame = pd.read_csv(paper.printed_tables()[name])
-        return [Table(file_safe(name), item.get("title", name), frame, f"As reported by {paper.short} ({paper.citation}).")]
+        return [Table(file_safe(name), title, frame, f"As reported by {paper.short} ({paper.citation}).")]
 
     return make
 

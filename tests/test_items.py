@@ -1,0 +1,133 @@
+"""The lists of items: what a wrong list answers, the names and places of items, and the tool that checks every item."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sentviz.errors import SentvizError
+from sentviz.papers.studies.items import listed
+from sentviz.runs.items import PAGES, Item
+from sentviz.runs.registry import BUILT_IN, Paper, find_paper
+from tests.tools import items as tool
+
+GOOD = """[[item]]
+id = "a"
+kind = "table"
+number = "1"
+title = "Accuracies"
+place = "?part=results"
+"""
+
+
+def paper_with(folder: Path, text: str) -> Paper:
+    """Return a paper of another package with this list of items and NDT's page."""
+    (folder / "items.toml").write_text(text, encoding="utf-8")
+    ndt = find_paper("ndt")
+    return replace(ndt, name="other", short="Other", folder=folder, page=replace(ndt.page, url="paper-other"))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (GOOD.replace("number", "nummer"), "'a' has the unknown field 'nummer'; the fields are id, kind, title, "),
+        (GOOD.replace('title = "Accuracies"\n', ""), "'a' has no field 'title'"),
+        (GOOD.replace('id = "a"\n', ""), "item 1 has no field 'id'"),
+        (GOOD.replace('"table"', '"drawing"'), "'a' has the unknown kind 'drawing'; it must be table, figure, "),
+        (GOOD + 'state = "gone"\n', "'a' has the unknown state 'gone'; it must be live, reprinted or not"),
+        (GOOD + 'state = "not"\n', "'a' is not live, but has no field 'why' that says the reason"),
+        (GOOD.replace('place = "?part=results"\n', ""), "'a' is live, but has neither a place nor claims"),
+        (GOOD.replace("results", "nowhere"), "'a' is placed on the part 'nowhere', which does not exist; parts are claims, "),
+        (GOOD.replace("?part=results", "nowhere"), "'a' is placed on the page 'nowhere', which does not exist; pages are attention, "),
+        (GOOD.replace('"1"', "1"), "the field 'number' of 'a' must be a text"),
+        (GOOD + 'tables = "results"\n', "the field 'tables' of 'a' must be a list of names"),
+        (GOOD + GOOD, "two entries have the id 'a'"),
+        ('item = "a"\n', "its entries must be written as [[item]]"),
+        ('paper = "Other"\n' + GOOD, "it has 'paper'; it may have only [[item]] and [[added]]"),
+        ('[[added]]\ntables = ["x"]\n', "entry 1 has no field 'id'"),
+    ],
+)
+def test_a_wrong_list_is_one_sentence(text: str, says: str, tmp_path: Path) -> None:
+    """The sentence names the paper, the item, the field and what is allowed, and has no path of this machine."""
+    with pytest.raises(SentvizError) as raised:
+        paper_with(tmp_path, text).items()
+    message = str(raised.value)
+    assert message.startswith(f"The list of items of Other (items.toml) is wrong: {says}")
+    assert message.endswith(".") and not message.endswith("..") and "\n" not in message and str(tmp_path) not in message
+
+
+@pytest.mark.parametrize("text", ["[[item]\n", "= 3", "\ufffe\x00"])
+def test_a_list_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SentvizError, match=r"^The list of items of Other \(items\.toml\) cannot be read: .*[^.]\.$"):
+        paper_with(tmp_path, text).items()
+
+
+def test_a_good_list_has_links_of_its_own_page(tmp_path: Path) -> None:
+    assert listed(paper_with(tmp_path, GOOD)).frame[["item", "state", "place", "link"]].to_numpy().tolist() == [
+        ["Table 1", "live", "Results", "paper-other?part=results"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "name"),
+    [
+        ("table", "IV", "Table IV"),
+        ("equation", "4 to 6", "Equations 4 to 6"),
+        ("equation", "1a and 1b", "Equations 1a and 1b"),
+        ("claim", "section V-E", "Claim, section V-E"),
+        ("setting", "training and results", "Setting, training and results"),
+        ("theorem", "", "Theorem"),
+        ("future work", "1 and 2", "Future work 1 and 2"),
+        ("table", "1, five encoders", "Table 1, five encoders"),
+    ],
+)
+def test_items_are_named_as_in_the_paper(kind: str, number: str, name: str) -> None:
+    assert Item("x", kind, "t", number, place="data").name == name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_item_has_its_place(name: str) -> None:
+    """Every page, part, run, claim, table, figure and term that a list names exists, and every claim of the paper's board is an item."""
+    assert list(tool.listed_faults(find_paper(name))) == []
+
+
+def test_the_lists_have_the_items_that_were_counted() -> None:
+    """The lists have at least the number of items that a reading of the five papers counted."""
+    counts = {"ndt": 60, "sentiformer": 45, "sevenessxin": 38, "fused": 33, "hardmax": 17}
+    assert {name: len(find_paper(name).items()) >= count for name, count in counts.items()} == dict.fromkeys(counts, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_printed_number_of_a_table_is_in_the_papers_files(name: str) -> None:
+    assert list(tool.number_faults(find_paper(name), tool.shipped())) == []
+
+
+@pytest.mark.slow
+def test_a_number_that_the_paper_does_not_have_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = tool.printed_numbers(find_paper("sevenessxin"))
+    monkeypatch.setattr(tool, "printed_numbers", lambda paper: known - {max(known)})
+    assert list(tool.number_faults(find_paper("sevenessxin"), tool.shipped())) == []
+    monkeypatch.setattr(tool, "printed_numbers", lambda paper: set())
+    assert list(tool.number_faults(find_paper("sevenessxin"), tool.shipped()))
+
+
+@pytest.mark.slow
+def test_the_known_pages_are_those_of_the_app() -> None:
+    """Titles and addresses of pages, which lists of items may name, are the app's."""
+    assert tool.addresses() == PAGES | {"": "Explore"}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_place_opens(name: str) -> None:
+    """Each link of a list opens its page without an error and without a note about the link."""
+    assert list(tool.opened_faults(find_paper(name))) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_live_table_and_figure_is_drawn_and_written(name: str, tmp_path: Path) -> None:
+    assert list(tool.drawn_faults(find_paper(name), tool.shipped(), tmp_path)) == []
