@@ -89,6 +89,19 @@ PAPER = Paper(
                     OwnBlock("sentiformer-failures"),
                 ),
             ),
+            Section(
+                "future",
+                "Future work",
+                (
+                    SideBySide(((FigureBlock("sentiformer-smaller"),), (FigureBlock("sentiformer-rows"),))),
+                    TextBlock(
+                        "The paper names four extensions in section VII. Quantisation, pruning and the number of training rows are"
+                        " measured above. Gates that start at a lexicon need a training of their own. A multilingual SentiFormer needs"
+                        " parallel corpora, which are not available here.",
+                        small=True,
+                    ),
+                ),
+            ),
         ),
         cannot="The paper reports no seeds or intervals. Our runs have the same budget for all models of a data set; each run stores it.",
     ),

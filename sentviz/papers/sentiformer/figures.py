@@ -114,6 +114,38 @@ def _time_by_length(of: Study, *, threads: int = 1, theme: Theme = "light") -> F
     return crossing_curves(frame, crossings, about=about, theme=theme)
 
 
+@figure("sentiformer-smaller", "SentiFormer quantised and pruned", Study, "learning:learning_curve")
+def _smaller(of: Study, *, theme: Theme = "light") -> Figure:
+    """Draw accuracy on SST-5 by the size of the weights, quantised and pruned without further training.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    from sentviz.figures.learning import learning_curve
+    from sentviz.papers.sentiformer import smaller
+
+    frame = smaller.curve()
+    note = "Quantised to 8, 4 and 3 bits, pruned by 30, 50, 70 and 90%; the largest size is the unchanged model. Nothing is trained again."
+    titles = {"quantised": "quantised", "pruned": "pruned"}
+    return learning_curve(frame, titles, title="Accuracy on SST-5 by size of the weights", unit="MiB", note=note, theme=theme)
+
+
+@figure("sentiformer-rows", "SentiFormer on fewer training rows", Study, "learning:learning_curve")
+def _by_rows(of: Study, *, theme: Theme = "light") -> Figure:
+    """Draw accuracy on SST-5 as two classes by the number of training rows, with equal updates.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    from sentviz.figures.learning import learning_curve
+    from sentviz.papers.sentiformer import smaller
+
+    frame = smaller.ROWS.require().assign(preset="sentiformer", seeds=1, printed=float("nan"))
+    note = "All points have the updates of one epoch of all rows."
+    titles, title = {"sentiformer": "SentiFormer"}, "Accuracy on SST-5 as two classes by training rows"
+    return learning_curve(frame, titles, title=title, note=note, theme=theme)
+
+
 # ---- items that show one run, or measurements without a run
 
 

@@ -81,6 +81,19 @@ PAPER = Paper(
                     OwnBlock("sevenessxin-padding"),
                 ),
             ),
+            Section(
+                "future",
+                "Future work",
+                (
+                    TextBlock("##### Repeated letters and capitals"),
+                    TableBlock("emphasis"),
+                    TextBlock(
+                        "The paper also names cleaner data and more emotions. The part A leak and the neutral tweets of TweetEval look at"
+                        " the data. Sarcasm, fear and joy need labels that none of the available data sets has.",
+                        small=True,
+                    ),
+                ),
+            ),
             Section("log", "Its log", (TableBlock("log"),)),
             Section(
                 "leak",
