@@ -149,10 +149,19 @@ def test_the_two_class_column_repeats_no_print(tmp_path: Path) -> None:
     assert isinstance(frame, pd.DataFrame)
 
 
-def test_our_size_is_that_of_the_shipped_run() -> None:
+def test_our_settings_are_those_of_the_shipped_runs() -> None:
+    """The differences that the page names: size, factor of the embeddings, and lengths."""
     import json
 
+    from sentviz.papers.sentiformer import PAPER
     from sentviz.runs.store import SHIPPED
 
-    stored = json.loads((SHIPPED / "sst5_trees" / "sentiformer" / "config.json").read_text(encoding="utf-8"))["parameters"]
-    assert f"ours has {stored / 1e6:.1f} M" in judge("It has about 22 M parameters").evidence
+    def stored(dataset: str) -> dict[str, Any]:
+        config: dict[str, Any] = json.loads((SHIPPED / dataset / "sentiformer" / "config.json").read_text(encoding="utf-8"))
+        return config
+
+    size, words = f"{stored('sst5_trees')['parameters'] / 1e6:.1f} M", PAPER.page.cannot
+    assert f"ours has {size}" in judge("It has about 22 M parameters").evidence and f"on SST-5 we have {size}" in words
+    assert f"multiplied by {stored('sst5_trees')['model']['embedding_scale']:g}," in words
+    lengths_read = [stored(name)["recipe"]["max_length"] for name in ("sst5_trees", "tweeteval_sentiment", "imdb", "yelp_polarity")]
+    assert "{} tokens of SST-5, {} of Twitter and {} elsewhere".format(*lengths_read[:3]) in words and lengths_read[2] == lengths_read[3]
