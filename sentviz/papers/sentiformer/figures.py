@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.papers.studies.item_types import Maker, PaperItem
+    from sentviz.papers.studies.stored import Stored
 
 
 def _sets() -> Sequence[str]:
@@ -125,9 +126,13 @@ def _smaller(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.papers.sentiformer import smaller
 
     frame = smaller.curve()
-    note = "Quantised to 8, 4 and 3 bits, pruned by 30, 50, 70 and 90%; the largest size is the unchanged model. Nothing is trained again."
+    note = (
+        "Quantised to 8, 4 and 3 bits, pruned by 30, 50, 70 and 90%; the largest size is the unchanged model. Nothing is trained again. The"
+        " size of a pruned model leaves out zeros, and the room for the places of the other weights."
+    )
     titles = {"quantised": "quantised", "pruned": "pruned"}
-    return learning_curve(frame, titles, title="Accuracy on SST-5 by size of the weights", unit="MiB", note=note, theme=theme)
+    drawn = learning_curve(frame, titles, title="Accuracy on SST-5 by size of the weights", unit="MiB", note=note, theme=theme)
+    return _measured_on(drawn, smaller.COMPRESSED)
 
 
 @figure("sentiformer-rows", "SentiFormer on fewer training rows", Study, "learning:learning_curve")
@@ -143,7 +148,12 @@ def _by_rows(of: Study, *, theme: Theme = "light") -> Figure:
     frame = smaller.ROWS.require().assign(preset="sentiformer", seeds=1, printed=float("nan"))
     note = "All points have the updates of one epoch of all rows."
     titles, title = {"sentiformer": "SentiFormer"}, "Accuracy on SST-5 as two classes by training rows"
-    return learning_curve(frame, titles, title=title, note=note, theme=theme)
+    return _measured_on(learning_curve(frame, titles, title=title, note=note, theme=theme), smaller.ROWS)
+
+
+def _measured_on(figure: Figure, stored: Stored) -> Figure:
+    """Return a figure of stored measurements with the names of the measured runs."""
+    return replace(figure, source=f"measured on {', '.join(stored.read()['run'].unique())}")
 
 
 # ---- items that show one run, or measurements without a run
