@@ -50,7 +50,7 @@ def test_the_unchanged_model_begins_both_curves(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize("name", ["sentiformer-smaller", "sentiformer-rows"])
 def test_the_stored_curves_are_drawn(name: str) -> None:
     drawn = make(name, Study.of("all", []))
-    assert len(drawn.frame) > 2 and "n = " in drawn.caption
+    assert len(drawn.frame) > 2 and "n = " in drawn.caption and "reported" not in drawn.caption
 
 
 def test_accuracy_by_rows_is_that_of_the_runs(tmp_path: Path) -> None:

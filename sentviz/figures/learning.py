@@ -63,9 +63,10 @@ def learning_curve(
     plot.update_xaxes(type="log", title_text=unit, tickvals=labelled, ticktext=[f"{tick:,}" for tick in labelled], title_standoff=4)
     plot.update_yaxes(tickformat=".0%")
     seeds = measured["seeds"].astype(int)
+    diamonds = "; open diamonds are reported" if frame["printed"].notna().any() else ""
     caption = sentence(
         [
-            f"{title}. Filled marks are measured, with 95% intervals; open diamonds are reported.",
+            f"{title}. Filled marks are measured, with 95% intervals{diamonds}.",
             note,
             f"n = {int(measured['n'].max()):,}; seeds: {seeds.min()}" + (f" to {seeds.max()}." if seeds.min() < seeds.max() else "."),
         ]

@@ -1,6 +1,6 @@
 """SentiFormer made smaller, and trained on fewer rows (section VII, future work 3 and 4).
 
-Quantised: each matrix row is rounded to signed integers of so many bits with one scale per row. Pruned: the smallest weights of each matrix
+Quantised: each matrix row is rounded to signed integers, with one scale per row. Pruned: the smallest weights of each matrix
 are set to 0. Nothing is trained again, and vectors stay as they are. Sizes count bits times weights that are not 0, without their places.
 `python -m sentviz.papers.sentiformer.smaller compress FOLDER...` and `... rows FOLDER...` measure anew, with folders of runs that have
 weights; `sentviz train sst5_trees_binary_rows --variant 5k` trains on fewer rows.
@@ -82,7 +82,7 @@ def compress(run: Run, bits: Sequence[int] = BITS, shares: Sequence[float] = PRU
     ways = [("none", 0.0), *(("quantised", float(each)) for each in bits), *(("pruned", each) for each in shares)]
     records = []
     for way, amount in ways:
-        kept = 0.0
+        size_in_bits = 0.0
         with torch.no_grad():
             for name, tensor in network.named_parameters():
                 changed = name in matrices and way != "none"
@@ -91,9 +91,9 @@ def compress(run: Run, bits: Sequence[int] = BITS, shares: Sequence[float] = PRU
                     value = quantised(value, int(amount)) if way == "quantised" else pruned(value, amount)
                 tensor.copy_(value)
                 size = int((value != 0).sum()) if changed and way == "pruned" else value.numel()
-                kept += size * (amount if changed and way == "quantised" else STORED_BITS)
+                size_in_bits += size * (amount if changed and way == "quantised" else STORED_BITS)
         right = int((model.forward(rows)[0].argmax(axis=1) == labels).sum())
-        records.append((way, amount, kept / 8 / 2**20, right, len(labels), dataset, run.config["recipe"]["seed"], run.name))
+        records.append((way, amount, size_in_bits / 8 / 2**20, right, len(labels), dataset, run.config["recipe"]["seed"], run.name))
     return pd.DataFrame(records, columns=list(COMPRESSED.columns))
 
 
