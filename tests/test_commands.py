@@ -77,7 +77,7 @@ def test_the_epochs_to_keep_are_the_recipes(trained: list[Recipe], tmp_path: Pat
         (("--keep-epochs", "-1"), "is not in the range"),
         (("--injection", "nonsense", "--lexicon", "nonsense"), "--injection needs --hub"),
         (("--lexicon", "lexicon_en_vader"), "vanilla-matched has no injection, so --lexicon"),
-        (("--model", "hardmax-d2", "--variant", "512"), "does not take --variant"),
+        (("--model", "hardmax-d2", "--variant", "equal"), "has no lambda with a start value"),
         (("--model", "hardmax-d2", "--lexicon", "lexicon_en_vader"), "does not take --lexicon"),
         (("--model", "hardmax-d2", "--injection", "last"), "does not take --injection"),
         (("--model", "hardmax-d2", "--device", "cuda"), "does not take --device"),

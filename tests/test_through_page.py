@@ -105,14 +105,14 @@ def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data:
     assert focus.run == SHIPPED and focus.row and not app.exception
 
 
-def test_a_run_of_another_language_takes_its_place_without_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that does not read the language of the run in focus shows its own example, or a text that it can read."""
+def test_a_run_of_the_same_language_takes_its_place_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Korean run without epochs is replaced by the Korean run with epochs, which reads the text in focus."""
     st.cache_resource.clear()
     seen = drawn(monkeypatch)
     app = page("nsmc/cls", text="정말 재미있는 영화")
     chosen = app.button_group(key="through-run").value
-    assert chosen and f"{chosen} is shown instead of nsmc/cls" in page_text(app) and not app.exception
-    assert "재미있는" not in "".join(seen[-1]["sentence"]["tokens"])
+    assert chosen == "nsmc/e5-epochs" and f"{chosen} is shown instead of nsmc/cls" in page_text(app) and not app.exception
+    assert "재미있는" in "".join(seen[-1]["sentence"]["tokens"])
 
 
 def test_a_torn_epoch_is_said_and_the_rest_works(runs: Path, data: None, monkeypatch: pytest.MonkeyPatch) -> None:
