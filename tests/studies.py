@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -117,6 +118,14 @@ def as_said(finding: Finding) -> Finding:
         intervals = [minus(f"{value} [{low}, {high}]") for value, low, high in spans]
         assert any(each in stated.evidence for each in intervals) or not re.search(r"\[[+−\d]", stated.evidence), (effect, stated.evidence)
     return finding
+
+
+def ndt_claim(statement: str, against: str) -> Callable[[list[Run]], Finding]:
+    """Return the test of a claim of the NDT paper, followed by a check of its effect."""
+    from sentviz.papers.ndt.claims import CLAIMS
+
+    (test,) = (each.test for each in CLAIMS if each.statement == statement and each.against == against)
+    return lambda runs: as_said(test(runs))
 
 
 def with_heads(run: Run, from_cls: tuple[float, ...], to_cls: tuple[float, ...]) -> Run:

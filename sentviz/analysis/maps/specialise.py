@@ -108,19 +108,40 @@ def untrained(model: Model, seed: int) -> Model:
     return Model(f"{model.name}, untrained", network, model.tokenizer, model.labels, cls=model.cls, tagger=model.tagger)
 
 
+def differences(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the table on what the components differ by, one per habit.
+
+    Raises:
+        InputError: there is no such row.
+    """
+    cells = frame[frame["component"] == -1]
+    if cells.empty:
+        raise InputError("The table of components is incomplete. `sentviz specialise` measures it again.")
+    return cells
+
+
+def beyond_baselines(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the `differences` that are larger than shuffled labels, shuffled heads and, if there are any, untrained models give.
+
+    Raises:
+        InputError: the table has no differences.
+    """
+    cells = differences(frame)
+    fresh = (cells["value"] > cells["untrained_high"]) | (cells["inits"] == 0)
+    return cells[(cells["p_holm"] < ALPHA) & (cells["p_dealt"] < ALPHA) & fresh]
+
+
 def verdict(frame: pd.DataFrame) -> list[str]:
     """Return the result of the table as sentences; the first sentence is the main result.
 
     Raises:
         InputError: rows that it is read from are missing.
     """
-    cells = frame[frame["component"] == -1]
-    if cells.empty:
-        raise InputError("The table of components is incomplete. `sentviz specialise` measures it again.")
+    cells, passed = differences(frame), beyond_baselines(frame)
     n, inits = len(cells), int(cells["inits"].max())
     chance, dealt = cells["p_holm"] < ALPHA, cells["p_dealt"] < ALPHA
-    fresh = cells["value"] > cells["untrained_high"] if inits else chance
-    passed = cells[chance & fresh & dealt].assign(habit=lambda rows: rows["word_class"].where(rows["word_class"] != "", "entropy"))
+    fresh = cells["value"] > cells["untrained_high"]
+    passed = passed.assign(habit=passed["word_class"].where(passed["word_class"] != "", "entropy"))
     habits_by_layer = [f"layer {int(str(layer)) + 1}: {', '.join(rows['habit'])}" for layer, rows in passed.groupby("layer")]
     layers_passed = f" ({'; '.join(habits_by_layer)})" if habits_by_layer else ""
     lines = [

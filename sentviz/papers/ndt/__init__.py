@@ -23,6 +23,7 @@ PAPER = Paper(
         "arXiv 2603.20704: every reported number next to ours.",
         url="ndt",
         sections=(
+            Section("components", "Components", (FigureBlock("component-habits"), TableBlock("components"))),
             Section(
                 "results",
                 "Results",

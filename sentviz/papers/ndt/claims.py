@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, board, decide, not_testable, strictest_finding
-from sentviz.papers.ndt import our_claims, printed_claims
+from sentviz.papers.ndt import our_claims, outcome_claims, printed_claims, specialisation
 from sentviz.papers.ndt.printed_claims import LEVEL
 from sentviz.papers.ndt.study import DATASETS, NDTS, ROWS, configurations, controlled_lambdas, tested
 from sentviz.papers.studies.against import corrected, minus, mixed, seeded
@@ -186,7 +186,9 @@ SIGNS = "the exact sign test over runs; the change of a run is the mean change o
 
 CLAIMS = board(
     DATASETS,
+    *specialisation.ROWS,
     *printed_claims.ROWS,
+    *outcome_claims.ROWS,
     Row("The best NDT beats vanilla", "The best NDT beats vanilla on {}", RUNS,
         partial(judge_better, models=NDTS, baseline="vanilla"), {"imdb": ("ec0154", "section IV-B1"),
         "sst2": ("a84f8b", "section IV-C1"), "yelp_full": ("8e94a2", "section IV-D1"),
@@ -199,9 +201,17 @@ CLAIMS = board(
         "yelp_full": ("affaa7", "ours"), "twitter_financial": ("a4aa5a", "ours")}, "compare", "accuracy-beside-print",
         OVER_SEEDS),
     Row("DT beats vanilla", "DT beats vanilla on {}", RUNS, partial(judge_better, models=("diff",), baseline="vanilla"),
-        {"sst2": ("56d08d", "table III")}, "compare", "accuracy-beside-print", OVER_SEEDS),
+        {"imdb": ("db24a9", "table I"), "sst2": ("56d08d", "table III"), "twitter_financial": ("70ce13", "table VII")}, "compare",
+        "accuracy-beside-print", OVER_SEEDS),
+    Row("Vanilla beats DT", "Vanilla beats DT on {}", RUNS, partial(judge_better, models=("vanilla",), baseline="diff"),
+        {"yelp_full": ("8d5f36", "section IV-D1")}, "compare", "accuracy-beside-print", OVER_SEEDS),
+    Row("The paper's best NDT is the best here", "On {} [0,1] with two maps is the best NDT", RUNS,
+        partial(judge_best_ndt, model="ndt-unit-2"), {"imdb": ("f25b08", "section IV-B1")}, "results", "accuracy-grid", OVER_SEEDS),
     Row("The paper's best NDT is the best here", "On {} [0,1] with three maps is the best NDT", RUNS,
         partial(judge_best_ndt, model="ndt-unit-3"), {"sst2": ("36dbc0", "section IV-C1")}, "results", "accuracy-grid",
+        OVER_SEEDS),
+    Row("The paper's best NDT is the best here", "On {} [−1,1] with three maps is the best NDT", RUNS,
+        partial(judge_best_ndt, model="ndt-symmetric-3"), {"yelp_full": ("a6e74c", "section IV-D1")}, "results", "accuracy-grid",
         OVER_SEEDS),
     Row("The paper's best NDT is the best here", "On {} (−inf,inf) with four maps is the best NDT", RUNS,
         partial(judge_best_ndt, model="ndt-free-4"), {"twitter_financial": ("a5fd6c", "section IV-E1")}, "results",
@@ -210,10 +220,12 @@ CLAIMS = board(
         partial(judge_range, points=0.6), {"yelp_full": ("109ccb", "section IV-D1")}, "results", "accuracy-grid",
         "simultaneous intervals of all pairs (Bonferroni)"),
     Row("Training makes unbounded λ grow with depth", "Training itself makes unbounded lambdas grow with depth on {}", RUNS,
-        judge_learned_growth, {"imdb": ("7dbb12", "section IV-B2"), "sst2": ("deffa3", "sections IV-C2, IV-H2")}, "lambda",
-        "lambda-grid", SIGNS, (CONTROLLED,)),
+        judge_learned_growth, {"imdb": ("7dbb12", "section IV-B2"), "sst2": ("deffa3", "sections IV-C2, IV-H2"),
+        "yelp_full": ("25c9e1", "section IV-D2"), "twitter_financial": ("bd1f84", "section IV-E2")}, "lambda", "lambda-grid", SIGNS,
+        (CONTROLLED,)),
     Row("Training makes λ more negative under [−1,1]", "Training itself makes lambda more negative under [−1,1] on {}", RUNS,
-        judge_learned_fall, {"sst2": ("0ab894", "section IV-C2")}, "lambda", "lambda-grid", SIGNS),
+        judge_learned_fall, {"imdb": ("e3607d", "section IV-B2"), "sst2": ("0ab894", "section IV-C2"),
+        "yelp_full": ("4fda92", "section IV-D2"), "twitter_financial": ("9c18b5", "section IV-E2")}, "lambda", "lambda-grid", SIGNS),
     Row("Silhouette and accuracy give the same order", "Silhouette and accuracy give the configurations of {} the same order", RUNS,
         judge_rank_correlation, {"imdb": ("cc96b5", "section IV-F"), "sst2": ("6251ba", "section IV-F")}, "results",
         "accuracy-beside-print", "Spearman's rank correlation over configurations, means over seeds"),

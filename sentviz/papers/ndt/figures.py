@@ -88,6 +88,17 @@ def _cost(of: Study, *, theme: Theme = "light") -> Figure:
     return tradeoff(*costs(of.name), title=DATASETS[of.name], theme=theme)
 
 
+@figure("component-habits", "Habits in which the components of each run differ", Study, "component_habits:component_habits")
+def _component_habits(of: Study, *, theme: Theme = "light") -> Figure:
+    from sentviz.figures.component_habits import component_habits
+    from sentviz.gallery.subjects import sourced
+    from sentviz.papers.ndt.specialisation import habits
+    from sentviz.papers.ndt.study import DATASETS
+
+    frame, by_name = habits(of.runs), {run.name: run for run in of.runs}
+    return sourced(component_habits(frame, titles=DATASETS, theme=theme), *(by_name[name] for name in frame["run"]))
+
+
 @figure("confusion-panels", "Confusion matrices of the best NDT", Study, "confusion_panels:confusion_panels")
 def _confusion_panels(of: Study, *, best: bool = False, theme: Theme = "light") -> Figure:
     from sentviz.figures.confusion_panels import confusion_panels

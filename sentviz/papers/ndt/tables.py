@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError
-from sentviz.papers.ndt import latency, leak, prints
+from sentviz.papers.ndt import latency, leak, prints, specialisation
 from sentviz.papers.ndt.answer import BASES, against
 from sentviz.papers.ndt.averages import describe_averages, fits
 from sentviz.papers.ndt.presets import PRESETS
@@ -340,5 +340,6 @@ TABLES: dict[str, TableMaker] = {
     "parameters": totals,
     "milliseconds": milliseconds,
     "leak": lambda runs, dataset: leaked(),
+    "components": of_all(specialisation.table),
 }
 MAKERS: dict[str, Maker] = {"comparisons": _comparisons}

@@ -1,0 +1,133 @@
+"""Do NDT's components specialise? Counts of habits from stored tables, and verdicts that hold, fail, or lack runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sentviz.analysis.claim import Finding
+from sentviz.analysis.maps.specialise import FILE, verdict
+from sentviz.errors import InputError
+from sentviz.figures.component_habits import component_habits
+from sentviz.papers.ndt import specialisation
+from sentviz.papers.ndt.claims import CLAIMS
+from sentviz.papers.ndt.specialisation import habits, habits_needed, table
+from sentviz.papers.ndt.study import DATASETS
+from sentviz.runs.catalog import study_runs
+from tests.studies import ndt_claim
+from tests.test_app import SHIPPED
+
+ADDED = "The components of NDTs that add their maps specialise on distinct words"
+SUBTRACTED = "The components of models that subtract maps specialise on distinct words, on every data set"
+MORE = "Components that are subtracted specialise more than components that are added"
+NAMES = {"IMDB": "imdb", "SST-2": "sst2", "Twitter": "twitter_financial"}
+SPECIALISED = [
+    f"{ADDED}, on every data set",
+    *(f"{ADDED} on {name}" for name in NAMES),
+    SUBTRACTED,
+    f"{MORE}, on every data set",
+    *(f"{MORE} on {name}" for name in ("SST-2", "Twitter")),
+]
+
+
+def planted(adds: Sequence[int], subtracts: Sequence[int], data: str = "sst2") -> pd.DataFrame:
+    """Return measured runs that add or subtract, by their numbers of habits."""
+    mixing = {"adds": ("unit", "nonneg", "free"), "subtracts": ("symmetric",)}
+    rows = [
+        (data, f"ndt-{mixing[kind][i % len(mixing[kind])]}-{2 + i % 3}", mixing[kind][i % len(mixing[kind])], 2 + i % 3, kind, i,
+         f"{data}/{kind}-{i}", count, 12, 3)
+        for kind, counts in (("adds", adds), ("subtracts", subtracts))
+        for i, count in enumerate(counts)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=specialisation.COLUMNS)
+
+
+def judged(statement: str, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Finding:
+    def of(runs: Any, datasets: Sequence[str] = tuple(DATASETS)) -> pd.DataFrame:
+        return frame[frame["data"].isin(list(datasets))]
+
+    monkeypatch.setattr(specialisation, "habits", of)
+    return ndt_claim(statement, "runs here")([])
+
+
+def test_chance_allows_two_habits_of_twelve() -> None:
+    """Three of twelve at 5 % each are rarer than one run in twenty, two are not: binomial probabilities added up."""
+
+    def reached(least: int) -> float:
+        return sum(comb(12, k) * 0.05**k * 0.95 ** (12 - k) for k in range(least, 13))
+
+    assert reached(habits_needed(12)) < 0.05 < reached(habits_needed(12) - 1)
+
+
+@pytest.mark.parametrize("statement", [s for s in SPECIALISED if s.startswith(ADDED)])
+def test_whether_added_components_specialise(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = NAMES.get(statement.rpartition(" ")[2], "sst2")
+    few, many = [0, 1, 2, 2, 1, 0], [3, 5, 4, 8, 7, 12]
+    assert judged(statement, planted(many, [0] * 6, data), monkeypatch).verdict == "holds"
+    refuted = judged(statement, planted(few, [9] * 6, data), monkeypatch)
+    assert refuted.verdict == "fails" and "in 0 of 6 runs in more than the 2 that chance allows" in refuted.evidence
+    assert judged(statement, planted(few + many, [], data), monkeypatch).verdict == "open"
+    assert judged(statement, planted(few[:5], [], data), monkeypatch).verdict == "unjudged"  # five runs are too few for a sign test
+    assert judged(statement, planted([], many, data), monkeypatch).verdict == "unjudged"
+
+
+def test_whether_subtracted_components_specialise(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert judged(SUBTRACTED, planted([0] * 6, [8] * 6), monkeypatch).verdict == "holds"
+    assert judged(SUBTRACTED, planted([8] * 6, [2] * 6), monkeypatch).verdict == "fails"
+    assert judged(SUBTRACTED, planted([], [2, 8] * 3), monkeypatch).verdict == "open"
+    assert judged(SUBTRACTED, planted([8] * 6, [8] * 5), monkeypatch).verdict == "unjudged"
+
+
+@pytest.mark.parametrize("statement", [s for s in SPECIALISED if s.startswith(MORE)])
+def test_which_kind_specialises_more(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = NAMES.get(statement.rpartition(" ")[2], "sst2")
+    monkeypatch.setattr(specialisation, "DRAWS", 2_000)
+    assert judged(statement, planted([0, 1, 1, 2, 0], [7, 8, 8, 7], data), monkeypatch).verdict == "holds"
+    assert judged(statement, planted([7, 8, 8, 7, 8], [0, 1, 1, 2], data), monkeypatch).verdict == "fails"
+    assert judged(statement, planted([0, 8, 1, 7, 4], [7, 0, 8, 1], data), monkeypatch).verdict == "open"
+    assert judged(statement, planted([0, 1], [8], data), monkeypatch).verdict == "unjudged"  # no order of three runs is rare enough
+    assert judged(statement, planted([0, 1], [], data), monkeypatch).verdict == "unjudged"
+
+
+def test_data_sets_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data set on which both kinds specialise more is no evidence: kinds are exchanged within a data set only."""
+    frame = pd.concat([planted([9, 8, 9, 8, 9], [9, 8], "imdb"), planted([1, 0], [1, 0, 1, 0, 1], "sst2")], ignore_index=True)
+    assert judged(f"{MORE}, on every data set", frame, monkeypatch).verdict == "open"
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_shipped_runs_are_counted_as_their_page_counts_them() -> None:
+    """Each run's number is the one in the first sentence of its page; a run that subtracts has negative lambdas or is a DT."""
+    runs = study_runs().runs
+    by_name, frame = {run.name: run for run in runs}, habits(runs)
+    assert set(frame["data"]) == set(DATASETS) and len(frame) >= 21
+    for row in frame.to_dict("records"):
+        assert f"in {row['habits']} of {row['of']} habits" in verdict(by_name[str(row["run"])].frame(FILE))[0]
+    assert set(frame.loc[frame["mixing"].isin(["unit", "nonneg"]), "kind"]) == {"adds"}
+    assert set(frame.loc[frame["mixing"] == "differential", "kind"]) == {"subtracts"}
+    assert len(table(runs).frame) == len(frame)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_figure_draws_each_run(theme: Any) -> None:
+    frame = pd.concat([planted([0, 1, 2], [8], "sst2"), planted([4], [5], "imdb")], ignore_index=True)
+    figure = component_habits(frame, titles=DATASETS, theme=theme)
+    drawn = [str(point[0]) for trace in figure.plot.data if trace.customdata is not None for point in trace.customdata]
+    assert sorted(drawn) == sorted(frame["run"]) and len(figure.frame) == len(frame)
+    assert "Of the runs that add their maps, 1 of 4 reach more." in figure.caption and "2 of 2 reach more" in figure.caption
+    assert [note.text for note in figure.plot.layout.annotations][:2] == ["IMDB", "SST-2"]
+
+
+def test_without_measured_runs_the_command_is_named() -> None:
+    for make in (lambda: component_habits(planted([], []), titles=DATASETS), lambda: table([])):
+        with pytest.raises(InputError, match="sentviz specialise RUN"):
+            make()
+
+
+def test_the_question_is_the_first_row_of_the_board() -> None:
+    assert [claim.statement for claim in CLAIMS[: len(SPECIALISED)]] == SPECIALISED
