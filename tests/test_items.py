@@ -66,7 +66,7 @@ def test_a_list_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> No
 
 def test_a_good_list_has_links_of_its_own_page(tmp_path: Path) -> None:
     assert listed(paper_with(tmp_path, GOOD)).frame[["item", "state", "place", "link"]].to_numpy().tolist() == [
-        ["Table 1", "live", "Results", "paper-other?part=results"]
+        ["Table 1", "live", "Results: tables I to IX", "paper-other?part=results"]
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the NDT paper concludes from its tables: each conclusion holds on one edited table and fails on others."""
+"""Conclusions of the NDT paper from its tables: each one holds on one edited table and fails on others."""
 
 from __future__ import annotations
 

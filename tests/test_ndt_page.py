@@ -22,9 +22,11 @@ def part(name: str, dataset: str = "sst2") -> AppTest:
 
 
 def test_the_board_stands_first_and_answers_in_sentences_when_asked() -> None:
-    """No section is drawn with it; the questions' answers, with numbers for each data set that has runs, wait in a drawer."""
+    """Only the opening is above it, no section is drawn with it; answers with numbers for each data set wait in a drawer."""
     app = opened("ndt")
-    assert len(app.get("plotly_chart")) == 1 and not app.dataframe
+    assert [chart.key for chart in app.get("plotly_chart")] == ["plot-ndt-component-habits-all", "plot-board-ndt"] and not app.dataframe
+    first_lines = next(text.value for text in app.markdown if text.value.startswith("**The paper says:**"))
+    assert "\n\n**We found:**" in first_lines and "\n\n**Open:**" in first_lines
     assert "Does NDT" not in words(app) and "SST-2, on the official sentences: NDT" not in words(app).replace("\\", "")
     app.session_state["ndt-answers"] = True
     app.run()
@@ -73,7 +75,7 @@ def test_points_wait_until_they_are_asked_for(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
     app = part("tsne")
     assert any(button.key == "ndt-tsne-panels-all-compute" for button in app.button)
-    assert app.button(key="chip-part").label.replace("\\", "") == "t-SNE"
+    assert app.button(key="chip-part").label.replace("\\", "") == "Figure 3: t-SNE"
     assert "ten seconds a data set" in words(app) and "The paper states neither rows nor settings" in words(app)
     assert not list(tmp_path.rglob("*.npy"))
 

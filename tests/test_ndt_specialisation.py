@@ -94,7 +94,7 @@ def test_which_kind_specialises_more(statement: str, monkeypatch: pytest.MonkeyP
 
 
 def test_data_sets_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A data set on which both kinds specialise more is no evidence: kinds are exchanged within a data set only."""
+    """A data set on which both kinds specialise more decides nothing: kinds are exchanged only within a data set."""
     frame = pd.concat([planted([9, 8, 9, 8, 9], [9, 8], "imdb"), planted([1, 0], [1, 0, 1, 0, 1], "sst2")], ignore_index=True)
     assert judged(f"{MORE}, on every data set", frame, monkeypatch).verdict == "open"
 
@@ -121,6 +121,7 @@ def test_the_figure_draws_each_run(theme: Any) -> None:
     assert sorted(drawn) == sorted(frame["run"]) and len(figure.frame) == len(frame)
     assert "Of the runs that add their maps, 1 of 4 reach more." in figure.caption and "2 of 2 reach more" in figure.caption
     assert [note.text for note in figure.plot.layout.annotations][:2] == ["IMDB", "SST-2"]
+    assert [(shape.x0, shape.x1) for shape in figure.plot.layout.shapes] == [(-0.6, 2.5)] * 2  # each panel has a grey band
 
 
 def test_without_measured_runs_the_command_is_named() -> None:

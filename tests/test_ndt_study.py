@@ -196,3 +196,17 @@ def test_ndt_on_a_base_has_accuracy_and_lambda_by_layer(tmp_path: Path) -> None:
     assert lambdas["sign"].to_list() == ["−", "−", "+", "+"]
     with pytest.raises(InputError, match="sentviz train ndt_sst2_minilm --model minilm-ndt-free-2"):
         based.accuracies([])
+
+
+@pytest.mark.skipif(not SHIPPED, reason="checkpoints/ is empty")
+def test_what_is_added_to_vanilla_stands_beside_the_print() -> None:
+    """Table X's last column, and table XI's milliseconds, the paper's 0 for Twitter included."""
+    frame = tables.totals(SHIPPED, "sst2").frame.set_index("model")
+    assert frame.loc["vanilla", ["printed_added", "added"]].tolist() == [0, 0]
+    assert frame.loc["ndt-unit-2", "printed_added"] == pytest.approx(1.56 - 1.40)
+    assert frame.loc["ndt-unit-2", "added"] == pytest.approx(frame.loc["vanilla-matched", "added"], abs=1e-3)
+    assert frame["added"].between(0, 0.25).all()
+    times = tables.milliseconds([], "all").frame
+    printed = times.set_index(["dataset", "model"])["printed_milliseconds"]
+    assert printed["IMDB", "vanilla"] == 25.58 and printed["Yelp", "ndt-unit-4"] == 197.08
+    assert (printed["Twitter Financial News"].dropna() == 0).all() and np.isnan(printed["IMDB", "vanilla-matched"])

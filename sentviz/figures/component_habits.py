@@ -13,7 +13,7 @@ from sentviz.figures.panels import legend_below, legend_entry, panel_grid, row_a
 from sentviz.figures.text import as_text
 from sentviz.runs.presets import CONSTRAINT_SIGNS
 
-ROW, LEFT, PANEL = 30, 104, 210  # pixels
+ROW, LEFT, PANEL = 40, 104, 210  # pixels
 MIXINGS = {"unit": "adds", "nonneg": "adds", "free": "adds", "symmetric": "subtracts", "differential": "subtracts"}  # order of the rows
 
 
@@ -40,11 +40,10 @@ def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str], theme: T
     tones = {"adds": colours.plus, "subtracts": colours.minus, "both": colours.muted}
     for name, place in zip(sets, places, strict=True):
         part = frame[frame["data"] == name]
-        plot.add_vrect(x0=-0.6, x1=int(part["needed"].max()) - 0.5, fillcolor=colours.neutral, line_width=0, layer="below", **place)
         for k, size in enumerate(sizes):
             marks = part[part["components"] == size]
             steps = marks.groupby(["mixing", "habits"]).cumcount()
-            lift = [0.24 * (k - (len(sizes) - 1) / 2) + 0.1 * step for step in steps]
+            lift = [0.28 * (k - (len(sizes) - 1) / 2) + 0.12 * step for step in steps]
             plot.add_scatter(
                 x=marks["habits"],
                 y=[mixings.index(mixing) + up for mixing, up in zip(marks["mixing"], lift, strict=True)],
@@ -55,12 +54,14 @@ def component_habits(frame: pd.DataFrame, *, titles: Mapping[str, str], theme: T
                 hovertemplate="%{customdata[0]}: %{customdata[1]} of %{customdata[2]} habits<extra></extra>",
                 **place,
             )
+        # Plotly leaves a rectangle out of a panel that is still empty.
+        plot.add_vrect(x0=-0.6, x1=int(part["needed"].max()) - 0.5, fillcolor=colours.grid, line_width=0, layer="below", **place)
     for kind, words in {"adds": "adds its maps", "subtracts": "subtracts maps", "both": "λ of both signs"}.items():
         if kind in set(frame["kind"]):
             legend_entry(plot, words, "markers", marker={"size": 10, "symbol": "circle", "color": tones[kind]})
     for k, size in enumerate(sizes):
         legend_entry(plot, f"C = {size}", "markers", marker={"size": 10, "symbol": SYMBOLS[k], "color": colours.muted})
-    legend_entry(plot, "what chance allows", "markers", marker={"size": 12, "symbol": "square", "color": colours.neutral})
+    legend_entry(plot, "what chance allows", "markers", marker={"size": 12, "symbol": "square", "color": colours.grid})
     most = int(frame["of"].max())
     width = LEFT + PANEL * max(len(sets), 3) + 24
     margin = (LEFT, 72, 24, 84)

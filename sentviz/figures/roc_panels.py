@@ -25,7 +25,8 @@ def roc_panels(
     If the figure is too narrow for this, it has a row per data set and a column per model; very narrow panels show areas without intervals.
 
     Args:
-        frame: row, panel, run, curve, fpr, tpr, auc, low, high, n.
+        frame: row, panel, run, curve, fpr, tpr, auc, low, high, n, macro, macro_low, macro_high (the mean area over the classes of the
+            run), printed (the reported area; NaN if there is none).
         order: order of the panels; by default that of the frame.
         chosen: how the NDT was chosen, for the caption.
         missing: names of the panels that cannot be drawn, for the caption.
@@ -68,6 +69,7 @@ def roc_panels(
                 interval = f" [{first['low']:.3f}, {first['high']:.3f}]" if with_intervals else ""
                 areas.append(f"<span style='color:{colour}'>{name}{first['auc']:.3f}{interval}</span>")
             if areas:
+                areas += _compared(cell, with_intervals=with_intervals)
                 text = "<br>".join(["area", *areas])
                 plot.add_annotation(
                     x=1, y=0.02, xanchor="right", yanchor="bottom", align="right", text=text, font={"size": 11},
@@ -88,13 +90,24 @@ def roc_panels(
     sizes = frame.drop_duplicates("panel").set_index("panel").loc[panels].reset_index()
     caption = sentence(
         [
-            "Test split. With two classes there is one curve, with more classes one for each class against the rest. Brackets: 95%"
-            " bootstrap intervals over test rows.",
+            "Test split. With two classes there is one curve, with more classes one for each class against the rest; macro is the mean of"
+            " their areas. Brackets: 95% bootstrap intervals over test rows.",
+            "“Paper” is the reported area of the same configuration." if frame["printed"].notna().any() else "",
             f"Rows: {', '.join(f'{panel} {n:,}' for panel, n in zip(sizes['panel'], sizes['n'], strict=True))}.",
             f"{chosen} The first seed of each configuration is drawn." if chosen else "",
             f"No run is installed for: {', '.join(missing)}." if missing else "",
         ]
     )
     again = partial(roc_panels, frame, order=order, chosen=chosen, missing=missing, theme=theme)
-    printed = frame.drop_duplicates(["row", "panel", "curve"])[["row", "panel", "run", "curve", "auc", "low", "high", "n"]]
+    columns = ["row", "panel", "run", "curve", "auc", "low", "high", "n", "macro", "macro_low", "macro_high", "printed"]
+    printed = frame.drop_duplicates(["row", "panel", "curve"])[columns]
     return Figure("roc-panels", plot, frame.reset_index(drop=True), caption, at_width=again, printed=printed)
+
+
+def _compared(cell: pd.DataFrame, *, with_intervals: bool) -> list[str]:
+    """Return the lines on the area of a run: its macro area if it has several curves, and the reported one."""
+    first, lines = cell.iloc[0], []
+    if cell["curve"].nunique() > 1:
+        interval = f" [{first['macro_low']:.3f}, {first['macro_high']:.3f}]" if with_intervals else ""
+        lines.append(f"macro {first['macro']:.3f}{interval}")
+    return [*lines, f"paper {first['printed']:.3f}"] if pd.notna(first["printed"]) else lines

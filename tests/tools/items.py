@@ -35,7 +35,7 @@ from tests.tools.inventory import page_settings
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("ours", "our ", "public code")  # beginnings of the places of claims that the paper does not make
 COMPUTED = {  # columns that a table computes from printed numbers, by item; "" is for all items
-    "": {"difference", "printed_low", "printed_high", "printed_value", "printed_times"},
+    "": {"difference", "printed_added", "printed_low", "printed_high", "printed_value", "printed_times"},
     "fused/table-3": {"ko-electra", "kr-electra", "kc-electra", "xlm-roberta-base", "kr-bert"},
     "sentiformer/ablation": {"printed"},
 }

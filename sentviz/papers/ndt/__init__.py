@@ -26,7 +26,7 @@ PAPER = Paper(
             Section("components", "Components", (FigureBlock("component-habits"), TableBlock("components"))),
             Section(
                 "results",
-                "Results",
+                "Results: tables I to IX",
                 (
                     OwnBlock("ndt-results"),
                     Drawer("What the re-split leaks: test phrases inside training phrases", (TableBlock("leak"),), "ndt-leak", ("sst2",)),
@@ -35,12 +35,9 @@ PAPER = Paper(
                 datasets=DATASETS,
             ),
             Section("compare", "Compare", (OwnBlock("ndt-compare"),), datasets=DATASETS),
-            Section("confusion", "Confusion", (FigureBlock("confusion-panels", switch=BEST),)),
-            Section("roc", "ROC", (FigureBlock("roc-panels", switch=BEST),)),
-            Section("tsne", "t-SNE", (FigureBlock("tsne-panels", switch=BEST),)),
             Section(
                 "lambda",
-                "Lambda",
+                "Lambda: tables II to VIII",
                 (
                     OwnBlock("ndt-lambda-grid"),
                     OwnBlock("ndt-controls"),
@@ -49,14 +46,12 @@ PAPER = Paper(
                 ),
                 datasets=DATASETS,
             ),
-            Section(
-                "base",
-                "On a pretrained encoder",
-                (TextBlock("##### Ours, not the paper's: a second component on MiniLM, SST-2"), OwnBlock("ndt-on-base")),
-            ),
+            Section("confusion", "Figure 1: confusion", (FigureBlock("confusion-panels", switch=BEST),)),
+            Section("roc", "Figure 2: ROC", (FigureBlock("roc-panels", switch=BEST),)),
+            Section("tsne", "Figure 3: t-SNE", (FigureBlock("tsne-panels", switch=BEST),)),
             Section(
                 "cost",
-                "Cost",
+                "Cost: tables X, XI",
                 (
                     SideBySide(
                         (
@@ -68,6 +63,11 @@ PAPER = Paper(
                     TableBlock("milliseconds"),
                 ),
                 datasets=DATASETS,
+            ),
+            Section(
+                "base",
+                "On a pretrained encoder",
+                (TextBlock("##### Ours, not the paper's: a second component on MiniLM, SST-2"), OwnBlock("ndt-on-base")),
             ),
         ),
         cannot="The paper gives splits, vocabularies, optimizer, both weight decays, initialization, normalization and activation, but not"

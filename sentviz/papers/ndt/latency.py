@@ -81,6 +81,16 @@ def measure(dataset: str, *, batches: int = 2, rounds: int = 9, note: str = "", 
     return pd.DataFrame(out)
 
 
+def printed_milliseconds(dataset: str) -> dict[str, float]:
+    """Return the reported milliseconds per batch by configuration; a row for all ranges of lambda has the name of [0,1]."""
+    table = prints.table("inference_ms_per_batch")
+    table = table[table["dataset"] == printed_name(dataset)]
+    return {
+        row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["milliseconds"])
+        for row in table.to_dict("records")
+    }
+
+
 def printed_ratios(dataset: str) -> pd.DataFrame:
     """The printed milliseconds as ratios to the printed vanilla: model, value, low, high.
 
@@ -89,14 +99,7 @@ def printed_ratios(dataset: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = prints.table("inference_ms_per_batch")
-    table = table[table["dataset"] == printed_name(dataset)]
-    seconds = {
-        row["family"] if row["family"] != "ndt" else f"ndt-unit-{row['components']}": float(row["milliseconds"])
-        * BATCHES.get(dataset, 0)
-        / 1e3
-        for row in table.to_dict("records")
-    }
+    seconds = {model: value * BATCHES.get(dataset, 0) / 1e3 for model, value in printed_milliseconds(dataset).items()}
     base = seconds.get("vanilla", 0.0)
     rows = [
         (model, 1.0, 1.0, 1.0)

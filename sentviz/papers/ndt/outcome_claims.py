@@ -1,4 +1,4 @@
-"""What the NDT paper concludes from its tables, tested on the same tables: which models lead, how pure classes and clusters are, cost."""
+"""Conclusions of the NDT paper, tested on its own tables: which models lead, how pure classes and clusters are, and what they cost."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ ROWS = (
         judge_highest_silhouette, {"sst2": ("9a2b7d", "section IV-F")}, "results", "accuracy-beside-print"),
     Row("[0,∞) with C = 4 has the highest AUC", "[0,inf) with four components has the highest AUC on {}", TABLES, judge_highest_auc,
         {"sst2": ("6cd4f3", "section IV-C1")}, "roc", "accuracy-beside-print"),
-    Row("λ under [−1,1] is positive only in layer 2 of SST-2", "Under [−1,1] only lambdas of layer 2 on SST-2 become positive",
+    Row("λ turns positive only in layer 2 of SST-2", "Under [−1,1] only lambdas of layer 2 on SST-2 become positive",
         TABLES, judge_positive_only_on_sst2, {"": ("b357e9", "sections IV-C2, IV-E2")}, "lambda", "lambda-grid"),
     Row("Time per batch grows with C", "The time per batch on {} grows with the number of components", TABLES, judge_time_grows,
         {"imdb": ("e8054c", "section IV-H2"), "sst2": ("72a96f", "section IV-H2"), "yelp_full": ("0fb3d8", "section IV-H2")}, "cost",

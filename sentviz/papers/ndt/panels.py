@@ -84,19 +84,23 @@ def confusions(runs: Iterable[Run], *, best: bool = False) -> pd.DataFrame:
 
 
 def rocs(runs: Iterable[Run], *, best: bool = False, seed: int = 0) -> pd.DataFrame:
-    """Return the curves of DT and of each data set's NDT, chosen as in `panel_runs`: row, panel, run, curve, fpr, tpr, auc, low, high, n.
+    """Return the curves of DT and of each data set's NDT, chosen as in `panel_runs`.
 
-    Two classes have one curve, that of the second; more have one-vs-rest curves. The intervals are percentile bootstraps over test rows.
+    Columns: row, panel, run, curve, fpr, tpr, auc, low, high, n, and of the run's area: macro, macro_low, macro_high, printed (the reported
+    AUC of the same configuration). Two classes have one curve, that of the second; more have one-vs-rest curves, whose mean is macro. The
+    intervals are percentile bootstraps over test rows.
     """
     import pandas as pd
 
     every = list(runs)
     parts = [
-        _curves(run, run.digest, seed).assign(row=row, panel=DATASETS[dataset])
+        _curves(run, run.digest, seed).assign(
+            row=row, panel=DATASETS[dataset], printed=prints.auc(printed_name(dataset), run.configuration)
+        )
         for row, model in (("DT", "diff"), ("best NDT", "ndt"))
         for dataset, run in panel_runs(every, model, best=best).items()
     ]
-    columns = ["row", "panel", "run", "curve", "fpr", "tpr", "auc", "low", "high", "n"]
+    columns = ["row", "panel", "run", "curve", "fpr", "tpr", "auc", "low", "high", "n", "macro", "macro_low", "macro_high", "printed"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
@@ -120,7 +124,10 @@ def _curves(run: Run, digest: str, seed: int) -> pd.DataFrame:
         places = _thin(fpr, tpr)
         curve = pd.DataFrame({"fpr": fpr[places], "tpr": tpr[places]})
         parts.append(curve.assign(run=run.name, curve=run.labels[k], auc=area, low=low, high=high, n=n))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["run", "curve", "fpr", "tpr", "auc", "low", "high", "n"])
+    if not parts:
+        return pd.DataFrame(columns=["run", "curve", "fpr", "tpr", "auc", "low", "high", "n", "macro", "macro_low", "macro_high"])
+    macro = {"macro": stored["value"], "macro_low": stored["low"], "macro_high": stored["high"]}
+    return pd.concat(parts, ignore_index=True).assign(**macro)
 
 
 def lambda_frames(runs: Iterable[Run], dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:

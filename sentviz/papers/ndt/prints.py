@@ -44,6 +44,12 @@ def accuracy(dataset: str, model: str) -> float | None:
     return None if row is None else float(row["accuracy_pct"].iloc[0]) / 100
 
 
+def auc(dataset: str, model: str) -> float:
+    """Return the reported AUC of a preset on a data set; NaN if the paper has no such row."""
+    row = _rows("classification").get((dataset, model))
+    return float("nan") if row is None else float(row["auc"].iloc[0])
+
+
 def lambdas(dataset: str, model: str) -> pd.DataFrame:
     """Return the reported final lambdas of a preset: layer and component (counted from 0), value; empty if none are reported."""
     by_preset = _counted()

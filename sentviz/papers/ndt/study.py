@@ -96,8 +96,8 @@ def points(runs: Iterable[Run], dataset: str, metric: str, split: str = "test") 
 def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
     """Return the reported and the measured number of parameters (millions) of each configuration that has runs.
 
-    Columns: model, components, printed, value, vocabulary. `value` counts the vocabulary of our training texts, which differs from the
-    paper's. Constraints do not change the number.
+    Columns: model, components, printed, value, vocabulary, and the parameters added to vanilla: printed_added, added; NaN if vanilla is
+    missing. `value` counts the vocabulary of our training texts, which differs from the paper's. Constraints do not change the number.
     """
     import pandas as pd
 
@@ -110,7 +110,9 @@ def parameters(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
         components = seeds[0].capabilities.components
         printed_value = wanted.get(("ndt" if model.startswith("ndt-") else model, components))
         rows.append((model, components, printed_value, config["parameters"] / 1e6, seeds[0].shape.vocab_size))
-    return pd.DataFrame(rows, columns=["model", "components", "printed", "value", "vocabulary"]).astype({"printed": float})
+    table = pd.DataFrame(rows, columns=["model", "components", "printed", "value", "vocabulary"]).astype({"printed": float})
+    base = table[table["model"] == "vanilla"][["printed", "value"]].mean()
+    return table.assign(printed_added=table["printed"] - base["printed"], added=table["value"] - base["value"])
 
 
 def controlled_lambdas(runs: Sequence[Run], dataset: str) -> pd.DataFrame:
