@@ -45,8 +45,6 @@ CHANGES = {  # difference from the usual training, by variant
     "3k-masked": "3,000 masked updates first",
     "wide": "wide start",
     "wide-512": "wide start, 512 tokens",
-    "4-layers": "four layers",
-    "6-layers": "six layers",
     "epochs": "with epochs",
     "full": "all matrices trained",
 }

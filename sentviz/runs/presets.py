@@ -29,8 +29,6 @@ VARIANTS = {
     "3k-masked": "makes 3,000 updates on masked tokens, then 3,000 on classes",
     "wide": "word vectors start with a standard deviation of 1 in place of 0.1",
     "wide-512": "word vectors start with a standard deviation of 1 in place of 0.1; reads the first 512 tokens",
-    "4-layers": "has four layers",
-    "6-layers": "has six layers",
     "epochs": "keeps the weights after each epoch for the training film; counts epochs if the recipe counts updates",
     "full": "trains the matrices of the base themselves in place of low-rank changes, at learning rate 0.0001",
 }
@@ -44,8 +42,6 @@ VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "3k-masked": {"pretrain": 3000, "updates": 3000},
     "wide": {"start": 1.0},
     "wide-512": {"start": 1.0, "max_length": 512},
-    "4-layers": {"shape": {"layers": 4}},
-    "6-layers": {"shape": {"layers": 6}},
     "epochs": {"keep_epochs": 100, "updates": 0},
     "full": {"adapter_rank": 0, "learning_rate": 1e-4},
 }

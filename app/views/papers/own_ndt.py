@@ -9,14 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from app import visit
-from app.blocks.figure import show_drawn
 from app.focus import choices
 from app.text import halves, md
 from app.views.papers.blocks import missing_note, show_study_figure, show_table
 from app.views.papers.shared import digests
 from sentviz.errors import InputError
-from sentviz.figures.by_depth import by_depth
-from sentviz.papers.ndt import PAPER, based, depth
+from sentviz.papers.ndt import PAPER, based
 from sentviz.papers.ndt.answer import BASES
 from sentviz.papers.ndt.study import DATASETS, METRICS, configurations, controlled_lambdas, describe_controls, summary
 from sentviz.papers.ndt.tables import comparisons
@@ -169,26 +167,6 @@ def controls(runs: Sequence[Run], dataset: str) -> None:
         f"`sentviz study ndt-controls --dataset {dataset}` trains them. Runs of the same seed are next to each other. Accuracies have 95%"
         " intervals over test rows, without chance in training."
     )
-
-
-# ---- depth
-
-
-@st.cache_data(max_entries=4, show_spinner="Reading the runs")
-def _depths(key: tuple[str, ...], _runs: Sequence[Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return depth.accuracies(_runs), depth.lambdas(_runs)
-
-
-def deeper(runs: Sequence[Run], dataset: str) -> None:
-    """Show accuracy and lambda of NDTs with more than two layers, the paper's future work, if there are runs."""
-    if dataset != depth.DATASET:
-        return
-    accuracies, lambdas = _depths(digests(runs, dataset), runs)
-    if accuracies["layers"].nunique() < 2:
-        return
-    st.markdown("##### Future work: deeper NDTs")
-    st.markdown(md(depth.describe(accuracies, lambdas)))
-    show_drawn(lambda theme: by_depth(accuracies, lambdas, theme=theme), "ndt-depth")
 
 
 # ---- on a base

@@ -32,7 +32,6 @@ OWN = {  # name of an OwnBlock -> function of (runs, data set or "")
     "ndt-compare": "app.views.papers.own_ndt:compare",
     "ndt-lambda-grid": "app.views.papers.own_ndt:lambda_grid",
     "ndt-on-base": "app.views.papers.own_ndt:on_base",
-    "ndt-depth": "app.views.papers.own_ndt:deeper",
     "ndt-controls": "app.views.papers.own_ndt:controls",
     "sentiformer-gates": "app.views.papers.own:gates",
     "sentiformer-smoothing": "app.views.papers.smoothing:show",

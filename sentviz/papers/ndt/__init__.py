@@ -41,7 +41,6 @@ PAPER = Paper(
                 (
                     OwnBlock("ndt-lambda-grid"),
                     OwnBlock("ndt-controls"),
-                    OwnBlock("ndt-depth"),
                     TextBlock("##### Final λ, measured and reported"),
                     TableBlock("lambdas"),
                 ),
@@ -88,12 +87,6 @@ PAPER = Paper(
             ("sst2",),
             ("ndt-symmetric-3", "ndt-free-3"),
             ("", "equal", "swapped", "frozen"),
-        ),
-        "ndt-depth": Study(
-            "the paper's best NDT on SST-2 and its control with two, four and six layers",
-            ("sst2",),
-            ("vanilla-matched", "ndt-unit-3"),
-            ("", "4-layers", "6-layers"),
         ),
     },
     claims="sentviz.papers.ndt.claims:CLAIMS",
