@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
-from sentviz.analysis.testset.word_counts import WORDCLOUD, Counts, stop_words
+from sentviz.analysis.testset.word_counts import Counts, stop_words, wordcloud_stop_words
 from sentviz.papers.sevenessxin import cloud_words, observations, prints
 from sentviz.papers.sevenessxin.claims import CLAIMS
 from sentviz.runs.store import Run
@@ -116,7 +116,7 @@ def test_ranks_leave_out_the_stop_words_of_the_package() -> None:
     counts = Counts(words, tuple(cloud_words.CELLS.values()), np.array([[9, 1, 2, 0]] * 4), np.ones((4, 4), np.int64), np.full(4, 9), 1)
     table = cloud_words.ranks(counts, "run").set_index(["cell", "word"])["rank"]
     assert table["TP", "love"] == 1 and table["TP", "lol"] == 2 and table["TP", "now"] == 0
-    assert {"but", "not", "no", "too", "just", "get", "like", "very"} <= WORDCLOUD - stop_words(["en"])
+    assert {"but", "not", "no", "too", "just", "get", "like", "very"} <= wordcloud_stop_words() - stop_words(["en"])
 
 
 @pytest.mark.parametrize(("first", "verdict"), [((0.4, 0.4), "holds"), ((0.0, 0.0), "fails"), ((0.4, 0.0), "open"), ((0.4,), "unjudged")])

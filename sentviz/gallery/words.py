@@ -81,10 +81,10 @@ def largest_words(counts: Counts, cell: Cell, by: str, stops: str) -> pd.DataFra
 
     from sentviz.analysis.testset import word_counts as words
 
-    lists = {"drop": words.stop_words(), "wordcloud": words.WORDCLOUD, "keep": frozenset[str]()}
+    lists = {"drop": words.stop_words, "wordcloud": words.wordcloud_stop_words, "keep": frozenset[str]}
     if stops not in lists:
         raise InputError(f"Stop words can be left out (drop, or wordcloud for that package's list) or kept (keep), not {stops!r}.")
-    left_out = lists[stops]
+    left_out = lists[stops]()
     try:
         scored = words.keyness(counts, cell, once=True)
     except InputError:  # the cell is empty, or no other cell has words

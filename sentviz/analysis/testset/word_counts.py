@@ -58,19 +58,6 @@ s t d ll m re ve 's 'd 'll 'm 're 've
 }
 """Our own lists by language. Negations and words of contrast or degree (not, but, very) are not on them: they decide."""
 
-_WORDCLOUD = """
-a about above after again against all also am an and any are aren't as at be because been before being below between both but by can can't
-cannot com could couldn't did didn't do does doesn't doing don't down during each else ever few for from further get had hadn't has hasn't
-have haven't having he he'd he'll he's hence her here here's hers herself him himself his how how's however http i i'd i'll i'm i've if in
-into is isn't it it's its itself just k let's like me more most mustn't my myself no nor not of off on once only or other otherwise ought
-our ours ourselves out over own r same shall shan't she she'd she'll she's should shouldn't since so some such than that that's the their
-theirs them themselves then there there's therefore these they they'd they'll they're they've this those through to too under until up
-very was wasn't we we'd we'll we're we've were weren't what what's when when's where where's which while who who's whom why why's with
-won't would wouldn't www you you'd you'll you're you've your yours yourself yourselves
-"""
-WORDCLOUD = frozenset(_WORDCLOUD.split())
-"""The default list of the package WordCloud (1.9.6), which also drops negations and words of contrast."""
-
 
 def stop_words(languages: Iterable[str] = ("en", "ko")) -> frozenset[str]:
     """Return the stop words of some languages.
@@ -82,6 +69,13 @@ def stop_words(languages: Iterable[str] = ("en", "ko")) -> frozenset[str]:
     if unknown := [language for language in wanted if language not in STOP_WORDS]:
         raise InputError(f"There is no list of stop words for {unknown[0]!r}. The languages are {', '.join(STOP_WORDS)}.")
     return frozenset(word for language in wanted for word in STOP_WORDS[language].split())
+
+
+def wordcloud_stop_words() -> frozenset[str]:
+    """Return the default list of the package WordCloud, which also has negations and words of contrast."""
+    from wordcloud import STOPWORDS
+
+    return frozenset(STOPWORDS)
 
 
 @dataclass(frozen=True, eq=False)

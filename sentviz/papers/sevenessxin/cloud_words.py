@@ -33,9 +33,10 @@ def ranks(counts: Counts, run: str) -> pd.DataFrame:
     """Return the rows of `MEASURED` for counted words: rank 1 is the most frequent word of a cell, 0 a word that is not in it."""
     import pandas as pd
 
-    from sentviz.analysis.testset.word_counts import WORDCLOUD
+    from sentviz.analysis.testset.word_counts import wordcloud_stop_words
 
-    content = [place for place, word in enumerate(counts.words) if word not in WORDCLOUD]
+    left_out = wordcloud_stop_words()
+    content = [place for place, word in enumerate(counts.words) if word not in left_out]
     rows = []
     for cell, pair in CELLS.items():
         numbers = {counts.words[place]: int(counts.counts[counts.cells.index(pair), place]) for place in content}
