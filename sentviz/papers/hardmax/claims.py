@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import SentvizError
 from sentviz.papers.hardmax import nearness
 from sentviz.papers.hardmax.study import DATASET, PUBLIC, beside, compared, setting, surveyed
-from sentviz.papers.studies.against import corrected, mixed, seeded
+from sentviz.papers.studies.against import corrected, in_percent, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
@@ -179,11 +179,6 @@ def judge_growth(_: str, runs: Sequence[Run]) -> Finding:
     return with_rates(finding, runs, DATASET, [], presets).noting(setting(runs))
 
 
-def _percent(row: Mapping[Any, Any]) -> str:
-    """Return a share with its interval in percent."""
-    return f"{row['value']:.1%} [{row['low']:.1%}, {row['high']:.1%}]"
-
-
 def judge_public_accuracies(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether each interval, for other rows and seeds, lies above the public accuracy. One that lies below refutes the claim."""
     table = beside(runs).dropna(subset="printed")
@@ -195,7 +190,8 @@ def judge_public_accuracies(_: str, runs: Sequence[Run]) -> Finding:
         widest["value"], widest["low"], widest["high"], widest["printed"], f"{widest['model']}, compared with the public code"
     )
     numbers = "; ".join(
-        f"{row['model']}: {_percent(row)} (public code {row['printed']:.2%}), {_seeds(row['seeds'])}" for row in table.to_dict("records")
+        f"{row['model']}: {in_percent(row['value'], row['low'], row['high'])} (public code {row['printed']:.2%}), {_seeds(row['seeds'])}"
+        for row in table.to_dict("records")
     )
     several = table[table["seeds"] > 1]
     if several.empty:

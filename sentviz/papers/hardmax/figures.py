@@ -25,9 +25,9 @@ def _hardmax_accuracy(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: there is no run.
     """
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.papers.hardmax.study import WORDS, beside, points, trained
+    from sentviz.papers.hardmax.study import beside, by_dimension, points
 
-    every_run = [run for variant in WORDS for seeds in trained(of.runs, variant).values() for run in seeds]
+    every_run = [run for variants in by_dimension(of.runs).values() for seeds in variants.values() for run in seeds]
     if not every_run:
         raise InputError("There is no hardmax run: `sentviz train imdb --model hardmax-d2` trains one.")
     title, reference = "Test accuracy by dimension", "the public code's best"

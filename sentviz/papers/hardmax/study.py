@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,21 +27,18 @@ def trained(runs: Iterable[Run], variant: str = "") -> dict[int, list[Run]]:
     return {d: by_model[f"hardmax-d{d}{ending}"] for d in widths if f"hardmax-d{d}{ending}" in by_model}
 
 
+def by_dimension(runs: Iterable[Run]) -> dict[int, dict[str, list[Run]]]:
+    """The seeds of each dimension by variant (a key of `WORDS`), the variant with the smallest validation loss first."""
+    every, by_d = list(runs), dict[int, dict[str, list[Run]]]()
+    for variant in WORDS:
+        for d, seeds in trained(every, variant).items():
+            by_d.setdefault(d, {})[variant] = seeds
+    return {d: dict(sorted(by_d[d].items(), key=lambda entry: _best(entry[1], "loss"))) for d in sorted(by_d)}
+
+
 def compared(runs: Iterable[Run]) -> dict[int, list[Run]]:
     """The runs compared with the public code, by d: of all variants that are here, the one with the smallest validation loss."""
-    by_variant = _by_variant(runs)
-    return {d: seeds for d in sorted({d for widths in by_variant.values() for d in widths}) for _, seeds in [_chosen(by_variant, d)]}
-
-
-def _by_variant(runs: Iterable[Run]) -> dict[str, dict[int, list[Run]]]:
-    every = list(runs)
-    return {variant: trained(every, variant) for variant in WORDS}
-
-
-def _chosen(by_variant: Mapping[str, Mapping[int, list[Run]]], d: int) -> tuple[str, list[Run]]:
-    """The variant of a dimension that validation prefers, and its seeds."""
-    variants = {variant: widths[d] for variant, widths in by_variant.items() if d in widths}
-    return min(variants.items(), key=lambda entry: float(np.mean([run.config["best"]["loss"] for run in entry[1]])))
+    return {d: next(iter(variants.values())) for d, variants in by_dimension(runs).items()}
 
 
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
@@ -76,30 +73,25 @@ def points(runs: Iterable[Run]) -> pd.DataFrame:
 
 def _rows(runs: Iterable[Run]) -> Iterator[tuple[int, str, list[Run], float]]:
     """Yield the rows of `beside`: d, title, seeds and the public accuracy."""
-    by_variant = _by_variant(runs)
-    widths = sorted({d for widths in by_variant.values() for d in widths})
-    for d in widths:
-        yield d, f"d = {d}", _chosen(by_variant, d)[1], PUBLIC.get(d, np.nan)
-    for d in widths:
-        for variant, words in WORDS.items():
-            if d in by_variant[variant] and variant != _chosen(by_variant, d)[0]:
-                yield d, f"d = {d}, {words} words", by_variant[variant][d], np.nan
+    dimensions = by_dimension(runs)
+    for d, variants in dimensions.items():
+        yield d, f"d = {d}", next(iter(variants.values())), PUBLIC.get(d, np.nan)
+    for d, variants in dimensions.items():
+        for variant in list(variants)[1:]:
+            yield d, f"d = {d}, {WORDS[variant]} words", variants[variant], np.nan
 
 
 def setting(runs: Iterable[Run]) -> str:
     """Return in words how the start and the number of words change the validation accuracy; "" if only one variant is here."""
-    by_variant = _by_variant(runs)
     changes = [
-        f"d = {d} from {_validation(by_variant[''][d]):.1%} to {_validation(seeds):.1%}"
-        for d, seeds in by_variant["wide-512"].items()
-        if d in by_variant[""]
+        f"d = {d} from {_best(variants[''], 'accuracy'):.1%} to {_best(variants['wide-512'], 'accuracy'):.1%}"
+        for d, variants in by_dimension(runs).items()
+        if len(variants) == len(WORDS)
     ]
-    if not changes:
-        return ""
-    return (
-        f"word vectors that start ten times as far apart and 512 words in place of 128 change the validation accuracy: {', '.join(changes)}"
-    )
+    changed = "word vectors that start ten times as far apart and 512 words in place of 128 change the validation accuracy"
+    return f"{changed}: {', '.join(changes)}" if changes else ""
 
 
-def _validation(seeds: Sequence[Run]) -> float:
-    return float(np.mean([run.config["best"]["accuracy"] for run in seeds]))
+def _best(seeds: Sequence[Run], metric: str) -> float:
+    """Return the mean of a validation metric of the stored steps over seeds."""
+    return float(np.mean([run.config["best"][metric] for run in seeds]))

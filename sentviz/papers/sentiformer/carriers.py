@@ -93,7 +93,7 @@ def place_rows(agree: Counts, polar: Counts) -> pd.DataFrame:
     (agree_ends, agree_middle), (ends, middle) = sides
     moved = influence(agree_ends, ends) - influence(agree_middle, middle)
     value = agree_ends.sum() / ends.sum() - agree_middle.sum() / middle.sum()
-    rows.append((DIFFERENCE, *interval(float(value), moved), polar.sum()))
+    rows.append((DIFFERENCE, *interval(float(value), float((moved**2).sum())), polar.sum()))
     return pd.DataFrame(rows, columns=["place", "value", "low", "high", "words"]).assign(n=int((polar.sum(axis=1) > 0).sum()))
 
 
@@ -118,7 +118,7 @@ def speech_rows(tagged: Counts, tags: Sequence[str]) -> pd.DataFrame:
 
 def share(part: Counts, of: Counts) -> tuple[float, float, float]:
     """Return the share of summed counts (N,) in summed counts (N,), with a 95 % interval for other texts."""
-    return interval(float(part.sum() / of.sum()), influence(part, of))
+    return interval(float(part.sum() / of.sum()), float((influence(part, of) ** 2).sum()))
 
 
 def influence(part: Counts, of: Counts) -> Counts:
@@ -126,9 +126,9 @@ def influence(part: Counts, of: Counts) -> Counts:
     return np.asarray((part - part.sum() / of.sum() * of) / of.sum())
 
 
-def interval(value: float, moved: Counts) -> tuple[float, float, float]:
-    """Return a value with its 95 % interval from the influence of each text."""
-    half = 1.96 * float(np.sqrt((moved**2).sum()))
+def interval(value: float, variance: float) -> tuple[float, float, float]:
+    """Return an estimate with its normal 95 % interval."""
+    half = 1.96 * variance**0.5
     return value, value - half, value + half
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.papers.sentiformer.carriers import interval
 from sentviz.papers.studies.stored import Stored
 
 if TYPE_CHECKING:
@@ -49,16 +50,11 @@ def leads(right: npt.NDArray[np.bool_], rival: npt.NDArray[np.bool_], words: npt
         own, lengths = lead[quarter == place], words[quarter == place]
         mean, variance = float(own.mean()), float(own.var(ddof=1)) / len(own)
         means.append((mean, variance))
-        rows.append((name, int(lengths.min()), int(lengths.max()), len(own), *_interval(mean, variance)))
+        rows.append((name, int(lengths.min()), int(lengths.max()), len(own), *interval(mean, variance)))
     (first, at_first), (last, at_last) = means[0], means[-1]
     span = int(words.min()), int(words.max())
-    rows.append((DIFFERENCE, *span, rows[0][3] + rows[-1][3], *_interval(last - first, at_first + at_last)))
+    rows.append((DIFFERENCE, *span, rows[0][3] + rows[-1][3], *interval(last - first, at_first + at_last)))
     return pd.DataFrame(rows, columns=["part", "shortest", "longest", "n", "value", "low", "high"])
-
-
-def _interval(value: float, variance: float) -> tuple[float, float, float]:
-    half = 1.96 * float(np.sqrt(variance))
-    return value, value - half, value + half
 
 
 def measure(runs: Iterable[Run], dataset: str) -> pd.DataFrame:

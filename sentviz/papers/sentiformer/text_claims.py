@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from sentviz.analysis.claim import Effect, Finding, Reference, Row, decide, not_testable, settled
 from sentviz.papers.sentiformer import carriers, lengths, memory, prints
 from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_baselines, configurations, with_weights
+from sentviz.papers.studies.against import in_percent, in_points
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, with_rates
 from sentviz.runs.presets import without_rate
@@ -27,11 +28,12 @@ def _missing(what: str) -> Finding:
     return not_testable(f"{what} is not installed")
 
 
-def _percent(row: dict[Any, Any], sign: str = "") -> str:
-    """Return a share with its interval in percent, or a difference of shares in points with `sign` "+"."""
-    ends = [f"{100 * row[name]:{sign}.{2 if sign else 1}f}" for name in ("value", "low", "high")]
-    unit = "" if sign else "%"
-    return f"{ends[0]}{unit} [{ends[1]}{unit}, {ends[2]}{unit}]".replace("-", "−")
+def _share(row: Mapping[Any, Any]) -> str:
+    return in_percent(row["value"], row["low"], row["high"])
+
+
+def _difference(row: Mapping[Any, Any]) -> str:
+    return in_points({**row, "difference": row["value"]})
 
 
 # ---- counted in the data sets
@@ -45,7 +47,7 @@ def judge_ends(dataset: str, _: Sequence[Run]) -> Finding:
         return not_testable(carriers.PLACES.missing)
     (row,) = rows
     evidence = (
-        f"sentiment words in the first and the last tenth of a text agree with its label {_percent(row, '+')} points more often than those"
+        f"sentiment words in the first and the last tenth of a text agree with its label {_difference(row)} points more often than those"
         f" between them; {row['words']:,.0f} words of {row['n']:,} test texts"
     )
     effect = Effect.from_share_difference(row["value"], row["low"], row["high"], "agreement with the label, ends minus middle")
@@ -61,7 +63,7 @@ def judge_speech(dataset: str, _: Sequence[Run]) -> Finding:
     own = rows.pop(carriers.CARRIERS)
     rival = max((row for tag, row in rows.items() if tag not in ("ADJ", "ADV")), key=lambda row: row["value"])
     evidence = (
-        f"{_percent(own)} of the sentiment words are adjectives or adverbs, {_percent(rival)} {rival['tag']}; {own['n']:,} test texts,"
+        f"{_share(own)} of the sentiment words are adjectives or adverbs, {_share(rival)} {rival['tag']}; {own['n']:,} test texts,"
         f" words of {own['lexicon'].removeprefix('lexicon_en_').upper()}"
     )
     effect = Effect.from_share(own["value"], own["low"], own["high"], rival["value"], f"compared with {rival['tag']}")
@@ -137,7 +139,7 @@ def judge_neutral_errors(dataset: str, runs: Sequence[Run]) -> Finding:
         return _missing(f"a SentiFormer of {DATASETS[dataset]}")
     row = combined([part for part, _ in parts])
     rows = parts[0][1]
-    evidence = f"{_percent(row)} of the errors are on neutral texts, which are {rows:.1%} of all texts"
+    evidence = f"{_share(row)} of the errors are on neutral texts, which are {rows:.1%} of all texts"
     effect = Effect.from_share(row["value"], row["low"], row["high"], HALF, "errors on neutral texts")
     if len(parts) < 2:
         return not_testable(f"{evidence}; one seed; other seeds are unknown", effect)
@@ -167,7 +169,7 @@ def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
     if rows.empty:
         return not_testable(lengths.MEASURED.missing)
     leads = {name: (combined(lengths.records(each)), len(each)) for name, each in rows.groupby("baseline", sort=False)}
-    numbers = "; ".join(f"{COMPARED[without_rate(str(name))]} {_percent(row, '+')} points" for name, (row, _) in leads.items())
+    numbers = "; ".join(f"{COMPARED[without_rate(str(name))]} {_difference(row)} points" for name, (row, _) in leads.items())
     ends = frame[(frame["dataset"] == dataset) & frame["part"].isin([lengths.QUARTERS[0], lengths.QUARTERS[-1]])]
     short, long = ends.groupby("part")["longest"].max().iloc[0], ends.groupby("part")["shortest"].min().iloc[-1]
     evidence = f"lead on the quarter of texts of {long} words and more, minus that on the quarter of up to {short} words: {numbers}"

@@ -10,7 +10,7 @@ from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
 from sentviz.papers.sevenessxin.study import configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
-from sentviz.papers.studies.against import in_points, mixed, seeded
+from sentviz.papers.studies.against import in_percent, in_points, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
@@ -26,11 +26,6 @@ CHANGED = 0.01  # share of predictions; padding matters if it changes more
 def _missing(study: str = "sevenessxin") -> Finding:
     """Return the finding of a test whose runs are missing; it names the command that trains them."""
     return not_testable(f"the runs are not installed: {prints.train(study)}")
-
-
-def _percent(value: float, low: float, high: float) -> str:
-    """Return a share with its interval in percent."""
-    return f"{value:.1%} [{low:.1%}, {high:.1%}]"
 
 
 def _accuracies(table: str) -> dict[str, float]:
@@ -210,7 +205,7 @@ def judge_bias(_: str, runs: Sequence[Run]) -> Finding:
     for run in by_model[name]:
         low, high = (rates([run])[label] for label in ("negative", "positive"))
         verdicts.add(decide(holds=high[1] > low[2], fails=high[2] < low[1]))
-        shares.append(f"{_percent(*high)} of positive and {_percent(*low)} of negative tweets right")
+        shares.append(f"{in_percent(*high)} of positive and {in_percent(*low)} of negative tweets right")
     evidence = f"{prints.title(name)}: {'; '.join(shares)}. The weights were selected by F1 of the positive class, which favours that class"
     if len(shares) < 2:
         return not_testable(f"{evidence}; one seed; other seeds are unknown")
@@ -223,7 +218,7 @@ def judge_neutral_tweets(*_: object) -> Finding:
     if frame.empty:
         return not_testable(measured.NEUTRAL.missing)
     rows = {row["of"]: row for row in frame.to_dict("records")}
-    neutral, polar = (_percent(row["sure"], row["sure_low"], row["sure_high"]) for row in (rows["neutral"], rows["polar"]))
+    neutral, polar = (in_percent(row["sure"], row["sure_low"], row["sure_high"]) for row in (rows["neutral"], rows["polar"]))
     answered = f"get a prediction with a probability of {measured.SURE:.0%} or more"
     evidence = f"{neutral} of {rows['neutral']['n']:,} neutral tweets of TweetEval {answered}, {polar} of polar ones,"
     return not_testable(f"{evidence} and the number of neutral tweets in Sentiment140 is unknown")
@@ -236,7 +231,7 @@ def judge_padding(*_: object) -> Finding:
         return not_testable(measured.PADDING.missing)
     row = frame[frame["of"] == "all"].iloc[0]
     share = row["changed"], row["changed_low"], row["changed_high"]
-    evidence = f"if padding is read instead of masked, {_percent(*share)} of the predictions of {row['run']} change,"
+    evidence = f"if padding is read instead of masked, {in_percent(*share)} of the predictions of {row['run']} change,"
     evidence += f" and its accuracy changes by {in_points(row.to_dict())} points, n = {row['n']:,.0f}"
     verdict = decide(holds=row["changed_low"] > CHANGED, fails=row["changed_high"] < CHANGED)
     return Finding(verdict, evidence, effect=Effect.from_share(*share, CHANGED, "predictions that change"))

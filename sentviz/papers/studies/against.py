@@ -147,6 +147,11 @@ def in_points(row: Mapping[Any, Any]) -> str:
     return minus(f"{100 * row['difference']:+.2f} [{100 * row['low']:+.2f}, {100 * row['high']:+.2f}]")
 
 
+def in_percent(value: float, low: float, high: float) -> str:
+    """Return a share with its interval in percent, for example "24.5% [22.0%, 27.0%]"."""
+    return f"{value:.1%} [{low:.1%}, {high:.1%}]"
+
+
 def minus(text: str) -> str:
     """Replace the hyphens before numbers by minus signs; hyphens of names ("SST-2") and of exponents stay."""
     return re.sub(r"(?<![\w-])-(?=[\d.])", "−", text)
