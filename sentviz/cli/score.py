@@ -64,10 +64,11 @@ def score(
     """
     import numpy as np
 
+    from sentviz.data.upload import unknown_labels
     from sentviz.runs.store import find
     from sentviz.serving.corpus import one_file
     from sentviz.serving.corpus.engines import score_sources
-    from sentviz.serving.corpus.inputs import label_remark, survey_files
+    from sentviz.serving.corpus.inputs import survey_files
     from sentviz.serving.corpus.output import OutputOptions
     from sentviz.serving.corpus.summary import totals
 
@@ -80,7 +81,9 @@ def score(
     sources = survey_files(files, text=text, pair=pair, label=label, encoding=encoding, rows=rows)
     if is_file:
         one_file.check(sources, out)
-    for remark in (remark for source in sources for remark in (*source.format.remarks, label_remark(source, scorer.labels))):
+    for remark in (
+        remark for source in sources for remark in (*source.format.remarks, unknown_labels(source.name, source.labels, scorer.labels))
+    ):
         if remark:
             click.echo(f"! {remark}", err=True)
     begun, first = time.perf_counter(), -1

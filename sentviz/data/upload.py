@@ -6,8 +6,10 @@ import json
 import logging
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LIMITS = Limits()
+NAMED = 3  # labels that a sentence names
 NO_MEMORY = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate")  # error texts of a process that gets no more memory
 WAIT = 4  # wall-clock limit of a reader, as a multiple of `Limits.seconds`: the reader has a low priority
 
@@ -70,6 +73,23 @@ def codes(labels: Iterable[Any], classes: Sequence[str]) -> npt.NDArray[np.int64
     return np.array([known.get(str(label).casefold().strip(), -1) for label in labels], dtype=np.int64)
 
 
+def unknown_labels(name: str, counts: Mapping[str, int], classes: Sequence[str]) -> str:
+    """Return a sentence on the labels of a file that are not classes of the model; "" if all are.
+
+    Args:
+        name: beginning of the sentence. counts: number of rows of each label, as it is written in the file.
+    """
+    unknown = {label: n for (label, n), code in zip(counts.items(), codes(counts, classes), strict=True) if code < 0}
+    if not unknown:
+        return ""
+    named = ", ".join(f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in islice(unknown.items(), NAMED))
+    more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
+    return (
+        f"{name} has labels that are not one of {', '.join(classes)} (nor 0 to {len(classes) - 1}): {named}{more}. Those rows count as"
+        " unlabelled."
+    )
+
+
 def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...]) -> tuple[pd.DataFrame, list[str]]:
     """Return rows to predict, id (row number in the file, from 1), text, label (class index, -1 = none), and remarks on dropped rows.
 
@@ -91,13 +111,12 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
         raise InputError(f"No row has a text in the column {text!r}.")
     labels = codes(frame[label], classes) if label else np.full(len(frame), -1)
     rows = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "text": texts.array, "label": labels})[visible]
-    remarks = [f"{int((~visible).sum()):,} rows without a text are left out."] if not visible.all() else []
+    remarks = [f"Rows without a text that are left out: {int((~visible).sum()):,}."] if not visible.all() else []
     if longer:
         remarks.append(cut(longer, LIMITS.cell))
-    if label and (unknown := int((rows["label"] < 0).sum())):
-        remarks.append(
-            f"{unknown:,} labels are not one of {', '.join(classes)} (nor 0 to {len(classes) - 1}); those rows count as unlabelled."
-        )
+    if label:
+        written = frame[label][visible].dropna().astype(str)
+        remarks += filter(None, [unknown_labels("The file", Counter(written[written != ""]), classes)])
     return rows.reset_index(drop=True), remarks
 
 

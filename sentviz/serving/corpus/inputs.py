@@ -21,7 +21,6 @@ from sentviz.data.columns import guess
 from sentviz.data.formats import BY_LINES, HALF, KINDS, WHOLE_LINE, Format, Record, check_names, detect, records
 from sentviz.data.table import all_records, rows_at_once
 from sentviz.data.texts import LONGEST as MAX_TEXT
-from sentviz.data.upload import codes
 from sentviz.errors import InputError, nearest
 from sentviz.io.files import open_regular
 
@@ -32,7 +31,6 @@ MAX_FILE = 1 << 38  # size of a file in bytes
 MAX_IN_MEMORY = 1 << 29  # size of a file that is read completely: Excel or JSON that is not in lines
 MAX_COLUMNS = 16_384
 MAX_CONTENT = 1 << 30  # bytes of the texts in one range of rows
-NAMED = 3  # labels that a sentence names
 MAX_LABELS = 1_000  # different labels that are counted
 PARQUET_BATCH = 1_000  # rows of a parquet file that are read at once
 HEAD_ROWS = 50  # first rows, from which the column of the texts is guessed
@@ -136,19 +134,6 @@ def survey(name: str, path: Path, *, text: str = "", pair: str = "", label: str 
                 pieces.append(RowRange(first, count, start, end))
                 first, count, start = first + count, 0, end
     return replace(source, pieces=(*pieces, *([RowRange(first, count, start, end)] if count else [])), labels=dict(labels))
-
-
-def label_remark(source: Source, classes: Sequence[str]) -> str:
-    """Return a sentence on the labels of a file that are not classes of the model; "" if all are."""
-    unknown = {label: n for label, n in source.labels.items() if codes([label], classes)[0] < 0}
-    if not unknown:
-        return ""
-    named = ", ".join(f"{label!r} ({n:,} rows)" for label, n in islice(unknown.items(), NAMED))
-    more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
-    return (
-        f"{source.name} has labels that are not one of {', '.join(classes)} (nor 0 to {len(classes) - 1}): {named}{more}."
-        " Those rows count as unlabelled."
-    )
 
 
 def _count(labels: Counter[str], label: Any) -> None:
