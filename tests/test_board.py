@@ -62,10 +62,23 @@ def test_rows_and_columns_are_those_of_the_claims(ledger: pd.DataFrame) -> None:
         notes = [note.text.replace("<br>", " ") for note in figure.plot.layout.annotations]
         for _, group in claims.groupby(["against", "row"]):
             assert group["row"].iloc[0] in [text.replace("&lt;", "<") for text in notes], paper
-        columns = {on: i for i, on in enumerate(sorted(dict.fromkeys(claims["on"]), key=bool))}
+        by_row = sorted((list(filter(None, on)) for _, on in claims.groupby("row", sort=False)["on"]), key=len, reverse=True)
+        order = [*([""] if "" in set(claims["on"]) else []), *dict.fromkeys(on for row in by_row for on in row)]
+        columns = {on: i for i, on in enumerate(order)}
         for bar in (trace for trace in figure.plot.data if trace.type == "bar"):
             for (key, _), base, width in zip(bar.customdata, bar.base, bar.x, strict=True):
                 assert round(base + width / 2) == columns[claims.set_index("key").loc[key, "on"]]
+
+
+def test_columns_have_the_order_of_the_row_with_the_most_data_sets() -> None:
+    """A first row that lacks a data set does not move it to the end."""
+    claims = (
+        pd.concat([board_rows(EACH)] * 5, ignore_index=True)
+        .iloc[:5]
+        .assign(row=["a", "a", "b", "b", "b"], on=["first", "last", "first", "middle", "last"], against="data sets")
+    )
+    notes = [note.text for note in board(claims.assign(key=list("abcde")), title="t", bare=True).plot.layout.annotations]
+    assert [note for note in notes if note in ("first", "middle", "last")] == ["first", "middle", "last"]
 
 
 def test_the_sign_is_there_for_who_sees_no_colour() -> None:

@@ -109,8 +109,9 @@ class _Panel:
     top: float = 0.0  # lower end of the columns' names, in pixels
 
     def __post_init__(self) -> None:
-        step, names = 25 * self.scale, list(dict.fromkeys(self.claims["on"]))
-        self.columns = sorted(names, key=bool)  # stable: claims of no data set first, the others in their order
+        step, by_row = 25 * self.scale, [list(filter(None, on)) for _, on in self.claims.groupby("row", sort=False)["on"]]
+        names = dict.fromkeys(name for row in sorted(by_row, key=len, reverse=True) for name in row)  # the longest row gives the order
+        self.columns = [""] * ("" in set(self.claims["on"])) + list(names)  # claims of no data set first
         self.height = 16 * self.scale + max(30 * self.scale, *map(self._deep, self.columns))
         self.top = self.height
         for against, group in self.claims.groupby("against", sort=False):
