@@ -35,7 +35,11 @@ def _studies() -> list[tuple[str, str]]:
 @click.argument("recipe")
 @click.option("--model", help="Model preset (listed below); default: the recipe's.")
 @click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Random seed; default: the recipe's.")
-@click.option("--variant", help="Variant: equal, swapped or frozen (initial lambda), 512 (maximum tokens), epochs (keep all epochs).")
+@click.option(
+    "--variant",
+    help="Variant: equal, swapped or frozen (initial lambda), 512 (maximum tokens), epochs (keep all epochs), wide or wide-512 (initial"
+    " word vectors of hardmax).",
+)
 @click.option(
     "--base",
     help="Train an adapter on this base, for example minilm, or on an encoder of the hub as USER/MODEL. RECIPE is a recipe for bases, or a"

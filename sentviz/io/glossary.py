@@ -21,6 +21,11 @@ class Term:
     symbols: Sequence[Sequence[str]] = ()  # a symbol in LaTeX, and its meaning
 
     @property
+    def lines(self) -> tuple[str, ...]:
+        """The formula's equations, each in LaTeX; () without a formula."""
+        return tuple(filter(None, self.formula.split(",\\quad")))
+
+    @property
     def words(self) -> str:
         """All its words, without formulas."""
         return " ".join([self.title, self.text, self.paper, *(meaning for _, meaning in self.symbols)])

@@ -23,8 +23,8 @@ for start in range(0, len(terms), 3):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{term.title}**")
             st.markdown(md(term.text))
-            if term.formula:
-                st.latex(term.formula)
+            for line in term.lines:  # a card is narrow
+                st.latex(line)
             if term.symbols:
                 st.caption("  \n".join(f"${symbol}$: {md(meaning)}" for symbol, meaning in term.symbols))
             st.caption(md(term.paper))
