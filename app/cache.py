@@ -13,6 +13,7 @@ from app.server.queue import turn
 from app.visit import keep_result
 from sentviz.analysis.testset.rows import Rows, RowsSource
 from sentviz.data.lexicon import Lexicon
+from sentviz.data.predictions import NO_MODEL, Predictions
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError, RunError, SentvizError
 from sentviz.runs import store
@@ -177,11 +178,14 @@ def lexicon() -> dict[str, float]:
 
 
 def table(focus: Focus) -> Rows:
-    """Return the predictions of the run in focus for the rows in focus.
+    """Return the predictions of the run in focus for the rows in focus, or those that a visitor's own file has.
 
     Raises:
         SentvizError: in one sentence for the visitor.
     """
+    mine = st.session_state.get("mine")
+    if focus.over == "mine" and mine is not None and mine.answers is not None:
+        return brought_rows(mine, mine.answers)
     return table_of(run(focus.run), focus)
 
 
@@ -199,6 +203,22 @@ def table_of(of: Run, focus: Focus) -> Rows:
     if mine is None:
         raise InputError("Your file is no longer available, because it is kept only for one visit. Choose the file again.")
     return keep_result("mine-rows", (of.digest, mine.key), lambda: _answered(of, mine), most=KEPT_TABLES)
+
+
+def brought_rows(mine: TextTable, answers: Predictions) -> Rows:
+    """Return the predictions that a visitor's own file has of one model.
+
+    Raises:
+        InputError: in one sentence for the visitor.
+    """
+    from sentviz.analysis.testset.brought import brought
+
+    def read() -> Rows:
+        name = mine.name if answers.model == NO_MODEL else f"{answers.model} ({mine.name})"
+        rows = brought(mine.frame, answers, mine.text, mine.label, name, mine.digest[:12])
+        return replace(rows, file=(*mine.key, answers.model))
+
+    return keep_result("mine-rows", (mine.key, answers), read, most=KEPT_TABLES)
 
 
 def _answered(of: Run, mine: TextTable) -> Rows:

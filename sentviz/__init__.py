@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
+    from sentviz.analysis.testset.brought import predictions
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
     from sentviz.models.loading import load
     from sentviz.models.model import Model
@@ -37,6 +38,7 @@ __all__ = [
     "catalog",
     "find",
     "load",
+    "predictions",
     "preset",
     "train",
 ]
@@ -53,6 +55,7 @@ _MODULES = {
     "catalog": "runs.catalog",
     "find": "runs.store",
     "load": "models.loading",
+    "predictions": "analysis.testset.brought",
     "preset": "runs.presets",
     "train": "training",
 }

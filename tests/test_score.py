@@ -24,8 +24,9 @@ from sentviz.analysis.maps.heads import CLS_MEASURES, MEASURES, Sums, over_rows
 from sentviz.analysis.testset.rows import RowsSource, predicted
 from sentviz.analysis.testset.word_counts import count_words, counts_of_frame
 from sentviz.cli import main
+from sentviz.data.columns import codes
 from sentviz.data.table import parsed
-from sentviz.data.upload import LIMITS, codes
+from sentviz.data.upload import LIMITS
 from sentviz.errors import InputError, SentvizError
 from sentviz.runs.store import Run
 from sentviz.serving.corpus import engines

@@ -1,18 +1,24 @@
-"""Your file: a visitor's own table, kept in memory for one visit."""
+"""Your file: a visitor's own table, choices in memory for one visit."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app import cache, visit
+from app.blocks.run_choice import option
 from app.server.queue import turn
 from app.text import md
+from sentviz.analysis.testset.brought import named, text_column
 from sentviz.data.columns import guess
 from sentviz.data.formats import KINDS
+from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.upload import TextTable, labelled, read_table
-from sentviz.errors import SentvizError
+from sentviz.errors import InputError, SentvizError
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -38,7 +44,8 @@ def _refused(file: UploadedFile) -> str:
         with st.spinner("Reading your file"), turn("file"):
             frame, remarks = read_table(data, file.name)
         digest = hashlib.sha256(data).hexdigest()[:16]
-        st.session_state["mine"] = TextTable(file.name, frame, guess(frame), guess(frame, labels=True), digest)
+        label = guess(frame, labels=True)
+        st.session_state["mine"] = TextTable(file.name, frame, text_column(frame, label), label, digest)
         st.session_state["mine-remarks"] = remarks
     except SentvizError as error:
         why = str(error)
@@ -46,11 +53,16 @@ def _refused(file: UploadedFile) -> str:
     return why
 
 
-def choose_file(run: Run) -> bool:
-    """Draw the uploader and the choice of columns; return whether there is a file that the model can read."""
+def choose_file(run: Run, *, beside: bool = True) -> bool:
+    """Draw the uploader and the choice of columns and answers; return whether there are rows to show.
+
+    Args:
+        beside: whether the page shows second answers.
+    """
     with st.expander("Your file", icon=":material/upload_file:", expanded="mine" not in st.session_state):
         st.caption(
-            "A CSV, Excel, JSON or parquet file with a column of texts and, optionally, labels. It stays in memory for this visit only."
+            "A CSV, Excel, JSON or parquet file with a column of texts and, optionally, labels, or with the predictions of other models. It"
+            " stays in memory for this visit only."
         )
         file = st.file_uploader("File", type=[suffix[1:] for suffix in KINDS], key="mine-file", label_visibility="collapsed")
         if file is not None and (refused := _refused(file)):
@@ -59,24 +71,82 @@ def choose_file(run: Run) -> bool:
         mine: TextTable | None = st.session_state.get("mine")
         if mine is None:
             return False
-        columns = list(mine.frame.columns)
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-            text = st.selectbox("Texts", columns, columns.index(mine.text), key=f"mine-text-{mine.digest}", width=240)
-            options = ["", *columns]
-            label = st.selectbox(
-                "Labels",
-                options,
-                options.index(mine.label),
-                key=f"mine-label-{mine.digest}",
-                width=240,
-                format_func=lambda name: name or "no labels",
-            )
-        mine = TextTable(mine.name, mine.frame, text, label, mine.digest)
-        st.session_state["mine"] = mine
-        try:
-            remarks = [*st.session_state.get("mine-remarks", []), *labelled(mine.frame, text, label, run.labels)[1]]
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/block:")
-            return False
-        st.caption("  \n".join([f"{md(mine.name)}: {len(mine.frame):,} rows.", *map(md, remarks)]))
+            text, label = _column(mine, "text", mine.text), _column(mine, "label", mine.label)
+        columns = TextTable(mine.name, mine.frame, text, label, mine.digest)
+    proposals = visit.keep_result("mine-predictions", columns.key, lambda: recognise(columns.frame, label, text))
+    chosen = _choose_answers(columns, proposals, run, beside) if proposals else columns
+    if chosen is None:
+        return False
+    st.session_state["mine"] = mine = chosen
+    try:
+        remarks = _remarks(mine, run)
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
+        return False
+    notes = [*st.session_state.get("mine-remarks", []), *remarks]
+    st.caption("  \n".join([f"{md(mine.name)}: {len(mine.frame):,} rows.", *map(md, notes)]))
     return True
+
+
+def _column(mine: TextTable, role: str, column: str) -> str:
+    """Draw the choice of the column of texts or labels; return its name, "" for none."""
+    options = ["", *map(str, mine.frame.columns)]
+    key, at = f"mine-{role}-{mine.digest}", options.index(column)
+    return st.selectbox(f"{role.capitalize()}s", options, at, key=key, width=240, format_func=lambda name: name or f"no {role}s")
+
+
+def _remarks(mine: TextTable, run: Run) -> Sequence[str]:
+    """Return remarks on the rows of a table. Raises InputError if the run, or the columns of predictions, do not fit."""
+    if mine.answers is not None:
+        return cache.brought_rows(mine, mine.answers).remarks
+    if not mine.text:
+        raise InputError(f"{mine.name} has no column of texts that a model could read. Choose one above.")
+    if not run.has_weights:
+        raise InputError(f"{run.name} has no weights, so it cannot read your file. Choose another model above.")
+    return labelled(mine.frame, mine.text, mine.label, run.labels)[1]
+
+
+def _choose_answers(mine: TextTable, proposals: Sequence[Predictions], run: Run, beside: bool) -> TextTable | None:
+    """Draw whose answers are judged, those of the file or the model's; return the table with the choice, None before there is one."""
+    key = "-".join(mine.key)
+    choices: dict[str, Any] = visit.keep_result("mine-choices", mine.key, dict)  # a page forgets the widgets of the page before
+    titles = [f"{each.model}: {', '.join(each.columns)}" for each in proposals]
+    options = [*range(len(proposals)), *([len(proposals)] if run.has_weights and mine.text else [])]
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        chosen = st.radio(
+            "The file has predictions. Whose answers shall be judged?",
+            options,
+            index=choices.get("answers") if choices.get("answers") in options else None,
+            key=f"mine-answers-{key}",
+            format_func=lambda place: titles[place] if place < len(proposals) else f"the model chosen above, {run.name}",
+        )
+        choices["answers"] = chosen
+        if chosen is None:
+            return None
+        if chosen == len(proposals):
+            return mine
+        answers = proposals[chosen]
+        if all(name.isdecimal() for name in answers.classes):
+            title, example = f"Names of the classes {', '.join(answers.classes)}", "negative, positive"
+            choices["names"] = st.text_input(title, choices.get("names", ""), placeholder=example, key=f"mine-names-{key}", width=240)
+            try:
+                answers = named(answers, choices["names"].split(","))
+            except SentvizError as error:
+                st.warning(md(str(error)), icon=":material/block:")
+        if not beside:
+            return replace(mine, answers=answers)
+        second_answers: list[Predictions | str] = [
+            "",
+            *(replace(each, names=answers.names) for each in proposals if each is not proposals[chosen]),
+        ]
+        second_answers += [name for name, model in cache.models().items() if mine.text and model.labels == answers.display]
+        at, where = second_answers.index(choices["beside"]) if choices.get("beside") in second_answers else 0, f"mine-beside-{key}-{chosen}"
+        choices["beside"] = st.selectbox("Compare with", second_answers, at, key=where, format_func=_title_of_second, width=360)
+    return replace(mine, answers=answers, beside=choices["beside"])
+
+
+def _title_of_second(choice: Predictions | str) -> str:
+    if isinstance(choice, str):
+        return option(choice) if choice else "no second model"
+    return f"{choice.model}, from the file"

@@ -19,6 +19,8 @@ from app.fields import whole_number
 from app.text import md
 from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.analysis.testset.slices import Slice, matching
+from sentviz.analysis.testset.versus import aligned
+from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
 
@@ -31,6 +33,7 @@ ORDERS = {
 }
 OVER_ROWS = ("over",)  # other rows delete what was searched for
 OF_LABELS = ("surest", "loss")  # orders that need labels
+OF_PROBABILITIES = ("doubtful", "loss")
 LOSS = (
     "Cross-entropy in nats of the calibrated probability. Stored probabilities have five decimals, so the largest losses are lower limits."
 )
@@ -48,24 +51,35 @@ def choose_rows(*, beside: bool = True) -> Rows:
     run = cache.run(focus.run)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="rows-of"):
         pick_run("Model", known, label_visibility="visible", width=360)
-        if beside or focus.slice.startswith("agree="):
+        if (beside or focus.slice.startswith("agree=")) and _answered_by_run(focus.over):
             _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
-        options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), *(("mine",) if run.has_weights else ())]
+        options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), "mine"]
         visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
         st.info(f"{md(focus.run)} has no predictions for the {OVER[focus.over]}. Choose other rows above.", icon=":material/inventory_2:")
         st.stop()
-    if focus.over == "mine" and not my_file.choose_file(run):
+    if focus.over == "mine" and not my_file.choose_file(run, beside=beside):
         st.stop()
     try:
         rows = cache.table(focus)
         if rows.unread:
             st.caption(f":material/rule: {md(unread(rows))}")
-        return rows.at_threshold(focus.threshold) if len(rows.classes) == 2 else rows
+        return at_threshold(rows)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         st.stop()
+
+
+def at_threshold(rows: Rows) -> Rows:
+    """Return the rows at the threshold in focus, which needs probabilities of two classes."""
+    return rows.at_threshold(visit.focus().threshold) if len(rows.classes) == 2 and rows.source.gives == "probabilities" else rows
+
+
+def _answered_by_run(over: str) -> bool:
+    """Return whether a run predicts the rows; otherwise a visitor's own file has the predictions."""
+    mine = st.session_state.get("mine")
+    return over != "mine" or mine is None or mine.answers is None
 
 
 def _beside(name: str) -> None:
@@ -86,6 +100,8 @@ def _beside(name: str) -> None:
 def rows_of_second_run(rows: Rows) -> Rows | None:
     """Return the rows of the second run; None if none is chosen or it has no predictions for the same rows."""
     focus = visit.focus()
+    if not _answered_by_run(focus.over):
+        return _second_of_file(rows, st.session_state["mine"])
     name = next((name for name in focus.versus if name in cache.runs() and name != focus.run), None)
     if name is None or cache.runs()[name].labels != rows.classes:
         return None
@@ -98,7 +114,22 @@ def rows_of_second_run(rows: Rows) -> Rows | None:
         if second.unread != rows.unread:
             st.caption(md(f"{name} is not shown for comparison, because it cannot read the same rows. {unread(second)}"))
         return None
-    return second.at_threshold(focus.threshold) if len(second.classes) == 2 else second
+    return at_threshold(second)
+
+
+def _second_of_file(rows: Rows, mine: TextTable) -> Rows | None:
+    """Return the second predictions of a visitor's file: of another model in the file, or of a run that reads its texts."""
+    if not mine.beside:
+        return None
+    try:
+        if isinstance(mine.beside, str):
+            second = cache.table_of(cache.run(mine.beside), visit.focus())
+        else:
+            second = cache.brought_rows(mine, mine.beside)
+        return at_threshold(aligned(rows, replace(second, frame=second.frame[second.frame["id"].isin(rows.frame["id"])])))
+    except SentvizError as error:
+        st.caption(md(str(error)))
+        return None
 
 
 def outlined_points(part: Slice, rows: Rows) -> pd.DataFrame | None:
@@ -184,8 +215,16 @@ def _filtered(rows: Rows) -> tuple[Rows, str]:
             st.text_input("Search", placeholder="words or a regular expression", **visit.bound("find", find), width=260)
             st.number_input("Words, at least", 0, 999, **visit.bound("least", least), width=130)
             st.number_input("at most (0: any)", 0, 999, **visit.bound("most", most), width=130)
-        orders = [name for name in ORDERS if rows.labelled or name not in OF_LABELS]
-        order = visit.setting(st.selectbox, "Order", "order", orders, format_func=lambda name: ORDERS[name], width=200)
+        sure = rows.source.gives == "probabilities"
+        orders = [name for name in ORDERS if (rows.labelled or name not in OF_LABELS) and (sure or name not in OF_PROBABILITIES)]
+        order = visit.setting(
+            st.selectbox,
+            "Order",
+            "order",
+            orders,
+            format_func=lambda name: ORDERS[name] if sure else ORDERS[name].replace(" and confident", ""),
+            width=200,
+        )
     if not rows.has_text:
         return rows, order
     mask = np.ones(len(rows), dtype=bool)
@@ -225,8 +264,10 @@ def _table(rows: Rows) -> pd.DataFrame:
     columns |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}  # read first, on a phone
     if rows.labelled:
         columns["label"] = [names[k] for k in frame["label"]]
-    columns |= {"predicted": [names[k] for k in frame["predicted"]], "confidence": frame["confidence"].to_numpy()}
-    if rows.labelled:
+    columns["predicted"] = [names[k] for k in frame["predicted"]]
+    if sure := rows.source.gives == "probabilities":
+        columns["confidence"] = frame["confidence"].to_numpy()
+    if rows.labelled and sure:
         columns["loss"] = frame["loss"].to_numpy()
     if "tag" in frame:
         columns["tag"] = frame["tag"].to_numpy()
@@ -247,16 +288,19 @@ def _opened(rows: Rows, row: pd.Series[Any]) -> None:
         return
     with st.container(border=True):
         label = f"labelled {rows.classes[row['label']]}, " if row["label"] >= 0 else ""
-        st.markdown(f"**{md(label)}predicted {md(rows.classes[row['predicted']])}** ({row['confidence']:.0%}) · {md(row['id'])}")
+        sure = "" if np.isnan(row["confidence"]) else f" ({row['confidence']:.0%})"
+        st.markdown(f"**{md(label)}predicted {md(rows.classes[row['predicted']])}**{sure} · {md(row['id'])}")
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
-        if rows.source.ask is None:
+        reader = cache.runs().get(visit.focus().run) if rows.over == "mine" else rows.source.ask
+        if reader is None or not reader.has_weights:
             lacks = "has predictions but no model" if rows.source.run is None else "ships without weights"
             st.caption(f"{md(rows.source.name)} {lacks}; choose another model above to open the row in Explore.")
             return
         with st.container(horizontal=True, gap="small"):
-            look = st.button("Open in Explore", icon=":material/psychology_alt:", key="drawer-open")
+            of_other = "" if rows.source.run is not None else f", as {reader.name} reads it"
+            look = st.button(f"Open in Explore{of_other}", icon=":material/psychology_alt:", key="drawer-open")
             edit = st.button("Edit next to the original", icon=":material/edit:", key="drawer-edit")
     own = {"text": str(row["text"]), "pair": str(row.get("text_pair", ""))}
     source = own if rows.over == "mine" else {"row": str(row["id"])}

@@ -43,9 +43,27 @@ def store_in_scores(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, 
 @main.command()
 @click.argument("run")
 @split_option
+@click.option("--versus", multiple=True, help="Model of the same file, or run, to compare a file's predictions with. May be repeated.")
+@click.option("--classes", default="", help="Names of the classes that a file writes as numbers, for example negative,positive.")
+@click.option("--text", default="", help="Column of a file's texts; by default it is guessed.")
+@click.option("--label", default="", help="Column of a file's labels; by default it is guessed.")
 @command
-def evaluate(run: str, split: str) -> None:
-    """Compute the metrics of RUN (a name or a folder) again from its stored weights, and print them."""
+def evaluate(run: str, split: str, versus: tuple[str, ...], classes: str, text: str, label: str) -> None:
+    """Compute the metrics of RUN (a name or a folder) again from its stored weights, and print them.
+
+    RUN may also be a table with predictions of another program: FILE, or FILE:MODEL if it has those of several models. Columns such as
+    predicted, prob, p_positive and bert_predicted are recognised. Its mistakes are listed, the most confident ones first.
+    """
+    from sentviz.analysis.testset.brought import is_table
+
+    if is_table(run):
+        from sentviz.analysis.testset.brought import sources
+        from sentviz.cli.judged import print_judged
+
+        print_judged(sources(run, versus, classes=classes.split(","), text=text, label=label))
+        return
+    if versus or classes or text or label:
+        raise click.UsageError(f"--versus, --classes, --text and --label belong to a file of predictions, and {run} is not one.")
     from sentviz import load
     from sentviz.analysis.evaluation import evaluate as run_evaluation
     from sentviz.analysis.evaluation import metrics

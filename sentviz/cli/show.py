@@ -155,7 +155,10 @@ def export(
     out: Path | None,
     **named: Any,
 ) -> None:
-    """Write FIGURE of RUN to a file. With --paper, write all tables and figures of a paper; with --onnx, write the model of RUN."""
+    """Write FIGURE of RUN to a file. With --paper, write all tables and figures of a paper; with --onnx, write the model of RUN.
+
+    For figures of predictions, RUN may be a table with predictions of another program: FILE, or FILE:MODEL if it has several models.
+    """
     from sentviz.cli.figures import figure_list, parse_options
 
     if names:
@@ -173,6 +176,7 @@ def export(
     if paper is not None:
         _export_paper(paper, run, out)
         return
+    from sentviz.analysis.testset.brought import is_table
     from sentviz.export.files import save
     from sentviz.figures.style import Style
     from sentviz.gallery import draw
@@ -195,7 +199,7 @@ def export(
     if named["pair"] is not None and named["text"] is None:
         raise click.UsageError("--pair is the second sentence of a pair. Give the first sentence with --text.")
     spec = find_figure(figure)
-    stored = _find_run(run, named["pair"]) if spec.of.OF_RUN else None
+    stored = _find_run(run, named["pair"]) if spec.of.OF_RUN and not is_table(run) else None
     options = parse_options(spec, {name: value for name, value in named.items() if value not in (None, (), "")}, more, stored)
     save(draw(run, figure, **options, theme="dark" if dark else "light"), out, style=looks)
     click.echo(f"Written to {out}")

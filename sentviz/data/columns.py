@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
 TEXT_NAMES = ("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message")
@@ -27,3 +29,20 @@ def guess(frame: pd.DataFrame, labels: bool = False) -> str:
     if named or labels:
         return named
     return max(columns, key=lambda column: frame[column].astype(str).str.len().mean())
+
+
+def codes(labels: Iterable[Any], classes: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the class index of each label: a class name in any case, or its number from 0 (1, 1.0, LABEL_1); -1 for anything else.
+
+    Classes whose own names are numbers, such as 1 to 5 stars, have no other numbers.
+    """
+    import numpy as np
+
+    names = [name.casefold().strip() for name in classes]
+    forms = ("{}", "{}.0", "label_{}")
+    known = {name: k for k, name in enumerate(names)}
+    if any(name.isdecimal() for name in names):
+        known |= {form.format(name): k for k, name in enumerate(names) for form in forms}
+    else:
+        known = {form.format(k): k for k in range(len(names)) for form in forms} | known
+    return np.array([known.get(str(label).casefold().strip(), -1) for label in labels], dtype=np.int64)

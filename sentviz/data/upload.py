@@ -7,20 +7,22 @@ import logging
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from sentviz.data.columns import codes
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sentviz.data.predictions import Predictions
 
 LIMITS = Limits()
 NAMED = 3  # labels that a sentence names
@@ -65,14 +67,6 @@ def _ended(name: str, limits: Limits, status: int, output: str) -> str:
     return f"{name} cannot be read: its reader stopped early ({how}). The file is damaged, or takes more than {most} of memory. {CUT}"
 
 
-def codes(labels: Iterable[Any], classes: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the class index of each label: a class name in any case, or its number from 0; -1 for anything else."""
-    known = {name.casefold(): k for k, name in enumerate(classes)} | {
-        form.format(k): k for k in range(len(classes)) for form in ("{}", "{}.0")
-    }
-    return np.array([known.get(str(label).casefold().strip(), -1) for label in labels], dtype=np.int64)
-
-
 def unknown_labels(name: str, counts: Mapping[str, int], classes: Sequence[str]) -> str:
     """Return a sentence on the labels of a file that are not classes of the model; "" if all are.
 
@@ -93,7 +87,7 @@ def unknown_labels(name: str, counts: Mapping[str, int], classes: Sequence[str])
 def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...]) -> tuple[pd.DataFrame, list[str]]:
     """Return rows to predict, id (row number in the file, from 1), text, label (class index, -1 = none), and remarks on dropped rows.
 
-    Texts are cut at `LIMITS.cell` characters.
+    Texts are cut at `LIMITS.cell` characters. Without a column of texts ("") all rows are returned, without texts.
 
     Raises:
         InputError: a column does not exist, or no row has a visible text.
@@ -103,14 +97,18 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
     for column in filter(None, (text, label)):
         if column not in frame:
             raise InputError(f"The file has no column {column!r}; it has {', '.join(map(str, frame.columns))}.")
-    texts = frame[text].astype("string").fillna("").astype(str)
-    longer = int((texts.str.len() > LIMITS.cell).sum())
-    texts = texts.str.slice(0, LIMITS.cell) if longer else texts
-    visible = np.array([not is_blank(entry) for entry in texts], dtype=bool)
+    labels = codes(frame[label], classes) if label else np.full(len(frame), -1)
+    rows = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "label": labels})
+    visible, longer = np.ones(len(frame), dtype=bool), 0
+    if text:
+        texts = frame[text].astype("string").fillna("").astype(str)
+        longer = int((texts.str.len() > LIMITS.cell).sum())
+        texts = texts.str.slice(0, LIMITS.cell) if longer else texts
+        visible = np.array([not is_blank(entry) for entry in texts], dtype=bool)
+        rows.insert(1, "text", texts)
     if not visible.any():
         raise InputError(f"No row has a text in the column {text!r}.")
-    labels = codes(frame[label], classes) if label else np.full(len(frame), -1)
-    rows = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "text": texts.array, "label": labels})[visible]
+    rows = rows[visible]
     remarks = [f"Rows without a text that are left out: {int((~visible).sum()):,}."] if not visible.all() else []
     if longer:
         remarks.append(cut(longer, LIMITS.cell))
@@ -122,13 +120,15 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
 
 @dataclass(frozen=True, eq=False)
 class TextTable:
-    """An uploaded table, with the columns that hold its texts and labels."""
+    """An uploaded table, with the columns that hold its texts and labels, and the model whose predictions in the table are judged."""
 
     name: str
     frame: pd.DataFrame
-    text: str
+    text: str  # "" = none
     label: str  # "" = none
     digest: str
+    answers: Predictions | None = None  # None = a run predicts the texts
+    beside: Predictions | str = ""  # second predictions: those of the table, or of the run with this name; "" = none
 
     @property
     def key(self) -> tuple[str, str, str]:

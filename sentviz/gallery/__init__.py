@@ -13,12 +13,13 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from sentviz.analysis.testset.brought import is_table
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.source import Call
 from sentviz.gallery import epochs, lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, FigureSpec, find_figure
 from sentviz.gallery.sentence import strip
-from sentviz.gallery.subjects import Sentence, sourced
+from sentviz.gallery.subjects import Answers, Sentence, sourced
 from sentviz.gallery.training import scalar_figure
 from sentviz.io.late import late
 from sentviz.runs.registry import papers
@@ -40,7 +41,8 @@ def draw(name: str, figure: str, **options: Any) -> Figure:
     """Draw a figure by name.
 
     Args:
-        name: name of a run, or for figures of studies a data set or "all".
+        name: name of a run; for figures of studies a data set or "all"; for figures of predictions also a file that has them (FILE, or
+            FILE:MODEL if it has those of several models).
         figure: a key of `FIGURES`; its `options` are the further arguments. Layers, heads, components and tokens count from 0.
     Raises:
         RunError, InputError: the figure does not exist, does not take an option, or the run does not meet a requirement.
@@ -49,6 +51,8 @@ def draw(name: str, figure: str, **options: Any) -> Figure:
     spec.check(options)
     subject_options = {key: value for key, value in options.items() if key not in spec.own and key != "theme"}
     own = {key: value for key, value in options.items() if key in spec.own or key == "theme"}
+    if issubclass(spec.of, Answers) and is_table(name):
+        return make(figure, spec.of.of_file(name, **subject_options), **own)
     if spec.of.OF_RUN:
         run = find(name)
         if why := spec.lacks(run):

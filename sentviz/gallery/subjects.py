@@ -241,6 +241,19 @@ class Answers(FigureSubject):
         subject.rows, subject.statistic = list(rows), statistic
         return subject
 
+    @classmethod
+    def of_file(cls, name: str, *, versus: Sequence[str] = (), threshold: float = -1.0, **options: Any) -> Self:
+        """Return the subject of the predictions in a file (FILE or FILE:MODEL), beside those of other models of the file or of runs.
+
+        Raises:
+            InputError: the file has no predictions, or an option belongs to the rows of runs.
+        """
+        from sentviz.analysis.testset.brought import sources
+
+        if options:
+            raise InputError(f"A file of predictions has no option {next(iter(options))}.")
+        return cls.of(*(rows.at_threshold(threshold) for rows in sources(name, (versus,) if isinstance(versus, str) else versus)))
+
     @property
     def nameable(self) -> bool:
         """False for rows of a visitor's file, which exist only during a visit, and for predictions without a run."""

@@ -68,6 +68,8 @@ def _one_vs_rest(of: Answers, kind: Literal["roc", "pr"], theme: Theme) -> Figur
     from sentviz.analysis.testset import operating
     from sentviz.figures.operating import one_vs_rest
 
+    for rows in of.rows:
+        rows.source.require("probabilities", "scores", what="curves")
     classes = of.first.classes
     lines = {rows.source.name: of.statistic(operating.curves, rows, classes) for rows in of.rows}
     areas = {rows.source.name: of.statistic(operating.areas, rows, classes) for rows in of.rows}
@@ -84,6 +86,8 @@ def _threshold(of: Answers, *, theme: Theme = "light") -> Figure:
     from sentviz.analysis.testset.operating import thresholds
     from sentviz.figures.operating import threshold_lines
 
+    for rows in of.rows:
+        rows.source.require("probabilities", what="thresholds")
     tables = {rows.source.name: thresholds(rows.labels, rows.probabilities[:, 1]) for rows in of.rows}
     return threshold_lines(tables, of.first.classes, threshold=0.5 if of.threshold < 0 else of.threshold, theme=theme)
 
@@ -96,6 +100,7 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
     if by not in STEPS:
         raise InputError(f"`by` must be {' or '.join(map(repr, STEPS))}, not {by!r}.")
     rows = of.first
+    rows.source.require("probabilities", what="probabilities to compare with the accuracy")
     raw = untempered(rows.probabilities, rows.calibration)
     shares = {"as it is": raw}
     if (factor := rows.source.calibration) is not None:

@@ -35,7 +35,8 @@ if beside is not None:
     beside = replace(beside, frame=beside.frame[known])
 runs = [rows] if beside is None else [rows, beside]
 
-view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
+views = {"probabilities": list(VIEWS), "scores": ["matrix", "curves"], "classes": ["matrix"]}[rows.source.gives]
+view = visit.setting(st.segmented_control, "View", "view", views, format_func=VIEWS.get, label_visibility="collapsed")
 own = accuracy(rows.labels, rows.predicted)
 right = int(rows.frame["right"].sum())
 left_out = f" {len(every) - len(rows):,} rows without a label are left out." if len(rows) < len(every) else ""
@@ -43,6 +44,12 @@ st.markdown(
     f"{md(rows.source.name)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
     f" {matrix_part.mistake(rows)}{left_out}"
 )
+if rows.source.gives != "probabilities":
+    st.caption(
+        "The file has no probabilities, so there are no curves and no calibration."
+        if rows.source.gives == "classes"
+        else "The file has scores that are not probabilities: their order gives curves, but no calibration."
+    )
 match view:
     case "curves":
         operating_part.curves(runs)
@@ -52,7 +59,7 @@ match view:
         matrix_part.show(runs)
         if rows.over == "demo":
             phenomena({each.source.name: each for each in runs})
-if len(rows.classes) == 2 and view != "calibration":
+if len(rows.classes) == 2 and view != "calibration" and rows.source.gives == "probabilities":
     st.slider(
         f"Least probability to predict “{md(rows.classes[1])}”",
         0.0,

@@ -45,14 +45,15 @@ def show(runs: Sequence[Rows]) -> None:
         return
     with right:
         _matrix(runs[1], "matrix-second")
-        st.button(
-            "Select this run to see its rows",
-            icon=":material/swap_horiz:",
-            type="tertiary",
-            key="swap",
-            on_click=visit.go,
-            kwargs={"run": runs[1].source.name, "versus": (runs[0].source.name,), "threshold": visit.focus().threshold},
-        )
+        if runs[0].source.run and runs[1].source.run:
+            st.button(
+                "Select this run to see its rows",
+                icon=":material/swap_horiz:",
+                type="tertiary",
+                key="swap",
+                on_click=visit.go,
+                kwargs={"run": runs[1].source.name, "versus": (runs[0].source.name,), "threshold": visit.focus().threshold},
+            )
     left, right = halves("agreement")
     with left:
         _agreement(runs[0], runs[1], chosen.value if chosen and chosen.kind == "agree" else "")

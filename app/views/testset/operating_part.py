@@ -31,7 +31,7 @@ def curves(runs: Sequence[Rows]) -> None:
         show_figure("roc", of)
     with right:
         show_figure("precision-recall", of, "pr")
-    if len(runs[0].classes) == 2:
+    if len(runs[0].classes) == 2 and all(rows.source.gives == "probabilities" for rows in runs):
         _threshold(runs)
 
 

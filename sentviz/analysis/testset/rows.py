@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Gives = Literal["probabilities", "scores", "classes"]
+"""What a source gives besides predicted classes: calibrated or raw probabilities, scores whose order alone has a meaning, or nothing."""
 OVER = {
     "test": "test split",
     "official_test": "official test",
@@ -44,6 +46,7 @@ class RowsSource:
     seed: int | None = None  # seed of the training; None if unknown
     calibration: float | None = None  # temperature that calibrates the probabilities; None if unknown
     run: Run | None = None  # run that made the predictions
+    gives: Gives = "probabilities"
 
     @classmethod
     def of(cls, run: Run) -> RowsSource:
@@ -72,14 +75,20 @@ class RowsSource:
             raise InputError(f"{self.name} has predictions but no model, so there are no {what}.")
         return self.run
 
+    def require(self, *gives: Gives, what: str) -> None:
+        """Raise InputError if the source gives none of these; `what` is a plural noun that needs it, for the message."""
+        if self.gives not in gives:
+            has = "only predicted classes" if self.gives == "classes" else "scores that are not probabilities"
+            raise InputError(f"{self.name} has {has}, so there are no {what}.")
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows with predictions.
 
-    ``frame``: id (str), label (class, -1 = no label), predicted (class), confidence (0..1), right (bool; without a label, it is `False`),
-    loss (cross-entropy in nats; NaN without a label), p0 .. p{K-1}; text, and text_pair for pairs, if
-    the texts are available; tag if the rows have tags.
+    ``frame``: id (str), label (class, -1 = no label), predicted (class), confidence (0..1; NaN if the source gives no probabilities),
+    right (bool; without a label, it is `False`), loss (cross-entropy in nats; NaN without a label or probabilities), p0 .. p{K-1}; text,
+    and text_pair for pairs, if the texts are available; tag if the rows have tags.
     """
 
     source: RowsSource
@@ -90,6 +99,7 @@ class Rows:
     threshold: float = -1.0  # probability from which the second of two classes is predicted; negative = the more probable class
     unread: Mapping[str, str] = field(default_factory=dict)  # id -> reason, for rows that the model cannot read; they are not in the frame
     file: tuple[str, ...] = ()  # key of a visitor's file and its chosen columns; empty for rows that all visitors share
+    remarks: tuple[str, ...] = ()  # sentences on how the columns of a file are read
 
     def __len__(self) -> int:
         return len(self.frame)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.upload import codes
+from sentviz.data.columns import codes
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.runs.calibration import softmax

@@ -1,0 +1,173 @@
+"""Rows whose predictions another program made: from the columns of a table, or from a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sentviz.analysis.testset.rows import Gives, Rows, RowsSource, predicted, predicted_rows
+from sentviz.analysis.testset.versus import aligned
+from sentviz.data import predictions as columns_of
+from sentviz.data.columns import guess
+from sentviz.data.formats import KINDS
+from sentviz.data.predictions import NO_MODEL, Predictions, recognise
+from sentviz.data.upload import labelled, read_table
+from sentviz.errors import InputError
+from sentviz.runs.store import find
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def predictions(
+    file: str | PathLike[str] | pd.DataFrame, *, text: str = "", label: str = "", classes: Sequence[str] = (), name: str = ""
+) -> dict[str, Rows]:
+    """Return the predictions that a file or a table holds, by model.
+
+    Columns are recognised by their names: `predicted`, `prob`, `p_<class>`, `logit_<class>`, `score`, each also with the name of a model,
+    as in `bert_predicted`. `sentviz.gallery.draw("FILE", "confusion")` draws a figure of them.
+
+    Args:
+        file: CSV, TSV, Excel, JSON, JSON lines or parquet file, or a table.
+        text, label: columns of the texts and labels; guessed by default.
+        classes: names of the classes that the file writes as numbers, in order.
+        name: of the source, on figures; by default that of the file.
+    Raises:
+        InputError: the file cannot be read, or has no predictions.
+    """
+    if isinstance(file, (str, PathLike)):
+        path = Path(file)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        frame, name, digest = read_table(data, path.name)[0], name or path.name, hashlib.sha256(data).hexdigest()
+    else:
+        import pandas as pd
+
+        frame, name = file.reset_index(drop=True), name or "your table"
+        digest = hashlib.sha256(pd.util.hash_pandas_object(frame.astype(str), index=False).to_numpy().tobytes()).hexdigest()
+    label = label or guess(frame, labels=True)
+    text = text or text_column(frame, label)
+    proposals = recognise(frame, label, text)
+    if not proposals:
+        raise InputError(f"{name} has no column of predictions, such as predicted, prob or p_positive; it has {_names(frame)}.")
+    return {
+        of.model: brought(frame, named(of, classes), text, label, name if len(proposals) == 1 else f"{of.model} ({name})", digest[:12])
+        for of in proposals
+    }
+
+
+def is_table(name: str) -> bool:
+    """Return whether a name is that of a file with a table, or of a model in such a file (FILE:MODEL), and not of a run."""
+    return _file_of(name) is not None
+
+
+def _file_of(name: str) -> tuple[Path, str] | None:
+    file, _, model = name.rpartition(":")
+    for path, of in ((Path(name), ""), (Path(file), model)):
+        if path.suffix.lower() in KINDS and path.is_file():
+            return path, of
+    return None
+
+
+def sources(name: str, versus: Sequence[str] = (), *, classes: Sequence[str] = (), text: str = "", label: str = "") -> list[Rows]:
+    """Return the predictions of a file's model, and those of others for the same rows.
+
+    Args:
+        name: a file, whose first model is read, or FILE:MODEL.
+        versus: other models of the file, or runs, which predict the file's texts.
+        classes, text, label: as for `predictions`.
+    Raises:
+        InputError: the file has no such model, or a model cannot be compared.
+    """
+    file = _file_of(name)
+    if file is None:
+        raise InputError(f"{name} is not a file of predictions.")
+    path, model = file
+    by_model = predictions(path, text=text, label=label, classes=classes)
+    if model and model not in by_model:
+        raise InputError(f"{path.name} has no predictions of {model!r}; it has those of {', '.join(by_model)}.")
+    first = by_model[model or next(iter(by_model))]
+    return [first, *(aligned(first, by_model[each] if each in by_model else answered_by(each, first)) for each in versus)]
+
+
+def answered_by(run: str, rows: Rows) -> Rows:
+    """Return a run's predictions for the texts of rows.
+
+    Raises:
+        InputError: the rows have no texts, or the run has other classes.
+    """
+    from sentviz.models.loading import load
+
+    stored = find(run)
+    if not rows.has_text:
+        raise InputError(f"{rows.source.name} has no texts that {run} could read.")
+    if stored.labels != rows.classes:
+        raise InputError(f"{run} has the classes {', '.join(stored.labels)} and {rows.source.name} {', '.join(rows.classes)}.")
+    return predicted(load(stored), RowsSource.of(stored), rows.frame[["id", "text", "label"]], "mine")
+
+
+def text_column(frame: pd.DataFrame, label: str) -> str:
+    """Return the column of the texts; "" if each column is one of ids, labels or predictions."""
+    text = guess(frame)
+    used = {label, *(column for of in recognise(frame, label) for column in of.columns)}
+    return "" if text in used or text.casefold() == "id" else text
+
+
+def named(of: Predictions, classes: Sequence[str]) -> Predictions:
+    """Return the predictions with other names for their classes, in the same order; unchanged without names.
+
+    Raises:
+        InputError: there are not as many distinct names as classes.
+    """
+    names = tuple(name.strip() for name in classes if name.strip())
+    if not names:
+        return of
+    if len(names) != len(of.classes) or len({name.casefold() for name in names}) != len(names):
+        raise InputError(f"The file has {len(of.classes)} classes ({', '.join(of.classes)}): give one name for each.")
+    return replace(of, names=names)
+
+
+def brought(frame: pd.DataFrame, of: Predictions, text: str, label: str, name: str, digest: str) -> Rows:
+    """Return the rows of a table with one model's predictions from its columns; rows without a prediction are in `Rows.unread`.
+
+    Args:
+        text, label: columns; "" = none.
+        name, digest: of the source.
+    Raises:
+        InputError: the columns hold no predictions, or no row has a text.
+    """
+    answers = columns_of.read(frame, of)
+    rows, notes = labelled(frame, text, label, of.classes)
+    place = rows["id"].astype(int).to_numpy() - 1
+    answered = answers.answered[place]
+    if not answered.any():
+        raise InputError("No row has both a text and a prediction.")
+    rows, place = rows[answered].reset_index(drop=True), place[answered]
+    source = RowsSource(name, digest, gives=cast(Gives, answers.gives))
+    likeliest = predicted_rows(source, "mine", of.display, {str(column): rows[column].array for column in rows}, answers.shares[place])
+    classes = answers.predicted[place]
+    columns: dict[str, Any] = {"predicted": classes, "right": classes == likeliest.labels}
+    shares = answers.shares[place, classes]
+    columns["confidence"] = shares if source.gives == "probabilities" else np.full(len(place), np.nan)
+    if source.gives != "probabilities":
+        columns["loss"] = np.full(len(place), np.nan)
+    return replace(likeliest, frame=likeliest.frame.assign(**columns), remarks=(*notes, *answers.remarks))
+
+
+def described(of: Predictions) -> str:
+    """Return the model and its columns in words."""
+    model = "predictions" if of.model == NO_MODEL else of.model
+    return f"{model}: {', '.join(of.columns)}"
+
+
+def _names(frame: pd.DataFrame) -> str:
+    names = [str(column) for column in frame.columns]
+    return ", ".join(names[:20]) + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")

@@ -1,0 +1,71 @@
+"""Print predictions of other programs, judged by the labels beside them; `sentviz evaluate FILE` uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+import numpy as np
+
+from sentviz.analysis.evaluation import confusion
+from sentviz.analysis.testset import operating
+from sentviz.analysis.testset.rows import Rows
+from sentviz.figures.text import visible
+
+LISTED = 10  # mistakes that are listed
+CUT = 90  # characters of a text
+
+
+def print_judged(sources: Sequence[Rows]) -> None:
+    """Print accuracy, confusion and areas of each source, its comparison with the first one, and the mistakes of the first."""
+    for place, rows in enumerate(sources):
+        known = rows.labels >= 0
+        click.echo(f"{rows.source.name}: {len(rows):,} rows, {int(known.sum()):,} with a label; classes {', '.join(rows.classes)}")
+        for remark in rows.remarks:
+            click.echo(f"! {remark}")
+        if not known.any():
+            counts = np.bincount(rows.predicted, minlength=len(rows.classes))
+            click.echo("  " + ", ".join(f"{name} {n:,}" for name, n in zip(rows.classes, counts.tolist(), strict=True)))
+            continue
+        _print_scores(rows, known)
+        if place:
+            _print_comparison(sources[0], rows, known)
+    _print_mistakes(sources[0])
+
+
+def _print_scores(rows: Rows, known: np.typing.NDArray[np.bool_]) -> None:
+    labels, predicted = rows.labels[known], rows.predicted[known]
+    value = operating.accuracy(labels, predicted)
+    click.echo(f"  accuracy {value['value']:.1%} [{value['low']:.1%}, {value['high']:.1%}]")
+    if rows.source.gives != "classes":
+        areas = operating.areas(labels, rows.probabilities[known], rows.classes)
+        areas_shown = areas[areas["class"] == rows.classes[1]] if len(rows.classes) == 2 else areas
+        for area in areas_shown[areas_shown["metric"] == "AUC"].to_dict("records"):
+            click.echo(f"  area under the ROC curve of {area['class']} {area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]")
+    counts = confusion(labels, predicted, len(rows.classes))
+    width = max(12, *(len(name) + 2 for name in rows.classes))
+    click.echo("  " + "label".ljust(width) + "".join(f"{'→ ' + name:>{width + 2}}" for name in rows.classes))
+    for name, row in zip(rows.classes, counts.tolist(), strict=True):
+        click.echo("  " + name.ljust(width) + "".join(f"{n:>{width + 2},}" for n in row))
+
+
+def _print_comparison(first: Rows, second: Rows, known: np.typing.NDArray[np.bool_]) -> None:
+    pair = operating.agreement(*(rows.frame["right"].to_numpy(bool)[known] for rows in (first, second)))
+    click.echo(
+        f"  answered otherwise than by {first.source.name}: {int((first.predicted != second.predicted).sum()):,} rows; only"
+        f" {first.source.name} is right on {pair.only_a:,}, only {second.source.name} on {pair.only_b:,} (McNemar's exact test: p ="
+        f" {pair.p:.3f})"
+    )
+
+
+def _print_mistakes(rows: Rows) -> None:
+    wrong = rows.frame[(rows.labels >= 0) & ~rows.frame["right"].to_numpy(bool)]
+    if wrong.empty:
+        return
+    ordered = wrong.sort_values("confidence", ascending=False, kind="stable").head(LISTED)
+    click.echo(f"Mistakes of {rows.source.name}: {len(wrong):,}" + (f", the first {LISTED}" if len(wrong) > LISTED else ""))
+    for row in ordered.to_dict("records"):
+        sure = "" if np.isnan(row["confidence"]) else f" {row['confidence']:.0%}"
+        text = visible(" ".join(str(row.get("text", "")).split()))
+        text = text if len(text) <= CUT else text[: CUT - 1] + "…"
+        click.echo(f"  row {row['id']}: {rows.classes[row['label']]}, predicted {rows.classes[row['predicted']]}{sure}  {text}".rstrip())

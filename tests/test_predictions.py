@@ -1,0 +1,237 @@
+"""Predictions of other programs: their columns are recognised, read, judged and drawn; what does not fit is one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from sentviz import predictions
+from sentviz.cli import main
+from sentviz.data.columns import codes
+from sentviz.data.predictions import NO_MODEL, in_order, read, recognise
+from sentviz.data.upload import TextTable
+from sentviz.errors import InputError
+from sentviz.gallery import draw
+from tests.test_app import RUN, SHIPPED, opened, page_text
+
+TEXTS = ["A warm film.", "Two hours lost.", "The soup was quick and hot.", "Nobody laughed."]
+NAMES, NUMBERS = ["positive", "negative", "positive", "negative"], [1, 0, 1, 0]
+TWO = {"p_negative": [0.1, 0.8, 0.7, 0.6], "p_positive": [0.9, 0.2, 0.3, 0.4]}  # the third row is wrong
+
+
+def table(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"text": TEXTS} | columns)
+
+
+SIDES = ("negative", "positive")
+A = [0.1, 0.9, 0.4, 0.8]
+B = [0.9, 0.1, 0.6, 0.2]
+FIVE = {"p_very_positive": A, "p_positive": A, "p_neutral": A, "p_negative": A, "predicted": ["very positive", *NAMES[1:]]}
+RECOGNISED: list[tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = [  # columns, columns read of each model, classes
+    ({"label": NAMES, "predicted": NAMES}, {NO_MODEL: "predicted"}, SIDES),
+    ({"label": NUMBERS, **TWO}, {NO_MODEL: "p_negative p_positive"}, SIDES),
+    ({"label": NUMBERS, "prob": A}, {NO_MODEL: "prob"}, ("0", "1")),
+    ({"label": ["LABEL_1", "LABEL_0"] * 2, "pred": NUMBERS}, {NO_MODEL: "pred"}, ("0", "1")),
+    ({"label": NAMES, "positive": A, "negative": B}, {NO_MODEL: "negative positive"}, SIDES),
+    ({"label": NAMES, "probability_negative": B, "probability_positive": A, "calibrated_negative": A, "calibrated_positive": B},
+     {NO_MODEL: "calibrated_negative calibrated_positive"}, SIDES),
+    ({"label": NUMBERS, "a_p_neg": A, "a_p_pos": B, "b_p_neg": B, "b_p_pos": A}, {"a": "a_p_neg a_p_pos", "b": "b_p_neg b_p_pos"},
+     ("neg", "pos")),
+    ({"label": NAMES, "bert_predicted": NAMES, "bertScore": A, "vader_score": [0.3, -0.5, -0.2, 0.1]},
+     {"bert": "bert_predicted bertScore", "vader": "vader_score"}, SIDES),
+    ({"label": NAMES, "a_p_positive": A, "p_negative": B}, {"a": "a_p_positive", NO_MODEL: "p_negative"}, SIDES),
+    ({"label": NAMES, "bert": NAMES, "rules": NAMES[::-1]}, {"bert": "bert", "rules": "rules"}, SIDES),
+    ({"label": [1, 5, 3, 2], "prediction": [1, 4, 3, 2]}, {NO_MODEL: "prediction"}, ("1", "2", "3", "4", "5")),
+    ({"label": ["neutral", *NAMES[1:]], **FIVE}, {NO_MODEL: "predicted p_negative p_neutral p_positive p_very_positive"},
+     ("negative", "neutral", "positive", "very positive")),
+    ({"label": NUMBERS, "helpful": NUMBERS[::-1], "price": [3.0, 2.0, 4.0, 1.0], "id": [1, 2, 3, 4]}, {}, ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "models", "classes"), RECOGNISED)
+def test_columns_are_recognised(columns: dict[str, Any], models: dict[str, str], classes: tuple[str, ...]) -> None:
+    models_read = recognise(table(**columns), "label", "text")
+    assert {each.model: " ".join(each.columns) for each in models_read} == models
+    assert all(each.classes == classes for each in models_read)
+
+
+def test_texts_are_no_predictions() -> None:
+    frame = pd.DataFrame({"text": TEXTS * 60, "label": NAMES * 60, "predicted": [f"a text {place}" for place in range(240)]})
+    assert recognise(frame, "label", "text") == []
+
+
+def test_one_number_is_a_probability_a_confidence_or_a_score_and_says_so() -> None:
+    """One column of numbers has three meanings, which the values and the other columns decide."""
+    cases: list[tuple[dict[str, Any], list[float], str, str]] = [
+        ({"prob": [0.9, 0.1, 0.4, 0.2]}, [0.9, 0.1, 0.4, 0.2], "the probability of “positive”", "probabilities"),
+        ({"pred": NAMES, "score": [0.9, 0.8, 0.6, 0.7]}, [0.9, 0.2, 0.6, 0.3], "the confidence of the predicted class", "probabilities"),
+        ({"p_negative": [0.9, 0.1, 0.4, 0.2]}, [0.1, 0.9, 0.6, 0.8], "the probability of “negative”", "probabilities"),
+        ({"score": [2.0, -1.0, 0.5, -3.0]}, [1 / (1 + np.exp(-x)) for x in (2.0, -1.0, 0.5, -3.0)], "a score whose sign decides", "scores"),
+    ]
+    for columns, second, says, gives in cases:
+        answers = read(table(label=NAMES, **columns), recognise(table(label=NAMES, **columns), "label", "text")[0])
+        assert answers.shares[:, 1] == pytest.approx(second) and answers.shares.sum(axis=1) == pytest.approx(1)
+        assert says in " ".join(answers.remarks) and answers.gives == gives
+    logits = table(label=NAMES, logit_negative=[0.0, 2.0, 0.0, 1.0], logit_positive=[1.0, 0.0, 3.0, 0.0])
+    shares = read(logits, recognise(logits, "label", "text")[0]).shares
+    assert shares[:, 1] == pytest.approx([1 / (1 + np.exp(-x)) for x in (1.0, -2.0, 3.0, -1.0)])
+
+
+def test_the_predicted_class_of_the_file_counts() -> None:
+    """A file made with a threshold of 0.8 keeps its classes, and a remark counts the rows that differ from the most probable class."""
+    frame = table(
+        label=NAMES,
+        predicted=["positive", "negative", "negative", "negative"],
+        p_negative=[0.1, 0.9, 0.3, 0.6],
+        p_positive=[0.9, 0.1, 0.7, 0.4],
+    )
+    rows = predictions(frame)[NO_MODEL]
+    assert rows.predicted.tolist() == [1, 0, 0, 0] and rows.frame["right"].tolist() == [True, True, False, True]
+    assert rows.frame["confidence"].tolist() == pytest.approx([0.9, 0.9, 0.3, 0.6])
+    assert any(remark.startswith("In 1 row the column “predicted” is not the most probable class") for remark in rows.remarks)
+
+
+def test_rows_without_prediction_or_text_are_left_out_and_counted() -> None:
+    frame = table(label=NAMES, **TWO).assign(text=["A warm film.", " ", "The soup.", "Nobody laughed."])
+    frame.loc[3, "p_positive"] = np.nan
+    rows = predictions(frame)[NO_MODEL]
+    assert rows.frame["id"].tolist() == ["1", "3"]
+    assert rows.remarks == ("Rows without a text that are left out: 1.", "Rows without a prediction that are left out: 1.")
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    (
+        {"p_negative": [0.1, 0.9, 0.4, 0.5], "p_positive": [0.9, 0.4, 0.6, 0.5]},
+        r"in 1 row they are negative or do not sum to 1, first in row 2 \(0.9 \+ 0.4\)",
+    ),
+    ({"p_negative": [-0.1, 0.9, 0.4, 0.5], "p_positive": [1.1, 0.1, 0.6, 0.5]}, "in 1 row they are negative"),
+    (
+        {"p_negative": [np.nan, np.nan, 0.5, np.nan], "p_positive": [0.5, 0.5, np.nan, 0.5], "predicted": NAMES},
+        "No row has a prediction in “predicted”, “p_negative” and “p_positive”",
+    ),
+    ({"price": [1, 2, 3, 4]}, "has no column of predictions, such as predicted, prob or p_positive; it has text, label, price"),
+]
+
+
+@pytest.mark.parametrize(("columns", "message"), BAD)
+def test_bad_columns_are_one_sentence(columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        predictions(table(label=NAMES, **columns))
+
+
+def test_percentages_and_rounded_probabilities_are_read() -> None:
+    rows = predictions(table(label=NAMES, p_negative=[10, 90, 33, 50.4], p_positive=[90, 10, 67.5, 50.4]))[NO_MODEL]
+    assert rows.probabilities[:, 1] == pytest.approx([0.9, 0.1, 67.5 / 100.5, 0.5])
+
+
+def test_numbers_get_names() -> None:
+    frame = table(label=NUMBERS, prob=[0.9, 0.1, 0.4, 0.2])
+    assert predictions(frame, classes=["negative", "positive"])[NO_MODEL].classes == ("negative", "positive")
+    with pytest.raises(InputError, match=r"The file has 2 classes \(0, 1\): give one name for each"):
+        predictions(frame, classes=["negative"])
+
+
+def test_numbers_of_stars_are_their_own_names() -> None:
+    assert codes(["1", 5, "4.0", "0", "LABEL_2"], ("1", "2", "3", "4", "5")).tolist() == [0, 4, 3, -1, 1]
+    assert codes(["LABEL_1", 0], ("negative", "positive")).tolist() == [1, 0]
+
+
+def test_classes_stand_from_negative_to_positive() -> None:
+    assert in_order(["positive", "very negative", "neutral", "negative"]) == ("very negative", "negative", "neutral", "positive")
+    assert in_order(["10", "9", "2"]) == ("2", "9", "10")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file with the predictions of two models; the first is right on three of four rows, the second on two."""
+    path = tmp_path / "answers.csv"
+    table(
+        label=NAMES, **{f"bert_{name}": values for name, values in TWO.items()}, rules=["positive", "negative", "negative", "positive"]
+    ).to_csv(path, index=False)
+    return path
+
+
+def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
+    done = CliRunner().invoke(main, ["evaluate", str(file), "--versus", "rules"])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert lines[0] == "bert (answers.csv): 4 rows, 4 with a label; classes negative, positive" and "accuracy 75.0%" in lines[1]
+    assert ["positive", "1", "1"] in [line.split() for line in lines]
+    assert "answered otherwise than by bert (answers.csv): 1 rows" in done.output and "only bert (answers.csv) is right on 1" in done.output
+    assert lines[-1] == "  row 3: positive, predicted negative 70%  The soup was quick and hot."
+    assert "accuracy 50.0%" in CliRunner().invoke(main, ["evaluate", f"{file}:rules"]).output
+    refused = CliRunner().invoke(main, ["evaluate", f"{file}:nobody"])
+    assert "has no predictions of 'nobody'; it has those of bert, rules" in refused.output
+    assert "is not one" in CliRunner().invoke(main, ["evaluate", "toy/none", "--label", "stars"]).output
+
+
+def test_a_file_without_labels_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "new.jsonl"
+    path.write_text("\n".join(json.dumps({"text": text, "predicted": name}) for text, name in zip(TEXTS, NAMES, strict=True)))
+    done = CliRunner().invoke(main, ["evaluate", str(path)])
+    assert done.exit_code == 0 and "4 rows, 0 with a label" in done.output and "negative 2, positive 2" in done.output
+
+
+def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
+    """Counts are those of the table; what the file does not give is said."""
+    assert draw(str(file), "confusion").frame["count"].tolist() == [2, 0, 1, 1]
+    assert draw(f"{file}:rules", "confusion").frame["count"].tolist() == [1, 1, 1, 1]
+    assert draw(str(file), "agreement", versus="rules").frame["count"].tolist() == [2, 1, 0, 1]
+    with pytest.raises(InputError, match="has only predicted classes, so there are no curves"):
+        draw(f"{file}:rules", "roc")
+    out = tmp_path / "confusion.csv"
+    assert CliRunner().invoke(main, ["export", str(file), "confusion", "-o", str(out)]).exit_code == 0
+    assert pd.read_csv(out, comment="#")["count"].tolist() == [2, 0, 1, 1]
+
+
+def test_a_run_reads_the_texts_beside_the_file(file: Path, tiny_run: Path) -> None:
+    """A run is compared on the same rows; one with other classes is refused."""
+    from sentviz.analysis.testset.brought import sources
+
+    first, second = sources(str(file), [str(tiny_run)])
+    assert second.source.run is not None and second.frame["id"].tolist() == first.frame["id"].tolist()
+    with pytest.raises(InputError, match="has the classes"):
+        sources(str(file), [str(tiny_run)], classes=["bad", "good"])
+
+
+def test_scored_rows_come_back(tmp_path: Path, tiny_run: Path) -> None:
+    """The CSV that `sentviz score` writes is read as it was predicted, with the calibrated probabilities."""
+    from sentviz import load
+
+    source = tmp_path / "texts.csv"
+    table(label=NAMES).to_csv(source, index=False)
+    out = tmp_path / "scored.csv"
+    done = CliRunner().invoke(main, ["score", str(tiny_run), str(source), "-o", str(out), "--label", "label"])
+    assert done.exit_code == 0, done.output
+    rows, model = predictions(out)[NO_MODEL], load(tiny_run)
+    assert rows.predicted.tolist() == [model.labels.index(name) for name in model.predict(TEXTS)["label"]]
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_the_app_asks_whose_answers_are_judged() -> None:
+    """Nothing is judged before the choice; then the file's answers are, without a run; with classes alone there are no curves."""
+    frame = table(
+        label=NAMES, **{f"bert_{name}": values for name, values in TWO.items()}, rules=["positive", "negative", "negative", "positive"]
+    )
+    app = opened("confusion", run=RUN)
+    app.session_state["mine"] = TextTable("answers.csv", frame, "text", "label", "digest")
+    app.button_group(key="focus-over").set_value("mine").run()
+    assert not app.exception and not app.dataframe
+    [question] = app.radio
+    assert question.options == ["bert: bert_p_negative, bert_p_positive", "rules: rules", f"the model chosen above, {RUN}"]
+    question.set_value(0).run()
+    assert not app.exception and "bert (answers.csv) is right on **3 of 4** rows" in page_text(app)
+    app.selectbox(key="mine-beside-digest-text-label-0").select_index(1).run()
+    assert "Only one of the two is right on 1 rows" in page_text(app)
+    app.radio[0].set_value(1).run()
+    assert "rules (answers.csv) is right on **2 of 4** rows" in page_text(app) and "no curves and no calibration" in page_text(app)
+    assert "confidence" not in app.dataframe[-1].value
+    app.radio[0].set_value(2).run()
+    assert f"{RUN} is right on" in page_text(app)
