@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.components.browser import Picked, new_point, picked_token
-from app.views.hardmax.playground import DEFAULTS, linked, matrix_of, pasted, settings, starts
+from app.views.hardmax.playground import DEFAULTS, MATRICES, linked, matrix_of, pasted, settings, starts
 from sentviz.analysis.explain.scores import percent
 from sentviz.analysis.testset.leaders import FILE, survey
 from sentviz.errors import InputError
@@ -195,8 +195,6 @@ def test_impossible_numbers_are_one_sentence(page: Any) -> None:
     for key, value, expected in (
         ("focus-play-alpha", 0.0, "alpha must be"),
         ("focus-play-alpha", -1.0, "alpha must be"),
-        ("focus-play-eigen-2-1", 0.0, "positive definite"),
-        ("focus-play-eigen-2-0", -2.0, "-2"),
     ):
         before = app.number_input(key=key).value
         app.number_input(key=key).set_value(value).run()
@@ -245,12 +243,34 @@ def test_settings_that_cannot_be_are_the_default(link: str) -> None:
     assert linked(settings("n:50~alpha:0.25")) == "n:50~alpha:0.25"
 
 
-def test_a_typed_matrix_must_be_symmetric(page: Any) -> None:
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("2 1\n1 2", "is proved for this A"), ("1 1\n1 1", "low rank"), ("1 2\n2 1", "is negative"), ("2 1\n0 2", "is not symmetric")],
+)
+def test_any_matrix_is_simulated_and_what_is_proved_is_said(page: Any, typed: str, expected: str) -> None:
     app = page("playground")
     app.button_group(key="play-way").set_value("typed").run()
-    app.text_area(key="play-matrix-2").set_value("2 1\n0 2").run()
-    assert not app.exception, app.exception
-    assert "A must be symmetric" in page_text(app)
+    app.text_area(key="play-matrix-2").set_value(typed).run()
+    assert not app.exception and not app.warning, [app.exception, app.warning]
+    assert expected in page_text(app)
+    proved = expected == "is proved for this A"
+    assert ("The theorem claims nothing here" in page_text(app)) == (not proved)
+    assert ("it is not symmetric positive definite" in page_text(app)) == (not proved)
+
+
+@pytest.mark.parametrize("dimension", ["2", "3"])
+def test_examples_of_matrices_set_the_link(page: Any, dimension: str) -> None:
+    """Each example sets eigenvalues, angle and rotation, and nothing else; it is marked for as long as they stay."""
+    app = page("playground")
+    app.button_group(key="focus-play-dimension").set_value(dimension).run()
+    app.number_input(key="focus-play-alpha").set_value(0.5).run()
+    for title, changed in MATRICES.items():
+        app.selectbox(key="play-example").set_value(title).run()
+        assert not app.exception and not app.warning, title
+        assert settings(app.query_params["play"]) == DEFAULTS | {"dimension": dimension, "alpha": 0.5} | changed
+        assert app.selectbox(key="play-example").value == title
+    app.slider(key="focus-play-turn").set_value(90).run()
+    assert app.selectbox(key="play-example").value is None and "A is not symmetric" in page_text(app)
 
 
 def test_numbers_in_many_spellings() -> None:
@@ -258,6 +278,7 @@ def test_numbers_in_many_spellings() -> None:
     with pytest.raises(InputError, match="2,000"):
         pasted("1 1\n" * 2001, 2)
     A = matrix_of([3.0, 1.0], 30.0)
+    assert np.allclose(matrix_of([2.0, 2.0], 30.0, 90.0), [[0, -2], [2, 0]])
     assert np.allclose(np.linalg.eigvalsh(A), [1, 3])
     axis = np.array([np.cos(np.pi / 6), np.sin(np.pi / 6)])
     assert np.allclose(A @ axis, 3 * axis)

@@ -80,6 +80,16 @@ def test_broken_assumptions_are_named() -> None:
     assert [(s.name, s.holds) for s in nothing] == [("assumptions", False), ("leaders", False), ("convergence", True)]
 
 
+def test_another_matrix_is_named_and_defines_no_norm() -> None:
+    """Every statement is checked all the same; of those that need the norm of A nothing is said."""
+    rng = np.random.default_rng(0)
+    general = by_name(theory(simulate(rng.normal(size=(12, 2)), [[1.0, 0.4], [0.0, 1.0]])))
+    assert general["assumptions"].holds is False and general["assumptions"].detail == "A is not symmetric."
+    assert general["leaders"].holds and general["projections"].holds is None and "no norm" in general["projections"].detail
+    nowhere = by_name(theory(simulate(rng.normal(size=(12, 2)), np.zeros((2, 2)))))
+    assert nowhere["leaders"].holds is False and nowhere["convergence"].detail.startswith("S has 1 point")
+
+
 def test_a_run_cut_short_claims_nothing() -> None:
     statements = by_name(theory(simulate([[2.0, 0.0], [0.1, 0.0], [-1.0, 0.0]], alpha=0.01), layers=20))
     assert statements["convergence"].holds is None and statements["convergence"].error > 0.1

@@ -21,7 +21,7 @@ from sentviz.browser.particles import limits, scene_data, scene_of
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.clustering import layer_lines
 from sentviz.figures.token_step import token_step
-from sentviz.models.clustering import Clustering, simulate, weights
+from sentviz.models.clustering import Clustering, Kind, kind, simulate, weights
 
 Doubles = npt.NDArray[np.float64]
 KEY = "play-canvas"
@@ -37,9 +37,28 @@ START = {
 }
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, MOST)
 DEFAULTS: dict[str, str | int | float] = {"dimension": "2", "start": "gauss", "n": 100, "seed": 0, "alpha": 1.0, "layers": 10, "angle": 0}
-DEFAULTS |= {"e1": 1.0, "e2": 1.0, "e3": 1.0}  # eigenvalues of A
+DEFAULTS |= {"e1": 1.0, "e2": 1.0, "e3": 1.0, "turn": 0}  # eigenvalues of S and the rotation, A = rotation x S
 ALLOWED: dict[str, tuple[Any, ...]] = {"dimension": ("2", "3"), "start": tuple(START), "n": COUNTS, "angle": tuple(range(0, 181, 5))}
+ALLOWED |= {"turn": tuple(range(-180, 181, 5))}
 RANGES = {"seed": (0, 9_999), "layers": (1, 60)}
+OF_A = ("e1", "e2", "e3", "angle", "turn")
+MATRICES: dict[str, dict[str, Any]] = {  # examples of A: title -> its settings, if they differ from the defaults
+    "identity": {},
+    "positive definite": {"e1": 3.0, "angle": 30},
+    "low rank": {"e2": 0.0, "e3": 0.0, "angle": 30},
+    "negative eigenvalue": {"e2": -1.0},
+    "all negative": {"e1": -1.0, "e2": -1.0, "e3": -1.0},
+    "not symmetric": {"turn": 45},
+}
+SAID: dict[Kind, str] = {  # caption for each kind of A: the scope of the theorem
+    "definite": "A is symmetric and positive definite: the theorem is proved for this A.",
+    "semidefinite": "A is symmetric, but an eigenvalue is 0: A has a low rank, and the theorem is not proved for it. Attention does not see"
+    " differences between tokens in the directions that A maps to 0.",
+    "indefinite": "A is symmetric, but an eigenvalue is negative: the theorem is not proved. A token can look in the opposite direction, so"
+    " that fewer tokens lead, or none does.",
+    "general": "A is not symmetric: the theorem is not proved, and A defines no norm. Tokens can chase each other, and leaders can be"
+    " missing.",
+}
 FIRST_CLICKS = ((1.0, 0.0), (-0.6, 0.9), (-0.7, -0.8), (0.2, 0.3))
 
 
@@ -126,6 +145,7 @@ def _controls() -> tuple[_Setting, str]:
             seed = int(st.number_input("Seed", *RANGES["seed"], width=120, **_bound("seed")))
         points = starts(start, n, dimension, seed)
     A = _matrix(dimension)
+    st.caption(SAID[kind(A)])
     with st.container(horizontal=True, gap="small"):
         alpha = st.number_input(
             "α",
@@ -149,26 +169,55 @@ def _matrix(dimension: int) -> Doubles:
         default="eigenvalues",
         required=True,
         key="play-way",
-        help="A changes the direction of a token's attention. A must be symmetric and positive definite.",
+        help="A changes the direction of a token's attention. Any matrix is allowed. The theorem is proved only for symmetric positive"
+        " definite ones.",
     )
     if way == "typed":
         default = "\n".join(" ".join("1" if i == j else "0" for j in range(dimension)) for i in range(dimension))
         return pasted(st.text_area("A, row by row", default, key=f"play-matrix-{dimension}", height=100), dimension, what="A")
+    _examples()
     with st.container(horizontal=True, gap="small"):
         values = [
             float(st.number_input(f"λ{'₁₂₃'[i]}", step=0.5, format="%.3g", **_bound(f"e{i + 1}", f"eigen-{dimension}-{i}")))
             for i in range(dimension)
         ]
-    angle = float(st.slider("Angle of the first axis", 0, 180, step=5, format="%d°", **_bound("angle")))
-    return matrix_of(values, angle)
+    with st.container(horizontal=True, gap="medium"):
+        angle = float(st.slider("Angle of the first axis", 0, 180, step=5, format="%d°", **_bound("angle")))
+        about = "A rotation after the eigenvalues. With a rotation, A is not symmetric."
+        turn = float(st.slider("Rotation", -180, 180, step=5, format="%d°", help=about, **_bound("turn")))
+    return matrix_of(values, angle, turn)
 
 
-def matrix_of(values: list[float], angle: float) -> Doubles:
-    """Return the symmetric matrix with these eigenvalues, turned by `angle` degrees in the plane of the first two coordinates."""
-    turn = np.eye(len(values))
-    c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
-    turn[:2, :2] = [[c, -s], [s, c]]
-    return np.asarray(turn @ np.diag(values) @ turn.T)
+def _examples() -> None:
+    """Draw a choice of example matrices, which sets the eigenvalues, the angle and the rotation."""
+    now = settings(visit.page_value("play", "", str))
+
+    def chosen() -> None:
+        if (title := st.session_state["play-example"]) is not None:
+            visit.go(play=linked(now | {name: DEFAULTS[name] for name in OF_A} | MATRICES[title]))
+
+    dimension = int(now["dimension"])
+    of_a = {name: now[name] for name in OF_A if name not in [f"e{i}" for i in range(dimension + 1, 4)]}
+    st.session_state["play-example"] = next(
+        (title for title, values in MATRICES.items() if of_a == {name: values.get(name, DEFAULTS[name]) for name in of_a}), None
+    )
+    st.selectbox("Example of A", list(MATRICES), key="play-example", on_change=chosen, placeholder="another A")
+
+
+def matrix_of(values: list[float], angle: float, turn: float = 0.0) -> Doubles:
+    """Return the symmetric matrix with these eigenvalues and its first axis at `angle` degrees, followed by a rotation by `turn` degrees.
+
+    Both are in the plane of the first two coordinates.
+    """
+    axes, rotation = (_rotation(len(values), degrees) for degrees in (angle, turn))
+    return np.asarray(rotation @ axes @ np.diag(values) @ axes.T)
+
+
+def _rotation(dimension: int, degrees: float) -> Doubles:
+    rotation = np.eye(dimension)
+    c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
+    rotation[:2, :2] = [[c, -s], [s, c]]
+    return rotation
 
 
 def starts(kind: str, n: int, dimension: int, seed: int) -> Doubles:
@@ -325,8 +374,8 @@ def _theorem(clustering: Clustering, setting: _Setting) -> None:
         return
     from sentviz.models.clustering.polytope import theory
 
-    for note in clustering.notes:
-        st.caption(md(note))
+    if clustering.notes:
+        st.caption(md(f"{' '.join(clustering.notes)} The theorem claims nothing here, but each statement is checked all the same."))
     for statement in visit.keep_result("hardmax-play-theory", setting, lambda: theory(clustering)):
         icon, word = {
             True: (":material/check_circle:", "holds"),

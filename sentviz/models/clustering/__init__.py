@@ -1,11 +1,11 @@
 """The hardmax transformer (Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602): dynamics and theory.
 
-dynamics   tokens that move towards those furthest in their own direction
+dynamics   tokens that move towards those furthest in their own direction, for any A
 polytope   the theorem about the limit: which tokens lead, where the others end; checked on a run
 
 The classifier is in sentviz.models.hardmax and sentviz.training.hardmax, its leaders over a split in sentviz.analysis.testset.leaders.
 """
 
-from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, attended, matrix, places, simulate, step, weights
+from sentviz.models.clustering.dynamics import TOLERANCE, Clustering, Kind, attended, kind, matrix, places, simulate, step, weights
 
-__all__ = ["TOLERANCE", "Clustering", "attended", "matrix", "places", "simulate", "step", "weights"]
+__all__ = ["TOLERANCE", "Clustering", "Kind", "attended", "kind", "matrix", "places", "simulate", "step", "weights"]

@@ -8,13 +8,15 @@ A tie: the projection of z_j on the direction of A z_i is smaller than the large
 token. The maximum of a linear function is on the convex hull, so only points within that distance of the hull's boundary can be in C_i. Up
 to dimension 5, only these points are compared (in the plane, the hull's vertex is found by bisection over the angles of its edges). In
 higher dimensions and for degenerate hulls the full product is computed in blocks of bounded memory. The result is the same.
+
+The theorem assumes that A is symmetric positive definite. The rule works with any A; `Clustering.notes` names violated assumptions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +32,14 @@ BLOCK = 1 << 22  # numbers of the n x n product in memory at the same time
 SMALL = 256  # number of tokens below which the full product is faster than a hull
 MOST_DIMENSIONS = 5
 ROUNDING = 1e-14  # rounding error of a projection, relative to the largest norm
+
+Kind = Literal["definite", "semidefinite", "indefinite", "general"]
+OUTSIDE: dict[Kind, str] = {  # kind of A -> which assumption of the theorem it violates
+    "definite": "",
+    "semidefinite": "A is symmetric, but an eigenvalue is 0, so that A is not positive definite.",
+    "indefinite": "A is symmetric, but an eigenvalue is negative ({smallest:.3g}), so that A is not positive definite.",
+    "general": "A is not symmetric.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +57,7 @@ class Clustering:
     alpha: float
     temperature: float  # 0 is hardmax
     tolerance: float
-    notes: tuple[str, ...] = ()  # tokens that violate the theorem's assumptions: zero, or equal to another one
+    notes: tuple[str, ...] = ()  # violations of the theorem's assumptions: tokens that are zero or equal to another one, another kind of A
 
 
 def simulate(
@@ -64,13 +74,13 @@ def simulate(
 
     Args:
         tokens: (n, d).
-        A: (d, d) symmetric positive definite; the identity by default.
+        A: (d, d), any matrix; the identity by default. The theorem assumes that it is symmetric positive definite.
         alpha: step size above 0: each layer moves a token by alpha / (1 + alpha) of its distance to the target.
         temperature: 0 is hardmax; above 0, softmax of <A z_i, z_j> / temperature over j, which costs n x n. Leaders are always hardmax's.
         tolerance: tolerance of ties, relative to the largest norm of a token.
         pinned: indices of tokens that do not move; other tokens still move towards them.
     Raises:
-        InputError: an argument is invalid; for A, the message names the asymmetry or the eigenvalue.
+        InputError: an argument is invalid.
     """
     z = places(tokens)
     a = matrix(A, z.shape[1])
@@ -98,7 +108,7 @@ def simulate(
             converged = k
     leaders = np.flatnonzero((since >= 0) & (first == np.arange(len(z))))
     return Clustering(
-        positions, leaders, since[leaders], converged, a, float(alpha), float(temperature), float(tolerance), _notes(positions[0])
+        positions, leaders, since[leaders], converged, a, float(alpha), float(temperature), float(tolerance), _notes(positions[0], a)
     )
 
 
@@ -126,7 +136,7 @@ def weights(tokens: npt.ArrayLike, A: npt.ArrayLike | None = None, temperature: 
     a = matrix(A, z.shape[1])
     _check(1.0, temperature, tolerance)
     if temperature > 0:
-        return _softmax(z @ a @ z.T / temperature)
+        return _softmax(z @ a.T @ z.T / temperature)
     table = np.zeros((len(z), len(z)))
     for rows, members, mask in _furthest(z, a, tolerance):
         if mask is None:
@@ -168,7 +178,7 @@ def matrix(A: npt.ArrayLike | None, dimension: int) -> Doubles:
     """Return A as (d, d) float64, the identity for None.
 
     Raises:
-        InputError: A has another shape, is not symmetric (with the largest difference), or not positive definite (with the eigenvalue).
+        InputError: A has another shape, or an entry that is not a finite number.
     """
     if A is None:
         return np.eye(dimension)
@@ -182,17 +192,21 @@ def matrix(A: npt.ArrayLike | None, dimension: int) -> Doubles:
         )
     if not np.isfinite(a).all():
         raise InputError("A has an entry that is not a finite number.")
-    apart = np.abs(a - a.T)
-    if apart.max() > 1e-8 * np.abs(a).max():
-        i, j = np.unravel_index(int(apart.argmax()), apart.shape)
-        raise InputError(
-            f"A must be symmetric: row {i + 1}, column {j + 1} is {a[i, j]:g}, but row {j + 1}, column {i + 1} is {a[j, i]:g}."
-        )
-    a = (a + a.T) / 2
-    values = np.linalg.eigvalsh(a)
-    if values[0] <= 1e-14 * max(values[-1], 0):
-        raise InputError(f"A must be positive definite: its smallest eigenvalue is {values[0]:g}, and it must be above 0.")
-    return a
+    return (a + a.T) / 2 if _is_symmetric(a) else a
+
+
+def kind(A: npt.ArrayLike) -> Kind:
+    """Return the kind of a matrix (d, d), which decides what the theorem says about it. Rounding errors are ignored."""
+    a = np.asarray(A, dtype=np.float64)
+    if not _is_symmetric(a):
+        return "general"
+    values = np.linalg.eigvalsh((a + a.T) / 2)
+    small = ROUNDING * float(np.abs(values).max())
+    return "definite" if values[0] > small else "semidefinite" if values[0] >= -small else "indefinite"
+
+
+def _is_symmetric(a: Doubles) -> bool:
+    return bool(np.abs(a - a.T).max() <= 1e-8 * np.abs(a).max())
 
 
 def _check(alpha: Any, temperature: Any, tolerance: Any) -> None:
@@ -222,13 +236,13 @@ def _together(z: Doubles) -> tuple[Ints, Ints]:
     return first, size
 
 
-def _notes(z: Doubles, most: int = 8) -> tuple[str, ...]:
-    """Return a sentence for each group of tokens that violate the theorem's assumptions."""
+def _notes(z: Doubles, a: Doubles, most: int = 8) -> tuple[str, ...]:
+    """Return a sentence for each violation of the theorem's assumptions."""
 
     def listed(indices: Ints) -> str:
         return ", ".join(str(i) for i in indices[:most]) + (f" and {len(indices) - most} more" if len(indices) > most else "")
 
-    notes = []
+    notes = [note.format(smallest=float(np.linalg.eigvalsh(a)[0]))] if (note := OUTSIDE[kind(a)]) else []
     if len(zero := np.flatnonzero(~z.any(axis=1))):
         notes.append(
             f"{'Token' if len(zero) == 1 else 'Tokens'} {listed(zero)} at the origin: without a direction, attention goes to all tokens."
@@ -263,7 +277,7 @@ def _targets(z: Doubles, a: Doubles, tolerance: float, size: Ints | int = 1) -> 
 
 
 def _soft_targets(z: Doubles, a: Doubles, temperature: float) -> Doubles:
-    u = z @ a / temperature
+    u = z @ a.T / temperature
     return np.concatenate([_softmax(u[block] @ z.T) @ z for block in _blocks(len(z), len(z))])
 
 
@@ -281,9 +295,9 @@ def _furthest(z: Doubles, a: Doubles, tolerance: float) -> Iterator[tuple[Ints, 
     """Yield C_i in blocks of rows: (rows, members, mask (rows, members)), or (rows, the one member of each, None)."""
     n = len(z)
     radius = _radius(z)
-    u = z @ a
+    u = z @ a.T
     norm = np.linalg.norm(u, axis=1)
-    moving = norm > 0
+    moving = norm > 4 * np.finfo(np.float64).eps * np.linalg.norm(a) * np.linalg.norm(z, axis=1)  # below, A z is only rounding error
     u = np.divide(u, norm[:, None], out=np.zeros_like(u), where=moving[:, None])
     if not moving.all():  # no direction: every token ties
         rows = np.flatnonzero(~moving)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.models.clustering.dynamics import Clustering, _radius, _targets, _together
+from sentviz.models.clustering.dynamics import Clustering, _radius, _targets, _together, kind
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -132,6 +132,8 @@ def theory(clustering: Clustering, layers: int = 2_000) -> list[Statement]:
     statements.append(
         Statement(*BOUNDARY, error <= ACCURACY, error, f"The {s:,} {'point' if s == 1 else 'points'} of S against {r:,} vertices.")
     )
+    if kind(a) != "definite":
+        return [*statements, Statement(*FACES, None, float("nan"), "A defines no norm, because it is not symmetric positive definite.")]
     further = end.clusters[r:] if s >= r else end.clusters[:0]
     gaps = [float(np.linalg.norm(point - _on_face(point, corners, a, radius))) / radius for point in further]
     statements.append(
@@ -188,7 +190,7 @@ def _clusters(points: Doubles, leaders: Ints, apart: float) -> tuple[Doubles, In
 
 def _ahead(corners: Doubles, a: Doubles, radius: float) -> float:
     """Return the smallest lead of a corner over the others in its own direction, relative to the largest norm."""
-    u = corners @ a
+    u = corners @ a.T
     scores = u @ corners.T / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), np.finfo(float).tiny)
     own = np.diag(scores).copy()
     if len(corners) == 1:
