@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.test_first_light import settled
+from tests.browser.test_confusion import cell
+from tests.browser.test_first_light import download, settled
 
 
 def test_a_file_is_predicted_and_a_bad_one_refused(page: Any, server: str, tmp_path: Path) -> None:
@@ -26,6 +27,33 @@ def test_a_file_is_predicted_and_a_bad_one_refused(page: Any, server: str, tmp_p
     settled(page)
     assert page.locator(".st-key-drawer-head h5").inner_text().strip().endswith("3 of 3 rows")
     assert page.locator("[data-testid=stMain] b").count() == 0
+
+
+def test_answers_of_a_file_from_the_choice_to_a_row_and_a_pdf(page: Any, server: str, tmp_path: Path) -> None:
+    """A file with predictions is asked about; a cell of its matrix shows its rows, one opens, and the matrix is written as PDF."""
+    file = tmp_path / "answers.csv"
+    texts = ["A warm film.", "Two hours lost.", "The soup was quick and hot.", "Nobody laughed."]
+    frame = pd.DataFrame({"text": texts, "label": ["positive", "negative"] * 2, "prob": [0.9, 0.2, 0.3, 0.4]})
+    frame.to_csv(file, index=False)
+    page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&over=mine")
+    page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(file))
+    question = page.get_by_role("radiogroup", name="The file has predictions. Whose answers shall be judged?")
+    question.wait_for(timeout=60_000)
+    assert page.locator(".st-key-plot-matrix").count() == 0
+    question.get_by_text("prob").click()
+    page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
+    page.get_by_text("answers.csv is right on").wait_for()
+    cell(page, 1, 0)
+    page.wait_for_function("document.querySelector('.st-key-drawer-head h5')?.innerText.includes('1 of 4 rows')")
+    settled(page)
+    page.locator("[data-testid=stDataFrame]").first.scroll_into_view_if_needed()
+    settled(page)
+    table = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
+    page.mouse.click(table["x"] + 18, table["y"] + 36 + 17)
+    page.get_by_role("button", name="Open in Explore, as sst2/ndt-unit-2 reads it").wait_for(timeout=60_000)
+    assert texts[2] in page.locator("[data-testid=stText]").all_inner_texts()
+    assert download(page, "matrix", "pdf").startswith(b"%PDF")
 
 
 HOSTILE = [
