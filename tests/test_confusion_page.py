@@ -94,7 +94,7 @@ def test_figures_refuse_what_they_cannot_draw() -> None:
 
 def test_each_class_has_its_number_and_a_missing_one_says_so() -> None:
     labels = np.array([0, 0, 1, 1])
-    figure = class_scores({"one": operating.per_class(labels, np.zeros(4, np.int64), ["a", "b"], resamples=50)})
+    figure = class_scores({"one": operating.per_class(labels, np.zeros(4, np.int64), ["a", "b"])})
     notes = texts(figure.plot)
     assert sum(text.startswith("50.0%") for text in notes) == 1  # precision of a
     assert notes.count("none") == 1  # precision of b

@@ -15,7 +15,6 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.operating import MACRO
 from sentviz.errors import InputError
@@ -41,7 +40,7 @@ def drawn(n: int = 90, k: int = 3, seed: int = 0, decimals: int = 2) -> tuple[np
 def test_rates_of_each_class_are_scikit_learns() -> None:
     labels, shares = drawn()
     predicted = shares.argmax(axis=1)
-    frame = operating.per_class(labels, predicted, NAMES, resamples=50)
+    frame = operating.per_class(labels, predicted, NAMES)
     want = precision_recall_fscore_support(labels, predicted)
     for i, metric in enumerate(("precision", "recall", "F1")):
         got = frame[frame["metric"] == metric]
@@ -50,23 +49,27 @@ def test_rates_of_each_class_are_scikit_learns() -> None:
         assert got["said"].tolist() == np.bincount(predicted, minlength=3).tolist()
 
 
-def test_their_intervals_are_those_of_drawn_matrices() -> None:
-    """The intervals equal those of every multinomial draw, counted in the test."""
-    labels, shares = drawn(40)
-    predicted = shares.argmax(axis=1)
-    frame = operating.per_class(labels, predicted, NAMES, seed=4, resamples=60)
-    counts = confusion(labels, predicted, 3)
-    draws = np.random.default_rng(4).multinomial(40, counts.ravel() / 40, size=60).reshape(-1, 3, 3)
-    for k, name in enumerate(NAMES):
-        recalls = [m[k, k] / m[k].sum() for m in draws if m[k].sum()]
-        precisions = [m[k, k] / m[:, k].sum() for m in draws if m[:, k].sum()]
-        for metric, values in (("recall", recalls), ("precision", precisions)):
-            row = frame[(frame["class"] == name) & (frame["metric"] == metric)].iloc[0]
-            assert [row["low"], row["high"]] == pytest.approx(np.percentile(values, [2.5, 97.5]), abs=1e-5)
+def test_their_intervals_are_wilsons() -> None:
+    """Intervals are those of scipy, also of three rows; F1's follows from the share of rows in both among those in either."""
+    for labels, predicted in (drawn(40)[0], drawn(40)[1].argmax(axis=1)), (np.array([0, 0, 0]), np.array([0, 0, 0])):
+        frame = operating.per_class(labels, predicted, NAMES).set_index(["class", "metric"])
+        for k, name in enumerate(NAMES):
+            is_label, is_said = labels == k, predicted == k
+            both = int((is_label & is_said).sum())
+            for metric, n in (("precision", is_said.sum()), ("recall", is_label.sum()), ("F1", (is_label | is_said).sum())):
+                row = frame.loc[(name, metric)]
+                if not n:
+                    assert row[["value", "low", "high"]].isna().all()
+                    continue
+                interval = binomtest(both, int(n)).proportion_ci(0.95, method="wilson")
+                want = np.array([both / n, interval.low, interval.high])
+                want = 2 * want / (1 + want) if metric == "F1" else want
+                assert row[["value", "low", "high"]].to_numpy(float) == pytest.approx(want, abs=1e-6)
+    assert 0.4 < frame.loc[("bad", "recall"), "low"] < 0.5 and frame.loc[("bad", "recall"), "high"] == 1
 
 
 def test_a_class_never_predicted_has_no_precision_and_one_without_rows_no_recall() -> None:
-    frame = operating.per_class(np.array([0, 0, 1]), np.array([0, 0, 0]), NAMES, resamples=20).set_index(["class", "metric"])["value"]
+    frame = operating.per_class(np.array([0, 0, 1]), np.array([0, 0, 0]), NAMES).set_index(["class", "metric"])["value"]
     assert math.isnan(frame["fair", "precision"])
     assert frame["fair", "recall"] == 0
     assert frame["fair", "F1"] == 0
@@ -74,14 +77,15 @@ def test_a_class_never_predicted_has_no_precision_and_one_without_rows_no_recall
     assert frame["bad", "precision"] == pytest.approx(2 / 3, abs=1e-5)
 
 
-def test_accuracy_has_the_interval_of_drawn_rows() -> None:
-    labels = np.array([0] * 80 + [1] * 20)
-    got = operating.accuracy(labels, np.zeros(100, np.int64), resamples=4_000)
-    rng = np.random.default_rng(9)
-    slow = [(labels[rng.integers(0, 100, 100)] == 0).mean() for _ in range(4_000)]
-    assert got["value"] == 0.8
-    assert got["n"] == 100
-    assert [got["low"], got["high"]] == pytest.approx(np.percentile(slow, [2.5, 97.5]), abs=0.015)
+def test_accuracy_has_wilsons_interval() -> None:
+    """Also of three right answers of three, the interval is that of scipy."""
+    for right, n in ((80, 100), (3, 3), (0, 2)):
+        labels = np.zeros(n, np.int64)
+        got = operating.accuracy(labels, (np.arange(n) >= right).astype(np.int64))
+        interval = binomtest(right, n).proportion_ci(0.95, method="wilson")
+        assert [got["value"], got["low"], got["high"]] == pytest.approx([right / n, interval.low, interval.high], abs=1e-6) and got[
+            "n"
+        ] == n
 
 
 def test_where_it_stands_lies_on_its_curve() -> None:

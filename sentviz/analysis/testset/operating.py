@@ -40,39 +40,42 @@ BINS = 15
 DRAWS = 500  # bootstrap draws for values that are sorted or binned again for each draw
 
 
-def accuracy(labels: Ints, predicted: Ints, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """Return the share of right predictions: value, low, high, n."""
+def accuracy(labels: Ints, predicted: Ints) -> dict[str, Any]:
+    """Return the share of right predictions with Wilson's interval: value, low, high, n.
+
+    Raises:
+        InputError: there are no rows.
+    """
     n = len(labels)
     if not n:
         raise InputError("There are no labelled rows to count.")
-    right = float((labels == predicted).mean())
-    return interval(right, np.random.default_rng(seed).binomial(n, right, size=resamples) / n) | {"n": n}
+    right = int((labels == predicted).sum())
+    low, high = wilson(right, n)
+    return {"value": right / n, "low": float(low), "high": float(high), "n": n}
 
 
-def per_class(labels: Ints, predicted: Ints, classes: Sequence[str], *, seed: int = 0, resamples: int = RESAMPLES) -> pd.DataFrame:
+def per_class(labels: Ints, predicted: Ints, classes: Sequence[str]) -> pd.DataFrame:
     """Return precision, recall and F1 of each class: class, metric, value, low, high, n (rows of the class), said (rows predicted as it).
 
-    Rows with the same label and prediction are interchangeable, so a bootstrap draw is a multinomial over the confusion matrix. Precision
-    is NaN for a class that is never predicted, recall for a class without rows. Draws with an undefined metric are left out of its
-    interval.
+    Precision and recall are shares of the rows that are predicted as the class, or have it, with Wilson's intervals. F1 = 2 J / (1 + J)
+    rises with J, the share of rows with label and prediction among those with either, so its interval is that of J. A share of no rows is
+    NaN.
 
     Raises:
         InputError: there are no rows, or a label is not a class.
     """
     import pandas as pd
 
-    k = len(classes)
-    _check(labels, k)
-    counts = confusion(labels, predicted, k)
-    n = len(labels)
-    draws = np.random.default_rng(seed).multinomial(n, counts.ravel() / n, size=resamples).reshape(-1, k, k)
-    values, spread = rates(counts[None]), rates(draws)
-    rows = [
-        {"class": name, "metric": METRICS[metric], **interval(float(values[metric][0, i]), spread[metric][:, i])}
-        | {"n": int(counts[i].sum()), "said": int(counts[:, i].sum())}
-        for i, name in enumerate(classes)
-        for metric in values
-    ]
+    _check(labels, len(classes))
+    counts = confusion(labels, predicted, len(classes))
+    hits, labelled, predicted_as = np.diagonal(counts), counts.sum(axis=1), counts.sum(axis=0)
+    rows = []
+    for i, name in enumerate(classes):
+        for metric, n in (("precision", predicted_as[i]), ("recall", labelled[i]), ("f1", labelled[i] + predicted_as[i] - hits[i])):
+            share = np.array([hits[i] / n, *wilson(hits[i], n)]) if n else np.full(3, np.nan)
+            value, low, high = (2 * share / (1 + share) if metric == "f1" else share).tolist()
+            rows.append({"class": name, "metric": METRICS[metric], "value": value, "low": low, "high": high})
+            rows[-1] |= {"n": int(labelled[i]), "said": int(predicted_as[i])}
     return pd.DataFrame(rows)
 
 
