@@ -16,6 +16,7 @@ from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
     from sentviz.analysis.testset.brought import predictions
+    from sentviz.data.mine import add_data
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
     from sentviz.models.loading import load
     from sentviz.models.model import Model
@@ -35,6 +36,7 @@ __all__ = [
     "RunError",
     "SentvizError",
     "Trace",
+    "add_data",
     "catalog",
     "find",
     "load",
@@ -52,6 +54,7 @@ _MODULES = {
     "RunError": "errors",
     "SentvizError": "errors",
     "Trace": "runs.trace",
+    "add_data": "data.mine",
     "catalog": "runs.catalog",
     "find": "runs.store",
     "load": "models.loading",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from sentviz.cli.terminal import command, main
@@ -9,17 +11,74 @@ from sentviz.cli.terminal import command, main
 
 @main.group()
 def data() -> None:
-    """Download, list and check data sets."""
+    """Download, list and check data sets, and add your own."""
 
 
 @data.command("list")
 @command
 def data_list() -> None:
-    """List the known data sets and which of them are installed."""
+    """List the known data sets, which of them are installed, and your own."""
     from sentviz.data import datasets
 
     frame = datasets.datasets()
     click.echo(frame.to_string(index=False))
+
+
+@data.command("add")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", default="", help="Name of the data set: NAME makes mine/NAME; default: the file's name.")
+@click.option("--text", default="", help="Column of the texts; by default it is proposed.")
+@click.option("--label", default="", help="Column of the labels; by default it is proposed.")
+@click.option("--split", default="", help="Column with train, validation or test; by default it is proposed, else --shares decide.")
+@click.option(
+    "--classes",
+    default="",
+    help="Class names in the order of the labels, as in negative,positive, or the name of each label that is kept, as in"
+    " 1=negative,5=positive.",
+)
+@click.option("--shares", default="", help="Percent of train, validation and test; default: 70,15,15. Equal texts stay together.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the division by --shares.")
+@click.option("--language", type=click.Choice(["en", "ko"]), help="Language of the texts; by default it is found from their letters.")
+@click.option("--replace", is_flag=True, help="Replace the data set of this name.")
+@command
+def data_add(
+    file: Path, name: str, text: str, label: str, split: str, classes: str, shares: str, seed: int, language: str | None, replace: bool
+) -> None:
+    """Add FILE to your library as the data set mine/NAME, which every command takes as a data set.
+
+    FILE is a csv, tsv, jsonl, json, xlsx or parquet file of texts with labels. The output says how FILE was understood. FILE itself is not
+    needed afterwards, and texts stay on this machine.
+    """
+    from sentviz.data.mine import add_data
+
+    titles = [title.strip() for title in classes.split(",") if title.strip()]
+    try:
+        percent = [int(share) for share in shares.split(",")] if shares else []
+    except ValueError:
+        raise click.UsageError("--shares must be three whole percentages, as 70,15,15.") from None
+    added = add_data(
+        *(file, name),
+        text=text,
+        label=label,
+        split=split,
+        classes=titles,
+        shares=percent,
+        seed=seed,
+        language=language or "",
+        replace=replace,
+    )
+    click.echo(str(added))
+    click.echo(f"The options of `sentviz data add` change this. `sentviz train {added.name}` trains a model on the data set.")
+
+
+@data.command("remove")
+@click.argument("name")
+@command
+def data_remove(name: str) -> None:
+    """Delete your data set mine/NAME. Runs that were trained on it stay."""
+    from sentviz.data.mine import remove_data
+
+    click.echo(f"Deleted: {remove_data(name)}")
 
 
 @data.command("get")

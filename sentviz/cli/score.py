@@ -58,9 +58,9 @@ def score(
 ) -> None:
     """Predict every row of FILES with RUN and write the class probabilities to OUT.
 
-    FILES are csv, tsv, xlsx, parquet, jsonl, json or txt files (one text per line), folders of such files, or patterns. OUT.csv has every
-    column of FILES and the predictions; pandas and pyarrow read a folder OUT as one table. To continue a stopped command, run it again. A
-    row that cannot be read gets a remark instead of a prediction.
+    FILES are csv, tsv, xlsx, parquet, jsonl, json or txt files (one text per line), folders of such files, patterns, or your data sets, as
+    mine/NAME. OUT.csv has every column of FILES and the predictions; pandas and pyarrow read a folder OUT as one table. To continue a
+    stopped command, run it again. A row that cannot be read gets a remark instead of a prediction.
     """
     import numpy as np
 
@@ -78,6 +78,7 @@ def score(
     if is_file and (vectors or attention or words):
         raise click.UsageError("--vectors, --attention and --words need a folder: choose a name without .csv.")
     scorer = find(run)
+    files = tuple(str(path) for name in files for path in _files(name))
     sources = survey_files(files, text=text, pair=pair, label=label, encoding=encoding, rows=rows)
     if is_file:
         one_file.check(sources, out)
@@ -115,6 +116,16 @@ def score(
     click.echo(", ".join(f"{name} {n:,}" for name, n in zip(scored.labels, counts.predicted.tolist(), strict=True)))
     if labelled := int(counts.confusion.sum()):
         click.echo(f"Accuracy {np.trace(counts.confusion) / labelled:.2%} on the {labelled:,} rows with a label.")
+
+
+def _files(name: str) -> list[str | Path]:
+    """Return the files of a data set of the user; any other name unchanged."""
+    from sentviz.data import datasets
+
+    if not datasets.is_own(name) or Path(name).exists():
+        return [name]
+    datasets.require(name)
+    return [path for part in datasets.info(name).needed() if (path := datasets.part_file(name, part))]
 
 
 @main.command()

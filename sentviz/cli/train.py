@@ -31,9 +31,14 @@ def _studies() -> list[tuple[str, str]]:
     return [(name, f"{study.about}: {', '.join(study.datasets)}") for name, (_, study) in studies().items()]
 
 
+out_option = click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder for the run; default: runs, or your library for your own data sets."
+)
+
+
 @main.command(cls=listing("Models", _models))
 @click.argument("recipe")
-@click.option("--model", help="Model preset (listed below); default: the recipe's.")
+@click.option("--model", "--preset", help="Model preset (listed below); default: the recipe's.")
 @click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Random seed; default: the recipe's.")
 @click.option(
     "--variant",
@@ -50,8 +55,9 @@ def _studies() -> list[tuple[str, str]]:
 @click.option("--hub", help="Fine-tune this Hugging Face encoder, a name or a folder, on the data set RECIPE.")
 @click.option("--injection", help="Inject a lexicon into the encoder of --hub: xia, all, all-scaled, last or last-scaled.")
 @click.option("--lexicon", help="Lexicon with the word polarities for a model with an injection, for example lexicon_ko_knu.")
+@click.option("--length", type=click.IntRange(1), help="Pieces of each text that are read; default: the recipe's.")
 @click.option("--keep-epochs", type=click.IntRange(0), help="Number of last epochs whose weights are stored, too.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
+@out_option
 @click.option("--device", default="", help="Device: cpu or cuda; default: the GPU if there is one.")
 @click.option("--threads", type=click.IntRange(1), help="Number of CPU threads.")
 @click.option("--quiet", is_flag=True, help="Show no progress bar.")
@@ -67,13 +73,15 @@ def train(
     hub: str | None,
     injection: str | None,
     lexicon: str | None,
+    length: int | None,
     keep_epochs: int | None,
-    out: Path,
+    out: Path | None,
     device: str,
     threads: int | None,
     quiet: bool,
 ) -> None:
-    """Train RECIPE: a TOML file or a shipped recipe. With --hub or a hardmax model, RECIPE is a data set.
+    """Train RECIPE: a TOML file, a shipped recipe, or a data set of yours, mine/NAME, on which an adapter of MiniLM or a preset is trained.
+    With --hub or a hardmax model, RECIPE is a data set.
 
     To continue a stopped training, run the command again.
     """
@@ -82,12 +90,24 @@ def train(
 
         torch.set_num_threads(threads)
     run: Run
+    from sentviz.runs.store import folder_for
+
     if hub:
         _refuse("A Hugging Face model", model=model, variant=variant, base=base, revision=revision, sha256=sha256)
         from sentviz.training import finetune
 
-        settings: dict[str, Any] = {name: value for name, value in (("seed", seed), ("keep_epochs", keep_epochs)) if value is not None}
-        run = finetune(hub, recipe, out, lexicon=lexicon or "", injection=injection or "", device=device, progress=not quiet, **settings)
+        chosen = {"seed": seed, "keep_epochs": keep_epochs, "max_length": length}
+        settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+        run = finetune(
+            hub,
+            recipe,
+            folder_for(recipe, out),
+            lexicon=lexicon or "",
+            injection=injection or "",
+            device=device,
+            progress=not quiet,
+            **settings,
+        )
     else:
         from sentviz.runs.presets import presets
         from sentviz.training.recipe import finished
@@ -103,9 +123,11 @@ def train(
             raise click.UsageError("--revision and --sha256 need an encoder of the hub: --base USER/MODEL.")
         if injection:
             raise click.UsageError("--injection needs --hub. Presets name their injection, for example --model cls-last-scaled.")
-        changed = _recipe(recipe, model=model, seed=seed, variant=variant, base=base, lexicon=lexicon, keep_epochs=keep_epochs)
+        changes = {"model": model, "seed": seed, "variant": variant, "base": base, "lexicon": lexicon}
+        changed = _recipe(recipe, **changes, max_length=length, keep_epochs=keep_epochs)
+        out = folder_for(changed.dataset, out)
         if existing := finished(changed, out):
-            print_metrics(existing.name, existing.metrics())
+            _print_result(existing)
             click.echo(f"{existing.folder} was already trained with this recipe. Move the folder to train the recipe again.")
             return
         from sentviz.training import train as run_training
@@ -115,8 +137,24 @@ def train(
         except KeyboardInterrupt:
             click.echo("\nTo continue the training, run the command again.", err=True)
             raise
-    print_metrics(run.name, run.metrics())
+    _print_result(run)
     click.echo(f"Written to {run.folder}")
+
+
+def _print_result(run: Run) -> None:
+    """Print the metrics of a run; for a data set of the user also the validation accuracy next to that of simple classifiers."""
+    from sentviz.data.datasets import is_own
+
+    print_metrics(run.name, run.metrics())
+    if not is_own(str(run.config["data"]["name"])):
+        return
+    from sentviz.training.own_data import compared
+
+    frame = compared(run)
+    click.echo(f"Accuracy on {int(frame['n'].iloc[0]):,} validation rows, with its 95 % interval:")
+    for row in frame.to_dict("records"):
+        click.echo(f"  {row['name']:<40}{row['accuracy']:>7.1%}  [{row['low']:.1%}, {row['high']:.1%}]")
+    click.echo(f"`sentviz app` shows the run {run.name}.")
 
 
 def _refuse(what: str, **options: str | None) -> None:
@@ -166,14 +204,16 @@ def calibrate(run: str, intercept: bool) -> None:
 @click.option("--example", default="", help="Sentence that the run's pages show first.")
 @click.option("--pair", default="", help="Second sentence of the example, for a data set of sentence pairs.")
 @click.option("--allow-pickle", is_flag=True, help="Allow pickled weights, read as plain tensors only.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="Folder for the run.")
+@out_option
 @command
 def adopt(
-    model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, pair: str, allow_pickle: bool, out: Path
+    model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, pair: str, allow_pickle: bool, out: Path | None
 ) -> None:
     """Make a run from a Hugging Face classifier without training. MODEL is a name or a folder. All pages can show the run."""
+    from sentviz.runs.store import folder_for
     from sentviz.training import adopt as make_run
 
+    out = folder_for(dataset, out)
     names = [label.strip() for label in labels.split(",") if label.strip()]
     sentences = (example, pair or None) if example else None
     run = make_run(model, dataset, out, lexicon=lexicon, injection=injection, labels=names, example=sentences, allow_pickle=allow_pickle)

@@ -1,12 +1,22 @@
-"""Descriptions of the known data sets, as `datasets.toml` stores them: parts, splits, licences, sources and files on the public hub."""
+"""Descriptions of data sets: parts, splits, licences, sources and files on the public hub.
+
+`datasets.toml` describes the known data sets, a file ``dataset.toml`` next to the parts each data set of the user.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
+
+from sentviz.errors import InputError
+from sentviz.io.files import read_regular
+
+MINE = "mine"  # first part of the names of the user's own data sets
+CARD = "dataset.toml"  # description of a data set of the user, next to its parts
 
 Kind = Literal["classification", "regression", "lexicon"]
 
@@ -116,6 +126,22 @@ def read_descriptions() -> dict[str, DatasetInfo]:
     """Return the descriptions in `datasets.toml` by name."""
     stored = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
     return {name: _info(name, **entry) for name, entry in stored.items()}
+
+
+def read_own(folder: Path) -> dict[str, DatasetInfo | InputError]:
+    """Return the descriptions of the user's own data sets in a folder of data sets by name; for a damaged one, the error."""
+    cards = sorted((folder / MINE).glob(f"[!.]*/{CARD}"))
+    return {f"{MINE}/{path.parent.name}": _own(path, path.stat().st_mtime_ns) for path in cards if path.is_file()}
+
+
+@lru_cache(maxsize=256)
+def _own(path: Path, stamp: int) -> DatasetInfo | InputError:
+    """Return one of them. Cached until the file changes."""
+    name = f"{MINE}/{path.parent.name}"
+    try:
+        return _info(name, **tomllib.loads(read_regular(path, 1 << 20).decode()))
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        return InputError(f"The data set {name} is damaged: {CARD} cannot be read ({str(error).rstrip('.')}). Add its file again.")
 
 
 def _info(

@@ -1,7 +1,7 @@
-"""Read the data sets that sentviz knows, and the papers' splits of them.
+"""Read the data sets that sentviz knows, the papers' splits of them, and the user's own data sets.
 
-Files are read from ``<root>/<name>/<part>.parquet``; `sentviz.data.fetch.hub` downloads them there. `sentviz.data.dataset_info` describes
-each data set.
+Files are read from ``<root>/<name>/<part>.parquet``; `sentviz.data.fetch.hub` downloads known ones there, `sentviz.data.mine` stores those
+of the user under names that begin with ``mine/``. `sentviz.data.dataset_info` describes each data set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.cleaning import cleaned
-from sentviz.data.dataset_info import Cut, DatasetInfo, Part, origin, read_descriptions
+from sentviz.data.dataset_info import MINE, Cut, DatasetInfo, Part, origin, read_descriptions, read_own
 from sentviz.data.texts import is_blank
 from sentviz.errors import DataMissingError, InputError, SentvizError, nearest
 from sentviz.io.files import sha256
@@ -62,10 +62,27 @@ def info(name: str) -> DatasetInfo:
     Raises:
         InputError: there is no such data set; the message names similar ones.
     """
-    registry = _registry()
-    if name not in registry:
-        raise InputError(f"There is no data set {name!r}; {nearest(name, list(registry))}`sentviz data list` lists all {len(registry)}.")
-    return registry[name]
+    if (item := _registry().get(name)) is not None:
+        return item
+    own = _own()
+    match own.get(name):
+        case DatasetInfo() as item:
+            return item
+        case InputError() as error:
+            raise error
+        case None:
+            known = [*_registry(), *own]
+            raise InputError(f"There is no data set {name!r}; {nearest(name, known)}`sentviz data list` lists all {len(known)}.")
+
+
+def is_own(name: str) -> bool:
+    """Return whether a name is that of a data set of the user, installed or not."""
+    return name.startswith(f"{MINE}/")
+
+
+def run_group(name: str) -> str:
+    """Return the first part of the names of runs on a data set: its name, without ``mine/``."""
+    return name.removeprefix(f"{MINE}/")
 
 
 def datasets() -> pd.DataFrame:
@@ -82,7 +99,7 @@ def datasets() -> pd.DataFrame:
             "splits": ", ".join(f"{split} {rows:,}" for split, rows in item.splits.items()),
             "available": not missing_parts(item),
         }
-        for item in _registry().values()
+        for item in (*_registry().values(), *(item for item in _own().values() if isinstance(item, DatasetInfo)))
     )
 
 
@@ -91,9 +108,14 @@ def _registry() -> Mapping[str, DatasetInfo]:
     return read_descriptions()
 
 
+def _own() -> dict[str, DatasetInfo | InputError]:
+    """Return the user's data sets by name; the first folder that has a name decides."""
+    return {name: item for folder in reversed(folders()) for name, item in read_own(folder).items()}
+
+
 def _cut() -> frozenset[tuple[str, str]]:
     """Return the files that splits are cut from, each as (data set, part); all other files are side tables."""
-    items = _registry().values()
+    items = (*_registry().values(), *(item for item in _own().values() if isinstance(item, DatasetInfo)))
     return frozenset(origin(item.name, part) for item in items for cut in item.cuts for part in cut.parts)
 
 
@@ -241,6 +263,8 @@ def _path(name: str, part: str) -> Path:
 
 
 def _remedy(item: DatasetInfo, part: str) -> str:
+    if is_own(item.name):
+        return f"add its file {item.source} again: `sentviz data add {item.source} --name {run_group(item.name)} --replace`"
     get = f", or run `sentviz data get {item.name}`" if part in item.hub.files else ""
     return f"set SENTVIZ_DATA to a folder that holds {item.name}/{part}.parquet (public source: {item.sources}){get}"
 

@@ -33,6 +33,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentviz.data.datasets import is_own
 from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import inside, open_regular, read_regular
 from sentviz.io.paths import home, is_path, place
@@ -395,6 +396,20 @@ def find(name: str | Path, folders: Folders = ()) -> Run:
             raise error
         case _:
             raise RunError(_unknown(str(name), list(known)))
+
+
+def folder_for(dataset: str, out: str | Path | None = None) -> Path:
+    """Return the folder for new runs on a data set: `out` or, by default, ``runs`` here; for the user's own data, the user's library.
+
+    Raises:
+        InputError: `out` is the folder of the shipped runs, and the data set is the user's own.
+    """
+    if not is_own(dataset):
+        return Path("runs") if out is None else Path(out)
+    folder = home() / "runs" if out is None else Path(out)
+    if folder.resolve().is_relative_to(SHIPPED.resolve()):
+        raise InputError(f"Runs on {dataset} are private, so they cannot be stored with the shipped runs in {folder}.")
+    return folder
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -59,7 +59,7 @@ def adopt(
     reachable(name_or_folder)
     test = datasets.load_split(classified(dataset), "test")
     read = opened(name_or_folder, allow_pickle=allow_pickle)
-    name = f"{dataset}/{configuration(name_or_folder, injection)}"
+    name = f"{datasets.run_group(dataset)}/{configuration(name_or_folder, injection)}"
     folder = Path(out) / name
     model = read.wrapped(Lexicon.load(lexicon) if lexicon else None, injection)
     if labels and len(labels) != len(model.labels):

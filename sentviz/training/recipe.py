@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sentviz.data.datasets import Split, first_rows, is_own, load_split, run_group
 from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import read_regular, restored
 from sentviz.runs.bases import find_base
@@ -17,6 +18,7 @@ from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.presets import check_shape, find_preset, on_base, variant_changes
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run, find
+from sentviz.training.own_data import own_settings
 
 SELECTIONS = ("accuracy", "loss", "f1_macro", "f1_positive")
 SCHEDULES = ("cosine", "linear", "constant")
@@ -82,16 +84,19 @@ class Recipe:
 
     @classmethod
     def read(cls, source: str | Path, **changes: Any) -> Recipe:
-        """Return a recipe, given by the name of a shipped recipe, by a TOML file or, for a hardmax model, by a data set, with changes.
+        """Return a recipe with changes, given by name, as a TOML file, or by a data set (of the user, or for a hardmax model).
 
         If a change names another preset than the recipe, that preset's own settings replace those of the recipe.
 
         Raises:
             InputError: the recipe does not exist, is not TOML, or has an unknown setting.
         """
+        changes = {k: v for k, v in changes.items() if v is not None}
+        if is_own(str(source)):
+            settings = own_settings(str(source), changes) | changes
+            return cls.of(settings | variant_changes(changes.get("variant", ""), settings.get("model", cls.model)))
         path = Path(source)
         path = path if path.suffix == ".toml" else recipes().get(str(source), path)
-        changes = {k: v for k, v in changes.items() if v is not None}
         if path.suffix != ".toml" and usual(changes):  # the model has settings of its own, so any data set will do
             return cls.of({"dataset": str(source)} | changes | variant_changes(changes.get("variant", ""), changes.get("model", cls.model)))
         try:
@@ -161,7 +166,7 @@ class Recipe:
     @property
     def name(self) -> str:
         """`<data set or folder>/<model>`, followed by `-<variant>` if there is one and by `-s<seed>` if the seed is not 0."""
-        return f"{self.folder or self.dataset}/{self.configuration}" + (f"-s{self.seed}" if self.seed else "")
+        return f"{self.folder or run_group(self.dataset)}/{self.configuration}" + (f"-s{self.seed}" if self.seed else "")
 
     @property
     def configuration(self) -> str:
@@ -240,7 +245,19 @@ def finished(recipe: Recipe, root: str | Path) -> Run | None:
         same = False
     if not same:
         raise RunError(f"{folder} was trained by another recipe; move it away or choose another folder.")
+    if is_own(recipe.dataset) and run.config["data"]["splits"]["train"]["digest"] != trained_rows(recipe).digest:
+        raise RunError(f"{folder} was trained on other rows of {recipe.dataset}; move it away or choose another folder.")
     return run
+
+
+def trained_rows(recipe: Recipe) -> Split:
+    """Return the rows on which a recipe trains.
+
+    Raises:
+        DataMissingError: the data set is not installed. InputError: it has too few rows.
+    """
+    train = load_split(recipe.dataset, "train")
+    return first_rows(train, recipe.rows) if recipe.rows else train
 
 
 def usual(values: Mapping[str, Any]) -> dict[str, Any]:

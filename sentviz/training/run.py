@@ -12,7 +12,7 @@ import torch
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import disk_errors, hold
 from sentviz.runs.presets import find_preset
-from sentviz.runs.store import Run
+from sentviz.runs.store import Run, folder_for
 from sentviz.training.based import BasedTask
 from sentviz.training.recipe import Recipe, finished
 from sentviz.training.task import TrainingTask
@@ -24,15 +24,19 @@ TASKS = {  # `KIND` of a configuration -> training task, if it is not `OwnTask`
 }
 
 
-def train(recipe: Recipe, root: str | Path, *, device: str = "", progress: bool = True) -> Run:
+def train(recipe: Recipe | str, root: str | Path | None = None, *, device: str = "", progress: bool = True) -> Run:
     """Train a recipe to the run folder `root/<data set>/<model>`. A stopped run is continued; a finished run is returned unchanged.
 
+    Args:
+        recipe: a recipe, the name of a shipped one, or a data set of the user, as ``"mine/reviews"``.
+        root: folder of runs; by default ``runs`` here or, for a data set of the user, the user's library.
     Raises:
         DataMissingError: the data set is not installed. InputError: the data set or the model does not allow the recipe.
         RunError: the folder contains something else or cannot be written, or a resume point belongs to another recipe.
         KeyboardInterrupt: training was interrupted; a resume point was saved.
     """
-    recipe = recipe.pinned()
+    recipe = (Recipe.read(recipe) if isinstance(recipe, str) else recipe).pinned()
+    root = folder_for(recipe.dataset, root)
     kind = _kind(recipe)
     kind.check(recipe)
     if recipe.pretrain and not kind.masks:

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
+from sentviz.analysis.testset.baselines import tfidf as trained_tfidf
+from sentviz.analysis.testset.baselines import vader as compound_scores
 from sentviz.analysis.testset.operating import expected_error
 from sentviz.data import datasets, demo
 from sentviz.errors import InputError, RunError
@@ -159,14 +161,10 @@ def vader() -> Answer:
     Raises:
         RunError: the package vaderSentiment is not installed.
     """
-    try:
-        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-    except ImportError:
-        raise RunError("VADER is not installed: `pip install vaderSentiment`.") from None
-    analyzer = SentimentIntensityAnalyzer()
+    compound_scores([])
 
     def answer(frame: pd.DataFrame) -> Floats:
-        scores = np.array([analyzer.polarity_scores(text)["compound"] for text in frame["text"]])
+        scores = compound_scores(frame["text"])
         return np.where(scores == 0, np.nextafter(0.5, 1), 0.5 + scores / 2)
 
     return answer
@@ -178,16 +176,9 @@ def tfidf() -> Answer:
     Raises:
         DataMissingError: the data sets are not installed.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-
     train, validation = (datasets.load_split("english", split).frame for split in ("train", "validation"))
-    train = train[train["label"] >= 0]
-    words = TfidfVectorizer(ngram_range=(1, 2), min_df=3, sublinear_tf=True, token_pattern=r"(?u)\b\w[\w']*\b", dtype=np.float32)
-    learned, chosen = words.fit_transform(train["text"]), words.transform(validation["text"])
-    models = [LogisticRegression(C=c, solver="liblinear", random_state=SEED).fit(learned, train["label"]) for c in (1.0, 4.0)]
-    best = max(models, key=lambda model: float(model.score(chosen, validation["label"])))
-    return lambda frame: np.asarray(best.predict_proba(words.transform(frame["text"]))[:, 1], np.float64)
+    probabilities = trained_tfidf(train[train["label"] >= 0], validation, min_rows=3)
+    return lambda frame: probabilities(frame)[:, 1]
 
 
 BASELINES: dict[str, tuple[str, Callable[[], Answer]]] = {"VADER": ("vader", vader), "TF-IDF, logistic regression": ("tfidf", tfidf)}

@@ -1,0 +1,267 @@
+"""The user's own data sets: how a file is understood, what is stored, and what is refused in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from sentviz.cli import main
+from sentviz.data import datasets, mine
+from sentviz.data.mine import add_data, remove_data
+from sentviz.data.understanding import Choices, understand
+from sentviz.errors import DataMissingError, InputError, SentvizError
+from tests.makers import BAD, GOOD, no_room, workbook
+
+Write = Callable[[pd.DataFrame, Path], object]
+FORMATS: dict[str, Write] = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "parquet": lambda frame, path: frame.to_parquet(path),
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test an empty library."""
+    monkeypatch.delenv("SENTVIZ_DATA", raising=False)
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def table(**columns: Any) -> pd.DataFrame:
+    """Return 40 rows with different texts, half of them positive, and further columns."""
+    texts = [f"the {word} soup number {i} was {word}" for i in range(4) for word in (*BAD, *GOOD)]
+    labels = ["negative" if any(word in text for word in BAD) else "positive" for text in texts]
+    return pd.DataFrame({"review": texts, "label": labels} | columns)
+
+
+def command(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["data", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_file_becomes_a_data_set(kind: str, tmp_path: Path) -> None:
+    """Every format gives the same rows: disjoint splits, each with both classes, ids with the row's number in the file."""
+    FORMATS[kind](table(), path := tmp_path / f"reviews.{kind}")
+    done = command("add", path, "--name", "soups")
+    assert done.exit_code == 0, done.output
+    assert "Texts are in the column “review”, labels in “label”." in done.output
+    assert "Splits: train 28, validation 6, test 6, divided 70 % / 15 % / 15 % with seed 0" in done.output
+    assert datasets.info("mine/soups").labels == ("negative", "positive") and datasets.info("mine/soups").language == "en"
+    parts = {split: datasets.load_split("mine/soups", split).frame for split in ("train", "validation", "test")}
+    rows = pd.concat(parts.values())
+    assert sorted(rows["text"]) == sorted(table()["review"]) and rows["id"].is_unique
+    for _, row in rows.iterrows():
+        _, number, mark = row["id"].split("-")
+        assert table()["review"][int(number) - 1] == row["text"] and len(mark) == 4
+        assert table()["label"][int(number) - 1] == ("negative", "positive")[row["label"]]
+    assert all(set(part["label"]) == {0, 1} for part in parts.values())
+    datasets.verify("mine/soups")
+    assert "mine/soups" in command("list").output and "mine/soups" in command("where").output
+
+
+def test_a_workbook_becomes_a_data_set(tmp_path: Path) -> None:
+    frame = table(label=[0, 1] * 20)
+    path = tmp_path / "reviews.xlsx"
+    path.write_bytes(workbook([list(frame), *frame.to_numpy().tolist()]))
+    added = add_data(path)
+    assert added.name == "mine/reviews" and added.understood.labels == ("0", "1")
+    assert "--classes 0=NAME,1=NAME names them" in str(added)
+
+
+def test_equal_texts_stay_in_one_split(tmp_path: Path) -> None:
+    """Texts that differ in case and white space only count as equal, over many seeds."""
+    frame = pd.concat([table(), table().assign(review=table()["review"].str.upper() + " ")])
+    for seed in range(5):
+        understood = understand(frame, "f", Choices(seed=seed))
+        seen = [{" ".join(text.casefold().split()) for text in part["text"]} for part in understood.parts.values()]
+        assert sum(map(len, seen)) == len(set.union(*seen)) == 40
+    assert "Rows that repeat the text of another row: 40. They are in the same split." in understood.remarks
+
+
+def test_the_division_is_the_same_again_and_another_with_another_seed() -> None:
+    ids = [list(understand(table(), "f", Choices(seed=seed)).parts["test"]["id"]) for seed in (0, 0, 1)]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_column_of_splits_is_used() -> None:
+    """Its usual spellings are known, rows without a split are left out, and leaks are told."""
+    frame = table(fold=["Training"] * 20 + ["dev"] * 10 + ["test"] * 9 + [""])
+    frame.loc[25, "review"] = frame.loc[0, "review"]
+    understood = understand(frame, "f")
+    assert {split: len(part) for split, part in understood.parts.items()} == {"train": 20, "validation": 10, "test": 9}
+    assert understood.split == "fold" and understood.left_out == {"without a split": 1}
+    assert "Rows of validation and test whose text is also in train: 1." in understood.remarks[-2] + understood.remarks[-1]
+    without = understand(table(fold=["train"] * 30 + ["test"] * 10), "f")
+    assert len(without.parts["test"]) == 10 and 0 < len(without.parts["validation"]) < 8
+    assert understand(table(fold=list("abcd") * 10), "f").split == ""
+    assert understand(frame, "f", Choices(shares=(50, 25, 25))).split == ""
+
+
+@pytest.mark.parametrize(
+    "values, labels",
+    [
+        ([1, 2] * 20, ("1", "2")),
+        ([1.0, 2.0] * 20, ("1", "2")),
+        ([True, False] * 20, ("False", "True")),
+        (["Positive", "negative"] * 20, ("negative", "Positive")),
+        (["very positive", "negative", "neutral", "very negative"] * 10, ("very negative", "negative", "neutral", "very positive")),
+        (["10", "9"] * 20, ("9", "10")),
+        (pd.array([1, 2] * 20, dtype="Int64"), ("1", "2")),
+        (pd.Categorical(["b", "a"] * 20), ("a", "b")),
+    ],
+)
+def test_labels_of_every_type_become_classes(values: Any, labels: tuple[str, ...]) -> None:
+    assert understand(table(label=values), "f").labels == labels
+
+
+def test_stars_are_named_and_spellings_merged() -> None:
+    assert understand(table(label=[0] * 40, rating=[1, 5] * 20), "f", Choices(label="rating")).labels == ("1 star", "5 stars")
+    merged = understand(table(label=["Bad", "bad", "bad", "good"] * 10), "f")
+    assert merged.labels == ("bad", "good") and "“Bad” counts as “bad”." in merged.remarks
+
+
+def test_missing_texts_and_labels_are_left_out_and_counted() -> None:
+    values: list[Any] = ["negative", "positive"] * 20
+    values[:4] = [None, float("nan"), "", "NaN"]
+    frame = table(label=values)
+    frame.loc[5:6, "review"] = [" \u200b", None]
+    understood = understand(frame, "f")
+    assert understood.left_out == {"without a text": 2, "without a label": 4}
+    assert "Rows left out: 2 without a text; 4 without a label." in understood.sentences
+
+
+def test_classes_are_named_joined_and_left_out() -> None:
+    frame = table(label=[1, 2, 3, 4] * 10)
+    chosen = understand(frame, "f", Choices(classes=("1=bad", "2=bad", "4=good")))
+    assert chosen.labels == ("bad", "good") and chosen.left_out == {"with a label that is not in --classes (3)": 10}
+    assert understand(frame, "f", Choices(classes=tuple("abcd"))).labels == ("a", "b", "c", "d")
+    rare = understand(table(label=["a"] * 19 + ["b"] * 19 + ["c"] * 2), "f")
+    assert rare.labels == ("a", "b") and rare.left_out == {"of class “c”, which has fewer than 3 different texts": 2}
+
+
+def test_columns_without_usual_names_are_proposed_only_if_there_is_one_choice() -> None:
+    frame = table().rename(columns={"review": "q1", "label": "q2"})
+    assert understand(frame, "f").label == "q2"
+    with pytest.raises(InputError, match=r"several columns may hold labels \(q2, shop\). Name the column with --label"):
+        understand(frame.assign(shop=["x", "y"] * 20), "f")
+
+
+BAD_INPUT: list[tuple[pd.DataFrame, Choices, str]] = [
+    (table(), Choices(text="revew"), r"has no column 'revew'; similar names: review; its columns are review, label"),
+    (table(), Choices(text="review", label="review"), "cannot hold both texts and labels"),
+    (table(), Choices(label="review"), r"there is no class; .* Rows left out: 40 of 40 classes that have fewer than 3 different texts"),
+    (pd.DataFrame({"a": [1, 2], "label": [0, 1]}), Choices(), "no column holds texts"),
+    (table().drop(columns="label"), Choices(), "no column is known to hold labels"),
+    (table(label=["a"] * 40), Choices(), "there is one class, a; a data set needs two or more"),
+    (table(label=[None] * 40), Choices(), "there is no class"),
+    (table(label=np.arange(40)), Choices(), None),  # type: ignore[list-item]
+    (pd.concat([table()] * 2).assign(label=np.arange(80) / 7), Choices(), "80 different values, so it does not hold classes"),
+    (table().iloc[:0], Choices(), "has no rows"),
+    (pd.DataFrame([["a", "b", "c"]], columns=["text", "text", "label"]), Choices(), "several columns named 'text'"),
+    (table(), Choices(shares=(50, 50)), "three whole percentages"),
+    (table(), Choices(shares=(90, 10, 0)), "three whole percentages"),
+    (table(), Choices(split="label"), "the column 'label' has 'negative', which is not one of train, validation, test"),
+    (table(), Choices(classes=("a",)), r"has 2 labels \(negative, positive\), but 1 class names are given"),
+    (table(), Choices(classes=("0=a", "1=b")), "'0=a' must be value=name"),
+    (table(), Choices(classes=("good", "Good")), "class names must differ"),
+    (table(set=["test"] * 20 + ["train"] * 20, label=["a"] * 20 + ["b"] * 20), Choices(), "no row of train has the class 'a'"),
+    (table(label=["x" * 61, "y"] * 20), Choices(), "61 characters; at most 60"),
+]
+
+
+@pytest.mark.parametrize("frame, choices, message", BAD_INPUT)
+def test_a_table_that_is_no_data_set_is_refused(frame: pd.DataFrame, choices: Choices, message: str | None) -> None:
+    with pytest.raises(InputError, match=message or "there is no class") as caught:
+        understand(frame, "reviews.csv", choices)
+    assert "\n" not in str(caught.value) and (str(caught.value).startswith("reviews.csv") or message == "three whole percentages")
+
+
+@pytest.mark.parametrize("name", ["a/b", "../x", "Upper", "with blank", "", ".", "x" * 41, "-a", "sst2", "nsmc", "mine/mine/x"])
+def test_names_that_cannot_be_names_are_refused(name: str, tmp_path: Path, home: Path) -> None:
+    table().to_csv(path := tmp_path / "reviews.csv", index=False)
+    done = command("add", path, "--name", name or "é")
+    assert done.exit_code == 1 and done.output.count("\n") == 1 and done.output.startswith("Error: ")
+    assert not (home / "data").exists()
+
+
+def test_an_existing_name_is_replaced_only_if_asked(tmp_path: Path, home: Path) -> None:
+    table().to_csv(path := tmp_path / "My Reviews.csv", index=False)
+    assert add_data(path).name == "mine/my-reviews"
+    done = command("add", path)
+    assert done.exit_code == 1 and "mine/my-reviews exists already" in done.output
+    table().iloc[:20].to_csv(path, index=False)
+    assert command("add", path, "--replace").exit_code == 0
+    assert sum(datasets.info("mine/my-reviews").splits.values()) == 20
+    assert command("remove", "my-reviews").exit_code == 0 and not [*(home / "data" / "mine").iterdir()]
+    assert "There is no data set 'mine/my-reviews'" in command("remove", "mine/my-reviews").output
+    with pytest.raises(InputError, match="There is no data set"):
+        datasets.load_split("mine/my-reviews", "test")
+
+
+def test_only_data_sets_of_the_user_can_be_removed(home: Path) -> None:
+    for name in ("sst2", "../data", "mine/../../home"):
+        with pytest.raises(InputError):
+            remove_data(name)
+
+
+def test_a_damaged_data_set_says_so_and_hides_no_other(tmp_path: Path, home: Path) -> None:
+    add_data(table(), "good")
+    add_data(table(), "bad")
+    (home / "data" / "mine" / "bad" / "dataset.toml").write_text("labels = 3")
+    assert {"mine/good"} == {name for name in datasets.datasets()["name"] if name.startswith("mine/")}
+    with pytest.raises(InputError, match="The data set mine/bad is damaged"):
+        datasets.info("mine/bad")
+    (home / "data" / "mine" / "good" / "test.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataMissingError, match="damaged or incomplete; add its file The table again"):
+        datasets.load_split("mine/good", "test")
+
+
+@pytest.mark.parametrize("most", [0, 500, 1_500])
+def test_a_full_disk_leaves_what_was_there(most: int, home: Path) -> None:
+    """An interrupted or failed replacement leaves the old data set unchanged, and no other file."""
+    add_data(table(), "soups")
+    before = {path.name: path.read_bytes() for path in (home / "data" / "mine" / "soups").iterdir()}
+    with no_room(most), pytest.raises(SentvizError, match=r"space|cannot be written"):
+        add_data(table().iloc[:20], "soups", replace=True)
+    assert {path.name: path.read_bytes() for path in (home / "data" / "mine" / "soups").iterdir()} == before
+    assert [path.name for path in (home / "data" / "mine").iterdir()] == ["soups"]
+
+
+def test_ctrl_c_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mine, "sha256", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        add_data(table(), "soups")
+    assert not [*(home / "data" / "mine").iterdir()]
+
+
+def test_files_that_are_no_tables_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing file, a folder, a wide file and too much content are each refused in one sentence."""
+    monkeypatch.setattr(mine, "LIMITS", mine.Limits(size=1 << 24, rows=50, columns=1_000, content=1 << 20, memory=1 << 32))
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "wide.csv").write_text(",".join(f"c{i}" for i in range(1_000_000)) + "\n")
+    (tmp_path / "open.csv").write_text('text,label\n"never closed,1\n')
+    (tmp_path / "twice.csv").write_text("text,text,label\na,b,1\n")
+    pd.DataFrame({"text": ["x" * 9_000_000] * 3, "label": [0, 1, 0]}).to_parquet(tmp_path / "grows.parquet")
+    for name, message in {
+        "none.csv": "none.csv is missing.",
+        "folder.csv": "folder.csv is a folder, not a file.",
+        "wide.csv": "columns; at most 1,000 are read",
+        "open.csv": "a quotation mark in row",
+        "twice.csv": "several columns named 'text'",
+    }.items():
+        done = command("add", tmp_path / name)
+        assert done.exit_code == 1 and message in done.output and done.output.count("\n") == 1, done.output
+    assert command("add", tmp_path / "grows.parquet").exit_code == 1
+    table().loc[[*range(40)] * 2].to_csv(tmp_path / "long.csv", index=False)
+    assert "Only the first 50 rows are read." in command("add", tmp_path / "long.csv").output

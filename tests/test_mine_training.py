@@ -1,0 +1,138 @@
+"""Training on the user's own data: usual settings, where the run is stored, and what its result is compared with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from sentviz import Recipe, RunError, find, load, train
+from sentviz.analysis.testset.baselines import simple_predictions
+from sentviz.cli import main
+from sentviz.data.datasets import load_split
+from sentviz.data.mine import add_data
+from sentviz.errors import InputError
+from sentviz.runs.presets import presets
+from sentviz.runs.store import SHIPPED, folder_for
+from sentviz.training.own_data import compared
+from tests.bases import toy_base
+from tests.makers import toy_splits
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a library with the made-up data set as mine/soups and the base `tiny`."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SENTVIZ_HOME", str(home))
+        patch.delenv("SENTVIZ_MODELS", raising=False)
+        add_data(rows(), "soups")
+        toy_base(home / "runs")
+    return home
+
+
+@pytest.fixture(autouse=True)
+def home(library: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SENTVIZ_HOME", str(library))
+    monkeypatch.delenv("SENTVIZ_MODELS", raising=False)
+    return library
+
+
+def rows() -> pd.DataFrame:
+    """Return the made-up data set as a user's table."""
+    parts = [split.frame.assign(split=name) for name, split in toy_splits().items()]
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(label=[("negative", "positive")[label] for label in frame["label"]]).drop(columns="id")
+
+
+def command(*arguments: str | Path) -> Result:
+    done = CliRunner().invoke(main, [*map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.mark.slow
+def test_a_run_on_own_data_does_everything(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stored in the library, keeps its epochs, and every command that takes a run and a split takes it."""
+    monkeypatch.chdir(tmp_path)
+    done = command("train", "mine/soups", "--base", "tiny", "--length", "20", "--quiet")
+    assert not (tmp_path / "runs").exists()
+    run = find("soups/tiny")
+    assert run.folder == (home / "runs" / "soups" / "tiny").resolve() and run.config["data"]["name"] == "mine/soups"
+    assert run.shape.max_length == 24 and run.config["recipe"]["max_length"] == 20 and run.epochs == tuple(range(1, 11))
+    _, _, after = done.output.partition("Accuracy on 60 validation rows, with its 95 % interval:\n")
+    beside = [" ".join(line.split()[:-3]) for line in after.splitlines()[:4]]
+    assert beside == ["this run, soups/tiny", "TF-IDF, logistic regression", "VADER", "commonest class, positive"]
+    frame = compared(run)
+    assert frame["accuracy"][0] == run.metrics()["validation"]["stored_accuracy"] and (frame["n"] == 60).all()
+    assert load(run).predict(["a warm song"])["label"][0] in run.labels
+    assert "was already trained with this recipe" in command("train", "mine/soups", "--base", "tiny", "--length", "20").output
+    assert "soups/tiny" in command("catalog").output
+    assert "accuracy" in command("evaluate", "soups/tiny").output
+    command("words", "soups/tiny")
+    command("epochs", "soups/tiny", "--sample", "20")
+    command("faithfulness", "soups/tiny", "--sample", "4")
+    command("heads", "soups/tiny")
+    scored = command("score", "soups/tiny", "mine/soups", "--label", "label", "-o", tmp_path / "out.csv").output
+    assert "280 rows" in scored and "on the 280 rows with a label" in scored
+
+    add_data(rows().iloc[:200], "soups", replace=True)
+    with pytest.raises(RunError, match="was trained on other rows of mine/soups"):
+        train(Recipe.read("mine/soups", base="tiny", max_length=20, epochs=10, keep_epochs=10, evaluations=1), progress=False)
+    add_data(rows(), "soups", replace=True)
+
+
+@pytest.mark.parametrize("rows_, batch, epochs", [(22, 4, 10), (1_400, 16, 5), (100_000, 16, 1)])
+def test_the_settings_follow_the_number_of_rows(rows_: int, batch: int, epochs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """About 400 updates, but no row more than ten times."""
+    from dataclasses import replace
+
+    from sentviz.data import datasets
+    from sentviz.data.dataset_info import Cut
+
+    item = replace(datasets.info("mine/soups"), cuts=(Cut(("train",), {"train": rows_}),))
+    monkeypatch.setattr(datasets, "info", lambda name: item)
+    recipe = Recipe.read("mine/soups", base="tiny")
+    assert (recipe.batch_size, recipe.epochs, recipe.keep_epochs, recipe.adapter_rank) == (batch, epochs, epochs, 8)
+    assert recipe.name == "soups/tiny" and recipe.max_length == 24
+
+
+@pytest.mark.parametrize("name", presets())
+def test_any_preset_can_be_trained(name: str) -> None:
+    lexicon = "lexicon_en_vader" if presets()[name].shape.get("lexicon", "none") != "none" else None
+    recipe = Recipe.read("mine/soups", model=name, lexicon=lexicon, max_length=32)
+    assert recipe.name == f"soups/{name}" and not recipe.base and recipe.max_length == 32 and recipe.keep_epochs == 0
+
+
+def test_an_unknown_data_set_or_base_is_named() -> None:
+    with pytest.raises(InputError, match="There is no data set 'mine/soup'; similar names: mine/soups"):
+        Recipe.read("mine/soup")
+    with pytest.raises(RunError, match="The base 'other' is not installed"):
+        Recipe.read("mine/soups", base="other")
+
+
+def test_private_runs_stay_in_the_library(home: Path, tmp_path: Path) -> None:
+    """By default they are stored there, and never with the shipped runs."""
+    assert folder_for("mine/soups") == home / "runs" and folder_for("sst2") == Path("runs")
+    assert folder_for("mine/soups", tmp_path) == tmp_path
+    for folder in (SHIPPED, SHIPPED / "mine"):
+        with pytest.raises(InputError, match="Runs on mine/soups are private"):
+            folder_for("mine/soups", folder)
+
+
+def test_simple_classifiers_ignore_the_order_of_words() -> None:
+    """TF-IDF learns the made-up words; VADER and the commonest class are computed in the test."""
+    learned, tested = load_split("mine/soups", "train"), load_split("mine/soups", "validation")
+    predicted = simple_predictions(learned, tested, "en")
+    assert list(predicted) == ["TF-IDF, logistic regression", "VADER", f"commonest class, {learned.labels[predicted_most(learned.frame)]}"]
+    labels = tested.frame["label"].to_numpy()
+    assert (predicted["TF-IDF, logistic regression"] == labels).mean() > 0.95
+    assert "VADER" not in simple_predictions(learned, tested, "ko")
+    assert set(predicted[list(predicted)[2]]) == {predicted_most(learned.frame)}
+
+
+def predicted_most(frame: pd.DataFrame) -> int:
+    return int(np.bincount(frame["label"]).argmax())
