@@ -38,6 +38,7 @@ PAGES = (
     "scalars",
     "curves",
     "training/through",
+    "yours",
     *(paper.page.url for paper in map(find_paper, BUILT_IN)),
     "claims",
     "runs",

@@ -92,7 +92,7 @@ def test_the_division_is_the_same_again_and_another_with_another_seed() -> None:
 
 
 def test_a_column_of_splits_is_used() -> None:
-    """Its usual spellings are known, rows without a split are left out, and leaks are told."""
+    """Usual spellings of splits are known, rows without a split are left out, and leaks are told."""
     frame = table(fold=["Training"] * 20 + ["dev"] * 10 + ["test"] * 9 + [""])
     frame.loc[25, "review"] = frame.loc[0, "review"]
     understood = understand(frame, "f")
@@ -140,7 +140,7 @@ def test_missing_texts_and_labels_are_left_out_and_counted() -> None:
 
 def test_classes_are_named_joined_and_left_out() -> None:
     frame = table(label=[1, 2, 3, 4] * 10)
-    chosen = understand(frame, "f", Choices(classes=("1=bad", "2=bad", "4=good")))
+    chosen = understand(frame, "f", Choices(classes={"1": "bad", "2": "bad", "4": "good"}))
     assert chosen.labels == ("bad", "good") and chosen.left_out == {"with a label that is not in --classes (3)": 10}
     assert understand(frame, "f", Choices(classes=tuple("abcd"))).labels == ("a", "b", "c", "d")
     rare = understand(table(label=["a"] * 19 + ["b"] * 19 + ["c"] * 2), "f")
@@ -170,7 +170,7 @@ BAD_INPUT: list[tuple[pd.DataFrame, Choices, str]] = [
     (table(), Choices(shares=(90, 10, 0)), "three whole percentages"),
     (table(), Choices(split="label"), "the column 'label' has 'negative', which is not one of train, validation, test"),
     (table(), Choices(classes=("a",)), r"has 2 labels \(negative, positive\), but 1 class names are given"),
-    (table(), Choices(classes=("0=a", "1=b")), "'0=a' must be value=name"),
+    (table(), Choices(classes={"0": "a", "1": "b"}), "'0' is not a label in the column 'label'; its labels are negative, positive"),
     (table(), Choices(classes=("good", "Good")), "class names must differ"),
     (table(set=["test"] * 20 + ["train"] * 20, label=["a"] * 20 + ["b"] * 20), Choices(), "no row of train has the class 'a'"),
     (table(label=["x" * 61, "y"] * 20), Choices(), "61 characters; at most 60"),

@@ -56,7 +56,7 @@ def command(*arguments: str | Path) -> Result:
 
 @pytest.mark.slow
 def test_a_run_on_own_data_does_everything(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is stored in the library, keeps its epochs, and every command that takes a run and a split takes it."""
+    """The run is stored in the library and keeps its epochs, and every command that takes a run and a split takes it."""
     monkeypatch.chdir(tmp_path)
     done = command("train", "mine/soups", "--base", "tiny", "--length", "20", "--quiet")
     assert not (tmp_path / "runs").exists()

@@ -52,6 +52,9 @@ def data_add(
     from sentviz.data.mine import add_data
 
     titles = [title.strip() for title in classes.split(",") if title.strip()]
+    of_labels = dict(title.split("=", 1) for title in titles if "=" in title)
+    if of_labels and len(of_labels) < len(titles):
+        raise click.UsageError("--classes must name each label differently, as 1=negative,5=positive, or name all classes without labels.")
     try:
         percent = [int(share) for share in shares.split(",")] if shares else []
     except ValueError:
@@ -61,7 +64,7 @@ def data_add(
         text=text,
         label=label,
         split=split,
-        classes=titles,
+        classes=of_labels or titles,
         shares=percent,
         seed=seed,
         language=language or "",

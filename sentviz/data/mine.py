@@ -89,18 +89,29 @@ def add_data(
         InputError: the file, a column or the name cannot be used, or the name exists already.
         SentvizError: the disk is full or cannot be written.
     """
-    short = _checked_name(name or _from_file(source))
-    folder = place(short)
+    short = checked_name(name or from_file(source))
     if not replace:
-        _absent(short, folder)
+        _absent(short)
     frame, file, remarks = read(source)
-    named = tuple(f"{value}={title}" for value, title in classes.items()) if isinstance(classes, Mapping) else tuple(classes)
-    understood = understand(frame, file, Choices(text, label, split, named, tuple(shares), seed, language))
+    understood = understand(frame, file, Choices(text, label, split, classes, tuple(shares), seed, language))
+    return store(short, file, understood, remarks, replace=replace)
+
+
+def store(name: str, file: str, understood: Understood, remarks: Sequence[str] = (), *, replace: bool = False) -> Added:
+    """Store an understood table as the data set mine/NAME, completely or not at all.
+
+    Args:
+        file: name of the file that the table comes from. remarks: on how the file was read.
+    Raises:
+        InputError: the name cannot be used or exists already. SentvizError: the disk is full or cannot be written.
+    """
+    short = checked_name(name)
+    folder = place(short)
     with disk_errors(folder.parent), ExitStack() as stack:
         if not stack.enter_context(hold(folder)):
             raise InputError(f"{MINE}/{short} is being written by another process.")
         if not replace:
-            _absent(short, folder)
+            _absent(short)
         with writing(folder) as fresh:
             for part, rows in understood.parts.items():
                 rows.to_parquet(fresh / f"{part}.parquet", index=False, compression="zstd")
@@ -138,21 +149,26 @@ def _known(name: str) -> bool:
     return name in set(datasets()["name"])
 
 
-def _absent(short: str, folder: Path) -> None:
-    if folder.exists():
+def _absent(short: str) -> None:
+    if place(short).exists():
         raise InputError(
             f"{MINE}/{short} exists already. Choose another name, or replace it with --replace; `sentviz data remove {short}` deletes it."
         )
 
 
-def _from_file(source: str | Path | pd.DataFrame) -> str:
+def from_file(source: str | Path | pd.DataFrame) -> str:
+    """Return the name that a file's data set gets by default.
+
+    Raises:
+        InputError: the source is a table, which has no name.
+    """
     if not isinstance(source, str | Path):
         raise InputError("A table needs a name.")
     plain = unicodedata.normalize("NFKD", Path(source).stem).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain)[:LONGEST_NAME].strip("-") or "data"
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str) -> str:
     """Return the name without "mine/".
 
     Raises:

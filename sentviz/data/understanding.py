@@ -46,9 +46,9 @@ class Choices:
     text: str = ""  # column of the texts
     label: str = ""  # column of the labels
     split: str = ""  # column that names the split of each row
-    classes: tuple[str, ...] = ()  # class names in the order of the values, or value=name for each value that is kept
+    classes: Sequence[str] | Mapping[str, str] = ()  # class names in the order of the labels, or the name of each label that is kept
     shares: tuple[int, ...] = ()  # percent of train, validation and test; if given, no column is proposed for the splits
-    seed: int = 0  # of the division by shares
+    seed: int = 0  # seed of the division by shares
     language: str = ""  # "en" or "ko"
 
 
@@ -62,7 +62,7 @@ class Understood:
     language: str
     labels: tuple[str, ...]
     parts: Mapping[str, pd.DataFrame]  # split -> id, text, label (class number)
-    division: str  # how the rows were divided, as half a sentence
+    division: str  # origin of the splits, as half a sentence
     left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows
     remarks: tuple[str, ...] = ()
 
@@ -252,7 +252,7 @@ def _language(texts: Sequence[str]) -> str:
 
 
 def _classes(
-    written: Sequence[str], usable: npt.NDArray[np.bool_], column: str, name: str, chosen: Sequence[str]
+    written: Sequence[str], usable: npt.NDArray[np.bool_], column: str, name: str, chosen: Sequence[str] | Mapping[str, str]
 ) -> tuple[npt.NDArray[np.int64], tuple[str, ...], dict[str, int], list[str]]:
     """Return the class number of each row (-1 = left out), the class names, the rows left out by reason, and remarks."""
     counts = Counter(value for value, use in zip(written, usable, strict=True) if use)
@@ -271,14 +271,10 @@ def _classes(
     remarks = [
         f"“{'”, “'.join(variants)}” count{'s' * (len(variants) == 1)} as “{first}”." for first, *variants in spellings.values() if variants
     ]
-    name_of = {value: value for value in values}
-    if chosen:
-        name_of = named(values, chosen, column, name)
-    elif numeric and column.casefold().strip() in STAR_COLUMNS and int(values[0]) >= 1 and int(values[-1]) <= 10:
-        name_of = {value: "1 star" if value == "1" else f"{value} stars" for value in values}
-    elif numeric:
-        example = ", ".join(f"{value}=NAME" for value in values[:3]) + (", ..." if len(values) > 3 else "")
-        remarks.append(f"The classes have no names; --classes {example.replace(' ', '')} names them.")
+    name_of = named(values, chosen, column, name) if chosen else usual_names(values, column)
+    if numeric and name_of == {value: value for value in values}:
+        example = ",".join(f"{value}=NAME" for value in values[:3]) + ",..." * (len(values) > 3)
+        remarks.append(f"The classes have no names; --classes {example} names them.")
     labels = tuple(dict.fromkeys(name_of.values()))
     number = {value.casefold(): labels.index(name_of[value]) for value in values if value in name_of}
     numbers = np.array(
@@ -289,16 +285,24 @@ def _classes(
     return numbers, labels, {without: int((usable & (numbers < 0)).sum())}, remarks
 
 
-def named(values: Sequence[str], chosen: Sequence[str], column: str, name: str) -> dict[str, str]:
+def usual_names(values: Sequence[str], column: str) -> dict[str, str]:
+    """Return the class name of each label without choices: the label, or its number of stars if the column is one of ratings."""
+    whole = [int(value) for value in values if re.fullmatch(r"[1-9]\d?", value)]
+    if column.casefold().strip() not in STAR_COLUMNS or len(whole) < len(values) or max(whole, default=11) > 10:
+        return {value: value for value in values}
+    return {value: "1 star" if value == "1" else f"{value} stars" for value in values}
+
+
+def named(values: Sequence[str], chosen: Sequence[str] | Mapping[str, str], column: str, name: str) -> dict[str, str]:
     """Return the class name of each label that is kept, in the order of the classes.
 
     Args:
-        values: the labels of the table, in order. chosen: names in this order, or value=name.
+        values: the labels of the table, in order. chosen: names in this order, or the name of each label that is kept.
     Raises:
         InputError: a value is unknown, or there is not one name for each value.
     """
     by_case = {value.casefold(): value for value in values}
-    if not any("=" in entry for entry in chosen):
+    if not isinstance(chosen, Mapping):
         if len(chosen) != len(values):
             raise InputError(
                 f"{name}: the column {column!r} has {len(values)} labels ({', '.join(values[:10])}), but {len(chosen)} class names"
@@ -306,11 +310,10 @@ def named(values: Sequence[str], chosen: Sequence[str], column: str, name: str) 
             )
         return _distinct(dict(zip(values, (entry.strip() for entry in chosen), strict=True)), name)
     name_of: dict[str, str] = {}
-    for entry in chosen:
-        value, equals, title = (part.strip() for part in entry.partition("="))
-        if not equals or not title or canonical(value).casefold() not in by_case:
-            raise InputError(f"{name}: {entry!r} must be value=name with a label of {column!r}, which are {', '.join(values[:10])}.")
-        name_of[by_case[canonical(value).casefold()]] = title
+    for value, title in chosen.items():
+        if (known := by_case.get(canonical(value).casefold())) is None:
+            raise InputError(f"{name}: {value!r} is not a label in the column {column!r}; its labels are {', '.join(values[:10])}.")
+        name_of[known] = title.strip()
     return _distinct(name_of, name)
 
 

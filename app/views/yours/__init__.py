@@ -1,0 +1,1 @@
+"""The page of the visitor's own files and data sets."""

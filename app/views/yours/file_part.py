@@ -1,0 +1,127 @@
+"""A visitor's own file: how it is understood, the choices that change it, and the test set pages for this visit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from app import visit
+from app.server.headers import own_machine
+from app.server.queue import turn
+from app.text import md
+from app.views.yours import library_part
+from sentviz.data.columns import guess
+from sentviz.data.mine import from_file
+from sentviz.data.understanding import SHARES, SPLITS, Choices, Understood, canonical, in_order, understand, usual_names
+from sentviz.data.upload import TextTable, read_table
+from sentviz.errors import SentvizError
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+FILE, LAST = "yours-file", "yours-last"  # in the session's state: the table with remarks; id of the last file and why it was refused
+BY_SHARES = ""  # choice of no column for the splits
+
+
+def refused(file: UploadedFile) -> str:
+    """Read a chosen file once; return why it cannot be read, or "" if it was read."""
+    last: tuple[str, str] = st.session_state.get(LAST, ("", ""))
+    if last[0] == file.file_id:
+        return last[1]
+    data, why = file.getvalue(), ""
+    try:
+        with st.spinner("Reading your file"), turn("file"):
+            frame, remarks = read_table(data, file.name)
+        st.session_state[FILE] = TextTable(file.name, frame, "", "", hashlib.sha256(data).hexdigest()[:16]), remarks
+    except SentvizError as error:
+        why = str(error)
+    st.session_state[LAST] = file.file_id, why
+    return why
+
+
+def chosen_columns(table: TextTable, proposed: Understood | None) -> Choices:
+    """Draw the choice of columns and shares, with the proposed ones at first."""
+    columns = [str(column) for column in table.frame.columns]
+    first = guess(table.frame, labels=True)
+    defaults = (proposed.text, proposed.label, proposed.split) if proposed else (guess(table.frame), first, BY_SHARES)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        text = _column(table, "Texts", columns, defaults[0])
+        label = _column(table, "Labels", ["", *columns], defaults[1], "none")
+        split = _column(table, "Splits", ["", *columns], defaults[2], "divide the rows")
+        if split != BY_SHARES:
+            return Choices(text, label, split)
+        key, usual = f"yours-shares-{table.digest}", ", ".join(map(str, SHARES))
+        percent = st.text_input("Train, validation, test (%)", usual, key=key, width=220)
+    return Choices(text, label, shares=tuple(int(part) if part.strip().isdecimal() else 0 for part in percent.split(",")))
+
+
+def _column(table: TextTable, title: str, options: list[str], default: str, none: str = "") -> str:
+    key = f"yours-{title}-{table.digest}"
+    return str(st.selectbox(title, options, options.index(default), key=key, width=220, format_func=lambda name: name or none))
+
+
+def named_classes(table: TextTable, label: str) -> dict[str, str]:
+    """Draw a table of the labels with a name for each; return the names if one was changed, otherwise {}. An empty name leaves rows out."""
+    counts = table.frame[label].map(canonical).value_counts()
+    usual = usual_names(in_order([value for value in counts.index if value]), label)
+    names = pd.DataFrame({"label": [*usual], "class": [*usual.values()], "rows": [int(counts[value]) for value in usual]})
+    key = f"yours-classes-{table.digest}-{label}"
+    columns = {"class": st.column_config.TextColumn("class", help="The name of the class. Rows with an empty name are left out.")}
+    edited = st.data_editor(names, key=key, hide_index=True, disabled=["label", "rows"], column_config=columns, height="content")
+    titles = {value: str(title or "").strip() for value, title in zip(edited["label"], edited["class"], strict=True)}
+    return {} if titles == usual else {value: title for value, title in titles.items() if title}
+
+
+def with_choices(table: TextTable, choices: Choices) -> TextTable:
+    """Return the table for the test set pages: with the chosen columns and, in place of the labels, the chosen names of the classes."""
+    frame, digest, titles = table.frame, table.digest, choices.classes
+    if isinstance(titles, Mapping) and titles:
+        frame = frame.assign(**{choices.label: [titles.get(canonical(value), "") for value in frame[choices.label]]})
+        digest = hashlib.sha256(f"{digest} {titles}".encode()).hexdigest()[:16]
+    return TextTable(table.name, frame, choices.text, choices.label, digest)
+
+
+def _counts(of: Understood) -> None:
+    """Show classes by split, and what was left out."""
+    counts = pd.DataFrame({split: [int((of.parts[split]["label"] == k).sum()) for k in range(len(of.labels))] for split in SPLITS})
+    counts.insert(0, "class", of.labels)
+    st.dataframe(counts, hide_index=True, height="content")
+    out, *remarks = of.sentences[3:]
+    st.caption("  \n".join(md(line) for line in (f"Splits {of.division}.", out, *remarks)))
+
+
+def show(table: TextTable, notes: list[str]) -> None:
+    """Show how a file is understood, the choices that change it, and where its rows can go."""
+    proposed: Understood | None
+    try:
+        proposed = visit.keep_result("yours-proposed", table.digest, lambda: understand(table.frame, table.name))
+    except SentvizError:
+        proposed = None
+    st.markdown(f"**{md(table.name)}**: {len(table.frame):,} rows. {md(' '.join(notes))}")
+    choices = chosen_columns(table, proposed)
+    left, right = st.columns(2, gap="medium")
+    understood: Understood | None = None
+    try:
+        with left:
+            classes = named_classes(table, choices.label) if choices.label and table.frame[choices.label].nunique() <= 50 else {}
+        choices = Choices(choices.text, choices.label, choices.split, classes, choices.shares)
+        key = (table.digest, repr(choices))
+        understood = visit.keep_result("yours-understood", key, lambda: understand(table.frame, table.name, choices))
+        with right:
+            _counts(understood)
+    except SentvizError as error:
+        right.warning(md(str(error)), icon=":material/block:")
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        if st.button("Show the mistakes", type="primary", icon=":material/grid_view:", key="yours-look"):
+            st.session_state["mine"] = with_choices(table, choices)
+            st.session_state["mine-remarks"] = notes
+            visit.go(over="mine")
+            st.switch_page("views/testset/confusion.py")
+        if own_machine(st.context.ip_address, st.context.headers):
+            library_part.save(table.name, understood, notes, from_file(table.name))
+        else:
+            st.caption("A file can be saved only in a browser on the machine that runs this server.")
