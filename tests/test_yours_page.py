@@ -33,10 +33,10 @@ def local(monkeypatch: pytest.MonkeyPatch) -> None:
     on_this_machine(monkeypatch, True)
 
 
-def on_this_machine(monkeypatch: pytest.MonkeyPatch, here: bool) -> None:
+def on_this_machine(monkeypatch: pytest.MonkeyPatch, is_local: bool) -> None:
     """Set whether the visitor is at the serving machine."""
     for part in (file_part, library_part):
-        monkeypatch.setattr(part, "own_machine", lambda address, headers: here)
+        monkeypatch.setattr(part, "own_machine", lambda address, headers: is_local)
 
 
 def with_file(**columns: Any) -> AppTest:

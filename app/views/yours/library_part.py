@@ -41,13 +41,12 @@ def saved() -> None:
     st.markdown("##### Your data sets")
     runs = {name: run for name, run in cache.runs().items() if is_own(str(run.config["data"]["name"]))}
     for row in frame.to_dict("records"):
-        with st.container(border=True, gap="small"):
-            st.markdown(f"**{md(row['name'])}**: {md(row['labels'])}. {md(row['splits'])}.")
-            trained = [name for name, run in runs.items() if run.config["data"]["name"] == row["name"]]
-            with st.container(horizontal=True, gap="small"):
-                for name in trained:
-                    if st.button(md(name), icon=":material/psychology_alt:", key=f"yours-open-{name}", help="Open this run in Explore"):
-                        visit.go(run=name)
-                        st.switch_page("views/sentence/explore.py")
+        trained = [name for name, run in runs.items() if run.config["data"]["name"] == row["name"]]
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.markdown(f"**{md(row['name'])}** · {md(row['labels'])} · {md(row['splits'])}", width="content")
+            for name in trained:
+                if st.button(md(name), icon=":material/psychology_alt:", key=f"yours-open-{name}", help="Open this run in Explore"):
+                    visit.go(run=name)
+                    st.switch_page("views/sentence/explore.py")
             if not trained:
-                st.caption(f"No run is trained on it yet: `sentviz train {row['name']}` trains one.")
+                st.caption(f"No run is trained on it yet: `sentviz train {row['name']}` trains one.", width="content")
