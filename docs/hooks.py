@@ -24,6 +24,7 @@ MADE = {
     "gallery": gallery.page,
     "glossary": words.words,
     "papers": papers.overview,
+    "taught": encoders.taught,
 }
 FONTS = {"SourceSansVF-Upright": "sans", "SourceSansVF-Italic": "sans-italic", "SourceCodeVF-Upright": "mono"}  # fonts of Streamlit
 

@@ -12,7 +12,6 @@ import pytest
 from sentviz.data import datasets
 from sentviz.errors import InputError, RunError
 from sentviz.papers.studies.runner import light
-from sentviz.runs.bases import find_base
 from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
 from sentviz.training import task_of, train
@@ -102,8 +101,7 @@ def test_every_run_that_ships_is_known_by_its_recipe() -> None:
         sources = (epochs, own, house, based, f"{whose}_{stored['dataset']}", stored["dataset"])
         source = next(name for name in sources if name in recipe_names())
         wanted = Recipe.read(source, model=stored["model"], seed=stored["seed"], variant=stored.get("variant") or None)
-        if wanted.base:
-            wanted = replace(wanted, weights=find_base(wanted.base).digest)
+        wanted = wanted.pinned()
         run = finished(wanted, ROOT)
         assert run is not None and run.folder == folder
         with pytest.raises(RunError, match="another recipe"):

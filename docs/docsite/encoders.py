@@ -26,6 +26,17 @@ def adapter_costs() -> str:
     return "\n".join(lines)
 
 
+def taught() -> str:
+    """Return the accuracy of each shipped run that a teacher taught minus that of its variant `labels`, as Markdown."""
+    by_name = {run.name: run for run in shipped()}
+    lines = []
+    for run in by_name.values():
+        if (alone := by_name.get(f"{run.name}-labels")) and run.config["recipe"].get("teacher"):
+            teacher = run.config["recipe"]["teacher"].partition("@")[0]
+            lines.append(f"- `{run.name}`, taught by `{teacher}`, minus `{alone.name}`: {plain(mixed([run], [alone]).numbers)}")
+    return "\n".join(lines)
+
+
 def _is_plain(run: Run) -> bool:
     recipe = run.config["recipe"]
     return bool(recipe.get("base")) and recipe["model"] == recipe["base"] and not recipe["seed"] and recipe.get("variant") in ("", "full")

@@ -47,6 +47,7 @@ CHANGES = {  # difference from the usual training, by variant
     "wide-512": "wide start, 512 tokens",
     "epochs": "with epochs",
     "full": "all matrices trained",
+    "labels": "from labels alone",
 }
 
 

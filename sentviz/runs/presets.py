@@ -31,6 +31,7 @@ VARIANTS = {
     "wide-512": "word vectors start with a standard deviation of 1 in place of 0.1; reads the first 512 tokens",
     "epochs": "keeps the weights after each epoch for the training film; counts epochs if the recipe counts updates",
     "full": "trains the matrices of the base themselves in place of low-rank changes, at learning rate 0.0001",
+    "labels": "learns from the labels alone, without a teacher",
 }
 VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "512": {"max_length": 512},
@@ -44,6 +45,7 @@ VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "wide-512": {"start": 1.0, "max_length": 512},
     "epochs": {"keep_epochs": 100, "updates": 0},
     "full": {"adapter_rank": 0, "learning_rate": 1e-4},
+    "labels": {"teacher": ""},
 }
 RATE_ENDINGS = tuple(f"-{name}" for name, settings in VARIANT_SETTINGS.items() if settings.keys() == {"learning_rate"})
 EQUAL = 0.15  # absolute start value of every lambda in the variant "equal"
