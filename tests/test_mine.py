@@ -91,6 +91,15 @@ def test_the_division_is_the_same_again_and_another_with_another_seed() -> None:
     assert ids[0] == ids[1] != ids[2]
 
 
+def test_validation_and_test_of_a_large_file_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless shares are given, and the true shares are printed."""
+    monkeypatch.setattr("sentviz.data.understanding.MOST_TESTED", 4)
+    understood = understand(table(), "f")
+    assert {split: len(part) for split, part in understood.parts.items()} == {"train": 32, "validation": 4, "test": 4}
+    assert understood.division == "divided 80 % / 10 % / 10 % with seed 0, equal texts together"
+    assert len(understand(table(), "f", Choices(shares=(70, 15, 15))).parts["test"]) == 6
+
+
 def test_a_column_of_splits_is_used() -> None:
     """Usual spellings of splits are known, rows without a split are left out, and leaks are told."""
     frame = table(fold=["Training"] * 20 + ["dev"] * 10 + ["test"] * 9 + [""])

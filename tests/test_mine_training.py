@@ -66,6 +66,7 @@ def test_a_run_on_own_data_does_everything(home: Path, tmp_path: Path, monkeypat
     _, _, after = done.output.partition("Accuracy on 60 validation rows, with its 95 % interval:\n")
     beside = [" ".join(line.split()[:-3]) for line in after.splitlines()[:4]]
     assert beside == ["this run, soups/tiny", "TF-IDF, logistic regression", "VADER", "commonest class, positive"]
+    assert run.metrics()["validation"]["stored_accuracy"] == 1 and run.calibration >= 1  # no mistake proves more than the raw probability
     frame = compared(run)
     assert frame["accuracy"][0] == run.metrics()["validation"]["stored_accuracy"] and (frame["n"] == 60).all()
     assert load(run).predict(["a warm song"])["label"][0] in run.labels
@@ -85,9 +86,9 @@ def test_a_run_on_own_data_does_everything(home: Path, tmp_path: Path, monkeypat
     add_data(rows(), "soups", replace=True)
 
 
-@pytest.mark.parametrize("rows_, batch, epochs", [(22, 4, 10), (1_400, 16, 5), (100_000, 16, 1)])
-def test_the_settings_follow_the_number_of_rows(rows_: int, batch: int, epochs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """About 400 updates, but no row more than ten times."""
+@pytest.mark.parametrize("rows_, batch, epochs, updates", [(22, 4, 10, 0), (1_400, 16, 5, 0), (90_000, 16, 1, 0), (900_000, 16, 1, 6_000)])
+def test_the_settings_follow_the_number_of_rows(rows_: int, batch: int, epochs: int, updates: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training has about 400 updates, but reads no row more than ten times and ends after 6,000 updates."""
     from dataclasses import replace
 
     from sentviz.data import datasets
@@ -96,7 +97,8 @@ def test_the_settings_follow_the_number_of_rows(rows_: int, batch: int, epochs: 
     item = replace(datasets.info("mine/soups"), cuts=(Cut(("train",), {"train": rows_}),))
     monkeypatch.setattr(datasets, "info", lambda name: item)
     recipe = Recipe.read("mine/soups", base="tiny")
-    assert (recipe.batch_size, recipe.epochs, recipe.keep_epochs, recipe.adapter_rank) == (batch, epochs, epochs, 8)
+    assert (recipe.batch_size, recipe.epochs, recipe.updates, recipe.adapter_rank) == (batch, epochs, updates, 8)
+    assert recipe.keep_epochs == (0 if updates else epochs)
     assert recipe.name == "soups/tiny" and recipe.max_length == 24
 
 

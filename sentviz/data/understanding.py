@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "validation", "test")
 SHARES = (70, 15, 15)  # percent of the texts in each split
+MOST_TESTED = 5_000  # different texts in validation and in test, if the user chose no shares
 MOST_CLASSES = 50
 PROPOSED_CLASSES = 20  # maximum number of different values of a column that is proposed as labels without a usual name
 LONGEST_NAME = 60  # characters of a class name
@@ -139,8 +140,9 @@ def understand(frame: pd.DataFrame, name: str, choices: Choices | None = None) -
         )
     numbers, labels = np.searchsorted(remaining, numbers), tuple(labels[k] for k in remaining)
 
-    shares = _shares(choices.shares)
-    stated = f"{shares[0]} % / {shares[1]} % / {shares[2]} % with seed {choices.seed}, equal texts together"
+    shares = _shares(choices.shares, len(np.unique(groups)))
+    total = sum(shares)
+    stated = f"{' / '.join(f'{100 * share / total:.3g} %' for share in shares)} with seed {choices.seed}, equal texts together"
     if column:
         split_of = np.array(places)[chosen_rows]
         absent = [k for k in range(len(SPLITS)) if not (split_of == k).any()]
@@ -337,7 +339,14 @@ def in_order(values: Sequence[str]) -> list[str]:
 # ---- splits
 
 
-def _shares(percent: Sequence[int]) -> tuple[int, ...]:
+def _shares(percent: Sequence[int], texts: int) -> tuple[int, ...]:
+    """Return the proportions of the splits, which need not sum to 100.
+
+    Raises:
+        InputError: the user's percentages are invalid.
+    """
+    if not percent and texts * SHARES[-1] > 100 * MOST_TESTED:
+        return texts - 2 * MOST_TESTED, MOST_TESTED, MOST_TESTED
     shares = tuple(percent) or SHARES
     if len(shares) != len(SPLITS) or min(shares) < 1 or sum(shares) != 100:
         raise InputError("The shares of train, validation and test must be three whole percentages above 0 with the sum 100, as 70,15,15.")

@@ -20,6 +20,7 @@ LENGTH = 64  # pieces of each text that are read
 BATCHES = {"base": 16, "preset": 32}  # rows of a batch, for an adapter and for a paper's model
 UPDATES = {"base": 400, "preset": 1_000}  # intended number of updates, limited by MOST_EPOCHS
 MOST_EPOCHS = {"base": 10, "preset": 20}
+MOST_UPDATES = {"base": 6_000, "preset": 20_000}  # if one epoch has more updates, training ends after this number
 FEW = 300  # with fewer rows, batches are a quarter as large
 
 
@@ -44,10 +45,12 @@ def own_settings(dataset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     batch = max(4, BATCHES[kind] // 4) if rows < FEW else BATCHES[kind]
     epochs = min(MOST_EPOCHS[kind], max(1, round(UPDATES[kind] * batch / rows)))
     settings |= {"max_length": length, "batch_size": batch, "epochs": epochs, "evaluations": 1 if epochs > 1 else 4, "log_every": 5}
+    if rows > batch * MOST_UPDATES[kind]:
+        settings |= {"updates": MOST_UPDATES[kind]}
     if model:
         settings |= {"min_count": 1 if rows < 1_000 else 2, "patience": 0}
         return {name: value for name, value in settings.items() if name not in find_preset(model).without}
-    return settings | {"base": BASE, "keep_epochs": epochs}
+    return settings | {"base": BASE, "keep_epochs": 0 if "updates" in settings else epochs}
 
 
 def compared(run: Run) -> pd.DataFrame:
