@@ -108,7 +108,7 @@ def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, mo
     assert not figure.frame.empty and figure.caption
     unknown = colours_not_drawn(figure)
     assert not unknown, f"the caption names {unknown}, which the figure does not draw: {figure.caption}"
-    assert figure.source or name in ("colours", "cost", "coverage", "time-by-length")
+    assert figure.source or name in ("colours", "cost", "coverage", "coverage-tokenizers", "product-and-sum", "time-by-length")
     assert called or not spec.of.OF_RUN  # studies bind some by name
 
 

@@ -49,7 +49,9 @@ def gain_dots(
     tall = _LINE * len(rows)
     legend = {"legend": legend_below(-48 / tall), "showlegend": True}
     left = max(150, 6 * min(30, max(map(len, rows), default=0)) + 12)  # pixels for the names of the rows
-    plot = new_plot(theme, title, (470 + left, tall + 136), (left, 44, 24, 92), **legend)
+    readings = theirs.groupby(theirs.get("reading", pd.Series("", theirs.index)), sort=False)
+    below = 52 + 20 * max(2, frame["kind"].nunique() + readings.ngroups)  # Plotly moves a legend that has too little room
+    plot = new_plot(theme, title, (470 + left, tall + 44 + below), (left, 44, 24, below), **legend)
     plot.add_vline(x=0, line={"color": colours.muted, "width": 1.2})
     measured = set(frame["row"])
     for kind, symbol in _SYMBOLS.items():
@@ -67,7 +69,6 @@ def gain_dots(
             hovertemplate="%{x:+.2f} points [%{customdata[0]:+.2f}, %{customdata[1]:+.2f}]<br>n = %{customdata[2]:,.0f},"
             " seeds: %{customdata[3]:.0f}<extra></extra>",
         )
-    readings = theirs.groupby(theirs.get("reading", pd.Series("", theirs.index)), sort=False)
     for place, (reading, part) in enumerate(readings):
         plot.add_scatter(
             x=100 * part["value"].astype(float),

@@ -51,6 +51,7 @@ PAGES = {  # addresses of the app's own pages with their titles; the pages of pa
     "claims": "Claims",
     "findings": "Findings",
     "runs": "Runs",
+    "yours": "Your data",
     "data": "Data",
     "glossary": "Glossary",
     "colours": "Colours",

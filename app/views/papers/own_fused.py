@@ -8,13 +8,14 @@ import numpy as np
 import streamlit as st
 
 from app import cache, visit
-from app.blocks.figure import show_drawn
+from app.blocks.figure import show_drawn, show_figure
 from app.text import halves, md
 from app.views.papers.shared import digests
 from sentviz.analysis.maps.compare import difference
 from sentviz.errors import SentvizError
 from sentviz.figures.attention import difference_map
 from sentviz.gallery import sourced
+from sentviz.gallery.subjects import Sentence
 from sentviz.papers.fused import coverage
 from sentviz.papers.fused.study import DATASETS, Answer, answer, encoders, readable
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
@@ -39,6 +40,36 @@ def answers(runs: Sequence[Run], _: str) -> None:
             st.markdown(f"{ICONS[of.word] if known else ':material/inventory_2:'} **{md(of.short)}**")
             st.caption(md(of.numbers) if known else of.numbers)
     st.caption(f"“Cannot be told” means that p is above 0.05 after Holm's correction over the settings. {SEEDS_IN_WORDS}")
+
+
+def figures(runs: Sequence[Run], _: str) -> None:
+    """Show figures 1 to 3 on the example of a run: its polarities, their similarity, and the attention that it changes."""
+    run = readable(runs)
+    if run is None:
+        st.caption("With an installed run with weights, this page shows figures 1 to 3 on a sentence.")
+        return
+    of = Sentence(run)
+    of.load = lambda: cache.model(run)
+    st.markdown("##### Figure 2: the polarity of each token")
+    show_figure("polarity", of, "fused-polarity")
+    left, right = halves("fused-method")
+    with left:
+        st.markdown("##### Figure 3: the similarity of the polarities")
+        show_figure("sigma", of, "fused-sigma")
+    with right:
+        st.markdown("##### Figures 1 and 3: what it changes in the attention")
+        show_figure("lexicon-difference", of, "fused-difference", head=run.capabilities.heads - 1)
+    _follow_button(run)
+
+
+def _follow_button(run: Run) -> None:
+    """Link to the view that follows a token from the lexicon to attention."""
+
+    def follow() -> None:
+        visit.go(run=run.name, look="lexicon", text="")
+
+    if st.button("Follow a token from the lexicon to attention", icon=":material/menu_book:", on_click=follow, key="fused-follow"):
+        st.switch_page("views/sentence/attention.py")
 
 
 def sentence(runs: Sequence[Run], _: str) -> None:
@@ -81,12 +112,7 @@ def _show_sentence(run: Run) -> None:
             f"Layer 1, head {head + 1}: the same weights, the same Q and K, with σ and without. Largest change of a weight: {rows},"
             f" elsewhere **{moved[1:, 1:].max():.2g}**. Rows of neutral tokens do not change."
         )
-
-        def follow() -> None:
-            visit.go(run=run.name, look="lexicon", text="")
-
-        if st.button("Follow a token from the lexicon to attention", icon=":material/menu_book:", on_click=follow, key="fused-follow"):
-            st.switch_page("views/sentence/attention.py")
+        _follow_button(run)
 
 
 def measure_coverage(runs: Sequence[Run], _: str) -> None:

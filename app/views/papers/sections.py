@@ -22,6 +22,7 @@ from sentviz.runs.sections import Block, Drawer, FigureBlock, OwnBlock, Section,
 from sentviz.runs.store import Run
 
 OWN = {  # name of an OwnBlock -> function of (runs, data set or "")
+    "fused-figures": "app.views.papers.own_fused:figures",
     "fused-answers": "app.views.papers.own_fused:answers",
     "fused-sentence": "app.views.papers.own_fused:sentence",
     "fused-measure-coverage": "app.views.papers.own_fused:measure_coverage",

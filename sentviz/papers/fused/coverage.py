@@ -1,14 +1,18 @@
 """Share of the tokens of a data set that no lexicon entry contains, so that they stay neutral (Sentiment-Fused Attention, figure 4).
 
 `python -m sentviz.papers.fused.coverage nsmc sst2` measures anew; the numbers that ship are in `measured/coverage.csv`. Tokens are those
-of the recipe's own tokenizer, trained on the recipe's training split, in the test split cut at the recipe's length.
+of the recipe's own tokenizer, trained on the recipe's training split, in the test split cut at the recipe's length. The shares of the
+paper's five tasks with one tokenizer for all tasks, and with five tokenizers for each task, are in `measured/tokenizers.csv`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from sentviz.data.lexicon import LEXICONS, SPECIALS, Lexicon, coverage
 from sentviz.papers.studies.stored import Stored
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.data.tokenizers import Tokenizer
+    from sentviz.training.recipe import Recipe
 
 RECIPES = {  # data set -> the recipe whose tokenizer reads it
     "nsmc": "fused_nsmc",
@@ -44,7 +49,9 @@ LEXICON_TITLES = {
     "lexicon_en_vader": "VADER",
     "lexicon_en_opinion": "Opinion Lexicon",
     "lexicon_en_sentiwordnet": "SentiWordNet",
+    "joined": "joined",
 }
+JOINED = "joined"  # all lexicons of a language in one: a token is neutral if it is in no entry of any of them
 COLUMNS = ("dataset", "lexicon", "neutral", "tokens", "texts", "tokenizer", "vocabulary", "known", "frequent", "recipe")
 MEASURED = Stored(
     Path(__file__).parent / "measured" / "coverage.csv",
@@ -52,6 +59,20 @@ MEASURED = Stored(
     "The coverage is",
     "python -m sentviz.papers.fused.coverage",
     ("dataset", "lexicon", "tokenizer", "frequent", "recipe"),
+)
+TOKENIZERS = {  # tokenizers of our encoders, by recipe or base
+    "fused_nsmc": "NSMC, 16,000 pieces",
+    "fused_klue_nli": "KLUE-NLI, 8,000 pieces",
+    "fused_korean_hate_speech": "Hate speech, 8,000 pieces",
+    "fused_question_pair": "Question pairs, 8,000 pieces",
+    "e5": "Multilingual E5",
+}
+WITH_TOKENIZERS = Stored(
+    Path(__file__).parent / "measured" / "tokenizers.csv",
+    ("dataset", "tokenizer", "vocabulary", "neutral", "tokens"),
+    "The coverage with other tokenizers is",
+    "python -m sentviz.papers.fused.coverage",
+    ("dataset", "tokenizer"),
 )
 PAPER = ("nsmc", "kornli_xnli", "pawsx_ko", "korean_hate_speech", "question_pair")  # the five tasks of its figure
 NAMED = 8  # most frequent tokens that are not neutral
@@ -64,33 +85,82 @@ def measure(dataset: str) -> pd.DataFrame:
     Raises:
         InputError: no such data set here. DataMissingError: it, its recipe's training set or a lexicon is not on this machine.
     """
-    import numpy as np
     import pandas as pd
 
     from sentviz.data import datasets
-    from sentviz.data.tokenizers import Tokenizer
     from sentviz.errors import InputError
     from sentviz.training.recipe import Recipe
 
     if dataset not in RECIPES:
         raise InputError(f"Coverage is measured on {', '.join(RECIPES)}, not on {dataset!r}.")
     recipe = Recipe.read(RECIPES[dataset])
-    train, test = datasets.load_split(recipe.dataset, "train").frame, datasets.load_split(dataset, "test").frame
-    texts = train[[name for name in ("text", "text_pair") if name in train]].to_numpy().ravel().tolist()
-    tokenizer = Tokenizer.train(recipe.tokenizer, texts, min_count=recipe.min_count, vocab_size=recipe.vocab_size)
-    pairs = test["text_pair"].tolist() if "text_pair" in test else None
-    rows = tokenizer.ids_batch(test["text"].tolist(), pairs, max_length=recipe.max_length, cls=recipe.cls)
+    tokenizer = _trained(recipe)
+    rows = _test_rows(dataset, tokenizer, recipe)
     counts = np.bincount(np.concatenate(rows), minlength=tokenizer.vocab_size)
+    polarities = {name: Lexicon.load(name).polarity(tokenizer) for name in LEXICONS[datasets.info(dataset).language]}
     rows_of_lexicons = []
-    for name in LEXICONS[datasets.info(dataset).language]:
-        polarity = Lexicon.load(name).polarity(tokenizer)
+    for name, polarity in (polarities | {JOINED: joined(polarities)}).items():
         share, total = coverage(rows, polarity)
-        known = np.asarray(~np.isclose(polarity, 1 / 3).all(axis=1))
+        known = ~_neutral(polarity)
         first = np.argsort(-counts * known, kind="stable")[: min(NAMED, int(known.sum()))]
         frequent = " ".join(_written(tokenizer, int(token)) for token in first)
         shares = share, total, len(rows), recipe.tokenizer, tokenizer.vocab_size, float(known[SPECIALS:].mean())
         rows_of_lexicons.append((dataset, name, *shares, frequent, RECIPES[dataset]))
     return pd.DataFrame(rows_of_lexicons, columns=list(COLUMNS))
+
+
+def measure_tokenizers(datasets: Sequence[str] = PAPER, lexicon: str = "lexicon_ko_knu") -> pd.DataFrame:
+    """A row per tokenizer and data set, the columns of `WITH_TOKENIZERS`, for one lexicon.
+
+    Raises:
+        DataMissingError, RunError: a data set, the lexicon or the base is not on this machine.
+    """
+    import pandas as pd
+
+    from sentviz.models.pretrained.base import tokenizer_of
+    from sentviz.runs.bases import find_base
+    from sentviz.training.recipe import Recipe
+
+    records, terms = [], Lexicon.load(lexicon)
+    for name in TOKENIZERS:
+        tokenizer: Tokenizer = _trained(Recipe.read(name)) if name in RECIPES.values() else tokenizer_of(find_base(name))
+        polarity = terms.polarity(tokenizer)
+        for dataset in datasets:
+            share, total = coverage(_test_rows(dataset, tokenizer, Recipe.read(RECIPES[dataset])), polarity)
+            records.append((dataset, name, tokenizer.vocab_size, share, total))
+    return pd.DataFrame(records, columns=list(WITH_TOKENIZERS.columns))
+
+
+def joined(polarities: Mapping[str, npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+    """Return the mean of several lexicons' polarities (V, 3), over the lexicons that know an entry; neutral if none does."""
+    tables = np.stack(list(polarities.values()))
+    known = np.stack([~_neutral(table) for table in tables])[..., None]
+    mean = (tables * known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return np.asarray(np.where(known.any(axis=0), mean, 1 / 3), dtype=np.float32)
+
+
+def _neutral(polarity: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+    """Return which entries of a vocabulary are (1/3, 1/3, 1/3)."""
+    return np.asarray(np.isclose(polarity, 1 / 3).all(axis=1))
+
+
+def _trained(recipe: Recipe) -> Tokenizer:
+    """Return the tokenizer of a recipe, trained on its training texts."""
+    from sentviz.data import datasets
+    from sentviz.data.tokenizers import Tokenizer
+
+    train = datasets.load_split(recipe.dataset, "train").frame
+    texts = train[[name for name in ("text", "text_pair") if name in train]].to_numpy().ravel().tolist()
+    return Tokenizer.train(recipe.tokenizer, texts, min_count=recipe.min_count, vocab_size=recipe.vocab_size)
+
+
+def _test_rows(dataset: str, tokenizer: Tokenizer, recipe: Recipe) -> list[npt.NDArray[np.int32]]:
+    """Return the ids of a data set's test texts, cut at the recipe's length."""
+    from sentviz.data import datasets
+
+    test = datasets.load_split(dataset, "test").frame
+    pairs = test["text_pair"].tolist() if "text_pair" in test else None
+    return tokenizer.ids_batch(test["text"].tolist(), pairs, max_length=recipe.max_length, cls=recipe.cls)
 
 
 def _written(tokenizer: Tokenizer, token: int) -> str:
@@ -115,4 +185,7 @@ if __name__ == "__main__":
 
     parser = argparse.ArgumentParser(description="Measure the share of tokens that stay neutral.")
     parser.add_argument("dataset", nargs="*", default=list(RECIPES))
-    main(parser.parse_args().dataset)
+    names = parser.parse_args().dataset
+    main(names)
+    if set(names) & set(PAPER):
+        WITH_TOKENIZERS.write(measure_tokenizers(), "%.5g")

@@ -107,6 +107,31 @@ def printed_tasks() -> pd.DataFrame:
     return wide.assign(value=(wide["injected"] - wide["baseline"]).round(6))[["task", "encoder", "baseline", "injected", "value"]]
 
 
+def published_accuracies() -> pd.DataFrame:
+    """Accuracies that are published for pretrained Korean encoders: task, encoder (the paper's, or NaN), model, value, metric, source."""
+    import pandas as pd
+
+    frame = pd.read_csv(FOLDER / "published.csv")
+    return frame.assign(value=(frame["value"].astype(float) / 100).round(6))
+
+
+def published() -> pd.DataFrame:
+    """Return each baseline of tables 1 and 3 beside the published number of the same encoder and task that is nearest to it.
+
+    Columns: task, encoder, baseline, published, metric, model, source (NaN without a published number), and equal (to two decimals).
+    """
+    import pandas as pd
+
+    first = printed_accuracies()
+    first = first[first["model"] == BASE].assign(task="NSMC").rename(columns={"value": "baseline"})
+    rows = pd.concat([first, printed_tasks()])[["task", "encoder", "baseline"]].reset_index(drop=True)
+    both = rows.reset_index().merge(published_accuracies().rename(columns={"value": "published"}), on=["task", "encoder"], how="left")
+    both["apart"] = (both["published"] - both["baseline"]).abs()
+    nearest = both.sort_values("apart", kind="stable").drop_duplicates("index").sort_values("index")
+    nearest["equal"] = nearest["apart"] < 0.00005
+    return nearest[["task", "encoder", "baseline", "published", "metric", "model", "source", "equal"]].reset_index(drop=True)
+
+
 def statistics(reading: Reading = "means") -> pd.DataFrame:
     """Table 2, in points: model, mean, deviation (divisor n - 1), variance, printed_mean, printed_sigma, printed_sigma_squared, n."""
     import pandas as pd
@@ -171,6 +196,22 @@ def gains(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> pd.DataF
     frame = compared(by_setting, BASE)
     spreads = [spread(by_setting[model]) if len(by_setting[model]) > 1 else np.nan for model in frame["model"]]
     return frame.assign(kind=frame["test"].map(KINDS), spread=np.array(spreads, dtype=float))
+
+
+def statistics_here(runs: Iterable[Run]) -> pd.DataFrame:
+    """Return mean and standard deviation (divisor n - 1) of our gains on NSMC over our encoders, in points: model, ours, ours_deviation,
+    encoders; NaN where there are fewer than two.
+    """
+    import pandas as pd
+
+    every = list(runs)
+    frames = [gains(every, PRINTED, encoder).set_index("model")["difference"] for encoder in encoders(every, PRINTED)]
+    rows = []
+    for model in INJECTED:
+        points = [100 * float(frame[model]) for frame in frames if model in frame.index]
+        spread = float(np.std(points, ddof=1)) if len(points) > 1 else np.nan
+        rows.append((model, float(np.mean(points)) if points else np.nan, spread, float(len(points))))
+    return pd.DataFrame(rows, columns=["model", "ours", "ours_deviation", "encoders"])
 
 
 def task_encoders(runs: Iterable[Run]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
-from sentviz.papers.fused import coverage
+from sentviz.papers.fused import coverage, negative
 from sentviz.papers.fused import study as fused
 from sentviz.papers.fused.study import DATASETS, ENCODER_TITLES, ENCODERS, SCRATCH, SETTINGS, TASKS, configurations
 from sentviz.papers.studies import collected
@@ -107,11 +107,12 @@ def comparisons(runs: Sequence[Run]) -> Table:
     return Table("gains", "Every setting against the baseline", _titled(frame), words, written)
 
 
-def statistics() -> Table:
-    """Return table 2: setting, mean, deviation and variance recomputed from table 1, and what is printed."""
+def statistics(runs: Sequence[Run]) -> Table:
+    """Return table 2: setting, mean, deviation and variance recomputed from table 1, what is printed, and ours over our encoders."""
     words = (
         "Gains in points over five encoders, computed from table 1 and compared with table 2. The reported σ is the variance and the"
-        " reported σ² is the sample standard deviation (divisor n − 1): the two columns are swapped."
+        " reported σ² is the sample standard deviation (divisor n − 1): the two columns are swapped. Ours are our gains on NSMC over our"
+        " encoders."
     )
     titles = {
         "mean": "mean",
@@ -120,9 +121,33 @@ def statistics() -> Table:
         "printed_sigma": "σ, paper",
         "variance": "variance",
         "printed_sigma_squared": "σ², paper",
+        "ours": "mean, ours",
+        "ours_deviation": "standard deviation, ours",
     }
-    columns = (Column("setting"), *(Column(name, title) for name, title in titles.items()))
-    return Table("gain-statistics", "Mean and spread of the reported gains", _titled(fused.statistics()), words, columns)
+    columns = (Column("setting"), *(Column(name, title) for name, title in titles.items()), Column("encoders", "encoders, ours", "{:.0f}"))
+    frame = fused.statistics().merge(fused.statistics_here(runs), on="model", how="left")
+    return Table("gain-statistics", "Mean and spread of the gains", _titled(frame), words, columns)
+
+
+def published() -> Table:
+    """Return each baseline of tables 1 and 3 beside the number that was published before: task, encoder, baseline, published, source."""
+    frame = fused.published()
+    frame["equal"] = frame["equal"].map({True: "yes", False: "no"}).where(frame["published"].notna(), "")
+    words = (
+        "Baselines of tables 1 and 3, and the nearest number that was published before for the same encoder and task, in the repository"
+        " named as its source on GitHub. Numbers for hate speech were published as F1, and are accuracies in the paper's table."
+    )
+    columns = (
+        Column("task"),
+        Column("encoder"),
+        Column("baseline", "baseline, paper", "{:.2f}", percent=True),
+        Column("published", "published before", "{:.2f}", percent=True),
+        Column("metric"),
+        Column("equal"),
+        Column("model", "as"),
+        Column("source"),
+    )
+    return Table("published", "Where the baselines were published before", frame, words, columns)
 
 
 def tasks(runs: Sequence[Run]) -> Table:
@@ -180,12 +205,59 @@ def covered() -> Table:
     return Table("coverage", "Tokens that stay neutral", frame.drop(columns="recipe"), words, columns)
 
 
+def negatives() -> Table:
+    """Return the share of negative scores of each measured baseline, the mean over its layers: run, alike, all, least, most, texts."""
+    by = negative.MEASURED.require().groupby("run", sort=False)
+    frame = by.agg(
+        alike=("negative_alike", "mean"),
+        least=("negative_alike", "min"),
+        most=("negative_alike", "max"),
+        every=("negative", "mean"),
+        texts=("texts", "max"),
+    ).reset_index()
+    words = (
+        "Share of negative scores before softmax, over all heads and layers of baselines, which have no injection. Words are alike if"
+        " their similarity σ is above 1/3, that of neutral tokens."
+    )
+    columns = (
+        Column("run"),
+        Column("alike", "between alike words, %", "{:.1f}", percent=True),
+        Column("least", "least of a layer, %", "{:.1f}", percent=True),
+        Column("most", "most of a layer, %", "{:.1f}", percent=True),
+        Column("every", "between all words, %", "{:.1f}", percent=True),
+        Column("texts"),
+    )
+    return Table("negative-scores", "Negative scores of baselines", frame, words, columns)
+
+
+def tokenizers() -> Table:
+    """Return figure 4 with one tokenizer for all tasks: task, and the neutral share with each tokenizer."""
+    frame = coverage.WITH_TOKENIZERS.require()
+    wide = frame.pivot(index="dataset", columns="tokenizer", values="neutral").loc[list(coverage.PAPER), list(coverage.TOKENIZERS)]
+    wide = wide.rename_axis(columns=None).rename(index=coverage.TITLES).reset_index()
+    words = (
+        "Share of the tokens of a test split that no entry of KNU contains, with one tokenizer for all tasks. The tokenizers are those of"
+        " our encoders; the paper has those of its five."
+    )
+    columns = [
+        Column("dataset", "data set"),
+        *(
+            Column(name, title.partition(",")[0], "{:.1f}", percent=True, help=f"Tokenizer: {title}")
+            for name, title in coverage.TOKENIZERS.items()
+        ),
+    ]
+    return Table("tokenizers", "Tokens that stay neutral, by tokenizer", wide, words, columns)
+
+
 TABLES: dict[str, TableMaker] = {
     "accuracy": of_all(accuracies),
     "comparisons": of_all(comparisons),
-    "statistics": lambda runs, dataset: statistics(),
+    "statistics": of_all(statistics),
+    "published": lambda runs, dataset: published(),
     "tasks": of_all(tasks),
     "coverage": lambda runs, dataset: covered(),
+    "negative": lambda runs, dataset: negatives(),
+    "tokenizers": lambda runs, dataset: tokenizers(),
 }
 
 

@@ -1,0 +1,188 @@
+"""Claims of Sentiment-Fused Attention on its formulas, in random attention, and on its lexicon, in data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from sentviz.analysis.claim import Finding, not_testable, settled
+from sentviz.papers.fused import coverage, negative
+from sentviz.runs.store import Run
+
+Floats = npt.NDArray[np.float64]
+HALF = (0.4, 0.6)  # range of shares that "about half" and "around 50 %" mean
+HARDLY = 0.1  # largest difference of shares that "hardly differs" means
+COMMON = 0.1  # share from which on something is common
+SIMULATED = 60  # random cases
+
+
+def simulated(seed: int = 0, trials: int = SIMULATED) -> tuple[Floats, Floats]:
+    """Return the largest change of an attention weight when σ / √d is added to random scores of a text with a neutral first token.
+
+    Returns:
+        (trials,) changes in the first token's row, and (trials,) changes towards the first token.
+    """
+    rng, width = np.random.default_rng(seed), 16
+    own, towards = np.empty(trials), np.empty(trials)
+    for k in range(trials):
+        n = int(rng.integers(5, 40))
+        polarity = rng.dirichlet([1, 1, 1], size=n)
+        polarity[rng.random(n) < 0.5] = 1 / 3
+        polarity[0] = 1 / 3
+        polarity[1] = 0.8, 0.1, 0.1
+        scores = rng.normal(size=(n, width)) @ rng.normal(size=(width, n)) / np.sqrt(width)
+        change = _softmax(scores + polarity @ polarity.T / np.sqrt(width)) - _softmax(scores)
+        own[k], towards[k] = np.abs(change[0]).max(), np.abs(change[1:, 0]).max()
+    return own, towards
+
+
+def _softmax(scores: Floats) -> Floats:
+    """Return the softmax of each row."""
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def judge_fixed_row(*_: object) -> Finding:
+    """Test whether σ leaves the row of a neutral [CLS] unchanged, to rounding."""
+    own, towards = simulated()
+    evidence = f"largest change of a weight over {len(own)} random cases: {own.max():.0e} in the row of [CLS]"
+    return settled(bool(own.max() < 1e-12), f"{evidence}, {towards.max():.2g} towards it")
+
+
+def judge_untouched_column(*_: object) -> Finding:
+    """Test whether attention towards [CLS] changes less than attention from it."""
+    own, towards = simulated()
+    evidence = (
+        f"with the same Q and K the opposite is true: over {len(own)} random cases the weights of other tokens on [CLS] change by up to"
+    )
+    return settled(bool(towards.min() <= own.max()), f"{evidence} {towards.max():.2g}, the row of [CLS] by {own.max():.0e}")
+
+
+def raised(seed: int = 0, trials: int = 10 * SIMULATED) -> tuple[Floats, Floats, Floats]:
+    """Return what a larger similarity of one pair does to its attention weight, in random attention.
+
+    Returns:
+        (trials,) scores of the pair, changes of its weight under Xia et al.'s product, and changes under the sum.
+    """
+    rng = np.random.default_rng(seed)
+    scores, product, added = np.empty(trials), np.empty(trials), np.empty(trials)
+    for k in range(trials):
+        row = rng.normal(size=int(rng.integers(5, 40)))
+        similar = rng.uniform(0, 0.7, size=len(row))
+        more = similar.copy()
+        more[0] += rng.uniform(0.05, 0.3)
+        scores[k] = row[0]
+        product[k], added[k] = (
+            _softmax(inject(row, more)[None])[0, 0] - _softmax(inject(row, similar)[None])[0, 0] for inject in (np.multiply, np.add)
+        )
+    return scores, product, added
+
+
+def judge_negative_product(*_: object) -> Finding:
+    """Test whether the product lowers the weight of each more similar pair with a negative score, and the sum that of no pair."""
+    scores, product, added = raised()
+    below = scores < 0
+    evidence = (
+        f"under the product, a larger similarity lowers the weight of {(product[below] < 0).mean():.0%} of {below.sum()} random pairs"
+        f" with a negative score, and of {(product[~below] < 0).mean():.0%} with a positive one; under the sum, it lowers that of"
+        f" {(added < 0).mean():.0%} of all"
+    )
+    return settled(bool((product[below] < 0).all() and (added > 0).all()), evidence)
+
+
+def flattened(seed: int = 0, trials: int = SIMULATED) -> tuple[Floats, Floats]:
+    """Return the largest change of a weight in rows of neutral tokens only, under the product and under the sum, (trials,) each."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.normal(size=(1, int(rng.integers(5, 40)))) for _ in range(trials)]
+    changes = [[float(np.abs(_softmax(inject(row, 1 / 3)) - _softmax(row)).max()) for row in rows] for inject in (np.multiply, np.add)]
+    return np.array(changes[0]), np.array(changes[1])
+
+
+def judge_flattened(*_: object) -> Finding:
+    """Test whether the product changes the attention of neutral texts, and the sum does not."""
+    product, added = flattened()
+    evidence = (
+        f"in {len(product)} random rows whose tokens are all neutral, the product divides every score by three and changes a weight by"
+        f" {product.mean():.2g} in the mean; the sum changes no weight by more than {added.max():.0e}"
+    )
+    return settled(bool(product.min() > 1e-3 and added.max() < 1e-12), evidence)
+
+
+def judge_negative_scores(dataset: str, runs: Sequence[Run]) -> Finding:
+    """Test whether at least a share `COMMON` of the scores between alike words is negative, in the baseline of each of our encoders."""
+    frame = negative.MEASURED.read()
+    means = (
+        frame[(frame["dataset"] == dataset) & frame["run"].isin([run.name for run in runs])]
+        .groupby("run", sort=False)[["negative_alike", "negative", "texts"]]
+        .mean()
+    )
+    if means.empty:
+        return not_testable("the share of negative scores was not measured")
+    parts = {
+        str(run): settled(
+            bool(row["negative_alike"] >= COMMON),
+            f"{row['negative_alike']:.0%} of the scores between alike words, {row['negative']:.0%} of all; {row['texts']:.0f} test texts",
+        )
+        for run, row in means.iterrows()
+    }
+    return _agreed(parts)
+
+
+# ---- the lexicon in data sets
+
+
+def _agreed(parts: Mapping[str, Finding]) -> Finding:
+    """Return one finding for several tokenizers or tasks; open if their verdicts differ."""
+    verdicts = {finding.verdict for finding in parts.values()}
+    evidence = "; ".join(f"{words}: {finding.evidence}" for words, finding in parts.items())
+    return Finding(verdicts.pop() if len(verdicts) == 1 else "open", evidence, tuple(parts.items()))
+
+
+def judge_neutral_share(*_: object) -> Finding:
+    """Test whether about half of NSMC's tokens are neutral in KNU, the lexicon of the runs, with the tokenizer of each of our encoders."""
+    frame, stored = coverage.WITH_TOKENIZERS.read(), coverage.MEASURED.read()
+    rows = {row["tokenizer"]: row for row in frame[frame["dataset"] == "nsmc"].to_dict("records")}
+    ours = [name for name in ("e5", coverage.RECIPES["nsmc"]) if name in rows]
+    if not ours:
+        return not_testable("coverage was not measured")
+    parts = {
+        coverage.TOKENIZERS[name]: settled(
+            HALF[0] <= rows[name]["neutral"] <= HALF[1], f"{rows[name]['neutral']:.1%} of {rows[name]['tokens']:,} tokens"
+        )
+        for name in ours
+    }
+    finding = _agreed(parts)
+    by_lexicon = {row["lexicon"]: row["neutral"] for row in stored[stored["dataset"] == "nsmc"].to_dict("records")}
+    also = ", ".join(f"{coverage.LEXICON_TITLES[name]} {share:.1%}" for name, share in by_lexicon.items() if name != "lexicon_ko_knu")
+    return finding.noting(f"by other lexicons, with NSMC's tokenizer: {also}" if also else "")
+
+
+def _spans(by: str, titles: Mapping[str, str], named: Mapping[str, str]) -> Finding:
+    """Test whether the neutral shares differ by at most `HARDLY` in each group of the rows that are measured with several tokenizers.
+
+    Args:
+        by: column of the groups. titles: words for its values. named: values of the other column, with their words.
+    """
+    frame = coverage.WITH_TOKENIZERS.read()
+    if len(frame) < len(coverage.TOKENIZERS) * len(coverage.PAPER):
+        return not_testable("coverage was not measured on all five tasks with all tokenizers")
+    column = "dataset" if by == "tokenizer" else "tokenizer"
+    parts = {}
+    for name, part in frame.groupby(by, sort=False):
+        ordered = part.sort_values("neutral").to_dict("records")
+        least, most = ordered[0], ordered[-1]
+        evidence = f"{least['neutral']:.1%} ({named[least[column]]}) to {most['neutral']:.1%} ({named[most[column]]})"
+        parts[titles[str(name)]] = settled(most["neutral"] - least["neutral"] <= HARDLY, evidence)
+    return _agreed(parts)
+
+
+def judge_neutral_share_of_tasks(*_: object) -> Finding:
+    """Test whether the share differs by at most `HARDLY` between the five tasks, with one tokenizer for all of them."""
+    return _spans("tokenizer", coverage.TOKENIZERS, coverage.TITLES)
+
+
+def judge_neutral_share_of_models(*_: object) -> Finding:
+    """Test whether the share of a task differs by at most `HARDLY` between the tokenizers of our encoders."""
+    return _spans("dataset", coverage.TITLES, coverage.TOKENIZERS)
