@@ -55,6 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             model = saved(root / "models" / kind, kind, LABELS)
             lexicon = "lexicon_en_vader" if injection else ""
             training.adopt(model, "sst2", root / "runs", lexicon=lexicon, injection=injection, example=(EXAMPLE, None))
+        training.adopt(saved(root / "models" / "plain", "bert", LABELS), "", root / "runs")
         patch.setenv("SENTVIZ_RUNS", str(root / "runs"))
         st.cache_resource.clear()
         yield root
@@ -67,6 +68,16 @@ def test_every_page_stands(run: str, page: str) -> None:
     app = opened(page, run=run, text=SENTENCE)
     assert not app.error, [error.value for error in app.error]
     assert app.session_state["focus"].run == run
+
+
+@pytest.mark.parametrize("page", often((page for page in PAGES if page != "claims"), "explore", "confusion", "runs"))
+def test_a_run_without_data_opens_on_every_page(page: str) -> None:
+    """Pages of a sentence show all they have; pages of test rows say in one line which command adds them."""
+    app = opened(page, run="adopted/plain", text=SENTENCE)
+    assert not app.error and not app.exception, [error.value for error in (*app.error, *app.exception)]
+    assert app.session_state["focus"].run == "adopted/plain"
+    if page in ("confusion", "words", "embeddings"):
+        assert "`sentviz evaluate adopted/plain --data DATASET` adds them. Choose other rows above." in page_text(app)
 
 
 @pytest.mark.parametrize("look", choices("look"))
@@ -127,8 +138,8 @@ def test_the_command_adopts_a_folder_that_the_page_of_runs_names(folder: Path, t
     named_folder = saved(tmp_path / "named", "bert", ("GOOD", "BAD"))
     command = ["adopt", str(named_folder), "--dataset", "sst2", "-o", str(tmp_path)]
     refused = CliRunner().invoke(main, command)
-    assert refused.exit_code and "say which is which with labels" in refused.output
-    done = CliRunner().invoke(main, [*command, "--labels", "positive, negative", "--example", SENTENCE])
+    assert refused.exit_code and "name the model's classes as the data set does" in refused.output
+    done = CliRunner().invoke(main, [*command, "--classes", "positive, negative", "--example", SENTENCE])
     assert done.exit_code == 0, done.output
     run = Run.open(tmp_path / "sst2" / "named")
     assert run.labels == ("negative", "positive") and run.example().text == SENTENCE

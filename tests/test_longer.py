@@ -51,7 +51,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_longer_model_answers_short_texts_alike(runs: Path) -> None:
     """Within the trained length a longer model gives equal bits; beyond it the complete text is read."""
-    short, longer = load("toy/sentiformer", runs), load("toy/sentiformer", runs, max_length=400)
+    short, longer = load("toy/sentiformer", folders=runs), load("toy/sentiformer", folders=runs, max_length=400)
     text = "a warm garden"
     np.testing.assert_array_equal(short.trace(text).logits, longer.trace(text).logits)
     cut, whole = short.trace(LONG), longer.trace(LONG)

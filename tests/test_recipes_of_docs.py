@@ -170,7 +170,7 @@ def recipe(model: str = "bag", **changes: Any) -> Recipe:
 @pytest.fixture
 def model(bag: Path) -> Model:
     """The bag, opened."""
-    return sentviz.load("sst2/bag", bag)
+    return sentviz.load("sst2/bag", folders=bag)
 
 
 def test_a_model_is_trained_and_opened(bag: Path, model: Model) -> None:

@@ -168,9 +168,9 @@ def test_a_damaged_run_says_file_and_reason_and_hides_no_other(name: str, root: 
     folder = root / "toy" / "ndt-unit-2"
     damage(folder)
     with pytest.raises(RunError) as caught:
-        load("toy/ndt-unit-2", [root])
+        load("toy/ndt-unit-2", folders=[root])
     assert reason in str(caught.value) and "\n" not in str(caught.value)
-    assert load("toy/vanilla-matched", [root]).predict(["a warm song"])["label"][0] in LABELS
+    assert load("toy/vanilla-matched", folders=[root]).predict(["a warm song"])["label"][0] in LABELS
     frame = catalog([root]).set_index("run")
     assert {"toy/ndt-unit-2", "toy/vanilla-matched"} <= set(frame.index)
     assert frame.loc["toy/vanilla-matched", "problem"] == ""

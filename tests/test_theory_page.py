@@ -81,7 +81,7 @@ def test_the_smoother_of_a_gated_run_with_a_window(page: Any, runs: Path) -> Non
     assert "the gate of the other token" in page_text and "outside a window of 4 tokens" in page_text
     apart = re.search(r"same vector but for ([\d.e-]+) of its length", page_text)
     assert apart is not None and float(apart[1]) < 1e-4
-    model = sentviz.load("toy/sentiformer", runs)
+    model = sentviz.load("toy/sentiformer", folders=runs)
     theory_cell = cell(model, TEXT, 1, 1, 0, 0)
     frame = theory_cell.smoother()
     assert theory_cell.parts[0].biases.keys() == {"gate"} and not frame["seen"].all()

@@ -23,6 +23,7 @@ from sentviz.analysis.testset.versus import aligned
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
+from sentviz.runs.store import WITHOUT_ROWS
 
 ORDERS = {
     "surest": "wrong and confident first",
@@ -57,7 +58,8 @@ def choose_rows(*, beside: bool = True) -> Rows:
         options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), "mine"]
         visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
-        st.info(f"{md(focus.run)} has no predictions for the {OVER[focus.over]}. Choose other rows above.", icon=":material/inventory_2:")
+        missing = f"{focus.run} has no predictions for the {OVER[focus.over]}." if run.has_rows else WITHOUT_ROWS.format(focus.run)
+        st.info(f"{md(missing)} Choose other rows above.", icon=":material/inventory_2:")
         st.stop()
     if focus.over == "mine" and not my_file.choose_file(run, beside=beside):
         st.stop()

@@ -42,14 +42,17 @@ def store_in_scores(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, 
 
 @main.command()
 @click.argument("run")
+@click.option("--data", default="", help="Data set for the evaluation; default: the run's.")
 @split_option
 @click.option("--versus", multiple=True, help="Model of the same file, or run, to compare a file's predictions with. May be repeated.")
 @click.option("--classes", default="", help="Names of the classes that a file writes as numbers, for example negative,positive.")
 @click.option("--text", default="", help="Column of a file's texts; by default it is guessed.")
 @click.option("--label", default="", help="Column of a file's labels; by default it is guessed.")
 @command
-def evaluate(run: str, split: str, versus: tuple[str, ...], classes: str, text: str, label: str) -> None:
+def evaluate(run: str, data: str, split: str, versus: tuple[str, ...], classes: str, text: str, label: str) -> None:
     """Compute the metrics of RUN (a name or a folder) again from its stored weights, and print them.
+
+    With --data, RUN is evaluated on another data set with the same classes; a run without test rows gets those of the data set.
 
     RUN may also be a table with predictions of another program: FILE, or FILE:MODEL if it has those of several models. Columns such as
     predicted, prob, p_positive and bert_predicted are recognised. Its mistakes are listed, the most confident ones first.
@@ -71,8 +74,20 @@ def evaluate(run: str, split: str, versus: tuple[str, ...], classes: str, text: 
     from sentviz.runs.store import find
 
     stored = find(run)
-    model = load(stored.folder)
-    rows = datasets.rows_of_recipe(stored.config["recipe"], split)
+    if data and not stored.has_rows:
+        from sentviz.training import measure
+
+        measured = measure(stored, data)
+        print_metrics(measured.name, measured.metrics())
+        click.echo(f"Stored in {measured.folder}")
+        return
+    model = load(stored)
+    if data:
+        from sentviz.training.adoption import classified, with_classes
+
+        rows = with_classes(datasets.load_split(classified(data), split), stored.labels, stored.name)
+    else:
+        rows = datasets.rows_of_recipe(stored.config["recipe"], split)
     print_metrics(stored.name, {split: metrics(run_evaluation(model, rows))})
 
 

@@ -197,8 +197,16 @@ def calibrate(run: str, intercept: bool) -> None:
 
 @main.command()
 @click.argument("model")
-@click.option("--dataset", required=True, help="Data set whose test split evaluates the model, for example sst2 or nsmc.")
-@click.option("--labels", default="", help="Model classes in the model's order, as the data set names them, for example positive,negative.")
+@click.option(
+    "--data", "--dataset", default="", help="Data set whose test split evaluates the model, for example sst2 or nsmc; default: none."
+)
+@click.option(
+    "--classes",
+    "--labels",
+    default="",
+    help="Class names in the model's order, for example negative,positive; with --data, the data set's.",
+)
+@click.option("--head", type=click.Path(path_type=Path), help="Classifier on an encoder's vectors: weight and bias in a safetensors file.")
 @click.option("--injection", default="", help="Inject a lexicon without training: xia, all, all-scaled, last or last-scaled.")
 @click.option("--lexicon", default="", help="Lexicon with the word polarities for the injection, for example lexicon_ko_knu.")
 @click.option("--example", default="", help="Sentence that the run's pages show first.")
@@ -207,18 +215,31 @@ def calibrate(run: str, intercept: bool) -> None:
 @out_option
 @command
 def adopt(
-    model: str, dataset: str, labels: str, injection: str, lexicon: str, example: str, pair: str, allow_pickle: bool, out: Path | None
+    model: str,
+    data: str,
+    classes: str,
+    head: Path | None,
+    injection: str,
+    lexicon: str,
+    example: str,
+    pair: str,
+    allow_pickle: bool,
+    out: Path | None,
 ) -> None:
     """Make a run from a Hugging Face classifier without training. MODEL is a name or a folder. All pages can show the run."""
     from sentviz.runs.store import folder_for
     from sentviz.training import adopt as make_run
 
-    out = folder_for(dataset, out)
-    names = [label.strip() for label in labels.split(",") if label.strip()]
+    out = folder_for(data, out)
+    names = [label.strip() for label in classes.split(",") if label.strip()]
     sentences = (example, pair or None) if example else None
-    run = make_run(model, dataset, out, lexicon=lexicon, injection=injection, labels=names, example=sentences, allow_pickle=allow_pickle)
+    run = make_run(
+        model, data, out, lexicon=lexicon, injection=injection, classes=names, head=head, example=sentences, allow_pickle=allow_pickle
+    )
     print_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")
+    if not data:
+        click.echo(f"It has no test rows. `sentviz evaluate {run.folder} --data DATASET` adds them.")
 
 
 @main.command(cls=listing("Studies", _studies))

@@ -155,17 +155,19 @@ def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
 
 
 def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
-    config, test = run.config, run.metrics()["test"]
-    shape, has, accuracy = run.shape, run.capabilities, test["accuracy"]
+    config, shape, has = run.config, run.shape, run.capabilities
     yield "Run", f"{run.name}, digest {run.digest}, seed {config['recipe']['seed']}"
     attention = f"{has.heads} heads, {has.components} components, " if has.maps else ""
     yield "Model", f"{config['preset']}: {has.layers} layers, {attention}width {shape.width}, {config['parameters']:,} parameters"
     for layer, row in zip(trace.layer_ids, trace.lambdas, strict=False):
         if len(row) > 1:
             yield f"λ of layer {layer + 1}", ", ".join(f"{value:+.3f}".replace("-", "−") for value in row)
-    splits = (f"{name} n = {split['n']:,}, digest {split['digest']}" for name, split in config["data"]["splits"].items())
-    yield "Data", f"{config['data']['name']} ({'; '.join(splits)})"
-    yield "Test", f"accuracy {accuracy['value']:.2%} [{accuracy['low']:.2%}, {accuracy['high']:.2%}], n = {test['n']:,}"
+    if run.has_rows:
+        splits = (f"{name} n = {split['n']:,}, digest {split['digest']}" for name, split in config["data"]["splits"].items())
+        yield "Data", f"{config['data']['name']} ({'; '.join(splits)})"
+        test = run.metrics()["test"]
+        accuracy = test["accuracy"]
+        yield "Test", f"accuracy {accuracy['value']:.2%} [{accuracy['low']:.2%}, {accuracy['high']:.2%}], n = {test['n']:,}"
     yield "Trained", f"{config.get('created', 'at an unknown date')} with {_versions(config)}"
     yield "Tokens", f"{len(trace.tokens):,}, {int(trace.unknown.sum()):,} of them not in the vocabulary"
     yield "Report", f"{datetime.now(UTC):%Y-%m-%d} with sentviz {version()}"

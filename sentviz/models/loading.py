@@ -1,13 +1,16 @@
-"""Load a stored run as a model, by the network and the model class of its kind."""
+"""Open a model: a stored run, by the network and the model class of its kind, or a model that sentviz did not train."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sentviz.errors import RunError
-from sentviz.runs.store import Folders, Run, find
+from sentviz.errors import InputError, RunError
+from sentviz.io.files import read_regular
+from sentviz.runs.store import CONFIG_MOST, Folders, Run, find
 
 if TYPE_CHECKING:
     from sentviz.data.tokenizers import Tokenizer
@@ -26,24 +29,60 @@ MODELS = {  # `KIND` -> class that opens the runs, if it is not `Model`
 }
 
 
-def load(run: str | Path | Run, folders: Folders = (), *, epoch: int = 0, max_length: int = 0) -> Model:
-    """Return the read-only model of a run, given by name (`sst2/ndt-unit-2`), by folder or as a `Run`.
+def load(
+    source: str | Path | Run | Any,
+    tokenizer: Any = None,
+    *,
+    classes: Sequence[str] = (),
+    head: Any = None,
+    folders: Folders = (),
+    epoch: int = 0,
+    max_length: int = 0,
+) -> Model:
+    """Return a read-only model: a run, given by name (`sst2/ndt-unit-2`), by folder or as a `Run`, or a model of yours.
+
+    A model of yours is a folder in the layout of Hugging Face or sentence-transformers, or a model of transformers with its tokenizer. Code
+    in a folder is never run, and pickles are never read.
 
     Args:
+        tokenizer: tokenizer of a model of transformers.
+        classes: class names of a model of yours, in its order; needed if its own are LABEL_0, LABEL_1 and so on.
+        head: classifier on the vectors of an encoder: a fitted linear classifier of scikit-learn, a `torch.nn.Linear`, or a safetensors
+            file with weight and bias.
+        folders: further folders to search for the run.
         epoch: use the weights after this epoch, counted from 1 (one of `Run.epochs`); 0 = the best state.
         max_length: number of tokens that the model reads, if its positions follow a formula; 0 = as it was trained. Positions beyond those
             of the training were never trained.
     Raises:
-        RunError: the run is unknown, damaged or not written by sentviz (the message names file and reason), the epoch was not stored, or
-            the positions are learned.
+        RunError: the run is unknown, damaged or not written by sentviz (the message names file and reason), the epoch was not stored, the
+            positions are learned, or a model of yours cannot be opened.
+        InputError: the classes of a model of yours have no names, or its head or tokenizer does not fit.
     """
-    run = run if isinstance(run, Run) else find(run, folders)
+    if not isinstance(source, str | Path | Run) or (isinstance(source, str | Path) and is_model_folder(source)):
+        if epoch or max_length:
+            raise InputError("epoch and max_length are for runs of sentviz.")
+        brought: Model = resolve_name("sentviz.models.hub:load")(source, tokenizer, classes=classes, head=head)
+        return brought
+    if tokenizer is not None or head is not None or classes:
+        raise InputError("A run of sentviz has its tokenizer, its classes and its head. To search further folders, write folders=...")
+    run = source if isinstance(source, Run) else find(source, folders)
     run = run.at(epoch) if epoch else run
     run = run.longer(max_length) if max_length else run
     if run.shape.KIND not in MODELS:
         return _opened(run)
     model: Model = model_class(run.shape).of(run)  # type: ignore[attr-defined]  # classes of `MODELS` open their runs themselves
     return model
+
+
+def is_model_folder(name: str | Path) -> bool:
+    """Return whether a name is that of a folder in the layout of Hugging Face or sentence-transformers, and not of a run."""
+    try:
+        if (Path(name) / "modules.json").is_file():
+            return True
+        config = json.loads(read_regular(Path(name) / "config.json", CONFIG_MOST, "config.json"))
+    except (OSError, InputError, ValueError, RecursionError):
+        return False
+    return isinstance(config, dict) and "format" not in config and "model_type" in config
 
 
 def network_of(config: ModelConfig) -> Network:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", bound=Network)
 Progress = Callable[[int, int], None]
+NO_CLASSES = "{} has no classification head, so it predicts no class. It gives maps, states and vectors; head=... of sentviz.load adds one."
 WORDLESS = "The model knows none of the words of this text, so its prediction is that for a text without words."
 
 
@@ -239,6 +240,8 @@ class Model:
         """
         import pandas as pd
 
+        if not self.capabilities.predicts:
+            raise InputError(NO_CLASSES.format(self.name))
         if isinstance(texts, str) or isinstance(pairs, str):
             raise InputError("predict takes a list of texts. Put a single text in brackets.")
         table = pd.DataFrame({"text": pd.Series(list(texts), dtype=object)})

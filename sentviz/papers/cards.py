@@ -19,7 +19,7 @@ from sentviz.papers.studies.standing import EVERY, SETS, current, stored_accurac
 from sentviz.runs.bases import Card, find_base
 from sentviz.runs.calibration import tempered
 from sentviz.runs.registry import papers, printed
-from sentviz.runs.store import Run
+from sentviz.runs.store import WITHOUT_ROWS, Run
 
 MEASURES = {"accuracy": "accuracy", "f1_macro": "F1 (macro)", "auc": "area under the ROC curve", "loss": "loss (nats)"}
 LICENCE = "mit"  # licence of the repository and its weights
@@ -140,6 +140,9 @@ def _model(run: Run) -> Iterator[str]:
 
 
 def _data(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:
+    if not run.has_rows:
+        yield "The data that it was trained on is not known here."
+        return
     parts = run.config["data"]["splits"].items()
     yield _table(("split", "texts", "digest"), [(name, f"{part['n']:,}", part["digest"]) for name, part in parts])
     if not known:
@@ -167,6 +170,9 @@ def _training(run: Run) -> Iterator[str]:
 
 
 def _test(run: Run, beside: Sequence[Run]) -> Iterator[str]:
+    if not run.has_rows:
+        yield WITHOUT_ROWS.format(run.name)
+        return
     rows = [
         (
             split.replace("_", " "),
@@ -204,6 +210,9 @@ def _calibration(run: Run) -> Iterator[str]:
     if any(values := run.config.get("calibration", {}).get("intercept", [])):
         added = ", ".join(f"{name} {value:+.4f}" for name, value in zip(run.labels, values, strict=True))
         yield f"Intercepts in log-odds, fitted on validation rows together with T and added to the classifier's biases: {added}."
+    if not run.has_rows:
+        yield "Not calibrated, because there are no validation rows."
+        return
     frame = run.frame("test.parquet")
     frame = frame[frame["split"] == "test"]
     probabilities, labels = frame[list(run.labels)].to_numpy(np.float64), frame["label"].to_numpy(np.int64)
@@ -246,6 +255,8 @@ def _files(run: Run) -> Iterator[str]:
 
 def _known(run: Run) -> list[DatasetInfo]:
     """Return a run's data set and, if the data set is a mixture, its parts; empty if one of them is unknown."""
+    if not run.has_rows:
+        return []
     try:
         item = datasets.info(run.config["data"]["name"])
         parts = dict.fromkeys(part.partition("/")[0] for part in item.needed() if "/" in part)

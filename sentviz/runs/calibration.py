@@ -12,7 +12,7 @@ LEAST = 5e-6  # stored probabilities have five decimals: a stored 0 counts as ha
 
 def softmax(logits: npt.NDArray[np.floating[Any]], temperature: float = 1.0) -> npt.NDArray[np.float32]:
     """Return the softmax of logits / temperature over the last axis, computed without overflow."""
-    e = np.exp((logits - logits.max(axis=-1, keepdims=True)) / temperature)
+    e = np.exp((logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)) / temperature)  # no class is possible, too
     return np.asarray(e / e.sum(axis=-1, keepdims=True), dtype=np.float32)
 
 

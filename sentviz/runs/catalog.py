@@ -130,9 +130,12 @@ def catalog(folders: Folders = ()) -> pd.DataFrame:
     return frame.sort_values("run", ignore_index=True)
 
 
+UNTESTED: dict[str, Any] = {"n": 0} | dict.fromkeys(("accuracy", "f1_macro", "auc"), dict.fromkeys(("value", "low", "high"), float("nan")))
+
+
 def _row(run: Run) -> dict[str, Any]:
     config, metrics = run.config, run.metrics()
-    test = metrics["test"]
+    test = metrics["test"] if run.has_rows else UNTESTED
     row = {
         "run": run.name,
         "weights": run.has_weights,

@@ -40,6 +40,7 @@ class Capabilities:
     layers: int
     heads: int = 1
     components: int = 1
+    predicts: bool = True  # predicts a class; an encoder without a head does not
     maps: bool = True  # attention maps
     softmax: bool = True  # rows of the maps are a softmax of scores, which can be taken apart
     lambdas: bool = False  # components are mixed by learned weights
@@ -93,9 +94,13 @@ class ModelKind:
 
     KIND: ClassVar[str]
     RETIRED: ClassVar[Mapping[str, Any]] = {}  # former settings, each with the only value that models have now; ... = any value
+    FEWEST: ClassVar[int] = 1  # minimum number of classes
+    classes: int
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.classes < self.FEWEST:
+            raise ValueError(f"classes must be at least {self.FEWEST}, not {self.classes}.")
 
 
 @dataclass(frozen=True)
@@ -213,13 +218,15 @@ class HubConfig(ModelKind):
 
     architecture: str  # transformers' model_type
     vocab_size: int
-    classes: int
+    classes: int  # 0 = an encoder without a classification head
     max_length: int
     width: int
     layers: int
     heads: int
     windows: tuple[int, ...] = ()  # (L,) window of each layer in tokens around a query; 0 = all tokens
     pooling: Literal["cls", "mean"] = "cls"
+    head: Literal["own", "linear"] = "own"  # "own": the checkpoint's classification head; "linear": a linear layer on the pooled states
+    normalized: bool = False  # the linear head reads pooled vectors of length 1
     segments: int = 1
     positions: Literal["learned", "rotary"] = "learned"
     lexicon: Literal["none", "add", "multiply"] = "none"
@@ -227,6 +234,7 @@ class HubConfig(ModelKind):
     lexicon_scaled: bool = False
 
     KIND: ClassVar[str] = "hub"
+    FEWEST: ClassVar[int] = 0
     RETIRED: ClassVar[Mapping[str, Any]] = {
         "components": 1,
         "mixing": "none",
@@ -240,6 +248,8 @@ class HubConfig(ModelKind):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "windows", tuple(self.windows) or (0,) * self.layers)
+        if not self.classes and self.head == "own":
+            raise ValueError("A classification head has at least one class.")
         if len(self.windows) != self.layers:
             raise ValueError(f"windows needs {self.layers} numbers, not {len(self.windows)}.")
 
@@ -254,6 +264,7 @@ class HubConfig(ModelKind):
         return Capabilities(
             self.layers,
             self.heads,
+            predicts=self.classes > 0,
             lexicon=self.lexicon != "none",
             cls=self.pooling == "cls",
             pairs=self.segments > 1,

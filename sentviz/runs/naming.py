@@ -13,7 +13,7 @@ from sentviz.data import datasets
 from sentviz.errors import InputError, RunError
 from sentviz.runs.catalog import best_run, is_mixture, language
 from sentviz.runs.presets import VARIANTS, find_preset, split
-from sentviz.runs.store import Run
+from sentviz.runs.store import WITHOUT_ROWS, Run
 
 BEST, PAPERS, OWN = GROUPS = ("most accurate", "papers", "yours")
 LANGUAGES = {"en": "English", "ko": "Korean"}
@@ -71,7 +71,7 @@ def _plain_name(run: Run, digest: str) -> str:
         tested, accuracy = _accuracy(run, digest)
         parts.append(f"{accuracy:.0%} of {_short(tested)}" if is_general else f"{_short(tested)} {accuracy:.0%}")
     except RunError:
-        parts.append(_short(data))
+        parts += [_short(data)] if data else []
     name = ", ".join(parts)
     return name[:1].upper() + name[1:]
 
@@ -137,6 +137,8 @@ def _accuracy(run: Run, digest: str) -> tuple[str, float]:
         RunError: the measurements are missing or damaged.
     """
     dataset, metrics = str(run.config["data"]["name"]), run.metrics()
+    if not run.has_rows:
+        raise RunError(WITHOUT_ROWS.format(run.name))
     try:
         if is_mixture(dataset):
             tested = [part.partition("/")[0] for cut in datasets.info(dataset).cuts if "test" in cut.into for part in cut.parts]

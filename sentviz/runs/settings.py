@@ -19,7 +19,7 @@ KINDS: dict[Any, str] = {
 }
 BOUNDS: dict[str, tuple[int, float]] = {  # smallest and largest value of a setting, so that no configuration is too large for a machine
     "vocab_size": (1, 1 << 22),
-    "classes": (1, LABELS),
+    "classes": (0, LABELS),  # `ModelKind` refuses 0 for all models but encoders without a head
     "max_length": (1, FARTHEST),
     **dict.fromkeys(("layers", "heads"), (1, LISTED)),
     **dict.fromkeys(("components", "segments"), (1, 100)),

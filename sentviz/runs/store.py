@@ -59,6 +59,8 @@ FILES = (
     "example.safetensors",
     "metrics.json",
 )
+OF_ROWS = ("test.parquet", "embeddings.safetensors")  # files that a run without test rows does not have
+WITHOUT_ROWS = "{0} has no test rows: it was adopted without data. `sentviz evaluate {0} --data DATASET` adds them."
 EPOCH = re.compile(r"epochs/([1-9]\d*)(\.measured)?\.safetensors")
 MOST = {  # maximum bytes of a file, by its name or suffix
     "tokenizer.json": 1 << 26,  # the file of XLM-RoBERTa has 17 MB
@@ -148,7 +150,7 @@ class Run:
             shape = read_config(stored | {"max_length": self.max_length} if self.max_length else stored)
         except ValueError as error:
             raise RunError(f"{self.name}: config.json describes no model that this version knows ({str(error).rstrip('.')}).") from error
-        if shape.classes != len(self.labels):
+        if not self.labels or shape.classes != len(self.labels):
             raise RunError(f"{self.name}: config.json is damaged: {len(self.labels)} labels for {shape.classes} classes.")
         return shape
 
@@ -188,6 +190,11 @@ class Run:
     def has_weights(self) -> bool:
         """True if the run can make predictions; some shipped runs have only their history and measurements, without weights."""
         return "model.safetensors" in self.config["files"]
+
+    @property
+    def has_rows(self) -> bool:
+        """True if the run was evaluated on test rows; a model that was adopted without data has none."""
+        return bool(self.config["data"]["name"])
 
     @property
     def epochs(self) -> tuple[int, ...]:
@@ -245,6 +252,8 @@ class Run:
         digest = self.config["files"].get(file)
         if digest is None and file == "model.safetensors":
             raise RunError(f"{self.name} is stored without weights, so it cannot make predictions. Train it again to get them.")
+        if digest is None and file in OF_ROWS and not self.has_rows:
+            raise RunError(WITHOUT_ROWS.format(self.name))
         if digest is None:
             raise RunError(f"{self.name}: {file} is missing.")
         return checked_path(self.folder, file, digest, self.name, "config.json")
@@ -334,7 +343,7 @@ def _metrics(run: Run, digest: str, stamp: tuple[int, int]) -> str:
     except (ValueError, RecursionError) as error:
         raise RunError(f"{run.name}: metrics.json cannot be read ({error}).") from error
     try:
-        fits_metrics(metrics, len(run.labels))
+        fits_metrics(metrics, len(run.labels), tested=run.has_rows)
     except ValueError as error:
         raise RunError(f"{run.name}: metrics.json is damaged: {error}.") from error
     return text

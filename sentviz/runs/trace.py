@@ -132,8 +132,8 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """Name of the most probable class."""
-        return self.labels[int(self.probabilities.argmax())]
+        """Name of the most probable class; "" if the model has none."""
+        return self.labels[int(self.probabilities.argmax())] if self.labels else ""
 
     @property
     def confidence(self) -> float:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sentviz.io.late import lazy
 
 if TYPE_CHECKING:
-    from sentviz.training.adoption import adopt
+    from sentviz.training.adoption import adopt, measure
     from sentviz.training.finishing import finish
     from sentviz.training.foreign import finetune
     from sentviz.training.plan import batches
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sentviz.training.task import TrainingTask
     from sentviz.training.trainer import Trainer
 
-__all__ = ["Trainer", "TrainingTask", "adopt", "batches", "finetune", "finish", "task_of", "train"]
+__all__ = ["Trainer", "TrainingTask", "adopt", "batches", "finetune", "finish", "measure", "task_of", "train"]
 
 _MODULES = {
     "TrainingTask": "task",
@@ -33,6 +33,7 @@ _MODULES = {
     "batches": "plan",
     "finetune": "foreign",
     "finish": "finishing",
+    "measure": "adoption",
     "task_of": "run",
     "train": "run",
 }

@@ -5,24 +5,30 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from sentviz.analysis.evaluation import evaluate
 from sentviz.data import datasets
+from sentviz.data.datasets import Split
 from sentviz.data.examples import examples_for
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import hold
 from sentviz.models.hub.encoder import transformers
-from sentviz.models.hub.loading import Opened, opened, reachable, short_name
+from sentviz.models.hub.files import reachable
+from sentviz.models.hub.loading import Opened, opened, short_name
 from sentviz.models.hub.model import HubModel
+from sentviz.models.loading import load
 from sentviz.runs.store import Run
-from sentviz.training.finishing import finish, hardware, test_splits
+from sentviz.training.finishing import finish, hardware, measure_again, test_splits
 from sentviz.training.plan import scores
 
+WITHOUT_DATA = "adopted"  # folder of runs that have no test rows
 LEFT_OUT = ("_name_or_path", "architectures", "dtype", "transformers_version")  # settings of the configuration that are not stored
 
 
@@ -34,52 +40,51 @@ def configuration(name_or_folder: str | Path, injection: str = "") -> str:
 
 def adopt(
     name_or_folder: str | Path,
-    dataset: str,
-    out: str | Path,
+    data: str = "",
+    out: str | Path = "runs",
     *,
     lexicon: str = "",
     injection: str = "",
-    labels: Sequence[str] = (),
+    classes: Sequence[str] = (),
+    head: Any = None,
     example: tuple[str, str | None] | None = None,
     allow_pickle: bool = False,
 ) -> Run:
-    """Evaluate a Hugging Face classifier on a data set, and write it as the run `out/<data set>/<model>` with a copy of its weights.
+    """Write a Hugging Face classifier as the run `out/adopted/<model>`, or `out/<data set>/<model>`, with a copy of its weights.
 
-    Its classes are sorted into the data set's order by their names. The temperature is fitted on the validation split, if there is one.
+    With a data set, the run has test rows: the classes are sorted into the data set's order by their names, and the temperature is fitted
+    on the validation split, if there is one. `measure` adds test rows later.
 
     Args:
+        data: data set with test rows; "" = none.
         lexicon, injection: polarities to put into its scores without training, by the lexicon's name, and the name of the injection.
-        labels: the model's classes in its own order, by the data set's names; needed if the model's own names do not tell.
+        classes, head: as for `sentviz.load`; with a data set, the class names are those of the data set.
         example: the sentence whose trace is stored, and the second of a pair; by default one of ours in the data set's language.
     Raises:
-        RunError: as for `load`, the classes are not those of the data set, or the folder contains the run of another model.
-        InputError: the data set has no classes, or there is not one label for each class of the model.
+        RunError: as for `load`, the model has no classes or not those of the data set, or the folder contains the run of another model.
+        InputError: as for `load`, or the data set has no classes.
         DataMissingError: the data set is not installed.
     """
     reachable(name_or_folder)
-    test = datasets.load_split(classified(dataset), "test")
-    read = opened(name_or_folder, allow_pickle=allow_pickle)
-    name = f"{datasets.run_group(dataset)}/{configuration(name_or_folder, injection)}"
+    test = datasets.load_split(classified(data), "test") if data else None
+    read = opened(name_or_folder, classes=classes, head=head, allow_pickle=allow_pickle)
+    if not read.labels:
+        raise RunError(f"{read.name} has no classification head. sentviz.load opens it as an encoder; a run needs classes: give it a head.")
+    name = f"{datasets.run_group(data) or WITHOUT_DATA}/{configuration(name_or_folder, injection)}"
     folder = Path(out) / name
     model = read.wrapped(Lexicon.load(lexicon) if lexicon else None, injection)
-    if labels and len(labels) != len(model.labels):
-        raise InputError(
-            f"{read.name} has {len(model.labels)} classes ({', '.join(model.labels)}), but {len(labels)} labels are given"
-            f" ({', '.join(labels)}). Name one for each class, in its order."
-        )
-    _reorder(model, _order(labels or model.labels, test.labels, read.name))
-    model.name, model.labels = name, tuple(test.labels)
-    recipe = {"dataset": dataset, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0}
+    if test is not None:
+        _reorder(model, _order(model.labels, test.labels, read.name))
+        model.labels = tuple(test.labels)
+    model.name = name
+    recipe = {"dataset": data, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0}
     recipe |= {"source": read.source, "weights": read.weights}
     start = time.monotonic()
     with hold(folder) as mine:
         if not mine:
             raise RunError(f"{name} is being written by another process in {out}.")
         occupied(folder, read)
-        try:
-            validation = datasets.load_split(dataset, "validation")
-        except (DataMissingError, InputError):
-            validation = None
+        validation = _validation(data) if data else None
         validation_scores = scores(evaluate(model, validation)) if validation is not None else {}
         return finish(
             folder,
@@ -89,15 +94,51 @@ def adopt(
             preset=configuration(name_or_folder, injection),
             seen=(),
             validation=validation,
-            tests=test_splits(dataset),
+            tests=test_splits(data) if data else (),
             history=[[0, 0.0, f"validation_{key}", -1, -1, value] for key, value in validation_scores.items()],
             best={"step": 0, "epoch": 0.0} | validation_scores,
-            example=example or opening(dataset),
+            example=example or opening(data, model.labels),
             steps=0,
             seconds=time.monotonic() - start,
             hardware=hardware(),
             entries=entries(model),
         )
+
+
+def measure(run: Run, data: str) -> Run:
+    """Add the test rows of a data set to a run without any, calibrate it on the validation rows, if there are any, and return it.
+
+    The labels of the rows are matched with the run's classes by their names.
+
+    Raises:
+        RunError: the run has test rows, its classes are not those of the data set, or its folder cannot be written.
+        InputError: the data set has no classes or does not exist. DataMissingError: it is not installed.
+    """
+    if run.has_rows:
+        raise RunError(f"{run.name} has the test rows of {run.config['data']['name']} already.")
+    tests = [with_classes(split, run.labels, run.name) for split in test_splits(classified(data))]
+    recipe, best, validation = run.config["recipe"] | {"dataset": data}, run.config["best"], _validation(data)
+    if validation is not None:
+        validation = with_classes(validation, run.labels, run.name)
+        best = best | scores(evaluate(load(run), validation))
+    return measure_again(run, {"recipe": recipe, "best": best}, validation, tests)
+
+
+def with_classes(split: Split, classes: Sequence[str], name: str) -> Split:
+    """Return a split with its labels numbered as a model's classes; they are matched by their names.
+
+    Raises:
+        RunError: the names do not tell.
+    """
+    order = np.array(_order(classes, split.labels, name), dtype=np.int64)
+    return replace(split, labels=tuple(classes), frame=split.frame.assign(label=order[split.frame["label"].to_numpy()]))
+
+
+def _validation(data: str) -> Split | None:
+    try:
+        return datasets.load_split(data, "validation")
+    except (DataMissingError, InputError):
+        return None
 
 
 def classified(dataset: str) -> str:
@@ -126,10 +167,11 @@ def occupied(folder: Path, read: Opened) -> None:
         raise RunError(f"{folder} holds a run {theirs}; move it away or choose another folder.")
 
 
-def opening(dataset: str) -> tuple[str, str | None]:
-    """Return the first of our examples, a sentence or a pair, in the language of a data set."""
-    item = datasets.info(dataset)
-    first = next(iter(examples_for(item.labels, item.language, pairs=item.pair).values()))
+def opening(dataset: str, labels: Sequence[str] = ()) -> tuple[str, str | None]:
+    """Return the first of our examples, a sentence or a pair, in the language of a data set; without one, English for some class names."""
+    item = datasets.info(dataset) if dataset else None
+    examples = examples_for(item.labels, item.language, pairs=item.pair) if item else examples_for(labels)
+    first = next(iter(examples.values()))
     return first.text, first.pair
 
 
@@ -144,15 +186,19 @@ def entries(model: HubModel) -> dict[str, dict[str, Any]]:
 
 
 def _order(own: Sequence[str], classes: Sequence[str], name: str) -> list[int]:
-    """Return the model's class for each class of the data set: by name, by its beginning, or by number if the names are LABEL_0, ..."""
+    """Return the model's class for each class of the data set, by name or by its beginning.
+
+    Raises:
+        RunError: the names do not tell.
+    """
     if len(own) == len(classes):
-        if all(re.fullmatch(r"LABEL_\d+", label) for label in own):
-            return list(range(len(own)))
         pairs = [(own[k].casefold(), k) for k in range(len(own)) if own[k]]
         matches = [[k for label, k in pairs if full.startswith(label) or label.startswith(full)] for full in map(str.casefold, classes)]
         if all(len(places) == 1 for places in matches) and len({places[0] for places in matches}) == len(own):
             return [places[0] for places in matches]
-    what = "say which is which with labels" if len(own) == len(classes) else "both need the same number of classes"
+    what = "both need the same number of classes"
+    if len(own) == len(classes):
+        what = f"name the model's classes as the data set does, in the model's order: --classes {','.join(classes)}"
     raise RunError(f"{name} has the classes {', '.join(own)} and the data set {', '.join(classes)}; {what}.")
 
 
@@ -161,7 +207,10 @@ def _reorder(model: HubModel, order: Sequence[int]) -> None:
     last: Any = model.network.classifier
     with torch.no_grad():
         for rows in (last.weight, last.bias):
-            rows.copy_(rows[list(order)].clone())
+            if rows is not None:
+                rows.copy_(rows[list(order)].clone())
     inner = model.network.model.config
+    if model.network.config.head == "linear":
+        return
     inner.id2label = {k: inner.id2label[i] for k, i in enumerate(order)}
     inner.label2id = {label: k for k, label in inner.id2label.items()}

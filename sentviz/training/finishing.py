@@ -92,6 +92,7 @@ def finish(
         model: provides tokenizer, labels and configuration; its own weights are not used.
         weights, epochs: states in stored form: that of the run, and those after some epochs, counted from 1.
         seen: splits that the model was trained on. validation: the validation split; without one, the run is not calibrated.
+        tests: splits on which it is evaluated; without any, the run has no test rows.
         history: rows with the columns `COLUMNS`. best: scores on the validation split, step and epoch of the stored weights.
         entries: further entries for tables of config.json. measures: returns further entries for metrics.json.
     Raises:
@@ -108,10 +109,7 @@ def finish(
         "parameters": model.network.parameters_count(),
         "labels": list(model.labels),
         "tokenizer": {"kind": tokenizer.kind, "cls": model.cls, "vocab_size": tokenizer.vocab_size},
-        "data": {
-            "name": recipe["dataset"],
-            "splits": {each.split: {"n": len(each), "dropped": each.dropped, "digest": each.digest} for each in splits},
-        },
+        "data": _data(recipe["dataset"], splits),
         "recipe": dict(recipe),
         "best": dict(best),
         "temperature": 1.0,
@@ -151,13 +149,27 @@ def calibrate(run: Run, *, intercept: bool = False) -> Run:
         RunError: the run has no weights, an intercept is in its weights already, or its folder contains other files or cannot be written.
         DataMissingError: the data set is not installed.
     """
-    check_attachable(run)
     if any(run.config.get("calibration", {}).get("intercept", [])):
         raise RunError(f"{run.name} has an intercept in its weights already. Train it again to fit another one.")
-    weights, recipe, example = run.path(run.weights), run.config["recipe"], run.example()
+    recipe = run.config["recipe"]
     validation = datasets.load_split(recipe["dataset"], "validation")
     tests = test_splits(recipe["dataset"], recipe.get("transfer", ""), validation, rows=recipe.get("test_rows", 0))
-    config = {name: value for name, value in run.config.items() if name != "files"} | {"recipe": recipe | {"intercept": intercept}}
+    return measure_again(run, {"recipe": recipe | {"intercept": intercept}}, validation, tests)
+
+
+def measure_again(run: Run, changes: Mapping[str, Any], validation: Split | None, tests: Sequence[Split]) -> Run:
+    """Calibrate and evaluate a stored run again, and return it with its new digest. Measured tables are removed.
+
+    Args:
+        changes: entries of config.json to replace. validation, tests: as for `finish`.
+    Raises:
+        RunError: the run has no weights, or its folder contains other files or cannot be written.
+    """
+    check_attachable(run)
+    weights, example = run.path(run.weights), run.example()
+    config = {name: value for name, value in run.config.items() if name != "files"} | dict(changes)
+    if "data" not in changes and run.config["recipe"]["dataset"] != config["recipe"]["dataset"]:
+        config["data"] = _data(config["recipe"]["dataset"], [*([validation] if validation is not None else []), *tests])
     other_parts = {name: part for name, part in run.metrics().items() if name in OTHER_PARTS and name != "validation"}
     copied = [file for file in run.config["files"] if file in KEPT or (EPOCH.fullmatch(file) and ".measured" not in file)]
     try:
@@ -171,6 +183,11 @@ def calibrate(run: Run, *, intercept: bool = False) -> Run:
     except (OSError, SafetensorError) as error:
         raise RunError(f"{run.name} cannot be written to {run.folder} ({' '.join(str(error).split())}).") from error
     return Run.open(run.folder, run.name)
+
+
+def _data(dataset: str, splits: Sequence[Split]) -> dict[str, Any]:
+    """Return the entry of config.json about a data set and the splits that were read of it."""
+    return {"name": dataset, "splits": {each.split: {"n": len(each), "dropped": each.dropped, "digest": each.digest} for each in splits}}
 
 
 KEPT = ("tokenizer.json", "history.parquet", TAGGER)  # files that a new calibration does not change
@@ -209,10 +226,11 @@ def _calibrate_and_measure(
     report |= measures(finished)
     (folder / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
-    pd.concat([each.frame() for each in evaluations]).to_parquet(folder / "test.parquet", index=False, compression="zstd")
-    rows = evaluations[0].sample(EMBEDDINGS)
-    pooled = evaluations[0].pooled[rows].astype(np.float16)
-    save_arrays({"rows": rows.astype(np.int32), "pooled": pooled}, folder / "embeddings.safetensors")
+    if evaluations:
+        pd.concat([each.frame() for each in evaluations]).to_parquet(folder / "test.parquet", index=False, compression="zstd")
+        rows = evaluations[0].sample(EMBEDDINGS)
+        pooled = evaluations[0].pooled[rows].astype(np.float16)
+        save_arrays({"rows": rows.astype(np.int32), "pooled": pooled}, folder / "embeddings.safetensors")
     explained(finished, finished.trace(*example)).save(folder / "example.safetensors")
     if (folder / "epochs").exists() and validation is not None:
         for file, save in files(Run(run.name, folder), validation, example).items():

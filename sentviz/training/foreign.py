@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.data.lexicon import Lexicon
-from sentviz.models.hub.loading import opened, reachable
+from sentviz.models.hub.files import reachable
+from sentviz.models.hub.loading import opened
 from sentviz.models.hub.model import HubModel
 from sentviz.training.adoption import classified, configuration, entries, occupied, opening
 from sentviz.training.recipe import Recipe

@@ -95,7 +95,7 @@ def test_each_foreign_thing_is_one_sentence(folders: dict[str, Path], tmp_path: 
         "it reads from left to right": changed(bert, tmp_path / "decoder", is_decoder=True),
         "multi label classification": changed(bert, tmp_path / "multi", problem_type="multi_label_classification"),
         "has one output, a score": small_one(bert, tmp_path / "one"),
-        "two of its labels": changed(bert, tmp_path / "twice", id2label={"0": "a", "1": "a", "2": "b"}),
+        "two of its classes have the same name": changed(bert, tmp_path / "twice", id2label={"0": "a", "1": "a", "2": "b"}),
         "do not fit its configuration": changed(bert, tmp_path / "other", num_hidden_layers=4),
         "There is no folder": tmp_path / "nowhere",
         "config.json is missing": tmp_path,
@@ -124,12 +124,12 @@ def small_one(bert: Path, to: Path) -> Path:
 
 
 def test_no_classification_head(folders: dict[str, Path], tmp_path: Path) -> None:
-    """A model without a classification head is refused for predictions, but it can be fine-tuned."""
+    """A model without a classification head opens as an encoder, which predicts no class; it can be fine-tuned."""
     for kind in ("bert", "modernbert"):
         folder = changed(folders[kind], tmp_path / kind)
         theirs(folders[kind]).base_model.save_pretrained(folder)
-        with pytest.raises(RunError, match="has no classification head"):
-            hub.load(folder)
+        with pytest.raises(InputError, match="has no classification head, so it predicts no class"):
+            hub.load(folder).predict([TEXT])
         assert loading.opened(folder, labels=("bad", "good")).labels == ("bad", "good")
 
 

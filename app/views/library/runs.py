@@ -86,7 +86,7 @@ st.dataframe(
 csv_button(frame, "sentviz-runs", "runs-csv")
 st.caption("Choose a row to select that run. Every other page then shows it.")
 st.caption(
-    "`sentviz adopt FOLDER --dataset sst2` adds a Hugging Face classifier unchanged;"
+    "`sentviz adopt FOLDER` adds a Hugging Face classifier unchanged, and `--data sst2` its test rows;"
     " `sentviz train sst2 --hub FOLDER` fine-tunes one first."
 )
 standing_part.part(cache.runs())
@@ -96,13 +96,14 @@ st.markdown(f"##### {md(run.name)}")
 config = run.config
 data, best = config["data"], config["best"]
 splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
+rows = f"{data['name']}: {splits}" if run.has_rows else "No test rows"
 reached = f" with {best['accuracy']:.2%} on validation" if "accuracy" in best else ""
 trained = (
     f"Trained with seed {config['recipe']['seed']}; stored at epoch {best['epoch']:.1f}" if config["steps"] else "Adopted, not trained here"
 )
 st.markdown(
     md(
-        f"{data['name']}: {splits}. {trained}{reached}; {config['seconds']:,} seconds on "
+        f"{rows}. {trained}{reached}; {config['seconds']:,} seconds on "
         f"{config['hardware']}; sentviz {config['version']['sentviz']}, torch {config['version']['torch']}, {config['created']}; "
         f"digest {run.digest}."
     )

@@ -35,8 +35,8 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",)) -
         InputError: there is no such method, or the method needs attention and the model has none.
     """
     methods = {name: ask for name in names if (ask := _find_score(name).ask) is not None}
-    if not model.capabilities.maps and (unavailable := next((SCORES[name] for name in methods if SCORES[name].needs), None)):
-        raise InputError(f"{unavailable.title} needs attention maps, and {trace.run} has none.")
+    if lacking := next(filter(None, (_missing(trace, SCORES[name], has_maps=model.capabilities.maps) for name in methods)), ""):
+        raise InputError(lacking)
     results = {name: ask(model, trace) for name, ask in methods.items()}
     rises = {name: result.rise for name, result in results.items() if isinstance(result, Integrated)}
     units = {name: result.places for name, result in results.items() if isinstance(result, Units)}
@@ -194,15 +194,17 @@ def available(trace: Trace, *, asking: bool = False) -> list[str]:
     return [
         name
         for name, method in SCORES.items()
-        if (asking or method.of is not None or name in trace.token_scores) and not _missing(trace, method)
+        if (asking or method.of is not None or name in trace.token_scores) and not _missing(trace, method, has_maps=trace.has_maps)
     ]
 
 
-def _missing(trace: Trace, method: Score) -> str:
+def _missing(trace: Trace, method: Score, *, has_maps: bool) -> str:
     """Return why a score is not available for a trace, as a sentence; "" if it is available."""
+    if method.unit == ODDS["unit"] and not trace.labels:
+        return f"{method.title} needs a predicted class, and {trace.run} has no classification head."
     if method.needs == "components" and trace.lambdas.shape[1] < 2:
         return f"{method.title} needs a model with two components or more; {trace.run} has one."
-    if method.needs and not trace.has_maps:
+    if method.needs and not has_maps:
         return f"{method.title} needs attention maps, and {trace.run} has none."
     return ""
 
@@ -214,7 +216,7 @@ def score(trace: Trace, name: str) -> Floats:
         InputError: there is no such score, the model cannot give it, or `explained` has not added it to the trace.
     """
     method = _find_score(name)
-    if lacking := _missing(trace, method):
+    if lacking := _missing(trace, method, has_maps=trace.has_maps):
         raise InputError(lacking)
     if method.of is not None:
         return method.of(trace)

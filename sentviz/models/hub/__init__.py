@@ -10,7 +10,8 @@ The package transformers, 5 or newer, is needed and is loaded on first use; impo
 
 from __future__ import annotations
 
+from sentviz.models.hub.heads import store_head
 from sentviz.models.hub.loading import load
 from sentviz.models.hub.model import HubModel
 
-__all__ = ["HubModel", "load"]
+__all__ = ["HubModel", "load", "store_head"]

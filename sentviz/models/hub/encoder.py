@@ -1,9 +1,9 @@
 """A Hugging Face encoder as a `Network`.
 
-The model's own embeddings, layers and classification head run. Only the step from Q, K, V to the heads' outputs is computed here, by the
-equation of `sentviz.models.attention`, through transformers' attention interface. One function serves every architecture. While a layer
-runs, the arguments of the call (capture, intervention, polarities) are in a context variable: nothing is stored on the model, and threads
-do not see each other's calls.
+The model's own embeddings, layers and classification head run; a model without a head gets a linear one, perhaps of 0 classes. Only the
+step from Q, K, V to the heads' outputs is computed here, by the equation of `sentviz.models.attention`, through transformers' attention
+interface. One function serves every architecture. While a layer runs, the arguments of the call (capture, intervention, polarities) are in
+a context variable: nothing is stored on the model, and threads do not see each other's calls.
 """
 
 from __future__ import annotations
@@ -122,19 +122,25 @@ def register() -> None:
 
 
 class HubEncoder(Network):
-    """A model of `AutoModelForSequenceClassification` that uses our attention."""
+    """A model of `AutoModelForSequenceClassification` or, with a linear head, of `AutoModel` that uses our attention."""
 
     config: HubConfig
 
     def __init__(self, config: HubConfig, model: Any) -> None:
         super().__init__()
+        if config.head == "linear" and getattr(model, "pooler", None) is not None:
+            model.pooler = None  # BERT's dense layer for pairs of sentences, which a linear head does not read
         self.config, self.model = config, model
         self.known = ARCHITECTURES[config.architecture]
         if config.lexicon != "none":
             self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
         self.polarity: Tensor
-        # The model's own last layer under the name that every network uses, without registering its parameters a second time.
-        self.__dict__["classifier"] = model.get_submodule(self.known.classifier)
+        if config.head == "linear":
+            self.classifier = linear = nn.Linear(config.width, 1)  # torch warns of a layer without outputs
+            linear.out_features = config.classes
+            linear.weight, linear.bias = nn.Parameter(torch.zeros(config.classes, config.width)), nn.Parameter(torch.zeros(config.classes))
+        else:  # the model's own last layer under the name that every network uses, without registering its parameters a second time
+            self.__dict__["classifier"] = model.get_submodule(self.known.classifier)
 
     @property
     def table(self) -> Tensor:
@@ -218,9 +224,12 @@ class HubEncoder(Network):
         model, known = self.model, self.known
         if self.config.architecture == "modernbert":
             x = model.base_model.final_norm(x)
-            x = x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
+        x = x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
+        if self.config.head == "linear":
+            return F.normalize(x, dim=-1) if self.config.normalized else x
+        if self.config.architecture == "modernbert":
             return model.drop(model.head(x))  # type: ignore[no-any-return]
         has_head = "." in known.classifier  # a module with a dropout of its own, also before the dense layer
-        dropout, x = (model.classifier if has_head else model).dropout, x[:, 0]
+        dropout = (model.classifier if has_head else model).dropout
         dense = model.get_submodule(known.dense)
         return dropout(BENDS[known.head](dense(dropout(x) if has_head else x)))  # type: ignore[no-any-return]

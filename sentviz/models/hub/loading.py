@@ -1,10 +1,11 @@
-"""Load Hugging Face models by name or folder. Only safetensors are read by default, and a repository's code is never run."""
+"""Open Hugging Face models by name or folder, or models that are in memory. Only safetensors are read by default, and a repository's code
+is never run.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,31 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.errors import InputError, RunError
-from sentviz.io.paths import is_path
-from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
-from sentviz.models.hub.model import LONGEST, HubModel, check_sizes, fuse, injected, shape
-from sentviz.models.pretrained.checkpoint import TIMEOUT, brief, readable, unreachable
+from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register, transformers
+from sentviz.models.hub.files import (
+    auto_class,
+    check_configuration,
+    check_shape,
+    checked_kind,
+    checked_tokenizer,
+    checked_weights,
+    is_folder,
+    no_model,
+    quiet,
+    reachable,
+    read_model,
+    read_settings,
+    read_tokenizer,
+)
+from sentviz.models.hub.heads import LinearHead, Sentences, named, read_sentences, stored_head
+from sentviz.models.hub.model import HubModel, fuse, injected, shape
+from sentviz.models.pretrained.checkpoint import brief
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 if TYPE_CHECKING:
     from sentviz.data.lexicon import Lexicon
 
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+CLASSIFIER = "ForSequenceClassification"  # ending of the names of transformers' classes with a classification head
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,7 @@ class Opened:
     labels: tuple[str, ...]
     source: str  # full name on the hub, or the folder's last part: local paths are private
     weights: str  # 12 hex digits of the weights that were read
+    head: LinearHead | None = None  # head on the pooled states; None = the checkpoint's own
 
     def wrapped(self, lexicon: Lexicon | None, injection: str, **changes: Any) -> HubModel:
         """Return the checkpoint as a model of the library, with or without an injection.
@@ -48,48 +65,143 @@ class Opened:
             raise InputError(f"{injection} injects a lexicon, but no lexicon is given.")
         if lexicon is not None and not injection:
             raise InputError("A lexicon needs an injection, last-scaled for example.")
+        head = self.head
+        settings |= {} if head is None else head.settings
         try:
-            encoder = HubEncoder(shape(self.model.config, self.tokenizer_limit, **settings, **changes), self.model)
+            encoder = HubEncoder(shape(self.model.config, self.tokenizer_limit, **(settings | changes)), self.model)
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _no_model(self.name, error) from error
+            raise no_model(self.name, error) from error
+        if head is not None:
+            with torch.no_grad():
+                encoder.classifier.weight.copy_(head.weight)  # type: ignore[operator]
+                encoder.classifier.bias.copy_(head.bias)  # type: ignore[operator]
         if lexicon is not None:
             fuse(encoder, self.tokenizer, lexicon)
         return HubModel(self.name, encoder, self.tokenizer, self.labels)
 
 
-def load(name_or_folder: str | Path, *, lexicon: Lexicon | None = None, injection: str = "", allow_pickle: bool = False) -> HubModel:
-    """Load a Hugging Face sequence classifier: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT or ModernBERT.
+def load(
+    source: Any,
+    tokenizer: Any = None,
+    *,
+    classes: Sequence[str] = (),
+    head: Any = None,
+    lexicon: Lexicon | None = None,
+    injection: str = "",
+    allow_pickle: bool = False,
+) -> HubModel:
+    """Open a Hugging Face model: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT or ModernBERT.
+
+    A model without a classification head opens as an encoder: it has maps, vectors and states, but no classes.
 
     Args:
-        name_or_folder: a folder, or a name on the hub such as ``"user/model"``.
+        source: a folder, a name on the hub such as ``"user/model"``, or a model of transformers, which is copied and stays as it is.
+        tokenizer: the tokenizer of a model that is in memory.
+        classes: class names in the model's order; needed if its own are LABEL_0, LABEL_1 and so on.
+        head: classifier on the pooled vectors of an encoder: a fitted linear classifier of scikit-learn, a `torch.nn.Linear`, or a file in
+            safetensors format; by default model_head.safetensors of the folder, if there is one.
         lexicon, injection: polarities to put into the scores, and how: a key of `sentviz.runs.presets.injections`.
         allow_pickle: also read pickled weights; transformers reads them as plain tensors only.
     Raises:
-        RunError: the model is unknown, of another kind, pickled, without classification head or tokenizer, or needs its repository's code.
-        InputError: the injection does not exist, or has no lexicon.
+        RunError: the model is unknown, of another kind, pickled, without tokenizer, or needs its repository's code.
+        InputError: its classes have no names, the head does not fit, the injection does not exist, or has no lexicon.
     """
-    return opened(name_or_folder, allow_pickle=allow_pickle).wrapped(lexicon, injection)
+    if isinstance(source, str | Path):
+        return opened(source, classes=classes, head=head, allow_pickle=allow_pickle).wrapped(lexicon, injection)
+    return held(source, tokenizer, classes=classes, head=head).wrapped(lexicon, injection)
 
 
 def short_name(name_or_folder: str | Path) -> str:
     """Return the short name of a model: the last part of its name or folder."""
-    return Path(name_or_folder).resolve().name if _is_folder(name_or_folder) else str(name_or_folder).rpartition("/")[2]
+    return Path(name_or_folder).resolve().name if is_folder(name_or_folder) else str(name_or_folder).rpartition("/")[2]
 
 
-def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pickle: bool = False) -> Opened:
-    """Read a checkpoint. With `labels` it gets a new head if its own does not fit them, for fine-tuning.
+def opened(
+    name_or_folder: str | Path, *, labels: Sequence[str] = (), classes: Sequence[str] = (), head: Any = None, allow_pickle: bool = False
+) -> Opened:
+    """Read a checkpoint.
+
+    Args:
+        labels: classes of a data set, for fine-tuning: the checkpoint gets a new head if its own does not fit them.
+        classes, head: as for `load`.
+    Raises:
+        RunError, InputError: as for `load`.
+    """
+    source = str(name_or_folder)
+    reachable(source)
+    register()
+    parts = read_sentences(Path(source)) if is_folder(source) else Sentences()
+    name = str(Path(source) / parts.body) if parts.body else source
+    settings = read_settings(name)
+    kind = checked_kind(source, settings, classifies=not labels)
+    kinds = settings.get("architectures") or [CLASSIFIER]
+    has_head = bool(labels) or any(str(each).endswith(CLASSIFIER) for each in kinds)
+    with quiet():
+        check_configuration(name)
+        backend, limit = read_tokenizer(name)
+        model, digest = read_model(name, labels, allow_pickle, has_head=has_head)
+    assert kind == model.config.model_type
+    if not has_head and head is None and is_folder(source):
+        head = stored_head(Path(source))
+    short, names = short_name(source), labels or classes
+    place = short if is_folder(source) else source
+    return _assembled(short, model, backend, min(limit, parts.limit), parts, has_head, names, head, source=place, weights=digest)
+
+
+def held(model: Any, tokenizer: Any, *, classes: Sequence[str] = (), head: Any = None) -> Opened:
+    """Copy a model of transformers that is in memory, with its tokenizer; the model itself is not changed.
 
     Raises:
-        RunError: as for `load`.
+        RunError, InputError: as for `load`.
     """
-    name = str(name_or_folder)
-    reachable(name)
     register()
-    kind = _checked(name, _settings(name), classifies=not labels)
-    with _quiet():
-        _configured(name)
-        backend, limit = _tokenizer(name)
-        model, digest = _model(name, labels, allow_pickle)
+    kind, config = type(model), getattr(model, "config", None)
+    if tokenizer is None:
+        raise InputError("A model in memory needs its tokenizer: sentviz.load(model, tokenizer).")
+    if not isinstance(model, transformers().PreTrainedModel) or not kind.__module__.startswith("transformers."):
+        raise InputError(
+            f"{kind.__name__} is not a model class of transformers. Give a function of a list of texts that returns class probabilities."
+        )
+    assert config is not None
+    name = short_name(getattr(config, "_name_or_path", "") or kind.__name__)
+    checked_kind(name, config.to_dict(), classifies=True)
+    has_head = kind.__name__.endswith(CLASSIFIER)
+    source = model if has_head else model.base_model
+    with quiet():
+        check_shape(name, config)
+        backend, limit = checked_tokenizer(name, tokenizer)
+        try:
+            made = auto_class(has_head).from_config(
+                copy.deepcopy(config), trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32
+            )
+            state = {key: tensor for key, tensor in source.state_dict().items() if has_head or not key.startswith("pooler.")}
+            missing, unexpected = made.load_state_dict(state, strict=False)
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise RunError(f"{name}: its weights do not fit its configuration ({brief(error)}).") from error
+    if lost := [*(key for key in missing if has_head or not key.startswith("pooler.")), *unexpected]:
+        raise RunError(f"{name}: its weights do not fit its configuration ({lost[0]}).")
+    digest = checked_weights(name, {key: tensor for key, tensor in made.state_dict().items() if key in state})
+    return _assembled(name, made.eval(), backend, limit, Sentences(), has_head, classes, head, source=name, weights=digest)
+
+
+def _assembled(
+    name: str,
+    model: Any,
+    backend: Any,
+    limit: int,
+    parts: Sentences,
+    has_head: bool,
+    classes: Sequence[str],
+    head: Any,
+    *,
+    source: str,
+    weights: str,
+) -> Opened:
+    """Put a model, its tokenizer, its classes and perhaps a head together.
+
+    Raises:
+        RunError: model and tokenizer do not belong together. InputError: the classes have no names, or the head does not fit.
+    """
     words = backend.backend_tokenizer
     rows = model.get_input_embeddings().num_embeddings
     if words.get_vocab_size(with_added_tokens=True) > rows:
@@ -98,171 +210,18 @@ def opened(name_or_folder: str | Path, *, labels: Sequence[str] = (), allow_pick
         tokenizer = PretrainedTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
     except RunError as error:
         raise RunError(f"{name}: {error}") from error
-    class_names = tuple(str(model.config.id2label.get(k, "")) for k in range(model.config.num_labels))
-    if not all(class_names):
-        raise RunError(f"{name}: its labels are not numbered from 0 ({', '.join(map(str, model.config.id2label))}).")
-    if len(set(class_names)) < len(class_names):
-        raise RunError(f"{name}: two of its labels have the same name ({', '.join(class_names)}).")
-    assert kind == model.config.model_type
-    short = short_name(name)
-    return Opened(short, model, tokenizer, limit, class_names, source=short if _is_folder(name) else name, weights=digest)
-
-
-def _is_folder(name: str | Path) -> bool:
-    try:
-        return Path(name).is_dir()
-    except OSError:  # too long for a path
-        return False
-
-
-def reachable(name_or_folder: str | Path) -> None:
-    """Check, before anything is loaded, that a name leads to a model. The hub is asked once; transformers would retry for half a minute.
-
-    Raises:
-        RunError: a path without a folder, a folder without config.json, or a name that the hub does not have or does not give now.
-    """
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
-
-    name = str(name_or_folder)
-    if _is_folder(name):
-        try:
-            readable(Path(name))
-        except InputError as error:
-            raise RunError(f"{name}: {error}") from error
-        if not (Path(name) / "config.json").is_file():
-            raise RunError(f"{name} is not a Hugging Face model: config.json is missing.")
-        return
-    if is_path(name):
-        raise RunError(f"There is no folder {name}.")
-    try:
-        if not isinstance(try_to_load_from_cache(name, "config.json"), str):
-            get_hf_file_metadata(hf_hub_url(name, "config.json"), timeout=TIMEOUT)
-    except Exception as error:  # the hub cannot be used, for many possible reasons
-        raise RunError(unreachable(name, error)) from error
-
-
-def _settings(name: str) -> dict[str, Any]:
-    """Return the content of config.json, without running code of the repository."""
-    try:
-        with _quiet():
-            settings, _ = transformers().PreTrainedConfig.get_config_dict(name)
-        return dict(settings)
-    except Exception as error:  # the file may hold anything
-        raise RunError(unreachable(name, error)) from error
-
-
-def _configured(name: str) -> None:
-    """Check the configuration with transformers and with our own rules before the rest of the model is read."""
-    try:
-        shape(transformers().AutoConfig.from_pretrained(name, trust_remote_code=False), LONGEST)
-    except Exception as error:  # transformers has many error types
-        raise _no_model(name, error) from error
-
-
-def _no_model(name: str, error: BaseException) -> RunError:
-    return RunError(f"{name}: config.json describes a model that cannot be read ({brief(error)}).")
-
-
-def _checked(name: str, settings: dict[str, Any], *, classifies: bool) -> str:
-    """Return the model's kind, after checking that it can be read."""
-    readable = ", ".join(dict.fromkeys(known.title for known in ARCHITECTURES.values()))
-    kind = str(settings.get("model_type", ""))
-    if settings.get("auto_map"):
-        raise RunError(f"{name} needs code of its repository, which is never run here. Models that can be read: {readable}.")
-    if kind not in ARCHITECTURES:
-        raise RunError(f"{name} is a model of the kind {kind or 'unknown'!r}, which cannot be read. Kinds that can be read: {readable}.")
-    try:
-        check_sizes(settings)
-    except ValueError as error:
-        raise _no_model(name, error) from error
-    if settings.get("is_decoder") or settings.get("is_encoder_decoder"):
-        raise RunError(f"{name} is a decoder: it reads from left to right.")
-    if classifies and settings.get("problem_type") in ("regression", "multi_label_classification"):
-        raise RunError(f"{name} does not choose one of several labels (it was trained for {settings['problem_type'].replace('_', ' ')}).")
-    return kind
-
-
-def _tokenizer(name: str) -> tuple[Any, int]:
-    try:
-        tokenizer = transformers().AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-        limit = min(int(tokenizer.model_max_length), 1 << 30)
-    except Exception as error:  # the tokenizers library raises bare Exception
-        raise RunError(f"{name} has no tokenizer that can be read ({brief(error)}).") from error
-    if not getattr(tokenizer, "is_fast", False):
-        raise RunError(f"{name} has no fast tokenizer (tokenizer.json), which is needed to find the characters of each token.")
-    if len(tokenizer) <= len(tokenizer.all_special_ids):
-        raise RunError(f"{name} has no tokenizer: tokenizer.json or its vocabulary is missing.")
-    return tokenizer, limit
-
-
-def _model(name: str, labels: Sequence[str], allow_pickle: bool) -> tuple[Any, str]:
-    """Return the model in single precision and a digest of its weights. Only the weights of a new head are not from the checkpoint."""
-    head: dict[str, Any] = {}
-    if labels:
-        head = {"id2label": dict(enumerate(labels)), "label2id": {label: k for k, label in enumerate(labels)}}
-        head |= {"num_labels": len(labels), "problem_type": "single_label_classification", "ignore_mismatched_sizes": True}
-    try:
-        model, info = transformers().AutoModelForSequenceClassification.from_pretrained(
-            name,
-            attn_implementation=IMPLEMENTATION,
-            dtype=torch.float32,
-            trust_remote_code=False,
-            use_safetensors=None if allow_pickle else True,
-            output_loading_info=True,
-            **head,
-        )
-    except OSError as error:
-        raise RunError(_no_weights(name, error, allow_pickle)) from error
-    except Exception as error:  # safetensors and torch have error types of their own
-        raise RunError(f"{name}: its weights cannot be read ({brief(error)}).") from error
-    known, layers = ARCHITECTURES[model.config.model_type], model.config.num_hidden_layers
-    lost = sorted({*info["missing_keys"], *(entry[0] for entry in info["mismatched_keys"])})
-    body = tuple(f"{model.base_model_prefix}.{part}" for part in ("embeddings.", *map(known.layer.format, range(layers))))
-    if broken := [key for key in lost if key.startswith(body)]:
-        raise RunError(f"{name}: its weights do not fit its configuration ({broken[0]} is missing or of another shape).")
-    if lost and not labels:
-        raise RunError(f"{name} has no classification head ({lost[0]} is not in its weights); `sentviz train` with --hub gives it one.")
-    if not labels and model.config.num_labels < 2:
-        raise RunError(f"{name} has one output, a score, but a text needs at least two classes.")
-    state = {key: tensor for key, tensor in model.state_dict().items() if key not in lost}
-    if broken := [key for key, tensor in state.items() if not torch.isfinite(tensor).all()]:
-        raise RunError(f"{name}: its weights hold values that are not numbers ({broken[0]}).")
-    return model, _digest(state)
-
-
-def _digest(state: Mapping[str, torch.Tensor]) -> str:
-    seen = hashlib.sha256()
-    for key in sorted(state):
-        seen.update(key.encode() + b"\0")
-        seen.update(state[key].contiguous().numpy().reshape(-1).view("uint8").data)
-    return seen.hexdigest()[:12]
-
-
-def _no_weights(name: str, error: BaseException, allow_pickle: bool) -> str:
-    if _is_folder(name):
-        pickled = any((Path(name) / file).is_file() for file in PICKLES)
+    linear: LinearHead | None = None
+    if has_head:
+        if head is not None:
+            raise InputError(f"{name} has a classification head, so it takes no other one.")
+        own = tuple(str(model.config.id2label.get(k, "")) for k in range(model.config.num_labels))
+        if not all(own) and not classes:
+            raise RunError(f"{name}: its labels are not numbered from 0 ({', '.join(map(str, model.config.id2label))}).")
+        labels = named(own, classes, name)
     else:
-        from huggingface_hub import file_exists
-
-        try:
-            pickled = any(file_exists(name, file) for file in PICKLES)
-        except Exception:  # the hub cannot be used, for many possible reasons
-            return unreachable(name, error)
-    if pickled and not allow_pickle:
-        return f"{name} has pickled weights only, which can hide code; save it as safetensors, or allow pickle if you trust its author."
-    return f"{name} has no weights: model.safetensors is missing."
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Switch off reports and progress bars of transformers; everything important in them is checked here."""
-    logging = transformers().utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+        width = model.config.hidden_size
+        linear = parts.empty(width) if head is None else parts.with_head(head, width, name)
+        if head is None and classes:
+            raise InputError(f"{name} has no classification head, so it has no classes to name. Give it a head: head=...")
+        labels = named(linear.labels or ("",) * len(linear.weight), classes, name)
+    return Opened(name, model, tokenizer, limit, labels, source, weights, linear)

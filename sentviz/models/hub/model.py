@@ -54,8 +54,10 @@ class HubModel(Model):
                 raise RunError(f"{run.name}: config.json asks for the model {kind!r}, which was not written by sentviz and is not loaded.")
             check_sizes(settings)
             inner = transformers().AutoConfig.for_model(kind, **settings)
-            injection = {field: getattr(config, field) for field in ("lexicon", "lexicon_heads", "lexicon_scaled")}
-            if shape(inner, config.max_length, **injection) != config:
+            chosen = {field: getattr(config, field) for field in ("lexicon", "lexicon_heads", "lexicon_scaled")}
+            if config.head == "linear":
+                chosen |= {field: getattr(config, field) for field in ("head", "classes", "pooling", "normalized")}
+            if shape(inner, config.max_length, **chosen) != config:
                 raise ValueError("its parts model and hub differ")
             special_ids, unknown = words["special_ids"], words["unknown"]
             network = filled(lambda: _network(config, inner), run)
@@ -72,9 +74,9 @@ class HubModel(Model):
 
 
 def _network(config: HubConfig, inner: Any) -> HubEncoder:
-    model = transformers().AutoModelForSequenceClassification.from_config(
-        inner, trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32
-    )
+    package = transformers()
+    kind = package.AutoModelForSequenceClassification if config.head == "own" else package.AutoModel
+    model = kind.from_config(inner, trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32)
     return HubEncoder(config, model)
 
 
