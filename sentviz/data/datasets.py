@@ -360,9 +360,7 @@ def rows_of_recipe(recipe: Mapping[str, Any], name: str) -> Split:
         DataMissingError: the data set is not installed. InputError: it has no such split.
     """
     if not recipe["dataset"]:
-        raise InputError(
-            f"{recipe['model']} was adopted without data, so it has no rows. `sentviz evaluate RUN --data DATASET` adds test rows."
-        )
+        raise InputError(f"{recipe['model']} was adopted without data. `sentviz evaluate RUN --data DATASET` adds test rows.")
     split, rows = load_split(recipe["dataset"], name), recipe.get("test_rows", 0)
     return drawn_rows(split, rows) if rows and name not in ("train", "validation") else split
 

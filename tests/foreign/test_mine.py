@@ -220,7 +220,7 @@ def test_heads_that_are_refused(folders: dict[str, Path], tmp_path: Path) -> Non
 def test_a_model_is_adopted_without_data_and_gets_test_rows_later(
     toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]
 ) -> None:
-    """The run predicts and is no damaged run; what needs rows says so; rows are added with labels matched by name, and only once."""
+    """The run predicts and is undamaged; parts that need rows name the command; labels of added rows are matched by name."""
     folder = saved(tmp_path / "own", "bert", ("Pos", "Neg"))
     done = CliRunner().invoke(main, ["adopt", str(folder), "-o", str(tmp_path / "runs")])
     assert done.exit_code == 0 and "It has no test rows. `sentviz evaluate" in done.output

@@ -96,8 +96,8 @@ def checked_kind(name: str, settings: dict[str, Any], *, classifies: bool) -> st
         raise no_model(name, error) from error
     if settings.get("is_decoder") or settings.get("is_encoder_decoder"):
         raise RunError(f"{name} is a decoder: it reads from left to right.")
-    if classifies and (other := _other_problem(settings)):
-        raise RunError(f"{name} does not choose one of several labels (it was trained for {other}).")
+    if classifies and (problem := _other_problem(settings)):
+        raise RunError(f"{name} does not choose one of several labels (it was trained for {problem}).")
     return kind
 
 

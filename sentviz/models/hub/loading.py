@@ -108,7 +108,7 @@ def load(
     """
     if isinstance(source, str | Path):
         return opened(source, classes=classes, head=head, allow_pickle=allow_pickle).wrapped(lexicon, injection)
-    return held(source, tokenizer, classes=classes, head=head).wrapped(lexicon, injection)
+    return copied(source, tokenizer, classes=classes, head=head).wrapped(lexicon, injection)
 
 
 def short_name(name_or_folder: str | Path) -> str:
@@ -148,7 +148,7 @@ def opened(
     return _assembled(short, model, backend, min(limit, parts.limit), parts, has_head, names, head, source=place, weights=digest)
 
 
-def held(model: Any, tokenizer: Any, *, classes: Sequence[str] = (), head: Any = None) -> Opened:
+def copied(model: Any, tokenizer: Any, *, classes: Sequence[str] = (), head: Any = None) -> Opened:
     """Copy a model of transformers that is in memory, with its tokenizer; the model itself is not changed.
 
     Raises:
@@ -171,17 +171,17 @@ def held(model: Any, tokenizer: Any, *, classes: Sequence[str] = (), head: Any =
         check_shape(name, config)
         backend, limit = checked_tokenizer(name, tokenizer)
         try:
-            made = auto_class(has_head).from_config(
+            network = auto_class(has_head).from_config(
                 copy.deepcopy(config), trust_remote_code=False, attn_implementation=IMPLEMENTATION, dtype=torch.float32
             )
             state = {key: tensor for key, tensor in source.state_dict().items() if has_head or not key.startswith("pooler.")}
-            missing, unexpected = made.load_state_dict(state, strict=False)
+            missing, unexpected = network.load_state_dict(state, strict=False)
         except (RuntimeError, ValueError, TypeError) as error:
             raise RunError(f"{name}: its weights do not fit its configuration ({brief(error)}).") from error
     if lost := [*(key for key in missing if has_head or not key.startswith("pooler.")), *unexpected]:
         raise RunError(f"{name}: its weights do not fit its configuration ({lost[0]}).")
-    digest = checked_weights(name, {key: tensor for key, tensor in made.state_dict().items() if key in state})
-    return _assembled(name, made.eval(), backend, limit, Sentences(), has_head, classes, head, source=name, weights=digest)
+    digest = checked_weights(name, {key: tensor for key, tensor in network.state_dict().items() if key in state})
+    return _assembled(name, network.eval(), backend, limit, Sentences(), has_head, classes, head, source=name, weights=digest)
 
 
 def _assembled(
