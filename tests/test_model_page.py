@@ -29,6 +29,8 @@ def test_the_page_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     use_toy_data(monkeypatch)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("mine.py").write_text("def predict(texts):\n    return [[0.2, 0.8] for _ in texts]\n", encoding="utf-8")
     saved(Path("my-model"), "bert", ("negative", "positive"))
     saved(Path("my-encoder"), "bert")
     theirs(Path("my-encoder")).base_model.float().save_pretrained("my-encoder")
@@ -44,4 +46,4 @@ def test_the_page_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             done = CliRunner().invoke(main, shlex.split(line)[1:])
             assert done.exit_code == 0, done.output
             commands += 1
-    assert commands == 2 and find("adopted/my-model").has_rows and Path("my-encoder/model_head.safetensors").is_file()
+    assert commands == 3 and find("adopted/my-model").has_rows and Path("my-encoder/model_head.safetensors").is_file()

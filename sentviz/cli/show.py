@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sentviz.cli.own import own_model, own_model_options
 from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar
 
 if TYPE_CHECKING:
@@ -48,25 +49,33 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @pair_option
 @change_option
 @click.option("--score", default="removal", show_default=True, help=f"Explanation method: {METHODS}")
+@own_model_options
 @command
-def explain(run: str, sentence: str | None, pair: str | None, change: str, score: str) -> None:
+def explain(run: str, sentence: str | None, pair: str | None, change: str, score: str, model_name: str, classes: str) -> None:
     """Predict SENTENCE with RUN and print how much each word contributes to the predicted class.
 
-    With a sentence only, the installed run that answers its language best is used, as in the app.
+    With a sentence only, the installed run that answers its language best is used, as in the app. With --model, your own code predicts.
     """
     import numpy as np
 
     from sentviz.analysis.explain import SCORES, agreement, deviation, explained, headline, incomplete, supported
     from sentviz.analysis.explain import score as score_of
-    from sentviz.analysis.explain.headline import chance_of
+    from sentviz.analysis.explain.headline import chance_in, chance_of
     from sentviz.analysis.explain.notices import uncounted
     from sentviz.models.loading import load
 
-    if sentence is None:
-        run, sentence = _best_run(run), run
-    stored = _find_run(run, pair)
-    model = load(stored)
-    trace = supported(model, explained(model, model.trace(sentence, pair, change=change), {"removal", score}), chance_of(model, stored))
+    if model_name:
+        if sentence is not None:
+            raise click.UsageError("With --model, give a sentence and no RUN.")
+        model, sentence = own_model(model_name, classes), run
+        against = chance_in(model)
+    else:
+        if sentence is None:
+            run, sentence = _best_run(run), run
+        stored = _find_run(run, pair)
+        model = load(stored)
+        against = chance_of(model, stored)
+    trace = supported(model, explained(model, model.trace(sentence, pair, change=change), {"removal", score}), against)
     values, method = score_of(trace, score), SCORES[score]
     deviations = deviation(trace, score) if method.signed else np.where(trace.specials, 0, deviation(trace, score))
     click.echo(f"{model.name}: {headline(trace)}")

@@ -41,12 +41,13 @@ def load(
 ) -> Model:
     """Return a read-only model: a run, given by name (`sst2/ndt-unit-2`), by folder or as a `Run`, or a model of yours.
 
-    A model of yours is a folder in the layout of Hugging Face or sentence-transformers, or a model of transformers with its tokenizer. Code
-    in a folder is never run, and pickles are never read.
+    A model of yours is a folder in the layout of Hugging Face or sentence-transformers, a model of transformers with its tokenizer, or a
+    black box: an object with `predict_proba`, such as a pipeline of scikit-learn, or a function of a list of texts that returns class
+    probabilities. Code in a folder is never run, and pickles are never read.
 
     Args:
         tokenizer: tokenizer of a model of transformers.
-        classes: class names of a model of yours, in its order; needed if its own are LABEL_0, LABEL_1 and so on.
+        classes: class names of a model of yours, in its order; needed if it has none, or only LABEL_0, LABEL_1 and so on.
         head: classifier on the vectors of an encoder: a fitted linear classifier of scikit-learn, a `torch.nn.Linear`, or a safetensors
             file with weight and bias.
         folders: further folders to search for the run.
@@ -61,7 +62,11 @@ def load(
     if not isinstance(source, str | Path | Run) or (isinstance(source, str | Path) and is_model_folder(source)):
         if epoch or max_length:
             raise InputError("epoch and max_length are for runs of sentviz.")
-        brought: Model = resolve_name("sentviz.models.hub:load")(source, tokenizer, classes=classes, head=head)
+        brought: Model
+        if tokenizer is None and head is None and not isinstance(source, str | Path) and not hasattr(source, "base_model"):
+            brought = resolve_name("sentviz.models.blackbox:BlackBox").of(source, classes)
+        else:
+            brought = resolve_name("sentviz.models.hub:load")(source, tokenizer, classes=classes, head=head)
         return brought
     if tokenizer is not None or head is not None or classes:
         raise InputError("A run of sentviz has its tokenizer, its classes and its head. To search further folders, write folders=...")

@@ -8,7 +8,8 @@ Only plausible swaps are predicted: c is a word of the model's vocabulary that i
 (`sentviz.analysis.explain.bigrams`), and the tagger (`sentviz.data.tags`) gives it the part of speech of w, in its place and alone. The
 tagger gives all words without Latin letters the same part of speech. If none of these edits flips the prediction, all other plausible swaps
 of one word follow, in the same order, until one flips it. Then a beam search extends the best edits of k words by one word. The model
-predicts each edited text.
+predicts each edited text. A black box has no gradients: its words are in the order of their removal scores, and the swaps in that of the
+vocabulary, the words of the tagger.
 
 For comparison, the same number of random plausible edits of as many words is predicted, and the share that flips the prediction is
 returned.
@@ -26,7 +27,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.explain.bigrams import Bigrams, hashed, read_words
 from sentviz.analysis.explain.gradients import along
-from sentviz.analysis.explain.leave_out import log_odds
+from sentviz.analysis.explain.leave_out import log_odds, removal
 from sentviz.analysis.explain.swap import in_case, whole_words
 from sentviz.analysis.explain.units import spaced_words
 from sentviz.data.tags import Tagger, tags_instead
@@ -110,12 +111,19 @@ class _EditableText:
         lettered = [i for i, word in enumerate(self.words) if any(letter.isalnum() for letter in word.text)]
         segment = trace.segments[[word.indices[0] for word in self.words]]
         self.lettered = [{i for i in lettered if segment[i] == each} for each in np.unique(segment)]
-        ((_, slopes, path),) = along(model, trace, np.ones(1))
-        effects = (slopes[0] * path).sum(dim=-1).numpy()  # (m,) to first order
-        firsts = [self.words[i].indices[0] for i in lettered]
-        self.gains = np.concatenate([(part @ slopes[0, firsts].T).numpy() for part in model.network.table_parts()])  # (V, places)
+        effects, self.gains = self._to_first_order([self.words[i].indices[0] for i in lettered])
         strongest = sorted(range(len(lettered)), key=lambda at: -abs(float(effects[list(self.words[lettered[at]].indices)].sum())))
         self.places = {lettered[at]: at for at in sorted(strongest[:MAX_PLACES])}  # word -> column of the gains
+
+    def _to_first_order(self, firsts: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return the effect of each token (m,), and the change of the log-odds for each vocabulary entry in some tokens' places, (V, k)."""
+        model, trace = self.model, self.trace
+        if not model.capabilities.layers:  # a black box
+            scores = trace.token_scores.get("removal")
+            return removal(model, trace) if scores is None else scores, np.zeros((model.tokenizer.vocab_size, len(firsts)))
+        ((_, slopes, path),) = along(model, trace, np.ones(1))
+        gains = np.concatenate([(part @ slopes[0, firsts].T).numpy() for part in model.network.table_parts()])
+        return (slopes[0] * path).sum(dim=-1).numpy(), gains
 
     def removals(self) -> list[Edit]:
         """Return the removal of each word."""

@@ -61,24 +61,26 @@ def chance_of(model: Model, run: Run) -> Chance:
 
 def chance_over_examples(model: Model, run: Run) -> Chance:
     """Return `chance` over the example sentences in the language of a run; over pairs if the run reads pairs."""
-    from sentviz.data import datasets
-    from sentviz.data.examples import examples_for
-    from sentviz.runs.catalog import reads_pairs
+    from sentviz.runs.catalog import language, reads_pairs
 
-    try:
-        language = datasets.info(run.config["data"]["name"]).language
-    except InputError:  # The run's data set is unknown to this installation.
-        language = "en"
-    examples = list(examples_for(run.labels, language, pairs=reads_pairs(run)).values())[:CHANCE_TEXTS]
+    return chance_in(model, language(run), pairs=reads_pairs(run))
+
+
+def chance_in(model: Model, language: str = "en", *, pairs: bool = False) -> Chance:
+    """Return `chance` over the example sentences, or pairs, in a language."""
+    from sentviz.data.examples import examples_for
+
+    examples = list(examples_for(model.labels, language, pairs=pairs).values())[:CHANCE_TEXTS]
     return chance(model, [(example.text, example.pair) for example in examples])
 
 
-def supported(model: Model, trace: Trace, against: Chance) -> Trace:
+def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trace:
     """Return the trace with its removal scores, its units and the evidence for a reason; the flip only if no unit explains the prediction.
 
     Args:
-        against: result of `chance_of` for the same model.
+        against: result of `chance_of` for the same model; by default that of `chance_in`, over English sentences.
     """
+    against = chance_in(model) if against is None else against
     for name in ("removal", "units"):  # units reuse what the removal of single words has found
         if name not in trace.token_scores:
             trace = explained(model, trace, [name])

@@ -73,7 +73,7 @@ class Score:
     about: str = ""  # definition and source
     of: Callable[[Trace], Floats] | None = None  # trace -> (m,)
     ask: Callable[..., Floats | Integrated | Units] | None = None  # (model, trace, interventions) -> (m,)
-    needs: Literal["", "maps", "components"] = ""
+    needs: Literal["", "maps", "components", "gradients"] = ""
     signed: bool = False  # True: the neutral value is 0; False: it is an even share, the mean over the tokens
     unit: str = "even shares"
     full: float = 8.0  # deviation with the strongest colour, equal in all sentences
@@ -165,6 +165,7 @@ SCORES = {
             FOR,
             "Gradient of the predicted class's log-odds with respect to the token's embedding, times the embedding.",
             ask=gradient_x_input,
+            needs="gradients",
             signed=True,
             **ODDS,
         ),
@@ -176,6 +177,7 @@ SCORES = {
             "Gradient × input with the gradient averaged on the line from zero embeddings to the text (Sundararajan et al. 2017),"
             f" in {MAX_STEPS} steps at most.",
             ask=integrate,
+            needs="gradients",
             signed=True,
             **ODDS,
         ),
@@ -202,6 +204,8 @@ def _missing(trace: Trace, method: Score, *, has_maps: bool) -> str:
     """Return why a score is not available for a trace, as a sentence; "" if it is available."""
     if method.unit == ODDS["unit"] and not trace.labels:
         return f"{method.title} needs a predicted class, and {trace.run} has no classification head."
+    if method.needs == "gradients":
+        return "" if trace.layer_ids else f"{method.title} needs gradients, and {trace.run} is a black box, which gives only probabilities."
     if method.needs == "components" and trace.lambdas.shape[1] < 2:
         return f"{method.title} needs a model with two components or more; {trace.run} has one."
     if method.needs and not has_maps:

@@ -20,6 +20,7 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 def is_folder(name: str | Path) -> bool:
+    """Return whether a name is that of a folder."""
     try:
         return Path(name).is_dir()
     except OSError:  # too long for a path
@@ -72,6 +73,11 @@ def check_configuration(name: str) -> None:
 
 
 def check_shape(name: str, config: Any) -> None:
+    """Check a configuration of transformers with our own rules.
+
+    Raises:
+        RunError: a number is missing or invalid.
+    """
     try:
         shape(config, LONGEST)
     except Exception as error:  # attributes of any type
@@ -79,6 +85,7 @@ def check_shape(name: str, config: Any) -> None:
 
 
 def no_model(name: str, error: BaseException) -> RunError:
+    """Return the error for a configuration from which no model can be made."""
     return RunError(f"{name}: config.json describes a model that cannot be read ({brief(error)}).")
 
 
@@ -114,6 +121,11 @@ def _other_problem(settings: Mapping[str, Any]) -> str:
 
 
 def read_tokenizer(name: str) -> tuple[Any, int]:
+    """Return the tokenizer of a model and its maximum number of tokens.
+
+    Raises:
+        RunError: it is missing, damaged, or has no fast form.
+    """
     try:
         tokenizer = transformers().AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except Exception as error:  # the tokenizers library raises bare Exception
@@ -139,6 +151,7 @@ def checked_tokenizer(name: str, tokenizer: Any) -> tuple[Any, int]:
 
 
 def auto_class(has_head: bool) -> Any:
+    """Return the class of transformers that makes models with or without a classification head."""
     return transformers().AutoModelForSequenceClassification if has_head else transformers().AutoModel
 
 

@@ -1,0 +1,147 @@
+"""Functions and pipelines as models: predictions, explanations that only predict, and what is refused."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import sentviz
+from sentviz.analysis.explain import SCORES, available, explained, headline, removal, score, supported
+from sentviz.analysis.explain.faithfulness import against_chance, over_split
+from sentviz.analysis.explain.flip import smallest_flip
+from sentviz.analysis.explain.headline import chance_in
+from sentviz.cli import main
+from sentviz.errors import InputError
+from sentviz.models import blackbox
+
+LABELS = ["negative", "positive"]
+WEIGHTS = {"warm": 3.0, "clever": 1.5, "dull": -2.5, "cold": -1.6, "not": -1.0}
+TEXT = "  The warm, clever garden was   not dull at all !"
+
+
+def counting(texts: list[str]) -> list[list[float]]:
+    """Return probabilities whose log-odds are the sum of the words' weights."""
+    odds = [sum(WEIGHTS.get(word.strip(",.!"), 0.0) for word in text.lower().split()) for text in texts]
+    return [[1 / (1 + np.exp(each)), 1 / (1 + np.exp(-each))] for each in odds]
+
+
+def test_a_function_predicts_and_sees_the_text_as_it_was_written() -> None:
+    seen: list[str] = []
+
+    def remembered(texts: list[str]) -> list[list[float]]:
+        seen.extend(texts)
+        return counting(texts)
+
+    model = sentviz.load(remembered, classes=LABELS)
+    frame = model.predict([TEXT, "a dull soup", " "])
+    assert seen == [TEXT, "a dull soup"] and frame["label"].tolist()[1] == "negative" and "empty" in frame["remark"][2]
+    np.testing.assert_allclose(frame[LABELS].to_numpy()[:2], counting([TEXT, "a dull soup"]), atol=1e-6)
+    seen.clear()
+    trace = explained(model, model.trace(TEXT))
+    assert seen[1] == "  warm, clever garden was   not dull at all !".lstrip() and "  The warm, clever garden was   not at all !" in seen
+    words = dict(zip(trace.tokens, trace.token_scores["removal"].tolist(), strict=True))
+    assert [words[name] for name in ("warm", "dull", "garden")] == pytest.approx([3, -2.5, 0], abs=1e-4)
+
+
+def test_explanations_that_only_predict_work_and_the_others_say_what_is_missing() -> None:
+    model = sentviz.load(counting, classes=LABELS)
+    assert not model.capabilities.layers and not model.capabilities.maps
+    trace = model.trace("the warm and clever garden")
+    assert set(available(trace, asking=True)) == {"removal", "units"}
+    for name in SCORES.keys() - {"removal", "units"}:
+        with pytest.raises(InputError, match=r"needs (gradients|attention maps|a model with two components)") as error:
+            score(explained(model, trace, [name]), name)
+        assert str(error.value).endswith(".")
+    flip = smallest_flip(model, trace)
+    assert flip.edits and counting([flip.text])[0][0] > 0.5
+    assert headline(supported(model, trace, chance_in(model))).startswith("Positive, 99%.")
+    values = removal(model, model.trace("what a warm and truly clever tale of two cities"))
+    assert against_chance(model, model.trace("what a warm and truly clever tale of two cities"), values).better
+    table = over_split(model, ["the warm and clever garden", "a dull and cold evening"], sample=2)
+    assert set(table["method"]) == {"removal", "units", "random"}
+    with pytest.raises(InputError, match="reads single texts"):
+        model.trace("one", "two")
+    with pytest.raises(InputError, match="head"):
+        model.trace("one", change="head:1.1=0")
+
+
+def test_a_pipeline_of_scikit_learn_opens_with_its_classes() -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    texts = ["a warm song", "a clever tale", "a dull song", "a cold tale"] * 5
+    pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10)).fit(texts, ["good", "good", "bad", "bad"] * 5)
+    model = sentviz.load(pipeline)
+    assert model.name == "Pipeline" and model.labels == ("bad", "good")
+    np.testing.assert_allclose(model.trace("a warm tale").probabilities, pipeline.predict_proba(["a warm tale"])[0], atol=1e-6)
+    numbered = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, [1, 1, 0, 0] * 5)
+    with pytest.raises(InputError, match=r"The classes of Pipeline have no names.*--classes negative,positive"):
+        sentviz.load(numbered)
+    assert sentviz.load(numbered, classes=LABELS).labels == tuple(LABELS)
+    with pytest.raises(InputError, match="A list is not a model"):
+        sentviz.load([1, 2], classes=LABELS)
+
+
+def raising(texts: list[str]) -> Any:
+    raise KeyError("a long\nstory")
+
+
+def leaving(texts: list[str]) -> Any:
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (raising, "raised KeyError: 'a long"),
+        (leaving, "raised SystemExit: 3"),
+        (lambda texts: [0.5] * len(texts), r"must return one row per text and one probability per class, \(1, 2\), not \(1,\)"),
+        (lambda texts: [[0.2, 0.3, 0.5]] * len(texts), r"not \(1, 3\)"),
+        (lambda texts: [], r"not \(0,\)"),
+        (lambda texts: None, r"one probability per class, \(1, 2\), not \(\)|no table of numbers"),
+        (lambda texts: [["yes", "no"]], "not a list that is no table of numbers"),
+        (lambda texts: [[float("nan"), 0.5]], "returns NaN or infinity for 'a warm song'"),
+        (lambda texts: [[0.5, 0.9]], "sum to 1; for 'a warm song' they sum to 1.4"),
+        (lambda texts: [[-0.5, 1.5]], "which are 0 or more"),
+    ],
+)
+def test_each_wrong_function_is_one_sentence(answer: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence) as error:
+        sentviz.load(answer, classes=LABELS).trace("a warm song")
+    assert str(error.value).endswith(".") and "\n" not in str(error.value)
+
+
+def test_a_function_that_sleeps_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blackbox, "SECONDS", 0.2)
+    start = time.monotonic()
+    with pytest.raises(InputError, match=r"did not return within 0\.2 seconds for 1 texts"):
+        sentviz.load(lambda texts: time.sleep(20), classes=LABELS).trace("a warm song")
+    assert time.monotonic() - start < 15
+
+
+def test_the_command_explains_with_code_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--model` imports a module of the current folder; faults of the module are one sentence."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "mine_for_test.py").write_text(
+        "def predict(texts):\n    return [[0.9, 0.1] if 'dull' in text else [0.2, 0.8] for text in texts]\n", encoding="utf-8"
+    )
+    (tmp_path / "broken_for_test.py").write_text("1 / 0\n", encoding="utf-8")
+    command = ["explain", "--model", "mine_for_test:predict", "--classes", "negative,positive"]
+    done = CliRunner().invoke(main, [*command, "a dull song"])
+    assert done.exit_code == 0 and "predict: Negative, 90%. Without “dull” it would be positive (80%)." in done.output, done.output
+    for wrong, sentence in (
+        ("mine_for_test:nothing", "cannot be imported"),
+        ("broken_for_test:x", "ZeroDivisionError"),
+        ("mine", "takes pack"),
+    ):
+        refused = CliRunner().invoke(main, ["explain", "--model", wrong, "--classes", "a,b", "a song"])
+        assert refused.exit_code == 1 and sentence in refused.output
+    assert "Name each of them once" in CliRunner().invoke(main, ["explain", "--model", "mine_for_test:predict", "a song"]).output
+    assert CliRunner().invoke(main, [*command, "sst2/ndt-unit-2", "a song"]).exit_code == 2
