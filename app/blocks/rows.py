@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import answers, cache, visit
+from app import cache, visit
 from app.blocks import my_file
 from app.blocks.files import csv_button
 from app.blocks.get_data import offer
+from app.blocks.one_row import open_row, own_columns
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import pick_run
 from app.fields import whole_number
@@ -180,13 +181,24 @@ def list_rows(rows: Rows) -> None:
     of = f"drawer-{ordered.source.digest}-{ordered.over}-{hash(tuple(ordered.frame['id']))}"
     start = first_row(len(ordered), of)
     table = _table(replace(ordered, frame=ordered.frame.iloc[start : start + SIZE]))
-    event = st.dataframe(
+    turned = st.session_state.get("row-turned", 0)  # a new key takes back the selection when another row is opened
+    key = f"{of}-{start}-{turned}"
+
+    def select() -> None:
+        picked = st.session_state[key]["selection"]["rows"]
+        st.session_state["row-open"] = (of, start + picked[0]) if picked else None
+
+    def move(place: int) -> None:
+        st.session_state["row-open"], st.session_state["row-turned"] = (of, place), turned + 1
+        st.session_state[f"page-{of}"] = place // SIZE
+
+    st.dataframe(
         table,
         hide_index=True,
         placeholder="–",
         height=min(38 + 35 * len(table), 420),
-        key=f"{of}-{start}",
-        on_select="rerun",
+        key=key,
+        on_select=select,
         selection_mode="single-row",
         column_config={
             "": st.column_config.TextColumn(width=30),
@@ -195,14 +207,15 @@ def list_rows(rows: Rows) -> None:
             "text": st.column_config.TextColumn(width="medium" if "text_pair" in ordered.frame else "large"),
         },
     )
-    chosen = event["selection"]["rows"]
+    own = own_columns(ordered)  # now, because the file is made outside of the visit
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         page_buttons(len(ordered), of)
-        csv_button(lambda: _whole(ordered), file_safe("rows", rows.over, rows.source.name), "drawer-csv")
-    if chosen:
-        _opened(ordered, ordered.frame.iloc[start + chosen[0]])
+        csv_button(lambda: _whole(ordered).assign(**own), file_safe("rows", rows.over, rows.source.name), "drawer-csv")
+    opened_list, place = st.session_state.get("row-open") or ("", 0)
+    if opened_list == of:
+        open_row(ordered, place, move)
     else:
-        st.caption("Select a row to read its complete text and to open it in Explore.")
+        st.caption("Select a row to read its complete text, to see why, and to go on to the next mistake.")
     if not rows.has_text and not rows.source.data:
         st.caption(f"{md(rows.source.name)} has no texts, so rows are shown by id.")
 
@@ -273,7 +286,7 @@ def _table(rows: Rows) -> pd.DataFrame:
         columns["loss"] = frame["loss"].to_numpy()
     if "tag" in frame:
         columns["tag"] = frame["tag"].to_numpy()
-    return pd.DataFrame(columns | {"id": frame["id"].to_numpy()})
+    return pd.DataFrame(columns | own_columns(rows) | {"id": frame["id"].to_numpy()})
 
 
 def _whole(rows: Rows) -> pd.DataFrame:
@@ -281,38 +294,3 @@ def _whole(rows: Rows) -> pd.DataFrame:
     names = [*rows.classes, ""]
     frame = rows.frame.assign(label=[names[k] for k in rows.labels], predicted=[names[k] for k in rows.predicted])
     return frame.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)})
-
-
-def _opened(rows: Rows, row: pd.Series[Any]) -> None:
-    """Show one complete row, and buttons that open it in Explore."""
-    if not rows.has_text:
-        st.caption("The text of this row is not installed, so the model cannot read it.")
-        return
-    with st.container(border=True):
-        label = f"labelled {rows.classes[row['label']]}, " if row["label"] >= 0 else ""
-        sure = "" if np.isnan(row["confidence"]) else f" ({row['confidence']:.0%})"
-        st.markdown(f"**{md(label)}predicted {md(rows.classes[row['predicted']])}**{sure} · {md(row['id'])}")
-        for name in ("text", "text_pair"):
-            if name in row:
-                st.text(str(row[name]))
-        reader = cache.runs().get(visit.focus().run) if rows.over == "mine" else rows.source.ask
-        if reader is None or not reader.has_weights:
-            lacks = "has predictions but no model" if rows.source.run is None else "ships without weights"
-            st.caption(f"{md(rows.source.name)} {lacks}; choose another model above to open the row in Explore.")
-            return
-        with st.container(horizontal=True, gap="small"):
-            of_other = "" if rows.source.run is not None else f", as {reader.name} reads it"
-            look = st.button(f"Open in Explore{of_other}", icon=":material/psychology_alt:", key="drawer-open")
-            edit = st.button("Edit next to the original", icon=":material/edit:", key="drawer-edit")
-    own = {"text": str(row["text"]), "pair": str(row.get("text_pair", ""))}
-    source = own if rows.over == "mine" else {"row": str(row["id"])}
-    if edit:
-        try:
-            st.session_state["pinned"] = answers.trace(visit.focus().with_(**source).as_trained())
-        except SentvizError as error:
-            st.warning(md(str(error)), icon=":material/block:")
-            return
-    if look or edit:
-        st.session_state["own_label"] = (own["text"], rows.classes[row["label"]]) if row["label"] >= 0 else ("", "")
-        visit.go(**source)
-        st.switch_page("views/sentence/explore.py")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.browser.test_first_light import settled
@@ -73,3 +74,40 @@ def test_two_runs_and_a_threshold(page: Any, server: str) -> None:
     settled(page)
     assert page.locator(".st-key-plot-matrix").text_content() != before
     assert page.outside == []
+
+
+def test_from_one_mistake_to_the_next(page: Any, server: str) -> None:
+    """A chosen row shows its reason; the button goes to the next mistake of the list; an own label and note are in the CSV of the list."""
+    page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&over=demo")
+    page.wait_for_selector("[data-testid=stDataFrame] canvas", timeout=120_000)
+    settled(page)
+    page.locator("[data-testid=stDataFrame]").first.scroll_into_view_if_needed()
+    settled(page)
+    table = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
+    page.mouse.click(table["x"] + 18, table["y"] + 36 + 17)
+    row = page.locator(".st-key-one-row")
+    row.wait_for(timeout=60_000)
+    settled(page)
+    first = row.locator("[data-testid=stText]").first.inner_text()
+    assert re.search(r"(Positive|Negative), \d+%\..*\.", row.inner_text())
+    assert row.get_by_role("button", name="Previous mistake").is_disabled()
+    row.get_by_role("button", name="Next mistake").click()
+    row.get_by_text(re.compile("^2 of")).wait_for(timeout=60_000)
+    settled(page)
+    second = row.locator("[data-testid=stText]").first.inner_text()
+    assert second != first
+    field = page.locator("[class*=st-key-own-label] input")
+    field.scroll_into_view_if_needed()
+    field.click()
+    field.fill("positive")
+    page.keyboard.press("Enter")
+    settled(page)
+    page.get_by_label("Your note").fill("a note, with a comma")
+    page.keyboard.press("Enter")
+    row.get_by_text("1 row with your label or note").wait_for(timeout=60_000)
+    settled(page)
+    with page.expect_download(timeout=60_000) as download:
+        page.locator(".st-key-drawer-csv button").click()
+    written = pd.read_csv(download.value.path(), comment="#", keep_default_na=False).set_index("text")
+    assert written.loc[second, ["your label", "your note"]].tolist() == ["positive", "a note, with a comma"]
+    assert set(written.loc[written.index != second, "your label"]) == {""}
