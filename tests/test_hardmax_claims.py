@@ -26,6 +26,8 @@ SENTIMENT = (
     "The most frequent leaders 2 or more from the line convey sentiment",
     "The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment",
 )
+EMBEDDING = "Words that lead have a polarity more often than equally frequent words that do not"
+FURTHEST = "The leaders furthest from the decision line include amazing and torture"
 GROWS = "Accuracy grows with the dimension of the embedding"
 REACHED = "The public code's accuracies are reached"
 
@@ -36,7 +38,7 @@ def judge(statement: str, runs: list[Any] | None = None) -> Finding:
 
 
 def test_no_claim_is_left_out() -> None:
-    assert {claim.statement for claim in claims.CLAIMS} == {THEOREM, ENOUGH, *SENTIMENT, GROWS, REACHED}
+    assert {claim.statement for claim in claims.CLAIMS} == {THEOREM, EMBEDDING, ENOUGH, *SENTIMENT, FURTHEST, GROWS, REACHED}
 
 
 def test_without_runs_only_the_simulated_claim_has_a_verdict() -> None:
@@ -70,24 +72,27 @@ def test_the_theorem_on_planted_statements(statements: tuple[bool | None, ...], 
 
 def surveyed(monkeypatch: pytest.MonkeyPatch, seeds: int) -> list[Any]:
     """Return `seeds` made-up runs with a name, a digest and empty tables; the claims treat them as runs with counted leaders."""
-    config = {"data": {"name": "made up"}}
-    runs = [SimpleNamespace(name=f"s{i}", digest=f"digest-{i}", config=config, frame=lambda file: pd.DataFrame()) for i in range(seeds)]
-    monkeypatch.setattr(claims, "surveyed", lambda runs: runs)
+    same = {"config": {"data": {"name": "made up"}}, "shape": SimpleNamespace(width=2), "frame": lambda file: pd.DataFrame()}
+    runs = [SimpleNamespace(name=f"s{i}", digest=f"digest-{i}", **same) for i in range(seeds)]
+    monkeypatch.setattr(claims, "counted", lambda runs, weights=False: runs)
     return runs
 
 
 @pytest.mark.parametrize(
     ("shares", "verdict"),
     [
-        ((0.95,), "holds"),
-        ((0.94,), "fails"),
-        ((0.99, 0.96), "holds"),
+        ((0.95,), "unjudged"),
+        ((0.94,), "unjudged"),
+        ((0.95, 0.96), "holds"),
+        ((0.94, 0.1), "fails"),
         ((0.99, 0.9), "open"),
         ((0.1, 0.9), "fails"),
     ],
 )
 def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lower twentieth of reviews after the last layer; what earlier layers or other measures say would turn it."""
+    """The lower twentieth of reviews after the last layer; what earlier layers or other measures say would turn it. One training says
+    nothing of others.
+    """
 
     def layers(least: float) -> pd.DataFrame:
         rows = [("at leaders", 8, 0.97, least), ("at leaders", 7, 0.5, 1 - least), ("clusters", 8, 3.0, 1 - least)]
@@ -97,7 +102,7 @@ def test_how_many_words_stand_at_a_leader(shares: tuple[float, ...], verdict: st
     monkeypatch.setattr("sentviz.analysis.testset.leaders.per_layer", lambda frame: next(tables))
     finding = judge(ENOUGH, surveyed(monkeypatch, len(shares)))
     assert finding.verdict == verdict and "within 1% of the largest norm" in finding.evidence and "n = 200" in finding.evidence
-    assert ("one seed" in finding.evidence) == (len(shares) == 1)
+    assert finding.evidence.endswith("one training each of d = 2; n = 200" if len(shares) == 1 else "d = 2 (2 trainings); n = 200")
 
 
 def test_the_nearness_from_which_they_are_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -119,17 +124,17 @@ GOOD, BAD = {"negative": ["awful", "dull"], "positive": ["lovely", "warm"]}, {"n
 @pytest.mark.parametrize(
     ("seeds", "verdict"),
     [
-        ((GOOD,), "holds"),
-        ((BAD,), "fails"),
+        ((GOOD,), "unjudged"),
+        ((BAD, BAD), "fails"),
         ((GOOD, GOOD), "holds"),
         ((GOOD, BAD), "open"),
-        (({"negative": ["awful", "plot", "drivel"], "positive": ["lovely", "warm", "film"]},), "holds"),
-        (({"negative": ["plot"], "positive": ["film"]},), "unjudged"),
-        (({"positive": ["lovely", "warm"], "negative": []},), "fails"),
-        (({"positive": ["lovely", "awful"], "negative": ["awful", "warm"]},), "fails"),
-        (({"positive": [], "negative": []},), "fails"),
+        (({"negative": ["awful", "plot", "drivel"], "positive": ["lovely", "warm", "film"]},) * 2, "holds"),
+        (({"negative": ["plot"], "positive": ["film"]},) * 2, "unjudged"),
+        (({"positive": ["lovely", "warm"], "negative": []},) * 2, "fails"),
+        (({"positive": ["lovely", "awful"], "negative": ["awful", "warm"]},) * 2, "fails"),
+        (({"positive": [], "negative": []},) * 2, "fails"),
     ],
-    ids=["hold", "fall", "both hold", "seeds differ", "words without a polarity", "no polarity", "one side only", "half", "none"],
+    ids=["one", "both fall", "both hold", "seeds differ", "words without a polarity", "no polarity", "one side only", "half", "none"],
 )
 def test_what_leaders_convey(seeds: tuple[dict[str, list[str]], ...], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Among words with a polarity more than half must have that of their class; a distance in another scale decides nothing."""
@@ -145,6 +150,84 @@ def test_what_leaders_convey(seeds: tuple[dict[str, list[str]], ...], verdict: s
     assert in_units.verdict == "unjudged" and "in the scale of its own embedding" in in_units.evidence and 2.0 in distances
     monkeypatch.setattr(claims, "_polarities", dict)
     assert judge(SENTIMENT[1], runs).verdict == "unjudged"
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, *tables: pd.DataFrame) -> list[Any]:
+    """Return a made-up run for each table of `leading`: word, score, leads."""
+    left = iter(tables)
+    monkeypatch.setattr("sentviz.analysis.testset.leaders.leading", lambda frame, vocabulary: next(left))
+    monkeypatch.setattr("sentviz.models.loading.load", lambda run: SimpleNamespace(vocabulary=None))
+    return surveyed(monkeypatch, len(tables))
+
+
+def leading_words(amazing: float, torture: float, torture_leads: int = 1) -> pd.DataFrame:
+    """Return 40 leaders at the log-odds -20 to 20, and the two words of the poster at theirs."""
+    scores = [*range(-20, 0), *range(1, 21), amazing, torture]
+    words = [*(f"w{i}" for i in range(40)), "amazing", "torture"]
+    return pd.DataFrame({"word": words, "score": scores, "leads": [*[3] * 40, 2, torture_leads]})
+
+
+@pytest.mark.parametrize(
+    ("tables", "verdict"),
+    [
+        ([(19.5, -19.5, 1)] * 2, "holds"),
+        ([(19.5, -0.5, 1), (19.5, 5.0, 1)], "fails"),
+        ([(19.5, -19.5, 0)] * 2, "fails"),
+        ([(19.5, -19.5, 1), (10.5, -19.5, 1)], "open"),
+        ([(19.5, -19.5, 1)], "unjudged"),
+        ([], "unjudged"),
+    ],
+    ids=["far", "near or on the other side", "does not lead", "trainings differ", "one training", "none"],
+)
+def test_the_furthest_leaders(tables: list[tuple[float, float, int]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = planted(monkeypatch, *(leading_words(*table) for table in tables))
+    finding = judge(FURTHEST, runs)
+    assert finding.verdict == verdict
+    if verdict == "holds":
+        assert "amazing 2 of 21, torture 2 of 21" in finding.evidence
+    if verdict == "fails":
+        assert "torture not" in finding.evidence
+
+
+def meaningful(led: float, rest: float, shift: float = 0.0) -> pd.DataFrame:
+    """Return a vocabulary of 2,000 words of which half lead, with these shares of polar words (those that begin with p)."""
+    rows = [(f"{'p' if (i * 37 % 100) < 100 * share else 'n'}{i}{kind}", shift, leads)
+            for kind, share, leads in (("a", led, 1), ("b", rest, 0)) for i in range(1000)]  # fmt: skip
+    return pd.DataFrame(rows, columns=["word", "score", "leads"]).sort_values("word", key=lambda words: words.str[1:-1].astype(int))
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict"),
+    [
+        ([(0.3, 0.2), (0.35, 0.2)], "holds"),
+        ([(0.2, 0.3), (0.2, 0.35)], "fails"),
+        ([(0.3, 0.2), (0.2, 0.2)], "open"),
+        ([(0.2, 0.2), (0.2, 0.2)], "open"),
+        ([(0.3, 0.2)], "unjudged"),
+    ],
+)
+def test_whether_leading_words_have_a_polarity(shares: list[tuple[float, float]], verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = [meaningful(*pair) for pair in shares]
+    polar = {word: 1.0 for table in tables for word in table["word"] if word.startswith("p")}
+    monkeypatch.setattr(claims, "_polarities", lambda: polar)
+    finding = judge(EMBEDDING, planted(monkeypatch, *tables))
+    assert finding.verdict == verdict and finding.effect
+    assert finding.effect.value == pytest.approx(min(100 * (led - rest) for led, rest in shares), abs=1.5)
+    monkeypatch.setattr(claims, "_polarities", dict)
+    assert judge(EMBEDDING, planted(monkeypatch, *tables)).verdict == "unjudged"
+
+
+def test_polar_words_are_compared_at_the_same_frequency() -> None:
+    """If frequent words lead and are polar more often, but within a tenth of the vocabulary leading makes no difference, there is none."""
+    frequent = [(f"{'p' if i % 2 else 'n'}{i}", i // 2 % 10 < 9) for i in range(200)]
+    rare = [(f"{'p' if i % 10 == 0 else 'n'}{i + 200}", i // 10 % 10 == 0) for i in range(1800)]
+    rows = [*frequent, *rare]
+    frame = pd.DataFrame(rows, columns=["word", "leads"]).assign(leads=lambda table: table["leads"].astype(int))
+    polar = {word for word in frame["word"] if word.startswith("p")}
+    plain = frame.loc[frame["leads"] > 0, "word"].isin(polar).mean() - frame.loc[frame["leads"] == 0, "word"].isin(polar).mean()
+    gap, low, high = claims.more_polar(frame, polar)
+    assert plain > 0.15 and abs(gap) < 0.02 and low < 0 < high
+    assert claims.more_polar(frame.assign(leads=1), polar)[1:] == (float("-inf"), float("inf"))
 
 
 def test_how_far_a_leader_has_to_be_from_the_line(monkeypatch: pytest.MonkeyPatch) -> None:

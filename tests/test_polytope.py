@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.models.clustering import simulate
-from sentviz.models.clustering.polytope import ACCURACY, Statement, limit, projection, theory
+from sentviz.models.clustering.polytope import ACCURACY, Statement, _apart, _depth, limit, projection, theory
 
 
 def by_name(statements: list[Statement]) -> dict[str, Statement]:
@@ -86,6 +86,9 @@ def test_another_matrix_is_named_and_defines_no_norm() -> None:
     general = by_name(theory(simulate(rng.normal(size=(12, 2)), [[1.0, 0.4], [0.0, 1.0]])))
     assert general["assumptions"].holds is False and general["assumptions"].detail == "A is not symmetric."
     assert general["leaders"].holds and general["projections"].holds is None and "no norm" in general["projections"].detail
+    assert general["vertices"].holds and general["boundary"].holds
+    indefinite = by_name(theory(simulate([[2.0, 0.0], [-1.0, 0.2], [-1.0, -0.5], [0.1, 3.0]], [[1.0, 0.0], [0.0, -1.0]])))
+    assert "negative (-1)" in indefinite["assumptions"].detail and indefinite["leaders"].holds
     nowhere = by_name(theory(simulate(rng.normal(size=(12, 2)), np.zeros((2, 2)))))
     assert nowhere["leaders"].holds is False and nowhere["convergence"].detail.startswith("S has 1 point")
 
@@ -95,6 +98,16 @@ def test_a_run_cut_short_claims_nothing() -> None:
     assert statements["convergence"].holds is None and statements["convergence"].error > 0.1
     assert statements["boundary"].holds is None and statements["projections"].holds is None
     assert statements["leaders"].holds and statements["finite layers"].holds
+
+
+def test_vertices_and_boundary_of_a_hull() -> None:
+    """A square, its middle and a point of its edge are checked by hand; a flat hull is its own boundary."""
+    square = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]])
+    assert _depth(np.array([1.0, 1.0]), square) == pytest.approx(1.0) and _depth(np.array([1.0, 0.0]), square) == pytest.approx(0.0)
+    assert _depth(np.array([0.5, 0.5]), square[[0, 2]]) == 0.0 and _depth(np.array([1.0]), np.array([[0.0], [3.0]])) == 1.0
+    assert _depth(np.array([1.0, 1.0]), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])) == 0.0
+    assert _apart(square, 2.0) == pytest.approx(2**0.5 / 2)
+    assert _apart(np.vstack([square, [1.0, 1.0]]), 2.0) == pytest.approx(0.0, abs=1e-9) and _apart(square[:1], 2.0) == np.inf
 
 
 @pytest.mark.parametrize("tokens", [[[3.0]], [[1.0], [-2.0]], [[5.0, 1.0]]])

@@ -155,6 +155,7 @@ def vocabulary_map(
     labels: Sequence[str] = ("negative", "positive"),
     *,
     named: int = 40,
+    marked: Sequence[str] = (),
     width: int = 920,
     theme: Theme = "light",
 ) -> Figure:
@@ -164,6 +165,7 @@ def vocabulary_map(
         frame: word, x0, x1, score, leads; as `sentviz.analysis.testset.leaders.leading` gives it.
         decision: w (2,) and b.
         named: largest number of words with names, those that lead most. width: pixels of the figure.
+        marked: words that get a ring and a name with their distance from the decision line.
     Raises:
         InputError: the embedding does not have two dimensions.
     """
@@ -197,10 +199,16 @@ def vocabulary_map(
         )
     decision_line(plot, decision, low, high, colours.ink)
     order = np.argsort(-leads, kind="stable")[:named]
-    order = order[leads[order] > 0]
+    order, ringed = order[leads[order] > 0], np.flatnonzero(frame["word"].isin(list(marked)))
+    if len(ringed):
+        ring = {"size": sizes[ringed] + 10, "symbol": "circle-open", "color": colours.ink, "line": {"width": 2.5}}
+        plot.add_scatter(x=at[ringed, 0], y=at[ringed, 1], mode="markers", marker=ring, hoverinfo="skip")
+        away = frame["score"].to_numpy(float)[ringed] / np.linalg.norm(decision[0])
+        texts[ringed] = [f"{text} ({'+' if x > 0 else ''}{number(float(x))})" for text, x in zip(texts[ringed], away, strict=True)]
+        order = np.array([*ringed, *(i for i in order if i not in set(ringed))])
     if len(order):
         pixels = np.stack([(at[order, 0] - low[0]) / unit, (high[1] - at[order, 1]) / unit], axis=-1)
-        room = [(text_columns(visible(str(frame["word"].iloc[i]))[:24]) * 7.2 + 4, 17.0) for i in order]
+        room = [(text_columns(visible(str(texts[i]))[:32]) * 7.2 + 4, 17.0) for i in order]
         placed = label_places(pixels, room, list(sizes[order] / 2 + 3), (float(size[0]), float(size[1])))
         annotate(
             plot,
@@ -223,7 +231,8 @@ def vocabulary_map(
     caption = (
         f"{len(frame):,} words where the embedding puts them, {some:,} of which lead a review; the area grows with the reviews led"
         f" (largest {int(leads.max()):,}). Dashed: the decision line; orange {labels[0]}, blue {labels[1]}."
+        + (" Rings: named words with their distance from the line." if len(ringed) else "")
     )
-    again = partial(vocabulary_map, frame, decision, labels, named=named, theme=theme)
+    again = partial(vocabulary_map, frame, decision, labels, named=named, marked=marked, theme=theme)
     most = frame.sort_values("leads", ascending=False, kind="stable").head(named)
     return Figure(file_safe("vocabulary"), plot, frame.reset_index(drop=True), caption, at_width=again, printed=most)

@@ -231,11 +231,11 @@ def _leaders_depth(of: Runs, *, measure: str = "clusters", theme: Theme = "light
 
 
 @figure("vocabulary", "Every word at its embedding", Runs, "clustering:vocabulary_map", MOVING, PLANE, LEADERS, WEIGHTS)
-def _vocabulary(of: Runs, *, named: int = 40, theme: Theme = "light") -> Figure:
+def _vocabulary(of: Runs, *, named: int = 40, marked: Sequence[str] = (), theme: Theme = "light") -> Figure:
     from sentviz.analysis.testset.leaders import leading
     from sentviz.figures.clustering import vocabulary_map
     from sentviz.models.hardmax import HardmaxModel
 
     model = HardmaxModel.of(of.run)
     words = leading(of.run.frame("leaders.parquet"), model.vocabulary)
-    return vocabulary_map(words, model.decision, of.run.labels, named=named, theme=theme)
+    return vocabulary_map(words, model.decision, of.run.labels, named=named, marked=marked, theme=theme)

@@ -38,8 +38,8 @@ IMPERATIVES = _set(
     override pack pad parse pass pick pin plot point pool predict prefer prepare prevent print prove publish put raise rank read
     record reduce refuse register reject release remove rename render reorder repair repeat replace report reproduce require resize
     resolve restore restrict return reuse revert rewrite round run save say scale score search select send serve set share shorten
-    ship show shuffle silence simplify simulate skip sort specify speed split start stop store strip sum summarize support swap switch teach
-    tell test tokenize track train translate trim try turn type unify update upgrade use validate verify wait warn wrap write yield
+    ship show shuffle silence simplify simulate skip sort specify speed split start stop store strip sum summarize support swap switch take
+    teach tell test tokenize track train translate trim try turn type unify update upgrade use validate verify wait warn wrap write yield
     """
 )
 # Words that are a verb, or a part of one, wherever they appear.

@@ -55,9 +55,8 @@ SAID: dict[Kind, str] = {  # caption for each kind of A: the scope of the theore
     "semidefinite": "A is symmetric, but an eigenvalue is 0: A has a low rank, and the theorem is not proved for it. Attention does not see"
     " differences between tokens in the directions that A maps to 0.",
     "indefinite": "A is symmetric, but an eigenvalue is negative: the theorem is not proved. A token can look in the opposite direction, so"
-    " that fewer tokens lead, or none does.",
-    "general": "A is not symmetric: the theorem is not proved, and A defines no norm. Tokens can chase each other, and leaders can be"
-    " missing.",
+    " that fewer tokens lead.",
+    "general": "A is not symmetric: the theorem is not proved, and A defines no norm. Tokens can chase each other, and fewer of them lead.",
 }
 FIRST_CLICKS = ((1.0, 0.0), (-0.6, 0.9), (-0.7, -0.8), (0.2, 0.3))
 

@@ -22,7 +22,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST, phenomena
 from sentviz.gallery import code, sourced
 from sentviz.gallery.subjects import Answers, Runs, Sentence
-from sentviz.papers.hardmax.study import surveyed
+from sentviz.papers.hardmax.study import EXAMPLE, NAMED, surveyed, with_weights
 from sentviz.papers.sentiformer.study import gated
 from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.claims import BEST
@@ -38,6 +38,24 @@ SHOWN_FAILURES = (*FAILURES, "plain")  # plain sentences have none of the three 
 def hardmax_page(runs: Sequence[Run], _: str) -> None:
     """Link to the page that shows a review of the visitor's."""
     st.page_link("views/hardmax/hardmax.py", label="Watch the words of your own review", icon=":material/bubble_chart:")
+
+
+def hardmax_playground(runs: Sequence[Run], _: str) -> None:
+    """Link to the playground."""
+    label = "Move points of your own with any A in the playground"
+    st.page_link("views/hardmax/hardmax.py", label=label, icon=":material/scatter_plot:", query_params={"lab": "playground"})
+
+
+def hardmax_step(runs: Sequence[Run], _: str) -> None:
+    """Draw the step of one token of the example."""
+    for run in with_weights(runs)[:1]:
+        show_figure("token-step", Sentence(run, EXAMPLE), "paper-step")
+
+
+def hardmax_vocabulary(runs: Sequence[Run], _: str) -> None:
+    """Draw every word at its embedding, with the two words that the poster names."""
+    for run in surveyed(runs)[:1]:
+        show_figure("vocabulary", Runs.of(run), "paper-vocabulary", marked=NAMED)
 
 
 def hardmax_depth(runs: Sequence[Run], _: str) -> None:

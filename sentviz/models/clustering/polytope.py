@@ -3,7 +3,8 @@
 K is the convex hull of the leaders' limits, S the set of points that tokens converge to. Each statement is checked on the run, continued to
 its limit, and is reported with its numerical error. Source: Alcalde, Fantuzzi and Zuazua 2024, arXiv 2407.01602.
 
-A vertex v or a boundary point s is certified by the direction A v or A s: no other point of K may be further in that direction.
+A vertex v or a boundary point s is certified by the direction A v or A s: no other point of K may be further in that direction. If A is not
+symmetric positive definite, that direction proves nothing, and vertices and boundary are found in the convex hull instead.
 """
 
 from __future__ import annotations
@@ -113,12 +114,13 @@ def theory(clustering: Clustering, layers: int = 2_000) -> list[Statement]:
             else "A leader moved after it became a leader.",
         )
     )
-    lead = _ahead(corners, a, radius)
+    definite = kind(a) == "definite"
+    lead = _ahead(corners, a, radius) if definite else _apart(corners, radius)
     statements.append(
         Statement(
             "vertices",
             "Leaders converge to distinct vertices of K, and K has no others.",
-            bool(lead > 0),
+            bool(lead > (0 if definite else ACCURACY)),
             max(0.0, -lead),
             f"K has {r:,} {'vertex' if r == 1 else 'vertices'}."
             + (f" The smallest margin is {lead:.1e} of the largest norm." if r > 1 else ""),
@@ -127,12 +129,12 @@ def theory(clustering: Clustering, layers: int = 2_000) -> list[Statement]:
     if end.settled is None:
         return [*statements, *(Statement(name, says, None, float("nan"), "The limit was not reached.") for name, says in (BOUNDARY, FACES))]
     inside = max(float(np.linalg.norm(point - projection(corners, point=point))) for point in end.clusters) / radius
-    behind = max(_behind(point, corners, a, radius) for point in end.clusters)
+    behind = max(_behind(point, corners, a, radius) if definite else _depth(point, corners) / radius for point in end.clusters)
     error = max(inside, behind)
     statements.append(
         Statement(*BOUNDARY, error <= ACCURACY, error, f"The {s:,} {'point' if s == 1 else 'points'} of S against {r:,} vertices.")
     )
-    if kind(a) != "definite":
+    if not definite:
         return [*statements, Statement(*FACES, None, float("nan"), "A defines no norm, because it is not symmetric positive definite.")]
     further = end.clusters[r:] if s >= r else end.clusters[:0]
     gaps = [float(np.linalg.norm(point - _on_face(point, corners, a, radius))) / radius for point in further]
@@ -204,6 +206,29 @@ def _behind(point: Doubles, corners: Doubles, a: Doubles, radius: float) -> floa
     u = a @ point
     norm = float(np.linalg.norm(u))
     return float((corners @ u).max() - point @ u) / norm / radius if norm else 0.0
+
+
+def _apart(corners: Doubles, radius: float) -> float:
+    """Return the smallest distance of a corner from the hull of the others, relative to the largest norm; infinite for one corner."""
+    without = [np.delete(corners, i, axis=0) for i in range(len(corners))] if len(corners) > 1 else []
+    gaps = (np.linalg.norm(corner - projection(rest, point=corner)) for corner, rest in zip(corners, without, strict=False))
+    return float(min(gaps, default=np.inf)) / radius
+
+
+def _depth(point: Doubles, corners: Doubles) -> float:
+    """Return how deep a point is inside the convex hull of corners (r, d); 0 if the hull is flat, because it is its own boundary."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    d = corners.shape[1]
+    if len(corners) <= d:
+        return 0.0
+    if d == 1:
+        return max(0.0, float(min(point[0] - corners.min(), corners.max() - point[0])))
+    try:
+        facets = ConvexHull(corners).equations
+    except QhullError:
+        return 0.0
+    return max(0.0, -float((facets[:, :-1] @ point + facets[:, -1]).max()))
 
 
 def _on_face(point: Doubles, corners: Doubles, a: Doubles, radius: float) -> Doubles:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sentviz.papers.hardmax.presets import PRESETS, family
 from sentviz.runs.registry import Page, Paper
-from sentviz.runs.sections import FigureBlock, OwnBlock, Section, SideBySide, TextBlock
+from sentviz.runs.sections import FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
 __all__ = ["PAPER"]
 
@@ -21,27 +21,63 @@ PAPER = Paper(
         url="hardmax-paper",
         sections=(
             Section(
+                "step",
+                "The step and the theorem",
+                (
+                    TextBlock("##### Equations 1a and 1b: the step of one token, A = I", term="hardmax-step"),
+                    OwnBlock("hardmax-step"),
+                    TextBlock("##### Definition and theorem", term="clustering-theorem"),
+                    TextBlock(
+                        "A token is a **leader** if in some layer it attends only to itself. If the tokens are different and not 0, and A"
+                        " is symmetric positive definite, then there are leaders, every token converges to the boundary of a polytope, and"
+                        " each leader reaches its own vertex after finitely many layers. The claim “Tokens cluster at leaders on a"
+                        " polytope” tests this on simulated points, and the playground on yours."
+                    ),
+                    OwnBlock("hardmax-playground"),
+                ),
+            ),
+            Section(
+                "model",
+                "Three components",
+                (
+                    TextBlock(
+                        "**Embedding:** selects words as leaders. **Transformer:** clusters the tokens around the leaders. **Decoder:**"
+                        " projects the mean of the clustered tokens to a prediction. The review is ours, with the two words that the poster"
+                        " names."
+                    ),
+                    FigureBlock("hardmax-components"),
+                    OwnBlock("hardmax-page"),
+                    TextBlock("##### The vocabulary, with amazing and torture"),
+                    OwnBlock("hardmax-vocabulary"),
+                ),
+            ),
+            Section(
                 "pictures",
                 "Leaders and accuracies",
                 (
-                    TextBlock(
-                        "**Embedding** (each word a point in d dimensions) → **8 hardmax layers** (each point moves towards those furthest"
-                        " in its own direction) → **mean** → **decoder** (on which side of a line the mean is)."
-                    ),
-                    OwnBlock("hardmax-page"),
                     SideBySide(
                         ((FigureBlock("hardmax-accuracy"), FigureBlock("hardmax-nearness")), (OwnBlock("hardmax-depth"),)),
                     ),
                     OwnBlock("hardmax-leaders"),
                 ),
             ),
+            Section(
+                "future",
+                "Any A",
+                (
+                    TextBlock("##### Further work: general A, and A of low rank"),
+                    TableBlock("matrices"),
+                    OwnBlock("hardmax-playground"),
+                ),
+            ),
         ),
-        cannot="The poster reports no accuracies. Our runs are compared with the authors' public code: its best test accuracies, and one"
-        " run of ours.",
+        cannot="The poster reports no accuracies and no numbers of points. Our runs are compared with the best test accuracies of the"
+        " authors' public code. We trained all runs: the authors' weights are not used, because loading their file format runs code.",
     ),
     presets=PRESETS,
     family=family,
     claims="sentviz.papers.hardmax.claims:CLAIMS",
+    tables="sentviz.papers.hardmax.tables:TABLES",
     makers="sentviz.papers.hardmax.figures:MAKERS",
     figures="sentviz.papers.hardmax.figures",
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -13,8 +14,8 @@ from sentviz.analysis.claim import Effect, Finding, Reference, Row, Verdict, boa
 from sentviz.analysis.testset.leaders import NEAR
 from sentviz.errors import SentvizError
 from sentviz.papers.hardmax import nearness
-from sentviz.papers.hardmax.study import DATASET, PUBLIC, beside, compared, setting, surveyed
-from sentviz.papers.studies.against import corrected, in_percent, mixed, seeded
+from sentviz.papers.hardmax.study import DATASET, NAMED, PUBLIC, beside, compared, counted, setting
+from sentviz.papers.studies.against import corrected, in_percent, in_points, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
@@ -27,11 +28,20 @@ MISSING = not_testable("the runs are not installed")
 DISTANCE = 2.0  # least distance of a leader from the decision line, in the embedding's unit
 CONFIDENCE = 0.95  # least confidence of the reviews whose leaders are counted
 TOP = 15  # leaders of each class
+OUTER = 0.1  # share of the leaders on one side that count as the furthest
+NO_LEXICON = "no English polarity lexicon is on this machine"
 
 
 def _agreed(verdicts: Sequence[Verdict]) -> Verdict:
-    """Combine the verdicts of single seeds: "open" if they differ."""
-    return verdicts[0] if len(set(verdicts)) == 1 else "open"
+    """Combine the verdicts of single trainings: "open" if they differ, "unjudged" if there is only one that says something."""
+    return "unjudged" if len(verdicts) == 1 else verdicts[0] if len(set(verdicts)) == 1 else "open"
+
+
+def _trainings(runs: Sequence[Run]) -> str:
+    """Return the dimensions of some trainings in words."""
+    dimensions = Counter(run.shape.width for run in runs)
+    listed = ", ".join(f"d = {d}" + (f" ({number} trainings)" if number > 1 else "") for d, number in dimensions.items())
+    return f"one training each of {listed}" if set(dimensions.values()) == {1} else listed
 
 
 def _seeds(number: int) -> str:
@@ -62,7 +72,7 @@ def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether in 19 of 20 reviews `nearness.WANTED` of the words are near a leader after the last layer."""
     from sentviz.analysis.testset.leaders import FILE, per_layer
 
-    available = surveyed(runs)
+    available = counted(runs)
     if not available:
         return MISSING
     verdicts, shares = list[Verdict](), []
@@ -71,10 +81,10 @@ def judge_layers(_: str, runs: Sequence[Run]) -> Finding:
         last = table[(table["measure"] == "at leaders") & (table["layer"] == table["layer"].max())].iloc[0]
         enough = bool(last["q05"] >= nearness.WANTED)
         verdicts.append(decide(enough, not enough))
-        shares.append(f"{last['mean']:.1%} of a review's words ({last['q05']:.1%} or more in 19 of 20 reviews)")
-    near = f"after {int(last['layer'])} layers {'; '.join(shares)} are at a leader, which means within {NEAR:.0%} of the largest norm"
-    seeds = f"d = 2, {_seeds(len(available))}, n = {int(last['n']):,}"
-    return Finding(_agreed(verdicts), f"{near}{_at_other_distances(available)}; {seeds}")
+        shares.append(f"d = {run.shape.width}: {last['mean']:.1%} ({last['q05']:.1%} or more in 19 of 20 reviews)")
+    near = f"within {NEAR:.0%} of the largest norm of a leader"
+    words = f"share of a review's words that are {near} after {int(last['layer'])} layers: {'; '.join(shares)}"
+    return Finding(_agreed(verdicts), f"{words}{_at_other_distances(available)}; {_trainings(available)}; n = {int(last['n']):,}")
 
 
 def _at_other_distances(runs: Sequence[Run]) -> str:
@@ -92,7 +102,7 @@ def frequent_leaders(run: Run, distance: float) -> tuple[pd.DataFrame, float]:
     """Return the most frequent leaders of each class, and their least distance from the decision line.
 
     Args:
-        run: one of `surveyed`.
+        run: one of `counted`, with weights.
         distance: least distance from the line; if negative, a share of the largest distance of a leader.
     """
     from sentviz.analysis.testset.leaders import FILE, frequent, leading
@@ -112,17 +122,94 @@ def judge_leaders(_: str, runs: Sequence[Run], *, distance: float) -> Finding:
 
     A distance in the unit of an embedding decides nothing, because another training has another scale; a share of the reach does.
     """
-    available = surveyed(runs)
+    available = counted(runs, weights=True)
     if not available:
         return MISSING
     polarities = _polarities()
     if not polarities:
-        return not_testable("no English polarity lexicon is on this machine")
+        return not_testable(NO_LEXICON)
     findings = [_judge_words(*frequent_leaders(run, distance), polarities) for run in available]
-    evidence = "; ".join(finding.evidence for finding in findings)
+    by_run = "; ".join(f"d = {run.shape.width}: {finding.evidence}" for run, finding in zip(available, findings, strict=True))
+    evidence = f"leaders that have the polarity of their class, of those with a polarity in VADER or the Opinion Lexicon: {by_run}"
     if distance > 0:
         return not_testable(f"the distance {distance:g} is the public code's, in the scale of its own embedding. In ours: {evidence}")
-    return Finding(_agreed([finding.verdict for finding in findings]), f"{evidence}; d = 2, {_seeds(len(available))}")
+    return Finding(_agreed([finding.verdict for finding in findings]), f"{evidence}; {_trainings(available)}")
+
+
+def judge_furthest(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether both words that the poster names are among the outer tenth of the leaders on their side of the line."""
+    from sentviz.analysis.testset.leaders import FILE, leading
+    from sentviz.models.loading import load
+
+    available = counted(runs, weights=True)
+    if not available:
+        return MISSING
+    verdicts, numbers = list[Verdict](), []
+    for run in available:
+        words = leading(run.frame(FILE), load(run).vocabulary)  # type: ignore[attr-defined]
+        ranks = [ranked(words, word, sign) for word, sign in zip(NAMED, (1, -1), strict=True)]
+        far = [rank is not None and rank <= OUTER * total for rank, total in ranks]
+        verdicts.append(decide(all(far), not all(far)))
+        places = [f"{word} {f'{rank:,} of {total:,}' if rank else 'not'}" for word, (rank, total) in zip(NAMED, ranks, strict=True)]
+        numbers.append(f"d = {run.shape.width}: {', '.join(places)}")
+    evidence = f"place among the leaders on its side, the furthest first: {'; '.join(numbers)}; {_trainings(available)}"
+    return Finding(_agreed(verdicts), evidence)
+
+
+def ranked(words: pd.DataFrame, word: str, sign: int) -> tuple[int | None, int]:
+    """Return the place of a word among the leaders on one side of the line, the furthest first, and their number.
+
+    Args:
+        words: result of `leading`. sign: 1 for the side of the second class, -1 for the other.
+    Returns:
+        None as the place if the word does not lead, or is on the other side.
+    """
+    side = words.loc[(words["leads"] > 0) & (sign * words["score"] > 0)].assign(far=lambda rows: rows["score"].abs())
+    own = side.loc[side["word"] == word, "far"]
+    return (None if own.empty else int((side["far"] > own.iloc[0]).sum()) + 1), len(side)
+
+
+def judge_embedding(_: str, runs: Sequence[Run]) -> Finding:
+    """Test whether words that lead have a polarity more often than words that never lead, at the same frequency."""
+    from sentviz.analysis.testset.leaders import FILE, leading
+    from sentviz.models.loading import load
+
+    available = counted(runs, weights=True)
+    if not available:
+        return MISSING
+    polar = {word for word, polarity in _polarities().items() if polarity}
+    if not polar:
+        return not_testable(NO_LEXICON)
+    gaps = [more_polar(leading(run.frame(FILE), load(run).vocabulary), polar) for run in available]  # type: ignore[attr-defined]
+    verdict = _agreed([decide(low > 0, high < 0) for _gap, low, high in gaps])
+    numbers = "; ".join(
+        f"d = {run.shape.width}: {in_points(dict(zip(('difference', 'low', 'high'), gap, strict=True)))}"
+        for run, gap in zip(available, gaps, strict=True)
+    )
+    effect = Effect.from_share_difference(*min(gaps), of="smallest difference of a training")
+    return Finding(
+        verdict, f"share with a polarity, leading minus other words, in points: {numbers}; {_trainings(available)}", effect=effect
+    )
+
+
+def more_polar(words: pd.DataFrame, polar: Collection[str]) -> tuple[float, float, float]:
+    """Return how much larger the share of polar words is among leading words than among others, with its 95% interval, as shares.
+
+    Words are compared in tenths of the vocabulary, which is in the order of frequency; a tenth counts by the harmonic mean of both numbers.
+    """
+    frame = words.assign(polar=words["word"].isin(polar), led=words["leads"] > 0, tenth=np.arange(len(words)) * 10 // max(len(words), 1))
+    rows = []
+    for _tenth, part in frame.groupby("tenth"):
+        leading, resting = part.loc[part["led"], "polar"], part.loc[~part["led"], "polar"]
+        if len(leading) and len(resting):
+            p, q = leading.mean(), resting.mean()
+            rows.append((p - q, p * (1 - p) / len(leading) + q * (1 - q) / len(resting), 1 / (1 / len(leading) + 1 / len(resting))))
+    if not rows:
+        return float("nan"), float("-inf"), float("inf")
+    gaps, variances, weights = (np.array(column) for column in zip(*rows, strict=True))
+    share = weights / weights.sum()
+    gap, half = float(share @ gaps), 1.96 * float(np.sqrt(share**2 @ variances))
+    return gap, gap - half, gap + half
 
 
 def _polarities() -> dict[str, float]:
@@ -150,8 +237,7 @@ def _judge_words(leaders: pd.DataFrame, least: float, polarities: Mapping[str, f
         counts.append(f"{label}: {polar.count(1)} of {len(polar)}{f' and {unknown} without a polarity' * (unknown > 0)} ({names})")
     if leaders.empty:
         return settled(False, f"no leader of a correct review with a confidence of {CONFIDENCE:.0%} is {least:.2g} or more from the line")
-    same = "have in VADER or the Opinion Lexicon the polarity of their class"
-    evidence = f"of the leaders {least:.2g} or more from the line with a polarity, these {same} — {'; '.join(counts)}"
+    evidence = f"{least:.2g} or more from the line, {', '.join(counts)}"
     if not signs:
         return not_testable(evidence)
     return settled(signs.count(1) > len(signs) / 2 and len(counts) == 2, evidence)
@@ -207,7 +293,10 @@ CLAIMS = board(
     {DATASET: "IMDb"},
     Row("Tokens cluster at leaders on a polytope",
         "The theorem: leaders exist, tokens cluster on a polytope's boundary, leaders at its vertices", "simulated runs",
-        judge_theorem, {"": ("ad463f", "theorem")}, "pictures"),
+        judge_theorem, {"": ("ad463f", "theorem")}, "step"),
+    Row("Leading words have a polarity more often", "Words that lead have a polarity more often than equally frequent words that do not",
+        RUNS, judge_embedding, {DATASET: ("5b7e21", "computational contribution")}, "model", "hardmax-components",
+        "in tenths of the vocabulary by frequency, looked up in VADER and the Opinion Lexicon"),
     Row("Eight layers are enough to cluster", "Eight layers are enough to come near the clustered state", RUNS, judge_layers,
         {DATASET: ("b02342", "training and results")}, "pictures", "hardmax-nearness"),
     Row("Leaders far from the line (2) are polar words", "The most frequent leaders 2 or more from the line convey sentiment",
@@ -217,6 +306,9 @@ CLAIMS = board(
         "The most frequent leaders in the outer two thirds of the leaders' reach convey sentiment", RUNS,
         partial(judge_leaders, distance=-1 / 3), {DATASET: ("d2f7b2", "our distance, in the scale of our embedding")}, "pictures",
         how=LOOKED_UP),
+    Row("The furthest leaders are amazing and torture", "The leaders furthest from the decision line include amazing and torture", RUNS,
+        judge_furthest, {DATASET: ("e03c9a", "training and results")}, "model", "hardmax-components",
+        "each word is in the outer tenth of the leaders on its side of the line"),
     Row("Accuracy grows with the dimension", "Accuracy grows with the dimension of the embedding", RUNS, judge_growth,
         {DATASET: ("992eaa", "public code")}, "pictures", "hardmax-accuracy",
         "each dimension against the one below it, p after Holm over these steps"),

@@ -56,6 +56,27 @@ def _hardmax_nearness(of: Study, *, d: int = 2, theme: Theme = "light") -> Figur
     return sourced(drawn, run)
 
 
+@figure("hardmax-components", "A review through embedding, transformer and decoder", Study, "hardmax_panels:hardmax_panels")
+def _hardmax_components(of: Study, *, text: str = "", decoder: bool = True, theme: Theme = "light") -> Figure:
+    """Draw a review through the three components of the first run with d = 2 that has weights; by default our example.
+
+    Raises:
+        InputError: no such run is installed, or it knows no word of the text.
+    """
+    from sentviz.browser.particles import scene_of_review
+    from sentviz.figures.hardmax_panels import hardmax_panels
+    from sentviz.models.hardmax import HardmaxModel
+    from sentviz.papers.hardmax.study import EXAMPLE, NAMED
+
+    run = next(iter(_with_weights(of.runs)), None)
+    if run is None:
+        raise InputError("No hardmax run of d = 2 with weights is installed: `sentviz train imdb --model hardmax-d2` trains one.")
+    model = HardmaxModel.of(run)
+    scene = scene_of_review(run, model, model.follow(text or EXAMPLE))
+    name = "hardmax-components" if decoder else "hardmax-clusters"
+    return sourced(hardmax_panels(scene, marked=NAMED, decoder=decoder, name=name, theme=theme), run)
+
+
 # ---- items of the poster that show one run
 
 
@@ -69,9 +90,9 @@ def _of_first(choose: Callable[[Sequence[Run]], list[Run]], draw: Callable[[Run]
 
 
 def _with_weights(runs: Sequence[Run]) -> list[Run]:
-    from sentviz.papers.hardmax.study import trained
+    from sentviz.papers.hardmax.study import with_weights
 
-    return [run for run in trained(runs).get(2, []) if run.has_weights]
+    return with_weights(runs)
 
 
 def _with_leaders(runs: Sequence[Run]) -> list[Run]:
@@ -80,9 +101,18 @@ def _with_leaders(runs: Sequence[Run]) -> list[Run]:
     return surveyed(runs)
 
 
-def _layers(run: Run) -> list[Figure]:
-    """Draw the example before the first layer and after the last layer."""
-    return [gallery.make("particles", Sentence(run), layer=layer) for layer in (0, run.capabilities.layers)]
+def _step(run: Run) -> list[Figure]:
+    """Draw the step of one token of our example."""
+    from sentviz.papers.hardmax.study import EXAMPLE
+
+    return [gallery.make("token-step", Sentence(run, EXAMPLE))]
+
+
+def _vocabulary(run: Run) -> list[Figure]:
+    """Draw the vocabulary with the two words that the poster names."""
+    from sentviz.papers.hardmax.study import NAMED
+
+    return [gallery.make("vocabulary", Runs.of(run), marked=NAMED)]
 
 
 def _leaders(run: Run) -> list[Figure]:
@@ -91,8 +121,8 @@ def _leaders(run: Run) -> list[Figure]:
 
 
 MAKERS = {
-    "example": _of_first(_with_weights, lambda run: [gallery.make("token-step", Sentence(run))]),
-    "pipeline": _of_first(_with_weights, _layers),
+    "example": _of_first(_with_weights, _step),
+    "vocabulary": _of_first(_with_leaders, _vocabulary),
     "leaders": _of_first(_with_leaders, _leaders),
     "depth": _of_first(_with_leaders, lambda run: [gallery.make("leaders-depth", Runs.of(run), measure="at leaders")]),
 }

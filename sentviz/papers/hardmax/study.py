@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 DATASET = "imdb"
 WORDS = {"": 128, "wide-512": 512}  # words of a review that are read, by variant; "wide-512" also has the start of the public code
+NAMED = ("amazing", "torture")  # leaders that the poster names as the furthest from the decision line
+EXAMPLE = (  # a review of ours with both words
+    "An amazing cast and a wonderful score make up for a first hour that is pure torture, with a dull plot and terrible jokes."
+)
 PUBLIC = {2: 0.791, 4: 0.823, 8: 0.8505, 16: 0.882}  # best test accuracy of the authors' public code by d
 
 
@@ -41,11 +45,29 @@ def compared(runs: Iterable[Run]) -> dict[int, list[Run]]:
     return {d: next(iter(variants.values())) for d, variants in by_dimension(runs).items()}
 
 
+def with_weights(runs: Iterable[Run], d: int = 2) -> list[Run]:
+    """Return the seeds of one dimension that have weights."""
+    return [run for run in trained(runs).get(d, []) if run.has_weights]
+
+
+def counted(runs: Iterable[Run], *, weights: bool = False) -> list[Run]:
+    """Return every training whose leaders were counted over the test split: all dimensions, then all variants and seeds.
+
+    Args:
+        weights: True for those with weights only.
+    """
+    from sentviz.analysis.testset.leaders import FILE
+
+    by_d = by_dimension(runs)
+    every = [run for variants in by_d.values() for variant in WORDS for run in variants.get(variant, [])]
+    return [run for run in every if FILE in run.config["files"] and (run.has_weights or not weights)]
+
+
 def surveyed(runs: Iterable[Run], d: int = 2) -> list[Run]:
     """Return the seeds of one dimension that have weights and whose leaders were counted over the test split."""
     from sentviz.analysis.testset.leaders import FILE
 
-    return [run for run in trained(runs).get(d, []) if run.has_weights and FILE in run.config["files"]]
+    return [run for run in with_weights(runs, d) if FILE in run.config["files"]]
 
 
 def beside(runs: Iterable[Run]) -> pd.DataFrame:
