@@ -27,6 +27,7 @@ from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
     from sentviz.figures.figure import Figure
+    from sentviz.models.model import Model
 
 __all__ = ["FIGURES", "FigureSpec", "Sentence", "call", "code", "draw", "make", "scalar_figure", "sourced", "strip"]
 
@@ -37,12 +38,12 @@ for _paper in papers().values():
         _paper.load("figures", None)
 
 
-def draw(name: str, figure: str, **options: Any) -> Figure:
+def draw(name: str | Model, figure: str, **options: Any) -> Figure:
     """Draw a figure by name.
 
     Args:
-        name: name of a run; for figures of studies a data set or "all"; for figures of predictions also a file that has them (FILE, or
-            FILE:MODEL if it has those of several models).
+        name: name of a run; for figures of a sentence also a model that `sentviz.load` returned; for figures of studies a data set, or
+            "all"; for figures of predictions also a file that has them (FILE, or FILE:MODEL if it has those of several models).
         figure: a key of `FIGURES`; its `options` are the further arguments. Layers, heads, components and tokens count from 0.
     Raises:
         RunError, InputError: the figure does not exist, does not take an option, or the run does not meet a requirement.
@@ -51,6 +52,8 @@ def draw(name: str, figure: str, **options: Any) -> Figure:
     spec.check(options)
     subject_options = {key: value for key, value in options.items() if key not in spec.own and key != "theme"}
     own = {key: value for key, value in options.items() if key in spec.own or key == "theme"}
+    if not isinstance(name, str):
+        return make(figure, _sentence(spec, name, subject_options), **own)
     if issubclass(spec.of, Answers) and is_table(name):
         return make(figure, spec.of.of_file(name, **subject_options), **own)
     if spec.of.OF_RUN:
@@ -61,6 +64,23 @@ def draw(name: str, figure: str, **options: Any) -> Figure:
     if name not in spec.names:
         raise InputError(f"The figure {figure} belongs to a study. In place of a run it takes {', '.join(spec.names)}, not {name!r}.")
     return make(figure, spec.of(name, **subject_options), **own)
+
+
+def _sentence(spec: FigureSpec, model: Model, options: Mapping[str, Any]) -> Sentence:
+    """Return the sentence of a model that is open in memory.
+
+    Raises:
+        InputError: the figure shows something else than a sentence, or the model lacks what it needs.
+    """
+    from sentviz.models.opened import OpenModel
+
+    if not issubclass(spec.of, Sentence):
+        raise InputError(f"The figure {spec.name} shows a run's files: `sentviz adopt` makes a run of a model of yours.")
+    run = OpenModel.of(model)
+    if why := spec.lacks(run):
+        raise InputError(why)
+    subject: Sentence = spec.of(run, **options)
+    return subject
 
 
 def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> Figure:

@@ -69,6 +69,8 @@ def sourced(
         return replace(figure, runs=runs, source=_together(unique, about(*unique)))
     seeds = ("" if of.seed is None else f"seed {of.seed}, " for of in unique)
     words = ["; ".join(f"{of.name} ({seed}{about(of)}, digest {of.digest})" for of, seed in zip(unique, seeds, strict=True)) + "."]
+    if not any(of.digest for of in unique):
+        words = [f"{unique[0].name}, a model open in memory."]
     if trace is not None:
         words += trace.change.sentences(trace.tokens)
     return replace(figure, runs=runs, source=" ".join(words))
@@ -140,6 +142,8 @@ class Sentence(FigureSubject):
     @cached_property
     def trace(self) -> Trace:
         """The stored trace of the example, which needs no torch, or what the model says of another text or under interventions."""
+        if not self.nameable:
+            return self.fresh
         example = self.run.example()
         as_stored = not self.intervention and self.texts == (example.text, example.text_pair)
         return self.fresh if not as_stored else example if self.calibrated else example.calibrated(1.0)
@@ -169,6 +173,11 @@ class Sentence(FigureSubject):
             raise InputError("This figure runs the model again, but only a trace is available.")
         trace: Trace = self.model.trace(*self.texts, **options, change=self.intervention.with_(*edits))
         return trace
+
+    @property
+    def nameable(self) -> bool:
+        """False for a model that is open in memory, which nobody else can name."""
+        return bool(self.run.digest)
 
     def sourced(self, figure: Figure) -> Figure:
         """The figure with its run and what was changed by hand."""

@@ -71,6 +71,9 @@ def load(
     if tokenizer is not None or head is not None or classes:
         raise InputError("A run of sentviz has its tokenizer, its classes and its head. To search further folders, write folders=...")
     run = source if isinstance(source, Run) else find(source, folders)
+    if isinstance(run, resolve_name("sentviz.models.opened:OpenModel")):
+        in_memory: Model = run.opened
+        return in_memory
     run = run.at(epoch) if epoch else run
     run = run.longer(max_length) if max_length else run
     if run.shape.KIND not in MODELS:

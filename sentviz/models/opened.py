@@ -1,0 +1,72 @@
+"""A model that is open in memory, in the place of a run: it has a name, classes and capabilities, but no files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sentviz.errors import InputError
+from sentviz.models.model import Model
+from sentviz.runs.configs import Capabilities
+from sentviz.runs.store import Run
+
+if TYPE_CHECKING:
+    from sentviz.runs.trace import Trace
+
+
+@dataclass(frozen=True)
+class OpenModel(Run):
+    """A model without a run's folder. What needs files says that they are missing."""
+
+    model: Model | None = None
+
+    @classmethod
+    def of(cls, model: Model) -> OpenModel:
+        """Return a model in the place of a run."""
+        return cls(model.name, Path(), model=model)
+
+    @property
+    def opened(self) -> Model:
+        """The model."""
+        assert self.model is not None
+        return self.model
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """What a run's config.json would say."""
+        return {"files": {}, "recipe": {"seed": None}, "data": {"name": "", "splits": {}}, "preset": ""}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Capabilities of the model."""
+        return self.opened.capabilities
+
+    @cached_property
+    def digest(self) -> str:
+        """No digest, because there are no files."""
+        return ""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Class names in the order of the logits."""
+        return self.opened.labels
+
+    @property
+    def calibration(self) -> float:
+        """Temperature of the probabilities."""
+        return self.opened.calibration
+
+    @property
+    def has_weights(self) -> bool:
+        """True, because the model predicts."""
+        return True
+
+    def metrics(self) -> dict[str, Any]:
+        """No metrics, because there are no test rows."""
+        return {}
+
+    def example(self) -> Trace:
+        """Raise InputError: a model of yours has no example."""
+        raise InputError(f"{self.name} is a model without an example: give a text.")

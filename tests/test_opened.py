@@ -1,0 +1,45 @@
+"""Figures of a model that is open in memory, without a run's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sentviz
+from sentviz.errors import InputError
+from sentviz.export.record import Record
+from sentviz.gallery import draw
+from tests.test_blackbox import LABELS, WEIGHTS, counting
+
+
+def test_a_figure_of_a_function_has_its_scores_and_no_call() -> None:
+    """The scores are the weights of the function's words; nobody else can draw the figure by name, so its record names no run."""
+    model = sentviz.load(counting, classes=LABELS)
+    figure = draw(model, "strip", text="A warm but dull garden.", score="removal")
+    scores = dict(zip(figure.frame["token"], figure.frame["word removal"], strict=True))
+    sign = 1 if model.predict(["A warm but dull garden."])["label"][0] == "positive" else -1
+    assert scores["warm"] == pytest.approx(sign * WEIGHTS["warm"], abs=1e-3)
+    assert scores["dull"] == pytest.approx(sign * WEIGHTS["dull"], abs=1e-3)
+    assert figure.source == "counting, a model open in memory." and figure.call is None
+    record = Record.of(figure)
+    assert record.runs == () and Record.read(record.text()).source == figure.source
+
+
+def test_a_figure_of_a_loaded_run_equals_that_of_its_name(tiny_run: Path) -> None:
+    """A model of a run that was opened first has the same maps as the run by name."""
+    text = "a quiet delight"
+    by_model, by_name = (draw(source, "attention", text=text).frame for source in (sentviz.load(tiny_run), str(tiny_run)))
+    numbers = by_name.select_dtypes("number").columns
+    assert np.allclose(by_model[numbers], by_name[numbers], atol=1e-6)
+
+
+def test_what_a_model_without_files_cannot_show_is_said() -> None:
+    model = sentviz.load(counting, classes=LABELS)
+    with pytest.raises(InputError, match="counting has no attention maps"):
+        draw(model, "attention", text="A warm garden.")
+    with pytest.raises(InputError, match="The figure confusion shows a run's files: `sentviz adopt` makes a run"):
+        draw(model, "confusion")
+    with pytest.raises(InputError, match="give a text"):
+        draw(model, "strip")
