@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from sentviz.errors import SentvizError
+from sentviz.papers.studies.item_types import Table
 from sentviz.papers.studies.items import listed
 from sentviz.runs.items import PAGES, Item
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper
 from tests.tools import items as tool
+from tests.tools import printed
 
 GOOD = """[[item]]
 id = "a"
@@ -102,16 +105,41 @@ def test_the_lists_have_the_items_that_were_counted() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_printed_number_of_a_table_is_in_the_papers_files(name: str) -> None:
-    assert list(tool.number_faults(find_paper(name), tool.shipped())) == []
+    """Numbers that a table computes from printed ones equal those of `RECOMPUTED`."""
+    assert list(printed.number_faults(find_paper(name), tool.shipped())) == []
 
 
 @pytest.mark.slow
 def test_a_number_that_the_paper_does_not_have_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = tool.printed_numbers(find_paper("sevenessxin"))
-    monkeypatch.setattr(tool, "printed_numbers", lambda paper: known - {max(known)})
-    assert list(tool.number_faults(find_paper("sevenessxin"), tool.shipped())) == []
-    monkeypatch.setattr(tool, "printed_numbers", lambda paper: set())
-    assert list(tool.number_faults(find_paper("sevenessxin"), tool.shipped()))
+    monkeypatch.setattr(printed, "printed_numbers", lambda paper: set())
+    assert list(printed.number_faults(find_paper("sevenessxin"), tool.shipped()))
+
+
+def table_of(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, item: str) -> Paper:
+    """Return Sentiment-Fused with one table, in place of all others, that an item shows."""
+    paper = find_paper("fused")
+    monkeypatch.setattr(printed, "makers", lambda paper: dict.fromkeys(names, lambda runs: [Table("a", "A", frame, "")] if runs else []))
+    names = [each.made_by for each in paper.items()]
+    monkeypatch.setattr(type(paper), "items", lambda self: tuple(each for each in self._listed.items if each.id == item))
+    return paper
+
+
+@pytest.mark.parametrize(
+    ("item", "frame", "faults"),
+    [
+        ("table-1", {"ko-electra": [0.9063], "nsmc": [0.5]}, 0),
+        ("table-1", {"ko-electra": [0.9064]}, 1),
+        ("table-3", {"task": ["KorNLI", "PAWS"], "kr-bert": [0.0217, 0.003]}, 0),
+        ("table-3", {"task": ["KorNLI", "PAWS"], "kr-bert": [0.0217, 0.0031]}, 1),
+        ("table-3", {"task": ["KLUE-NLI"], "kr-bert": [0.01]}, 1),
+        ("table-2", {"a": [3.0], "a_printed": [0.6], "a_difference": [2.4]}, 0),
+        ("table-2", {"a": [3.0], "a_printed": [0.6], "a_difference": [2.5]}, 1),
+    ],
+)
+def test_computed_columns_are_recomputed(item: str, frame: dict[str, list[float]], faults: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gain that is not that of the files, a number in a row that the paper lacks, and a wrong difference are faults."""
+    paper = table_of(monkeypatch, pd.DataFrame(frame), item)
+    assert len(list(printed.number_faults(paper, tool.shipped()[:1]))) == faults
 
 
 @pytest.mark.slow

@@ -1,21 +1,18 @@
 """Check every item of every paper: ``python -m tests.tools.items [PAPER ...]``.
 
 The quick part reads the lists: each place, run, claim, table and figure exists, each claim of a board is an item, and each printed number
-in a table is in the paper's files. ``--open`` also opens each place in the app, and ``--draw`` draws what is live from the shipped runs and
-writes it. Each fault is a line, and the exit status is 1 if there is one.
+in a table is in the paper's files or computed from them (`tests.tools.printed`). ``--open`` also opens each place in the app. ``--draw``
+draws what is live from the shipped runs and writes it. Each fault is a line, and the exit status is 1 if there is one.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
-import numpy as np
 import pandas as pd
 
 from app.focus import FIELDS
@@ -24,21 +21,16 @@ from sentviz.gallery import FIGURES
 from sentviz.io.glossary import glossary
 from sentviz.papers.studies.claims import claims_of
 from sentviz.papers.studies.export_paper import export_paper
-from sentviz.papers.studies.item_types import Table
 from sentviz.papers.studies.items import makers
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.items import DRAWN, Item
 from sentviz.runs.registry import BUILT_IN, Paper, find_paper
 from sentviz.runs.store import SHIPPED, Run
 from tests.tools.inventory import page_settings
+from tests.tools.printed import number_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("ours", "our ", "public code")  # beginnings of the places of claims that the paper does not make
-COMPUTED = {  # columns that a table computes from printed numbers, by item; "" is for all items
-    "": {"difference", "printed_added", "printed_low", "printed_high", "printed_value", "printed_times"},
-    "fused/table-3": {"ko-electra", "kr-electra", "kc-electra", "xlm-roberta-base", "kr-bert"},
-    "sentiformer/ablation": {"printed"},
-}
 
 
 @cache
@@ -69,37 +61,6 @@ def listed_faults(paper: Paper) -> Iterator[str]:
     named = {name for item in paper.items() for name in item.claims}
     left = [claim for claim in claims.values() if claim.id not in named and not claim.where.startswith(OURS)]
     yield from (f"claim {claim.id}, {claim.statement}: no item names it" for claim in left)
-
-
-# ---- printed numbers
-
-
-def printed_numbers(paper: Paper) -> set[float]:
-    """Return every number in the files of a paper's printed tables, in all units in which a page writes it."""
-    frames = [pd.read_csv(path) for path in paper.printed_tables().values()]
-    numbers = {float(value) for frame in frames for value in frame.select_dtypes("number").to_numpy().ravel() if np.isfinite(value)}
-    return {round(value * factor, 6) for value in numbers for factor in (0.01, 1, 100)}
-
-
-def printed_columns(table: Table) -> Iterator[tuple[str, pd.Series[Any]]]:
-    """Yield the columns of a table that hold a paper's numbers: those whose name or title says so."""
-    titles = {column.name: column.label for column in table.columns}
-    for name in table.frame.select_dtypes("number"):
-        if re.search(r"printed|\bpaper\b|\breported\b", f"{name} {titles.get(name, '')}".replace("_", " ")):
-            yield name, table.frame[name].dropna()
-
-
-def number_faults(paper: Paper, runs: Sequence[Run]) -> Iterator[str]:
-    """Yield each number that a table of the items shows as the paper's, and that is in none of the paper's files."""
-    known = printed_numbers(paper)
-    for item in paper.items():
-        if not item.tables:
-            continue
-        for table in (part for part in makers(paper)[item.made_by](runs) if isinstance(part, Table)):
-            computed = COMPUTED[""] | COMPUTED.get(f"{paper.name}/{item.id}", set())
-            for name, values in ((name, values) for name, values in printed_columns(table) if name not in computed):
-                odd = [value for value in values if round(float(value), 6) not in known]
-                yield from (f"{item.id}: {value} in the column {name} is in no file of the paper" for value in odd)
 
 
 # ---- what is drawn, written and opened
