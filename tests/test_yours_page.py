@@ -63,6 +63,9 @@ def test_a_file_is_shown_as_it_is_understood_and_can_be_changed() -> None:
     assert app.dataframe[-1].value["test"].tolist() == [5, 5]
     app.text_input(key="yours-shares-digest").set_value("half").run()
     assert "three whole percentages" in page_text(app) and app.button(key="yours-save").disabled
+    app.selectbox(key="yours-Labels-digest").select("").run()
+    assert "Without labels, a model can predict the rows" in page_text(app) and app.button(key="yours-save").disabled
+    assert app.button(key="yours-look").label == "Show the predictions" and not app.dataframe
 
 
 def test_a_file_is_saved_once_and_its_name_checked() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BASE = "minilm"
 LENGTH = 64  # pieces of each text that are read
 BATCHES = {"base": 16, "preset": 32}  # rows of a batch, for an adapter and for a paper's model
-UPDATES = {"base": 400, "preset": 1_000}  # intended number of updates, limited by MOST_EPOCHS
+UPDATES = {"base": 250, "preset": 1_000}  # intended number of updates, limited by MOST_EPOCHS
 MOST_EPOCHS = {"base": 10, "preset": 20}
 MOST_UPDATES = {"base": 6_000, "preset": 20_000}  # if one epoch has more updates, training ends after this number
 FEW = 300  # with fewer rows, batches are a quarter as large

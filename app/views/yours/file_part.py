@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,7 +17,7 @@ from app.text import md
 from app.views.yours import library_part
 from sentviz.data.columns import guess
 from sentviz.data.mine import from_file
-from sentviz.data.understanding import SHARES, SPLITS, Choices, Understood, canonical, in_order, understand, usual_names
+from sentviz.data.understanding import MOST_CLASSES, SHARES, SPLITS, Choices, Understood, canonical, in_order, understand, usual_names
 from sentviz.data.upload import TextTable, read_table
 from sentviz.errors import SentvizError
 
@@ -94,6 +95,23 @@ def _counts(of: Understood) -> None:
     st.caption("  \n".join(md(line) for line in (f"Splits {of.division}.", out, *remarks)))
 
 
+def _understood(table: TextTable, choices: Choices) -> tuple[Choices, Understood | None]:
+    """Draw the classes, and how the table is understood; return the choices with the names of the classes, and None if they do not fit."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        classes = named_classes(table, choices.label) if table.frame[choices.label].nunique() <= MOST_CLASSES else {}
+    choices = replace(choices, classes=classes)
+    try:
+        key = (table.digest, repr(choices))
+        understood = visit.keep_result("yours-understood", key, lambda: understand(table.frame, table.name, choices))
+    except SentvizError as error:
+        right.warning(md(str(error)), icon=":material/block:")
+        return choices, None
+    with right:
+        _counts(understood)
+    return choices, understood
+
+
 def show(table: TextTable, notes: list[str]) -> None:
     """Show how a file is understood, the choices that change it, and where its rows can go."""
     proposed: Understood | None
@@ -103,20 +121,14 @@ def show(table: TextTable, notes: list[str]) -> None:
         proposed = None
     st.markdown(f"**{md(table.name)}**: {len(table.frame):,} rows. {md(' '.join(notes))}")
     choices = chosen_columns(table, proposed)
-    left, right = st.columns(2, gap="medium")
-    understood: Understood | None = None
-    try:
-        with left:
-            classes = named_classes(table, choices.label) if choices.label and table.frame[choices.label].nunique() <= 50 else {}
-        choices = Choices(choices.text, choices.label, choices.split, classes, choices.shares)
-        key = (table.digest, repr(choices))
-        understood = visit.keep_result("yours-understood", key, lambda: understand(table.frame, table.name, choices))
-        with right:
-            _counts(understood)
-    except SentvizError as error:
-        right.warning(md(str(error)), icon=":material/block:")
+    understood = None
+    if choices.label:
+        choices, understood = _understood(table, choices)
+    else:
+        st.info("Without labels, a model can predict the rows, but the file cannot become a data set.", icon=":material/label_off:")
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        if st.button("Show the mistakes", type="primary", icon=":material/grid_view:", key="yours-look"):
+        look = "Show the mistakes" if choices.label else "Show the predictions"
+        if st.button(look, type="primary", icon=":material/grid_view:", key="yours-look"):
             st.session_state["mine"] = with_choices(table, choices)
             st.session_state["mine-remarks"] = notes
             visit.go(over="mine")
