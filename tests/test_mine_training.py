@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from sentviz.data.mine import add_data
 from sentviz.errors import InputError
 from sentviz.runs.presets import presets
 from sentviz.runs.store import SHIPPED, folder_for
+from sentviz.training import Trainer
 from sentviz.training.own_data import compared
 from tests.bases import toy_base
 from tests.makers import toy_splits
@@ -138,3 +140,24 @@ def test_simple_classifiers_ignore_the_order_of_words() -> None:
 
 def predicted_most(frame: pd.DataFrame) -> int:
     return int(np.bincount(frame["label"]).argmax())
+
+
+@pytest.mark.slow
+def test_a_stopped_training_continues_with_the_same_command(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-C the command says how to continue, and the continued run equals one that was not stopped."""
+    arguments = ["train", "mine/soups", "--base", "tiny", "--length", "20", "--keep-epochs", "0", "--quiet", "-o"]
+    steps = Trainer._step
+
+    def interrupted(self: Trainer, batch: np.ndarray) -> None:
+        steps(self, batch)
+        if self.at.step == 30:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_step", interrupted)
+        done = CliRunner().invoke(main, [*arguments, str(tmp_path / "stopped")])
+    assert done.exit_code == 130 and "To continue the training, run the command again." in done.output
+    command(*arguments, tmp_path / "stopped")
+    command(*arguments, tmp_path / "straight")
+    stopped, straight = (find(tmp_path / name / "soups" / "tiny") for name in ("stopped", "straight"))
+    assert stopped.config["files"]["model.safetensors"] == straight.config["files"]["model.safetensors"]
