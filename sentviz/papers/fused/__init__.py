@@ -65,8 +65,8 @@ PAPER = Paper(
                             (
                                 TextBlock(
                                     "The paper says that about half of the tokens stay neutral, with little variation between tasks and"
-                                    " models. With one tokenizer for all tasks the share differs between tasks; with another tokenizer it"
-                                    " is another share.",
+                                    " models. With one tokenizer for all tasks, the shares of the tasks differ. With other tokenizers, each"
+                                    " task has other shares.",
                                 ),
                                 TableBlock("tokenizers"),
                             ),
