@@ -1,15 +1,20 @@
-"""Quantised and pruned weights equal those computed by hand, and the stored curves are drawn."""
+"""Quantised and pruned weights and opened gates equal those computed by hand, and the stored numbers are shown."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from sentviz.data.lexicon import Lexicon
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Study
-from sentviz.papers.sentiformer import smaller
+from sentviz.models.loading import load
+from sentviz.papers.sentiformer import lexicon_gates, smaller
+from sentviz.papers.sentiformer.tables import guided
+from sentviz.runs.store import find
 from tests.studies import made_run, plant
 
 pytestmark = pytest.mark.slow
@@ -57,3 +62,33 @@ def test_accuracy_by_rows_is_that_of_the_runs(tmp_path: Path) -> None:
     run = made_run(tmp_path, "sst5_trees_binary", "sentiformer", wrong=50, digest="0")
     (row,) = smaller.by_rows([run]).to_dict("records")
     assert row["value"] == pytest.approx(0.75) and row["rows"] == row["n"] == 200 and row["low"] < row["value"] < row["high"]
+
+
+def test_gates_of_lexicon_words_are_opened() -> None:
+    """Predictions equal those with the gates opened by hand; a lexicon without words of the texts changes none."""
+    model = load(find("sst5_trees/sentiformer"))
+    texts = ["The film is dull but warm.", "A warm film."]
+    mine = Lexicon.of("mine", pd.DataFrame({"term": ["warm", "dull"], "polarity": [1.0, -1.0]}))
+    frame = pd.DataFrame({"text": texts, "label": [0, 4]})
+    pieces = [[model.tokenizer.token_of(int(i)) for i in model.encode(text).ids] for text in texts]
+    of_words = {piece for word in ("warm", "dull") for piece in map(model.tokenizer.token_of, model.encode(word).ids)} - {"<s>", "</s>"}
+    places = [[i for i, piece in enumerate(row) if piece in of_words and i not in (0, len(row) - 1)] for row in pieces]
+    opened = [
+        model.predict([text], change="~".join(f"gate:{i + 1}=1" for i in each))["label"].item()
+        for text, each in zip(texts, places, strict=True)
+    ]
+    own = list(model.predict(texts)["label"])
+    name, n, share, changed, accuracy, difference, *_ = lexicon_gates.measure(model, frame, mine)
+    assert (name, n) == ("mine", 2) and all(places)
+    assert share == pytest.approx(sum(map(len, places)) / sum(len(row) - 2 for row in pieces))
+    assert changed == sum(a != b for a, b in zip(own, opened, strict=True)) / 2
+    right = [[model.labels.index(label) == gold for label, gold in zip(each, (0, 4), strict=True)] for each in (own, opened)]
+    assert accuracy == sum(right[0]) / 2 and difference == (sum(right[1]) - sum(right[0])) / 2
+    nothing = Lexicon.of("nothing", pd.DataFrame({"term": ["zebra"], "polarity": [1.0]}))
+    assert lexicon_gates.measure(model, frame.head(1).assign(text="The film is dull."), nothing)[3] == 0
+
+
+def test_the_stored_gates_are_shown() -> None:
+    table = guided()
+    assert list(table.frame["lexicon"]) == ["VADER", "Opinion Lexicon", "SentiWordNet"]
+    assert (table.frame["low"] <= table.frame["difference"]).all() and "one seed" in table.caption

@@ -94,10 +94,12 @@ PAPER = Paper(
                 "Future work",
                 (
                     SideBySide(((FigureBlock("sentiformer-smaller"),), (FigureBlock("sentiformer-rows"),))),
+                    TextBlock("##### Gates that a lexicon opens"),
+                    TableBlock("lexicon-gates"),
                     TextBlock(
                         "The paper names four extensions in section VII. Quantisation, pruning and the number of training rows are"
-                        " measured above. Gates that start at a lexicon need a training of their own. A multilingual SentiFormer needs"
-                        " parallel corpora, which are not available here.",
+                        " measured above. Gates of a trained model are opened by a lexicon; a training that starts at one is not made."
+                        " A multilingual SentiFormer needs parallel corpora, which are not available here.",
                         small=True,
                     ),
                 ),

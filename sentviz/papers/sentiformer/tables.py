@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sentviz.analysis.learned import not_learned_sentence
 from sentviz.errors import InputError
 from sentviz.figures.figure import sentence
-from sentviz.papers.sentiformer import carriers, lengths, memory, prints, throughput
+from sentviz.papers.sentiformer import carriers, lengths, lexicon_gates, memory, prints, throughput
 from sentviz.papers.sentiformer.presets import ABLATIONS
 from sentviz.papers.sentiformer.study import (
     COMPARED,
@@ -201,6 +201,28 @@ def memory_table() -> Table:
     return Table("memory", "Memory of a long text", frame, words, columns)
 
 
+def guided() -> Table:
+    """Return what a trained model predicts if the gates of a lexicon's words are open.
+
+    Raises:
+        InputError: nothing is measured.
+    """
+    frame = lexicon_gates.MEASURED.require()
+    titles = {"lexicon_en_vader": "VADER", "lexicon_en_opinion": "Opinion Lexicon", "lexicon_en_sentiwordnet": "SentiWordNet"}
+    words = (
+        f"{frame['run'].iloc[0]}, trained without a lexicon, on {int(frame['n'].iloc[0]):,} test texts. The gates of all tokens that an"
+        " entry of the lexicon contains are open (1) in every layer; the others stay as learned. 95% intervals for other texts; one seed."
+    )
+    columns = (
+        Column("lexicon"),
+        Column("opened", "gates opened, %", "{:.1f}", percent=True),
+        Column("changed", "predictions changed, %", "{:.1f}", percent=True),
+        Column("accuracy", "accuracy, %", "{:.1f}", percent=True),
+        Column("difference", "change of accuracy, points", "{:+.2f}", ("low", "high"), percent=True),
+    )
+    return Table("lexicon-gates", "Gates that a lexicon opens", frame.assign(lexicon=frame["lexicon"].map(titles)), words, columns)
+
+
 TABLES: dict[str, TableMaker] = {
     "accuracy": of_all(accuracy),
     "ablation": of_all(ablation),
@@ -212,4 +234,5 @@ TABLES: dict[str, TableMaker] = {
     "speech": lambda runs, dataset: speech(),
     "leads": lambda runs, dataset: leads(),
     "memory": lambda runs, dataset: memory_table(),
+    "lexicon-gates": lambda runs, dataset: guided(),
 }
