@@ -61,7 +61,8 @@ def page(runs: Path) -> Iterator[Any]:
     def opened(run: str = "toy/sentiformer", **query: str) -> AppTest:
         app = AppTest.from_string(THEORY, default_timeout=120)
         for name, value in {"run": run, **query}.items():
-            app.query_params[name] = value
+            if value:
+                app.query_params[name] = value
         app.run()
         assert not app.exception, app.exception
         return app
@@ -105,6 +106,15 @@ def test_a_run_of_several_kernels_offers_one_of_one(page: Any) -> None:
     app.button(key="smooth-plain").click().run()
     assert app.query_params["run"].endswith("/sentiformer") and "kernels per head" not in words(app)
     assert all(each.key != "smooth-plain" for each in app.button)
+
+
+def test_the_theory_opens_on_a_sentiformer(page: Any) -> None:
+    """If neither a visitor nor a link chose a run, the page shows a SentiFormer; a chosen run stays."""
+    app = page("")
+    assert "the gate of the other token" in words(app).replace("\\", "") and app.selectbox(key="focus-run").value.endswith("/sentiformer")
+    assert not app.query_params.get("run")
+    app.selectbox(key="focus-run").set_value("english/ndt-unit-2").run()
+    assert not app.exception and "This run has 2 kernels per head" in words(app)
 
 
 def test_a_blank_text_leaves_the_box_to_type_another(page: Any) -> None:

@@ -33,6 +33,8 @@ def show(runs: Sequence[Run], _: str) -> None:
     if not names:
         st.info("No run with weights and attention is installed. `sentviz train sst2` trains one.", icon=":material/inventory_2:")
         return
+    if not visit.has_chosen_run() and (own := _sentiformer(names)):
+        visit.show_instead(run=own)
     if visit.focus().run not in names:
         st.caption(f"{md(visit.focus().run)} has no softmax, so it is not a kernel smoother. Choose another model.")
         pick_run("Model", names, index=None, placeholder="choose one with attention", key="smooth-model", on_change=_take, width=480)
@@ -71,7 +73,12 @@ def _plain(run: Run, names: Sequence[str]) -> str:
     if run.capabilities.components == 1:
         return ""
     single = [name for name in names if cache.runs()[name].capabilities.components == 1]
-    return next((name for name in single if cache.runs()[name].config["recipe"].get("model") == "sentiformer"), next(iter(single), ""))
+    return _sentiformer(names) or next(iter(single), "")
+
+
+def _sentiformer(names: Sequence[str]) -> str:
+    """Return the first SentiFormer among some runs; "" if there is none."""
+    return next((name for name in names if cache.runs()[name].config["recipe"].get("model") == "sentiformer"), "")
 
 
 def _take() -> None:
