@@ -124,6 +124,17 @@ def test_the_figure_draws_each_run(theme: Any) -> None:
     assert [(shape.x0, shape.x1) for shape in figure.plot.layout.shapes] == [(-0.6, 2.5)] * 2  # each panel has a grey band
 
 
+@SHIPPED
+@pytest.mark.slow
+def test_the_table_names_as_many_habits_as_it_counts() -> None:
+    """Habits stand in a column per layer, and the columns fit next to each other into a page of 1440 pixels."""
+    drawn = table(study_runs().runs)
+    named = drawn.frame[["layer_1", "layer_2"]].replace("none", "").map(lambda text: len(text.split(", ")) if text else 0).sum(axis=1)
+    assert named.tolist() == drawn.frame["habits"].tolist()
+    for column in drawn.columns[-2:]:
+        assert column.width and max(map(len, drawn.frame[column.name])) * 6.7 < column.width
+
+
 def test_without_measured_runs_the_command_is_named() -> None:
     for make in (lambda: component_habits(planted([], []), titles=DATASETS), lambda: table([])):
         with pytest.raises(InputError, match="sentviz specialise RUN"):

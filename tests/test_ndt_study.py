@@ -180,6 +180,16 @@ def test_parameters_of_our_vocabularies_are_near_the_print() -> None:
     assert ((frame["value"] - frame["printed"]).abs() < 0.02).all()
 
 
+@pytest.mark.skipif(not SHIPPED, reason="checkpoints/ is empty")
+def test_table_x_has_one_row_per_number_of_components() -> None:
+    """As in the paper: vanilla, DT and NDT with 2, 3 and 4 components, and our control."""
+    table = tables.totals(SHIPPED, "sst2").frame.set_index("model")
+    assert list(table.index) == ["vanilla", "vanilla-matched", "diff", "NDT, C = 2", "NDT, C = 3", "NDT, C = 4"]
+    assert table["printed"].dropna().tolist() == [1.40, 1.56, 1.56, 1.60, 1.63]
+    every = tables.totals(SHIPPED).frame
+    assert not every.duplicated(["data", "model"]).any() and set(every["data"]) == set(DATASETS.values())
+
+
 def test_ndt_on_a_base_has_accuracy_and_lambda_by_layer(tmp_path: Path) -> None:
     """Planted runs on MiniLM: accuracies over seeds, the difference to the plain adapter, and lambda with its sign."""
     runs = made_seeds(tmp_path, "sst2", "cls", 3, wrong=40, base="minilm")

@@ -23,6 +23,7 @@ from sentviz.runs.store import Run
 if TYPE_CHECKING:
     import pandas as pd
 
+WIDTHS = 430, 260  # pixels of the columns of layer 1 and of later layers, which name fewer habits
 LEVEL = 0.05  # significance level
 DRAWS = 20_000  # permutations; all of them if there are fewer
 COLUMNS = ["data", "model", "mixing", "components", "kind", "seed", "run", "habits", "of", "needed"]
@@ -82,11 +83,15 @@ def table(runs: Sequence[Run]) -> Table:
     if frame.empty:
         raise InputError("No installed run of the study has measured components: `sentviz specialise RUN` measures those of a run.")
     by_name = {run.name: run for run in runs}
-    frame["which"] = ["; ".join(_named(by_name[name])) or "none" for name in frame["run"]]
+    named = [_named(by_name[name]) for name in frame["run"]]
+    layers = range(max(by_name[name].capabilities.layers for name in frame["run"]))
+    for layer in layers:
+        frame[f"layer_{layer + 1}"] = [by_layer.get(layer, "none") for by_layer in named]
     frame["data"] = frame["data"].map(DATASETS)
     words = (
         "Habits in which the components of a run differ beyond shuffled labels, shuffled heads and untrained models. A habit is the entropy"
-        " of attention or its share for a class of words, in one layer. Maps are measured on 300 test texts before they are mixed."
+        " of attention or its share for a class of words, for example of negative words, in one layer. Maps are measured on 300 test texts"
+        " before they are mixed."
     )
     columns = (
         Column("data", "data set"),
@@ -95,16 +100,16 @@ def table(runs: Sequence[Run]) -> Table:
         Column("seed"),
         Column("habits"),
         Column("of", "of"),
-        Column("which", "habits that differ"),
+        *(Column(f"layer_{layer + 1}", f"layer {layer + 1}", width=WIDTHS[min(layer, 1)]) for layer in layers),
     )
     return Table("component-habits", "Habits in which the components differ", frame, words, columns)
 
 
-def _named(run: Run) -> list[str]:
-    """Return the habits of a run that differ, by layer."""
+def _named(run: Run) -> dict[int, str]:
+    """Return the habits of a run that differ, by layer counted from 0; "words" is left out of the names of classes."""
     passed = beyond_baselines(run.frame(FILE))
-    names = passed["word_class"].where(passed["word_class"] != "", "entropy")
-    return [f"layer {int(str(layer)) + 1}: {', '.join(part)}" for layer, part in names.groupby(passed["layer"])]
+    names = passed["word_class"].where(passed["word_class"] != "", "entropy").str.removesuffix(" words")
+    return {int(str(layer)): ", ".join(part) for layer, part in names.groupby(passed["layer"])}
 
 
 def judge_specialises(dataset: str, runs: Sequence[Run], *, kind: str) -> Finding:
