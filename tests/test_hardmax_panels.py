@@ -88,11 +88,11 @@ def test_marked_words_have_a_ring_and_their_distance() -> None:
 def test_kinds_of_matrices_are_what_their_names_say() -> None:
     rng = np.random.default_rng(1)
     for d in (2, 3, 4):
-        made = {name: make(rng, d) for name, make in matrices.KINDS.items()}
-        for name, a in made.items():
+        by_kind = {name: make(rng, d) for name, make in matrices.KINDS.items()}
+        for name, a in by_kind.items():
             assert a.shape == (d, d) and np.allclose(a, a.T) == name.startswith("symmetric")
             assert (np.linalg.matrix_rank(a) == 1) == name.endswith("rank 1")
-        values = {name: np.linalg.eigvalsh(a) for name, a in made.items() if name.startswith("symmetric")}
+        values = {name: np.linalg.eigvalsh(a) for name, a in by_kind.items() if name.startswith("symmetric")}
         assert (values["symmetric positive definite"] > 0).all() and (values["symmetric negative definite"] < 0).all()
         assert np.ptp(np.sign(values["symmetric, with negative eigenvalues"])) == 2
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from sentviz.analysis.claim import Finding
+from sentviz.gallery import make
+from sentviz.gallery.subjects import Study
 from sentviz.papers.sentiformer import carriers, lengths, memory
 from sentviz.papers.sentiformer.claims import CLAIMS
 from sentviz.papers.sentiformer.tables import TABLES
@@ -142,11 +143,20 @@ def test_the_tables_say_what_is_stored() -> None:
 
 
 def test_the_two_class_column_repeats_no_print(tmp_path: Path) -> None:
-    """Table I has one column SST5, so the binary column has ours alone."""
-    runs = [made_run(tmp_path, dataset, "sentiformer") for dataset in ("sst5_trees", "sst5_trees_binary")]
-    frame = TABLES["accuracy"](runs, "all").frame
+    """Table I has one column SST5, so our two classes have no column of the paper, no diamond in a figure and no row of other models."""
+    both = ("sst5_trees", "sst5_trees_binary")
+    runs = [made_run(tmp_path, dataset, model) for dataset in both for model in ("sentiformer", "sentiformer-no-gate")]
+    table = TABLES["accuracy"](runs, "all")
+    frame = table.frame
     assert frame[frame["data"] == "SST-5 binary"]["printed"].isna().all() and frame[frame["data"] == "SST-5"]["printed"].notna().any()
-    assert isinstance(frame, pd.DataFrame)
+    titles = [column.label for column in table.laid_out()[1]]
+    assert "SST-5, paper" in titles and "SST-5 binary, ours" in titles and "SST-5 binary, paper" not in titles
+    for name in ("sentiformer-accuracy", "sentiformer-parts"):
+        five, two = (make(name, Study.of(dataset, runs)) for dataset in both)
+        assert len(five.plot.data) == len(two.plot.data) + 1
+    assert make("sentiformer-accuracy", Study.of(both[1], runs)).frame["model"].tolist() == ["SentiFormer"]
+    ablations = TABLES["ablation"](runs, "all").frame.set_index("data")["printed"]
+    assert ablations.isna().to_dict() == {"SST-5": False, "SST-5 as two classes": True}
 
 
 def test_our_settings_are_those_of_the_shipped_runs() -> None:

@@ -1,4 +1,4 @@
-"""How much of the theorem is true for matrices A that it does not cover: each statement, counted over random runs of each kind of A.
+"""Count how often each statement of the theorem is true for matrices A that the theorem does not cover, over random runs of each kind of A.
 
 `python -m sentviz.papers.hardmax.matrices` counts anew; the counts that ship are in `measured/`.
 """

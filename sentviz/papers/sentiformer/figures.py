@@ -49,7 +49,8 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
     single = points(by_model, "accuracy")
     single["model"] = single["model"].map(MODELS)
     title = f"Accuracy on {DATASETS[of.name]}"
-    drawn = measured_beside_printed(tables.main(beside(of.runs, of.name)), single, title=title, percent=True, theme=theme)
+    rows = tables.main(beside(of.runs, of.name), of.name).dropna(subset=["printed", "value"], how="all")
+    drawn = measured_beside_printed(rows, single, title=title, percent=True, theme=theme)
     return sourced(drawn, *(run for seeds in by_model.values() for run in seeds))
 
 
@@ -62,11 +63,14 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
     """
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.sentiformer.study import DATASETS, ablations, configurations
+    from sentviz.papers.sentiformer.tables import UNPRINTED
 
     frame = ablations(of.runs, of.name)
     if frame.empty:
         command = f"sentviz study sentiformer-ablations --dataset {of.name}"
         raise InputError(f"No ablation is installed on {DATASETS[of.name]}: `{command}` trains them.")
+    if of.name in UNPRINTED:
+        frame = frame.assign(printed=float("nan"))
     frame = frame.assign(row=frame["title"], kind=frame["test"].map({"over seeds": "over seeds", "McNemar": "one seed"}))
     drawn = gain_dots(
         frame,

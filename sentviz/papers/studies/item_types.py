@@ -32,6 +32,7 @@ class Column:
     full_shade: float = 0.0  # difference, as written, at which a signed number has the full colour; 0 for no colour
     help: str = ""  # tooltip of the column's title
     width: int | None = None  # pixels on a page; None: as the content needs
+    optional: bool = False  # True: a group without any value has no such column
 
     @property
     def label(self) -> str:
@@ -95,6 +96,8 @@ class Table:
             names = {name: f"{group}, {name}" for name in self.frame if name not in (*keys, self.groups)}
             parts.append(rows.set_index(keys).rename(columns=names)[list(names.values())])
             for column in numbers:
+                if column.optional and rows[column.name].isna().all():
+                    continue
                 ends = column.interval and (names[column.interval[0]], names[column.interval[1]])
                 title = f"{group}, {column.label}" if len(numbers) > 1 else str(group)
                 spread.append(replace(column, name=names[column.name], title=title, interval=ends))
