@@ -182,7 +182,7 @@ def test_parameters_of_our_vocabularies_are_near_the_print() -> None:
 
 @pytest.mark.skipif(not SHIPPED, reason="checkpoints/ is empty")
 def test_table_x_has_one_row_per_number_of_components() -> None:
-    """As in the paper: vanilla, DT and NDT with 2, 3 and 4 components, and our control."""
+    """The rows are vanilla, DT and NDT with 2, 3 and 4 components, as in the paper, and our control."""
     table = tables.totals(SHIPPED, "sst2").frame.set_index("model")
     assert list(table.index) == ["vanilla", "vanilla-matched", "diff", "NDT, C = 2", "NDT, C = 3", "NDT, C = 4"]
     assert table["printed"].dropna().tolist() == [1.40, 1.56, 1.56, 1.60, 1.63]
@@ -213,8 +213,8 @@ def test_what_is_added_to_vanilla_stands_beside_the_print() -> None:
     """Table X's last column, and table XI's milliseconds, the paper's 0 for Twitter included."""
     frame = tables.totals(SHIPPED, "sst2").frame.set_index("model")
     assert frame.loc["vanilla", ["printed_added", "added"]].tolist() == [0, 0]
-    assert frame.loc["ndt-unit-2", "printed_added"] == pytest.approx(1.56 - 1.40)
-    assert frame.loc["ndt-unit-2", "added"] == pytest.approx(frame.loc["vanilla-matched", "added"], abs=1e-3)
+    assert frame.loc["NDT, C = 2", "printed_added"] == pytest.approx(1.56 - 1.40)
+    assert frame.loc["NDT, C = 2", "added"] == pytest.approx(frame.loc["vanilla-matched", "added"], abs=1e-3)
     assert frame["added"].between(0, 0.25).all()
     times = tables.milliseconds([], "all").frame
     printed = times.set_index(["dataset", "model"])["printed_milliseconds"]

@@ -109,7 +109,7 @@ def test_a_run_of_several_kernels_offers_one_of_one(page: Any) -> None:
 
 
 def test_the_theory_opens_on_a_sentiformer(page: Any) -> None:
-    """If neither a visitor nor a link chose a run, the page shows a SentiFormer; a chosen run stays."""
+    """The page shows a SentiFormer if neither a visitor nor a link chose a run; a chosen run stays."""
     app = page("")
     assert "the gate of the other token" in words(app).replace("\\", "") and app.selectbox(key="focus-run").value.endswith("/sentiformer")
     assert not app.query_params.get("run")
