@@ -46,6 +46,7 @@ STYLE = (
     " :has(> img[data-testid='stHeaderLogo'])::after { content: 'sentviz'; font-weight: 600; font-size: 1.05rem; }"
     " [data-testid='stButtonGroup'] [data-variant='segmented_control'] { min-height: 2.5rem; }"  # Fields are as high.
     " @media (max-width: 640px) { [data-testid='stButtonGroup'] > [role] { flex-wrap: wrap; }"
+    " .katex-display > .katex { font-size: 1em; }"  # The longest formula of the glossary fits a phone of 390 px.
     # Several panels and clouds are too narrow to read on a phone, so they scroll.
     f" {WIDE} {{ overflow-x: auto; overflow-y: hidden; }} {WIDE} > * {{ min-width: 640px; }} }}"
     " .about { margin: 0; font-size: .875rem; opacity: .8; }"

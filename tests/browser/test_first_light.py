@@ -210,3 +210,17 @@ def test_panels_scroll_on_a_phone(page: Any, server: str) -> None:
     inner = page.locator(".st-key-plot-curves > *").first.bounding_box()
     assert inner is not None and inner["width"] >= 640
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
+
+
+def test_formulas_fit_a_phone(page: Any, server: str) -> None:
+    """At 390 px the longest formulas of the glossary are inside their cards; the part of a root that is cut off does not count."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server}/glossary")
+    page.wait_for_selector(".katex-display", timeout=60_000)
+    settled(page)
+    ends = page.evaluate(
+        "() => [...document.querySelectorAll('.katex-display')].map(shown => Math.max(...[...shown.querySelectorAll('.katex-html .mord')]"
+        ".filter(part => !part.querySelector('svg')).map(part => part.getBoundingClientRect().right))"
+        " - shown.closest('[data-testid=stMarkdown]').getBoundingClientRect().right)"
+    )
+    assert len(ends) > 20 and max(ends) <= 1
