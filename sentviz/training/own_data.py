@@ -39,9 +39,10 @@ def own_settings(dataset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     model = changes.get("model") if not changes.get("base") else None
     if model and find_preset(model).recipe:
         return settings | dict(find_preset(model).recipe)
-    kind, length = ("preset" if model else "base"), LENGTH
+    kind, length = ("preset" if model else "base"), changes.get("max_length") or LENGTH
     if not model:
         length = min(length, find_base(changes.get("base") or BASE).settings["max_length"])
+        settings |= {"base": BASE, "shape": {"max_length": length}}  # evaluation reads no more than training
     batch = max(4, BATCHES[kind] // 4) if rows < FEW else BATCHES[kind]
     epochs = min(MOST_EPOCHS[kind], max(1, round(UPDATES[kind] * batch / rows)))
     settings |= {"max_length": length, "batch_size": batch, "epochs": epochs, "evaluations": 1 if epochs > 1 else 4, "log_every": 5}
@@ -50,7 +51,7 @@ def own_settings(dataset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     if model:
         settings |= {"min_count": 1 if rows < 1_000 else 2, "patience": 0}
         return {name: value for name, value in settings.items() if name not in find_preset(model).without}
-    return settings | {"base": BASE, "keep_epochs": 0 if "updates" in settings else epochs}
+    return settings | {"keep_epochs": 0 if "updates" in settings else epochs}
 
 
 def compared(run: Run) -> pd.DataFrame:
