@@ -32,7 +32,7 @@ IMPERATIVES = _set(
     accept adapt add adjust align allow answer apply ask attach avoid bind bound build bump cache calculate call change check choose
     clean clear close collect combine compare compile compute configure convert copy correct count cover create cut declare decode
     delay delete describe detect disable document download draw drop embed enable encode end ensure escape evaluate exclude expand
-    explain export expose extend extract fail fetch fill filter find finish fit fix format gather generate give group handle hash
+    expect explain export expose extend extract fail fetch fill filter find finish fit fix format gather generate give group handle hash
     hide highlight hold ignore implement import improve include index initialize insert install interpolate join judge keep label learn
     let limit link list load lock log lower make map mark mask match measure merge migrate move name normalize offer omit open order
     override pack pad parse pass pick pin plot point pool predict prefer prepare prevent print prove publish put raise rank read

@@ -23,6 +23,7 @@ from sentviz.errors import SentvizError
 from sentviz.figures.token_step import token_step
 from sentviz.gallery import code, sourced
 from sentviz.models.clustering import weights
+from sentviz.papers.hardmax.study import EXAMPLE
 from sentviz.runs.store import Run
 
 KEY = "hardmax-canvas"
@@ -30,6 +31,7 @@ EXAMPLES = {
     "Praise": "A wonderful film, funny and touching. The two leads are excellent, the music is beautiful, and I loved every minute of it.",
     "Complaint": "What a waste of time. The plot is boring, the acting is awful, and the worst dialogue I ever heard made it duller.",
     "Mixed": "The first hour is slow and poorly written, but the ending is superb, and one performance is great. Not perfect, worth it.",
+    "Amazing, torture": EXAMPLE,
 }
 VIEWS = {"spread": "principal axes", "decision": "across the decision", "axes": "two coordinates"}
 
