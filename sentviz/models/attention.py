@@ -13,10 +13,13 @@
 | Sentiment-Fused         | 1     | 1                         | lexicon similarity, rank 3   | 1         |
 | Xia et al. 2021         | 1     | 1                         | padding                      | rank 3    |
 | MPNet                   | 1     | 1                         | padding, distance            | 1         |
+| DeBERTa                 | 1     | 1                         | padding, distance            | 1         |
+| decoders                | 1     | 1                         | padding, later tokens        | 1         |
 
 B and M are structured: a vector over keys, low-rank factors, or a value for each distance. The first two become extra features of Q and K
 (`fold`), so the fused kernel and the banded one use the same structure. A term of distances is expanded for the computed rows and becomes
-a mask of the fused kernel. `scores` adds up the same sum term by term.
+a mask of the fused kernel; DeBERTa's term of distances also depends on query and key, so it is stored whole. `scores` adds up the same sum
+term by term.
 
 Shapes: q, k (B, C, H, n|m, d_k); v (B, H, m, d_v); lambdas (C,).
 """
@@ -101,15 +104,35 @@ class Distance:
         return Distance(self.name, some(self.values, components, heads), *places)
 
 
-Term = KeyTerm | LowRank | Distance
+@dataclass(frozen=True)
+class Dense:
+    """A term without structure: DeBERTa's distances, each weighted by what query and key contain."""
+
+    name: str
+    values: Tensor  # (B, 1|C, 1|H, n, m)
+
+    def dense(self) -> Tensor:
+        """Return the term, (B, 1|C, 1|H, n, m)."""
+        return self.values
+
+    def part(self, components: Some, heads: Some, queries: Some, keys: Some) -> Dense:
+        """Return the term of some components, heads, queries and keys."""
+        return Dense(self.name, some(self.values, components, heads, queries, keys))
+
+
+Term = KeyTerm | LowRank | Distance | Dense
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A window and global tokens (SentiFormer, section III-D): a token sees j if |i - j| <= window // 2 or j is global."""
+    """A window and global tokens (SentiFormer, section III-D): a token sees j if |i - j| <= window // 2 or j is global.
+
+    If the pattern is causal, a token sees no later token.
+    """
 
     window: int
     globals: Tensor  # (B, g) unique positions in each text; -1 = unused
+    causal: bool = False
 
     def is_global(self, keys: Tensor) -> Tensor:
         """Return whether each key, given by its place (m,), is global, (B, m)."""
@@ -117,12 +140,14 @@ class Pattern:
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Return whether a query may see a key, by their places (n,) and (m,), (B, n, m)."""
-        near = (queries[:, None] - keys[None, :]).abs() <= self.window // 2
-        return near | self.is_global(keys)[:, None, :]
+        seen = ((queries[:, None] - keys[None, :]).abs() <= self.window // 2)[None]
+        if self.globals.shape[-1]:
+            seen = seen | self.is_global(keys)[:, None, :]
+        return seen & (keys[None, :] <= queries[:, None]) if self.causal else seen
 
     def reach(self, queries: Tensor, length: int) -> Tensor:
         """Return the places of the keys that any of some queries may see, (k,), ascending."""
-        low, high = int(queries.min()) - self.window // 2, int(queries.max()) + self.window // 2
+        low, high = int(queries.min()) - self.window // 2, int(queries.max()) + (0 if self.causal else self.window // 2)
         near = torch.arange(max(low, 0), min(high + 1, length), device=self.globals.device)
         keys: Tensor = torch.cat([near, self.globals[self.globals >= 0]]).unique()  # type: ignore[no-untyped-call]
         return keys
@@ -148,10 +173,10 @@ class ScoreModifiers:
 
     @property
     def dense(self) -> Tensor | None:
-        """The sum of the terms of distances, which `fold` leaves out, (B|1, 1|C, 1|H, n, m); None if there is no such term."""
+        """The sum of the terms `Distance` and `Dense`, which `fold` leaves out, (B|1, 1|C, 1|H, n, m); None if there is no such term."""
         added: Tensor | None = None
         for bias in self.biases:
-            if isinstance(bias, Distance):
+            if isinstance(bias, Distance | Dense):
                 added = bias.dense() if added is None else added + bias.dense()
         return added
 
@@ -211,7 +236,7 @@ def fold(q: Tensor, k: Tensor, scale: Tensor | float, structure: ScoreModifiers)
         left, right = structure.factor.features(q.shape[-2])
         q = (q.unsqueeze(-1) * left.unsqueeze(-2)).flatten(-2)
         k = (k.unsqueeze(-1) * right.unsqueeze(-2)).flatten(-2)
-    if sides := [bias.features(q.shape[-2]) for bias in structure.biases if not isinstance(bias, Distance)]:
+    if sides := [bias.features(q.shape[-2]) for bias in structure.biases if not isinstance(bias, Distance | Dense)]:
         fill = q.new_zeros(-(q.shape[-1] + sum(left.shape[-1] for left, _ in sides)) % EVEN)
         q, k = (
             torch.cat([x, *(side.expand(*x.shape[:-1], -1) for side in (*each, fill))], dim=-1)
@@ -248,9 +273,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, lambdas: Tensor, scale: Tensor | flo
         if mixed and components * heads * n * m <= MIXED_ELEMENTS:
             return _mixed(q, k, v, lambdas, structure.padding)
         return _fused(q, k, v, lambdas, structure.padding)
-    if pattern.window // 2 >= m - 1:
+    if pattern.window // 2 >= m - 1 and not pattern.causal:
         return _fused(q, k, v, lambdas, structure.padding)
-    if n == m and n > NARROW and pattern.window + pattern.globals.shape[-1] < n // 2:
+    if n == m and n > NARROW and not pattern.causal and pattern.window + pattern.globals.shape[-1] < n // 2:
         return _banded(q, k, v, lambdas, structure.padding, pattern)
     queries, keys = (torch.arange(size, device=q.device) for size in (n, m))
     return _fused(q, k, v, lambdas, visible(structure, queries, keys))

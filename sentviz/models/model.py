@@ -337,7 +337,7 @@ class Model:
             component_ids=component_ids,
             query_ids=query_ids,
             dropped=encoded.dropped,
-            pooling="cls" if has.cls else "mean",
+            pooling="cls" if has.cls else "last" if has.last else "mean",
             change=intervention,
             tags=() if encoded.tags is None else tuple(TAGS[tag] for tag in encoded.tags),
             polarity=None if inputs.polarity is None else inputs.polarity[0].numpy(),

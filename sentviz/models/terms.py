@@ -50,8 +50,9 @@ class AttentionTerms:
 
     @property
     def window(self) -> int:
-        """Number of tokens that a query sees around itself; 0 = all."""
-        return 0 if self.structure.pattern is None else self.structure.pattern.window
+        """Number of tokens that a query sees around itself; 0 = all, and -1 = all but the later ones."""
+        pattern = self.structure.pattern
+        return 0 if pattern is None else -1 if pattern.causal else pattern.window
 
     def part(self, components: Sequence[int] = (), heads: Sequence[int] = ()) -> AttentionTerms:
         """Return the terms of some components and heads, in this order, by default all. Lambdas and W_O stay complete."""

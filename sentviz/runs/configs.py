@@ -49,6 +49,7 @@ class Capabilities:
     aware: bool = False  # positions are a sum of signals, each weighted by a learned scalar
     lexicon: bool = False  # polarities enter the scores
     cls: bool = False  # the classifier reads [CLS] instead of the mean
+    last: bool = False  # the classifier reads the last token, as in a decoder
     pairs: bool = False  # reads pairs of texts and tells the two texts apart
     pattern: bool = False  # some keys are outside a query's window
     silence: bool = True  # heads can be silenced
@@ -224,7 +225,7 @@ class HubConfig(ModelKind):
     layers: int
     heads: int
     windows: tuple[int, ...] = ()  # (L,) window of each layer in tokens around a query; 0 = all tokens
-    pooling: Literal["cls", "mean"] = "cls"
+    pooling: Literal["cls", "mean", "last"] = "cls"
     head: Literal["own", "linear"] = "own"  # "own": the checkpoint's classification head; "linear": a linear layer on the pooled states
     normalized: bool = False  # the linear head reads pooled vectors of length 1
     segments: int = 1
@@ -267,9 +268,10 @@ class HubConfig(ModelKind):
             predicts=self.classes > 0,
             lexicon=self.lexicon != "none",
             cls=self.pooling == "cls",
+            last=self.pooling == "last",
             pairs=self.segments > 1,
             pattern=any(self.windows),
-            dials=(LEXICON,) * (self.lexicon != "none"),
+            dials=(LEXICON,) * (self.lexicon != "none") + (DISTANCE,) * self.architecture.startswith("deberta"),
         )
 
 

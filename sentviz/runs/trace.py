@@ -102,7 +102,7 @@ class Trace:
     change: Intervention = UNCHANGED  # changes of the model; the effective maps of silenced heads are zero
     tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" for special tokens; () if the model reads none
     polarity: Floats | None = None  # (m, 3) lambda(x) of each token; None if the model has no lexicon
-    pooling: str = "mean"  # input of the classifier: "mean" over the tokens, or "cls", the first token
+    pooling: str = "mean"  # input of the classifier: "mean" over the tokens, "cls", the first token, or "last"
     attention: Floats | None = None  # (L, H, n, m) effective attention, which multiplies V
     components: Floats | None = None  # (L, C, H, n, m) softmax maps before mixing
     hidden: Floats | None = None  # (L+1, m, d) embedding output, then each layer's

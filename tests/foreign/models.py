@@ -15,7 +15,8 @@ import transformers
 from sentviz.models import hub
 from tests.makers import toy_splits
 
-KINDS = ("bert", "electra", "roberta", "xlm-roberta", "distilbert", "modernbert")
+DECODERS = ("gpt2", "llama", "qwen2", "qwen3")
+KINDS = ("bert", "electra", "roberta", "xlm-roberta", "distilbert", "modernbert", "deberta", "deberta-v2", *DECODERS)
 OWN = ("우리 마을 정원은 정말 따뜻하고 밝았다", "노래가 차갑고 지루해서 실망했다", "Was für ein schöner Leuchtturm!")
 TEXT = "What a warm, clever garden; 우리 정원은 정말 따뜻하고 밝았다, never a dull song!"
 SHORT = "a cold soup"
@@ -65,6 +66,15 @@ def byte_pairs(texts: list[str]) -> Any:
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **special)
 
 
+def unframed_pairs(texts: list[str]) -> Any:
+    """Train GPT-2's tokenizer, or one like it: nothing is put before or after a text."""
+    from tokenizers import processors
+
+    tokenizer = byte_pairs(texts)
+    tokenizer.backend_tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    return tokenizer
+
+
 def sentence_pieces(texts: list[str]) -> Any:
     """Make a tokenizer like XLM-R's: a unigram model of letters and thirty words."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -85,6 +95,8 @@ def small(kind: str, size: int, labels: tuple[str, ...]) -> Any:
     """Return a random model: three layers, four heads, all weights different from their start values."""
     shape: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 24}
     shape |= {"vocab_size": size, "max_position_embeddings": 130, "id2label": dict(enumerate(labels))}
+    grouped = {"num_key_value_heads": 2}  # two heads share their keys and values
+    disentangled: dict[str, Any] = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "pooler_hidden_size": 16}
     ends = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
     config = {
         "bert": lambda: transformers.BertConfig(**shape),
@@ -94,6 +106,24 @@ def small(kind: str, size: int, labels: tuple[str, ...]) -> Any:
         "distilbert": lambda: transformers.DistilBertConfig(
             dim=16, n_layers=3, n_heads=4, hidden_dim=24, **{k: shape[k] for k in ("vocab_size", "max_position_embeddings", "id2label")}
         ),
+        "deberta": lambda: transformers.DebertaConfig(**disentangled, type_vocab_size=0, **shape),
+        "deberta-v2": lambda: transformers.DebertaV2Config(
+            **disentangled,
+            type_vocab_size=2,
+            position_buckets=4,
+            norm_rel_ebd="layer_norm",
+            share_att_key=True,
+            conv_kernel_size=3,
+            **shape,
+        ),
+        "gpt2": lambda: transformers.GPT2Config(
+            vocab_size=size, n_embd=16, n_layer=3, n_head=4, n_positions=130, id2label=shape["id2label"], **ends
+        ),
+        "llama": lambda: transformers.LlamaConfig(**grouped, **ends, **shape),
+        "qwen2": lambda: transformers.Qwen2Config(  # its tokenizer adds an entry
+            **grouped, **ends, **(shape | {"vocab_size": size + 7}), use_sliding_window=True, sliding_window=4, max_window_layers=1
+        ),
+        "qwen3": lambda: transformers.Qwen3Config(**grouped, **ends, **shape, head_dim=6),
         "modernbert": lambda: transformers.ModernBertConfig(  # a window of 7 tokens in the second layer, a table with rows to spare
             **(shape | {"vocab_size": size + 7}), **ends, cls_token_id=0, sep_token_id=2, local_attention=6, global_attn_every_n_layers=2
         ),
@@ -110,6 +140,7 @@ def saved(folder: Path, kind: str, labels: tuple[str, ...] = ("NEGATIVE", "NEUTR
     """Write a model folder as Hugging Face does."""
     texts = [*toy_splits()["train"].frame["text"], *OWN * 5]
     make = {"roberta": byte_pairs, "modernbert": byte_pairs, "xlm-roberta": sentence_pieces}.get(kind, word_pieces)
+    make = unframed_pairs if kind in DECODERS else make
     tokenizer = make(texts)
     small(kind, len(tokenizer), labels).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -91,7 +91,7 @@ def test_each_foreign_thing_is_one_sentence(folders: dict[str, Path], tmp_path: 
     bert = folders["bert"]
     cases = {
         "needs code of its repository": changed(bert, tmp_path / "code", auto_map={"AutoModel": "modeling.Own"}),
-        "kind 'gpt2', which cannot be read": changed(bert, tmp_path / "gpt", model_type="gpt2"),
+        "kind 't5', which cannot be read": changed(bert, tmp_path / "t5", model_type="t5"),
         "it reads from left to right": changed(bert, tmp_path / "decoder", is_decoder=True),
         "multi label classification": changed(bert, tmp_path / "multi", problem_type="multi_label_classification"),
         "has one output, a score": small_one(bert, tmp_path / "one"),

@@ -99,7 +99,7 @@ def _solve_flow(maps: Doubles, pooling: str) -> Doubles:
     capacities = np.rint(maps.ravel() * CAPACITY).astype(np.int32)
     size = (layers + 1) * n
     graph = coo_array((capacities, ((level + 1) * n + query, level * n + key)), shape=(size, size)).tocsr()
-    tops = range(layers * n, layers * n + (1 if pooling == "cls" else n))
+    tops = (layers * n + _read_rows(n, pooling)).tolist()
     flows = [[maximum_flow(graph, top, token).flow_value for token in range(n)] for top in tops]
     return np.asarray(flows, dtype=np.float64) / CAPACITY
 
@@ -171,8 +171,14 @@ def _product(maps: Doubles) -> Doubles:
     return result
 
 
+def _read_rows(n: int, pooling: str) -> npt.NDArray[np.int64]:
+    """Return the tokens that the classifier reads, of n tokens."""
+    return np.array({"cls": [0], "last": [n - 1]}.get(pooling, range(n)), dtype=np.int64)
+
+
 def _pool_rows(rolled: Doubles, pooling: str) -> Doubles:
-    return np.asarray(rolled[0] if pooling == "cls" else rolled.mean(axis=0))
+    """Return the mean of the rows that the classifier reads, of the rows of all tokens or of these alone."""
+    return np.asarray((rolled[_read_rows(len(rolled), pooling)]).mean(axis=0))
 
 
 def _shares(values: Doubles) -> Floats:

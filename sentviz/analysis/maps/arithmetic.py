@@ -63,7 +63,7 @@ class CellArithmetic:
     scale: float  # 1 / sqrt(d_k), or the temperature
     cosine: bool  # QK-norm: products are cosines, the scale is learned
     rotary: bool
-    window: int  # 0 = every key is seen
+    window: int  # 0 = every key is seen; -1 = no later key is seen
     parts: tuple[Component, ...]
     attention: float  # effective
     seen: Bools  # (m,) keys that the query may see
@@ -89,7 +89,9 @@ class CellArithmetic:
         ]
         value = part.scaled
         lines.append(
-            f"× {plain(self.scale)}, the learned temperature → {plain(value)}" if self.cosine else f"/ √{self.key_size} → {plain(value)}"
+            f"× {plain(self.scale)}, the learned temperature → {plain(value)}"
+            if self.cosine
+            else f"/ √{round(self.scale**-2)} → {plain(value)}"
         )
         if part.factor is not None:
             value *= part.factor
@@ -101,6 +103,8 @@ class CellArithmetic:
         return [*lines, *self._softmax_steps(part, low)]
 
     def _softmax_steps(self, part: Component, low: str) -> list[str]:
+        if not self.seen[self.key] and self.window < 0:
+            return [f"a later token, which this model does not see: A{low} = 0"]
         if not self.seen[self.key]:
             return [f"outside the window of {self.window} tokens and not a global token: A{low} = 0"]
         keys = f"{self.seen.sum():,} keys" if self.seen.all() else f"the {self.seen.sum():,} of {len(self.seen):,} visible keys"

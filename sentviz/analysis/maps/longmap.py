@@ -188,7 +188,7 @@ def window_visibility(trace: Trace, units: Units, layer: int) -> WindowVisibilit
 
     pattern = terms_of(trace)[trace.layer_ids.index(layer)].structure.pattern
     n = units.tokens
-    if pattern is None or pattern.window // 2 >= n - 1:
+    if pattern is None or pattern.causal or pattern.window // 2 >= n - 1:
         return None
     reach, global_tokens = pattern.window // 2, pattern.globals[0].numpy()
     global_tokens, rows = global_tokens[global_tokens >= 0], np.arange(n)

@@ -43,6 +43,20 @@ def transformers() -> Any:
         raise RunError("Hugging Face models need the package transformers: `python -m pip install 'sentviz[hub]'`.") from None
 
 
+_SELF = "self_attn."
+_DECODER = {
+    "prefix": "model",
+    "dense": "",
+    "classifier": "score",
+    "head": "",
+    "layer": "layers.{}.",
+    "attention": (f"{_SELF}q_proj", f"{_SELF}k_proj", f"{_SELF}v_proj", f"{_SELF}o_proj"),
+    "types": False,
+    "final_norm": "norm",
+    "causal": True,
+}
+_GPT2 = {"prefix": "transformer", "layer": "h.{}.", "attention": ("attn.c_attn",) * 3 + ("attn.c_proj",), "final_norm": "ln_f"}
+_DEBERTA = ("DeBERTa", "deberta", "pooler.dense", "classifier", "")
 ARCHITECTURES = {kind: known for kind, known in PRETRAINED.items() if kind != "mpnet"} | {  # MPNet computes its attention itself
     "modernbert": Architecture(
         "ModernBERT",
@@ -53,7 +67,14 @@ ARCHITECTURES = {kind: known for kind, known in PRETRAINED.items() if kind != "m
         layer="layers.{}.",
         attention=("attn.Wqkv",) * 3 + ("attn.Wo",),
         types=False,
-    )
+        final_norm="final_norm",
+    ),
+    "deberta": Architecture(*_DEBERTA),
+    "deberta-v2": Architecture(*_DEBERTA),
+    "gpt2": Architecture("GPT-2", **(_DECODER | _GPT2)),  # type: ignore[arg-type]
+    "llama": Architecture("Llama", **_DECODER),  # type: ignore[arg-type]
+    "qwen2": Architecture("Qwen2", **_DECODER),  # type: ignore[arg-type]
+    "qwen3": Architecture("Qwen3", **_DECODER),  # type: ignore[arg-type]
 }
 
 
@@ -65,7 +86,8 @@ class Call:
     """The arguments of one layer in one forward pass, and its captured activations."""
 
     layer: int
-    terms: Callable[[Tensor, float], AttentionTerms]  # arguments: the queries (B, 1, H, n, d_k) and their scale
+    # Arguments: the queries (B, 1, H, n, d_k), their scale, and a term of distances (B, H, n, m) or None.
+    terms: Callable[[Tensor, float, Tensor | None], AttentionTerms]
     capture: Capture | None
     change: InterventionTensors
     seen: LayerActivations | None = None
@@ -83,18 +105,23 @@ def attention(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     dropout: float = 0.0,
+    distances: Tensor | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
     """Return the heads' outputs (B, n, H, d_v) for q, k, v (B, H, n, d). Transformers calls this function in every layer.
+
+    Several heads may share keys and values, which then have fewer heads. `distances` is DeBERTa's term, (B, H, n, m).
 
     Without a capture, the fused kernels run, with the lexicon as three more features of Q and K; training with dropout needs the maps.
     """
     call = CALL.get()
     call.called = True
+    if (shared := query.shape[1] // key.shape[1]) > 1:
+        key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
     q, k, capture = query[:, None], key[:, None], call.capture
     if call.change.values_off is not None:
         value = value.masked_fill(call.change.values_off[:, None, :, None], 0)
-    terms = call.terms(q, query.shape[-1] ** -0.5 if scaling is None else scaling)
+    terms = call.terms(q, query.shape[-1] ** -0.5 if scaling is None else scaling, distances)
     if capture is not None and capture.includes(call.layer):
         call.seen, effective = capture_layer(q, k, value, terms, capture)
         out = terms.attend(q, k, value) if effective is None else effective @ value
@@ -118,6 +145,62 @@ def register() -> None:
     package.AttentionInterface.register(IMPLEMENTATION, attention)
 
 
+# ---- DeBERTa --------------------------------------------------------------------------------------------------------
+
+DISENTANGLED = ("deberta", "deberta-v2")
+
+
+def disentangle(model: Any) -> None:
+    """Let the layers of a DeBERTa call `attention`: transformers computes their attention without its attention interface.
+
+    Q, K, V and the term of distances stay those of transformers' own code.
+    """
+    for layer in model.base_model.encoder.layer:
+        part = layer.attention.self
+        if not isinstance(part, _Disentangled):
+            part.__class__ = type(type(part).__name__, (_Disentangled, type(part)), {})
+
+
+class _Disentangled(nn.Module):
+    """The forward pass of a DeBERTa's attention, versions 1 and 2, by `attention`."""
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None,
+        output_attentions: bool = False,
+        query_states: Tensor | None = None,
+        relative_pos: Tensor | None = None,
+        rel_embeddings: Tensor | None = None,
+    ) -> tuple[Tensor, None]:
+        """Return the joined outputs of the heads, (B, n, d)."""
+        part: Any = self
+        batch, n, _ = hidden_states.shape
+        heads, kinds = part.num_attention_heads, part.pos_att_type
+        factor = 1 + (len(kinds) if hasattr(part, "in_proj") else ("c2p" in kinds) + ("p2c" in kinds))
+
+        def split(x: Tensor) -> Tensor:
+            return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
+
+        if hasattr(part, "in_proj"):
+            q, k, v = split(part.in_proj(hidden_states)).chunk(3, dim=-1)
+            q, v = q + split(part.q_bias[None, None]), v + split(part.v_bias[None, None])
+        else:
+            q, k, v = (split(project(hidden_states)) for project in (part.query_proj, part.key_proj, part.value_proj))
+        scale, distances = float(q.shape[-1] * factor) ** -0.5, None
+        if part.relative_attention:
+            embeddings = part.pos_dropout(rel_embeddings)
+            if hasattr(part, "in_proj"):
+                distances = part.disentangled_att_bias(q * scale, k, relative_pos, embeddings, factor)
+            else:
+                flat = part.disentangled_attention_bias(q.flatten(0, 1), k.flatten(0, 1), relative_pos, embeddings, factor)
+                distances = flat.view(batch, heads, n, n) if isinstance(flat, Tensor) else None
+        distances = distances if isinstance(distances, Tensor) else None
+        dropout = part.dropout.p if part.training else 0.0
+        out, _ = attention(part, q, k, v, None, scaling=scale, dropout=dropout, distances=distances)
+        return out.reshape(batch, n, -1), None
+
+
 # ---- the encoder ----------------------------------------------------------------------------------------------------
 
 
@@ -130,6 +213,8 @@ class HubEncoder(Network):
         super().__init__()
         if config.head == "linear" and getattr(model, "pooler", None) is not None:
             model.pooler = None  # BERT's dense layer for pairs of sentences, which a linear head does not read
+        if config.architecture in DISENTANGLED:
+            disentangle(model)
         self.config, self.model = config, model
         self.known = ARCHITECTURES[config.architecture]
         if config.lexicon != "none":
@@ -145,7 +230,7 @@ class HubEncoder(Network):
     @property
     def table(self) -> Tensor:
         """The embedding table, (V, e), after the norm if one follows: rescaling a row has no effect, so no gradient points there."""
-        if self.config.positions == "rotary":
+        if self.config.architecture == "modernbert":
             embeddings = self.model.base_model.embeddings
             return embeddings.norm(embeddings.tok_embeddings.weight)  # type: ignore[no-any-return]
         return self.model.get_input_embeddings().weight  # type: ignore[no-any-return]
@@ -164,28 +249,37 @@ class HubEncoder(Network):
         ids, pad = inputs.ids if vectors is None else None, self.model.config.pad_token_id
         if ids is not None and inputs.mask is not None and pad is not None:
             ids = ids.masked_fill(~inputs.mask, pad)
+        if self.known.causal:
+            words: Tensor = self.model.get_input_embeddings()(ids) if vectors is None else vectors
+            places = body.wpe.weight[: words.shape[1]] if self.config.architecture == "gpt2" else None
+            return words if places is None else body.drop(words + places)
         if self.config.architecture == "distilbert":  # the second argument has different names in different versions
             return body.embeddings(ids, vectors)  # type: ignore[no-any-return]
         types = {"token_type_ids": inputs.segments} if self.config.segments > 1 else {}
+        types |= {"mask": inputs.mask} if self.config.architecture in DISENTANGLED else {}
         x: Tensor = body.embeddings(input_ids=ids, inputs_embeds=vectors, **types)
         return body.embeddings_project(x) if hasattr(body, "embeddings_project") else x
 
-    def terms(self, layer: int, like: Tensor, scale: float, inputs: Inputs, change: InterventionTensors) -> AttentionTerms:
-        """Return the terms of a layer's attention; `like` is (B, 1, H, n, d_k)."""
+    def terms(
+        self, layer: int, like: Tensor, scale: float, distances: Tensor | None, inputs: Inputs, change: InterventionTensors
+    ) -> AttentionTerms:
+        """Return the terms of a layer's attention; `like` is (B, 1, H, n, d_k), the term of distances (B, H, n, m)."""
         config, factor = self.config, None
-        biases: tuple[at.LowRank, ...] = ()
+        biases: tuple[at.Term, ...] = () if distances is None else (at.Dense("distance", distances[:, None] * change.of("distance")),)
         if config.lexicon != "none":
             assert inputs.polarity is not None
             injected = injection(config, inputs.polarity.to(like), change.of("lexicon"), scale)
             factor = injected if config.lexicon == "multiply" else None
-            biases = () if factor else (injected,)
-        window = config.windows[layer]
-        pattern = at.Pattern(window, torch.empty((1, 0), dtype=torch.long, device=like.device)) if window else None
+            biases += () if factor else (injected,)
+        window, causal = config.windows[layer], self.known.causal
+        none = torch.empty((1, 0), dtype=torch.long, device=like.device)
+        pattern = at.Pattern(window or 2 * config.max_length, none, causal) if window or causal else None
+        output = self._layer(layer).get_submodule(self.known.attention[3]).weight
         return AttentionTerms(
             scale=scale,
             structure=at.ScoreModifiers(inputs.mask, biases, factor, pattern),
             lambdas=like.new_ones(1),
-            output=self._layer(layer).get_submodule(self.known.attention[3]).weight,  # type: ignore[arg-type]
+            output=output.T if config.architecture == "gpt2" else output,  # type: ignore[arg-type]
             rotary=config.positions == "rotary",
         )
 
@@ -196,8 +290,12 @@ class HubEncoder(Network):
         places: dict[str, Any] = {}
         if self.config.positions == "rotary":
             body, ids = self.model.base_model, torch.arange(x.shape[1], device=x.device)[None]
-            places["position_embeddings"] = body.rotary_emb(x, ids, body.config.layer_types[layer])
-        call = Call(layer, lambda like, scale: self.terms(layer, like, scale, inputs, change), capture, change)
+            kind = (body.config.layer_types[layer],) if self.config.architecture == "modernbert" else ()
+            places["position_embeddings"] = body.rotary_emb(x, ids, *kind)
+        if self.config.architecture in DISENTANGLED:
+            encoder = self.model.base_model.encoder
+            places |= {"relative_pos": encoder.get_rel_pos(x), "rel_embeddings": encoder.get_rel_embedding()}
+        call = Call(layer, lambda like, scale, apart: self.terms(layer, like, scale, apart, inputs, change), capture, change)
         out: Any = None
         token = CALL.set(call)
         try:
@@ -213,6 +311,8 @@ class HubEncoder(Network):
                 f"transformers {version} computes the attention of {self.known.title} in a way that cannot be captured. Use a newer one."
             )
         states: Tensor = out[0] if isinstance(out, tuple) else out
+        if not layer and (convolution := getattr(getattr(self.model.base_model, "encoder", None), "conv", None)) is not None:
+            states = convolution(x, states, torch.ones_like(x[..., 0]) if inputs.mask is None else inputs.mask.to(x))
         return states, call.seen
 
     def _layer(self, layer: int) -> nn.Module:
@@ -222,13 +322,20 @@ class HubEncoder(Network):
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Return the input of the last linear layer from a layer's states, (B, n, d) -> (B, d): after the head's pooler or dense layer."""
         model, known = self.model, self.known
-        if self.config.architecture == "modernbert":
-            x = model.base_model.final_norm(x)
-        x = x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
+        if known.final_norm:
+            x = model.base_model.get_submodule(known.final_norm)(x)
+        if self.config.pooling == "last":
+            x = x[:, -1] if mask is None else x[torch.arange(x.shape[0], device=x.device), mask.sum(dim=1) - 1]
+        else:
+            x = x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
         if self.config.head == "linear":
             return F.normalize(x, dim=-1) if self.config.normalized else x
+        if known.causal:
+            return x
         if self.config.architecture == "modernbert":
             return model.drop(model.head(x))  # type: ignore[no-any-return]
+        if self.config.architecture in DISENTANGLED:
+            return model.dropout(model.pooler(x[:, None]))  # type: ignore[no-any-return]
         has_head = "." in known.classifier  # a module with a dropout of its own, also before the dense layer
         dropout = (model.classifier if has_head else model).dropout
         dense = model.get_submodule(known.dense)

@@ -101,7 +101,7 @@ def checked_kind(name: str, settings: dict[str, Any], *, classifies: bool) -> st
         check_sizes(settings)
     except ValueError as error:
         raise no_model(name, error) from error
-    if settings.get("is_decoder") or settings.get("is_encoder_decoder"):
+    if (settings.get("is_decoder") and not ARCHITECTURES[kind].causal) or settings.get("is_encoder_decoder"):
         raise RunError(f"{name} is a decoder: it reads from left to right.")
     if classifies and (problem := _other_problem(settings)):
         raise RunError(f"{name} does not choose one of several labels (it was trained for {problem}).")
@@ -175,11 +175,9 @@ def read_model(name: str, labels: Sequence[str], allow_pickle: bool, *, has_head
         raise RunError(_no_weights(name, error, allow_pickle)) from error
     except Exception as error:  # safetensors and torch have error types of their own
         raise RunError(f"{name}: its weights cannot be read ({brief(error)}).") from error
-    known, layers = ARCHITECTURES[model.config.model_type], model.config.num_hidden_layers
     lost = sorted({*info["missing_keys"], *(entry[0] for entry in info["mismatched_keys"])})
     prefix = f"{model.base_model_prefix}." if has_head else ""
-    body = tuple(f"{prefix}{part}" for part in ("embeddings.", *map(known.layer.format, range(layers))))
-    if broken := [key for key in lost if key.startswith(body)]:
+    if broken := [key for key in lost if key.startswith(prefix) and not key.startswith(f"{prefix}pooler.")]:
         raise RunError(f"{name}: its weights do not fit its configuration ({broken[0]} is missing or of another shape).")
     if lost and has_head and not labels:
         raise RunError(f"{name} has no classification head ({lost[0]} is not in its weights); `sentviz train` with --hub gives it one.")

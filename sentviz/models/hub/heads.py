@@ -25,7 +25,7 @@ from sentviz.io.files import read_regular
 from sentviz.models.pretrained.checkpoint import SIZES, brief
 
 HEAD, PICKLED = "model_head.safetensors", "model_head.pkl"
-POOLINGS = {"mean_tokens": "mean", "cls_token": "cls", "mean": "mean", "cls": "cls"}  # name in modules.json -> ours
+POOLINGS = {"mean_tokens": "mean", "cls_token": "cls", "lasttoken": "last", "mean": "mean", "cls": "cls"}  # name in modules.json -> ours
 PROBES, NEAR = 32, 1e-4  # random vectors on which a classifier is compared with its weights, and allowed difference of a probability
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.errors import InputError, RunError
-from sentviz.models.hub.encoder import IMPLEMENTATION, HubEncoder, register, transformers
+from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.files import (
     auto_class,
     check_configuration,
@@ -90,7 +90,7 @@ def load(
     injection: str = "",
     allow_pickle: bool = False,
 ) -> HubModel:
-    """Open a Hugging Face model: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT or ModernBERT.
+    """Open a Hugging Face model: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT, ModernBERT, DeBERTa, GPT-2, Llama, Qwen2 or Qwen3.
 
     A model without a classification head opens as an encoder: it has maps, vectors and states, but no classes.
 
@@ -210,6 +210,9 @@ def _assembled(
         tokenizer = PretrainedTokenizer(words, vocab_size=rows, special_ids=backend.all_special_ids, unknown=backend.unk_token_id)
     except RunError as error:
         raise RunError(f"{name}: {error}") from error
+    end, known = tokenizer.specials.stop, ARCHITECTURES[model.config.model_type]
+    if known.causal and end >= 0 and end == model.config.pad_token_id:
+        raise RunError(f"{name} ends its texts with the token that also fills them up, so its last token is not known.")
     linear: LinearHead | None = None
     if has_head:
         if head is not None:

@@ -119,6 +119,10 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
         raise ValueError(f"{layers} layers of {inner.num_attention_heads} heads and a width of {inner.hidden_size}")
     offset = inner.pad_token_id + 1 if known.behind_padding else 0  # positions begin after that of the padding
     windows: tuple[int, ...] = ()
+    if getattr(inner, "talking_head", False) or getattr(inner, "z_steps", 0) > 1:
+        raise ValueError("talking heads or repeated last layers, which cannot be read")
+    if kind.startswith("qwen") and "sliding_attention" in (getattr(inner, "layer_types", None) or ()):
+        windows = tuple(2 * inner.sliding_window - 2 if layer == "sliding_attention" else 0 for layer in inner.layer_types)
     if modern:  # each side sees half of local_attention, rounded down
         windows = tuple(inner.local_attention // 2 * 2 if layer == "sliding_attention" else 0 for layer in inner.layer_types)
     settings: dict[str, Any] = {
@@ -130,9 +134,9 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
         "layers": layers,
         "heads": inner.num_attention_heads,
         "windows": windows,
-        "pooling": inner.classifier_pooling if modern else "cls",
-        "segments": inner.type_vocab_size if known.types else 1,
-        "positions": "rotary" if modern else "learned",
+        "pooling": inner.classifier_pooling if modern else "last" if known.causal else "cls",
+        "segments": max(1, inner.type_vocab_size) if known.types else 1,
+        "positions": "rotary" if modern or (known.causal and kind != "gpt2") else "learned",
     }
     if settings["max_length"] < 1:
         raise ValueError(f"{settings['max_length']} tokens at most")

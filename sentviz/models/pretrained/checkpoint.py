@@ -49,6 +49,8 @@ class Architecture:
     ffn_norm: str = "output.LayerNorm"
     types: bool = True  # has token types
     behind_padding: bool = False  # positions begin after that of the padding
+    final_norm: str = ""  # norm after the last layer
+    causal: bool = False  # a decoder: a token sees no later token, and the classifier reads the last one
 
 
 _OUT = "classifier.out_proj"

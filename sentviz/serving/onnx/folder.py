@@ -21,7 +21,7 @@ from sentviz.io.files import writing
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs import store
-from sentviz.runs.configs import HubConfig, stored_config
+from sentviz.runs.configs import stored_config
 from sentviz.runs.store import Run
 from sentviz.serving.onnx.graph import Graph, compress, require_package, write
 from sentviz.serving.onnx.session import CARD, FORMAT, SMALL, WHOLE, Session
@@ -50,8 +50,6 @@ def export(
     """
     run, out = run if isinstance(run, Run) else store.find(run), Path(out)
     _check_folder(out)
-    if isinstance(run.shape, HubConfig):
-        raise RunError(f"{run.name} is a Hugging Face model. Export it with `optimum-cli export onnx`.")
     model = model or load(run)
     if int8 and any(weight.dtype is torch.float64 for weight in model.network.parameters()):
         raise RunError(f"{run.name} computes in double precision and needs it, so it cannot be exported in 8 bits.")
