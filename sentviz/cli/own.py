@@ -39,8 +39,8 @@ def own_model(name: str, classes: str) -> Model:
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise InputError(f"--model takes package.module:object, not {name!r}.")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, folder)
     try:
         source = resolve_name(name)
     except Exception as error:  # code of the user may raise anything while it is imported

@@ -80,10 +80,10 @@ class Reading(TokenizedText):
     def without(self, places: Sequence[int]) -> Reading:
         """Return the text without some of its words and marks; a new first word loses the white space before it."""
         gone = set(places)
-        kept = [piece for place, piece in enumerate(self.pieces) if place not in gone]
-        if kept and 0 in gone:
-            kept[0] = kept[0].lstrip()
-        return Reading(np.delete(self.ids, list(places)), pieces=tuple(kept))
+        pieces = [piece for place, piece in enumerate(self.pieces) if place not in gone]
+        if pieces and 0 in gone:
+            pieces[0] = pieces[0].lstrip()
+        return Reading(np.delete(self.ids, list(places)), pieces=tuple(pieces))
 
 
 @dataclass(frozen=True, eq=False)
