@@ -23,7 +23,7 @@ OWN_COLUMNS = ("your label", "your note")
 
 @dataclass(frozen=True)
 class Remark:
-    """What a visitor says of one row."""
+    """A label and a note of a visitor for one row."""
 
     label: str = ""  # a class; "" = none
     note: str = ""
