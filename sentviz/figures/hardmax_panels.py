@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, palette
+from sentviz.figures.colours import Theme, blend, colour_scale, palette
 from sentviz.figures.figure import Figure, annotate, lay_out, number, sentence
 from sentviz.figures.panels import panel_axes, panel_grid, path
 from sentviz.figures.particles import Scene, decision_line, hull, label_places, leaders_by_size, together, view_window
@@ -95,14 +95,14 @@ def _plane(
     plot.add_traces(list(line.data), rows=[place["row"]] * len(line.data), cols=[place["col"]] * len(line.data))
     w, b = scene.decision
     probability = 1 / (1 + np.exp(-(z @ w + b)))
-    fills, leads = blend(colours.probability, probability), np.isin(np.arange(len(z)), scene.leaders)
+    leads, scale = np.isin(np.arange(len(z)), scene.leaders), {"colorscale": colour_scale(colours.probability), "cmin": 0, "cmax": 1}
     for rows, symbol, dot in ((~leads, "circle", 8), (leads, "diamond", 13)):
         at = np.flatnonzero(rows)
         plot.add_scatter(
             x=z[at, 0],
             y=z[at, 1],
             mode="markers",
-            marker={"size": dot, "symbol": symbol, "color": [fills[i] for i in at], "line": {"width": 1.2, "color": colours.ink}},
+            marker={"size": dot, "symbol": symbol, "color": probability[at], **scale, "line": {"width": 1.2, "color": colours.ink}},
             text=[as_text(scene.words[i]) for i in at],
             hovertemplate="%{text} (%{x:.3f}, %{y:.3f})<extra></extra>",
             **place,
