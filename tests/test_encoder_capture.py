@@ -170,7 +170,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"lexicon": "divide"}, "lexicon must be one of"),
     ({"head_norm": True}, "head_norm"),
     ({"heads": 0}, "heads must be at least 1"),
-    ({"classes": -1}, "classes must be at least 1"),
+    ({"classes": -1}, "classes must be at least 0"),
 ]
 
 

@@ -74,7 +74,7 @@ def page() -> None:
     from app.blocks import my_file as myfile_part
     from sentviz.runs.store import runs
 
-    myfile_part.choose_file(next(iter(runs().values())))
+    myfile_part.choose_file(next(run for run in runs().values() if run.has_weights))
 
 
 class Chosen(SimpleNamespace):
