@@ -269,7 +269,7 @@ class Run:
         except (OSError, ValueError, TypeError, LookupError, NotImplementedError) as error:
             raise RunError(f"{self.name}: {file} cannot be read ({error}).") from error
         try:
-            fits_table(frame, file, self.labels, may_be_empty=file == "history.parquet" and not self.has_rows)
+            fits_table(frame, file, self.labels, may_be_empty=file == "history.parquet" and not self.config.get("steps"))
         except ValueError as error:
             raise RunError(f"{self.name}: {file} is damaged: {error}.") from error
         return frame
