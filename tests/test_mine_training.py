@@ -146,7 +146,7 @@ def predicted_most(frame: pd.DataFrame) -> int:
 
 @pytest.mark.slow
 def test_a_stopped_training_continues_with_the_same_command(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After Ctrl-C the command says how to continue, and the continued run equals one that was not stopped."""
+    """Ctrl-C makes the command say how to continue. The continued run equals one that was not stopped."""
     arguments = ["train", "mine/soups", "--base", "tiny", "--length", "20", "--keep-epochs", "0", "--quiet", "-o"]
     steps = Trainer._step
 

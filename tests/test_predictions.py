@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from sentviz import predictions
 from sentviz.cli import main
 from sentviz.data.columns import codes
-from sentviz.data.predictions import NO_MODEL, in_order, read, recognise
+from sentviz.data.demo import in_order
+from sentviz.data.predictions import NO_MODEL, read, recognise
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError
 from sentviz.gallery import draw

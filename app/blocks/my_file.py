@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,23 +34,31 @@ def unlabelled(over: str, classes: tuple[str, ...]) -> str:
     return "None of these rows has a label."
 
 
-def _refused(file: UploadedFile) -> str:
-    """Read a chosen file once; return why it cannot be read, or "" if it was read."""
-    last: tuple[str, str] = st.session_state.get("mine-last", ("", ""))
+def read_once(file: UploadedFile, last_key: str, keep: Callable[[TextTable, list[str]], None]) -> str:
+    """Read a chosen file once; return why it cannot be read, or "" if it was read.
+
+    Args:
+        last_key: key in the session's state of the last file's id and why it was refused.
+        keep: stores the table, whose columns are not chosen yet, and the remarks on how it was read.
+    """
+    last: tuple[str, str] = st.session_state.get(last_key, ("", ""))
     if last[0] == file.file_id:
         return last[1]
     data, why = file.getvalue(), ""
     try:
         with st.spinner("Reading your file"), turn("file"):
             frame, remarks = read_table(data, file.name)
-        digest = hashlib.sha256(data).hexdigest()[:16]
-        label = guess(frame, labels=True)
-        st.session_state["mine"] = TextTable(file.name, frame, text_column(frame, label), label, digest)
-        st.session_state["mine-remarks"] = remarks
+        keep(TextTable(file.name, frame, "", "", hashlib.sha256(data).hexdigest()[:16]), remarks)
     except SentvizError as error:
         why = str(error)
-    st.session_state["mine-last"] = file.file_id, why
+    st.session_state[last_key] = file.file_id, why
     return why
+
+
+def _keep(table: TextTable, remarks: list[str]) -> None:
+    label = guess(table.frame, labels=True)
+    st.session_state["mine"] = replace(table, text=text_column(table.frame, label), label=label)
+    st.session_state["mine-remarks"] = remarks
 
 
 def choose_file(run: Run, *, beside: bool = True) -> bool:
@@ -65,7 +73,7 @@ def choose_file(run: Run, *, beside: bool = True) -> bool:
             " stays in memory for this visit only."
         )
         file = st.file_uploader("File", type=[suffix[1:] for suffix in KINDS], key="mine-file", label_visibility="collapsed")
-        if file is not None and (refused := _refused(file)):
+        if file is not None and (refused := read_once(file, "mine-last", _keep)):
             st.warning(md(refused), icon=":material/block:")
             return False
         mine: TextTable | None = st.session_state.get("mine")

@@ -60,12 +60,13 @@ def open_row(rows: Rows, place: int, move: Callable[[int], None]) -> None:
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
-        reader = _reader(rows)
-        if rows.has_text and reader is not None:
-            _reason(rows, row, reader)
+        reader, above = _reader(rows), st.container()
         _remark(rows, str(row["id"]))
         if rows.has_text:
             _to_explore(rows, row, reader)
+        if rows.has_text and reader is not None:
+            with above:  # last, because finding a reason takes seconds with a large model
+                _reason(rows, row, reader)
 
 
 def _head(rows: Rows, row: pd.Series[Any], place: int, move: Callable[[int], None]) -> None:
@@ -102,9 +103,8 @@ def _in_focus(rows: Rows, row: pd.Series[Any]) -> dict[str, str]:
     return {"text": str(row["text"]), "pair": str(row.get("text_pair", ""))} if rows.over == "mine" else {"row": str(row["id"])}
 
 
-@st.fragment
 def _reason(rows: Rows, row: pd.Series[Any], reader: Run) -> None:
-    """Draw the run's prediction with its reason; the row stands on the page before that is found."""
+    """Draw the run's prediction with its reason."""
     try:
         focus = visit.focus().with_(run=reader.name, **_in_focus(rows, row)).as_trained()
         seen = answers.reasoned(focus)

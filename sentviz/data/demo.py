@@ -57,6 +57,18 @@ def sides(classes: Sequence[str]) -> list[int]:
     return [of.get(name.removeprefix("very ").strip(), 0) for name in names]
 
 
+def in_order(names: Sequence[str]) -> tuple[str, ...]:
+    """Return class names from negative to positive, then by the number in them, then by alphabet."""
+    side = dict(zip(names, sides(names), strict=True))
+
+    def key(name: str) -> tuple[int, int, str]:
+        number = re.search(r"[-+]?\d+", name)
+        strength = 2 if name.casefold().startswith(("very ", "strong")) else 1
+        return side[name] * strength, int(number[0]) if number else 0, name.casefold()
+
+    return tuple(sorted(names, key=key))
+
+
 def _stars(names: Sequence[str]) -> list[int]:
     """Return the number of stars of each class; empty if a class is not a number of stars."""
     matches = [re.fullmatch(r"(\d+) stars?", name) for name in names]

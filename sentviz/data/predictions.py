@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.columns import SPLIT_NAMES, codes
-from sentviz.data.demo import sides
+from sentviz.data.demo import in_order
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -199,18 +199,6 @@ def _one_scale(labels: tuple[str, ...], written: set[str]) -> tuple[str, ...]:
         return ()
     first = min(numbers[0], 1)  # a scale of stars starts with 1
     return tuple(map(str, range(first, max(numbers[-1], first + 1) + 1)))
-
-
-def in_order(names: Sequence[str]) -> tuple[str, ...]:
-    """Return class names from negative to positive, numbers in their order, rest_part names as they are sorted."""
-    side = dict(zip(names, sides(names), strict=True))
-
-    def key(name: str) -> tuple[float, float, str]:
-        number = re.search(r"\d+", name)
-        strength = 2 if name.casefold().startswith(("very", "strong")) else 1
-        return side[name] * strength, float(number[0]) if number else 0, name.casefold()
-
-    return tuple(sorted(names, key=key))
 
 
 def _class_words(rests: Sequence[Words]) -> tuple[Words, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.columns import SPLIT_NAMES, guess, usual
-from sentviz.data.demo import sides
+from sentviz.data.demo import in_order
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError, nearest
 
@@ -326,14 +326,6 @@ def _distinct(name_of: dict[str, str], name: str) -> dict[str, str]:
     if len(titles) < 2:
         raise InputError(f"{name}: a data set needs two or more classes.")
     return name_of
-
-
-def in_order(values: Sequence[str]) -> list[str]:
-    """Return labels in the order of classes: numbers ascending, otherwise from negative to positive if they say so, else by alphabet."""
-    if all(re.fullmatch(r"[-+]?\d+", value) for value in values):
-        return sorted(values, key=int)
-    side = dict(zip(values, sides(values), strict=True))
-    return sorted(values, key=lambda value: (side[value] * (1 + value.casefold().startswith("very ")), value.casefold()))
 
 
 # ---- splits

@@ -11,14 +11,15 @@ import pandas as pd
 import streamlit as st
 
 from app import visit
+from app.blocks.my_file import read_once
 from app.server.headers import own_machine
-from app.server.queue import turn
 from app.text import md
 from app.views.yours import library_part
 from sentviz.data.columns import guess
+from sentviz.data.demo import in_order
 from sentviz.data.mine import from_file
-from sentviz.data.understanding import MOST_CLASSES, SHARES, SPLITS, Choices, Understood, canonical, in_order, understand, usual_names
-from sentviz.data.upload import TextTable, read_table
+from sentviz.data.understanding import MOST_CLASSES, SHARES, SPLITS, Choices, Understood, canonical, understand, usual_names
+from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 
 if TYPE_CHECKING:
@@ -30,18 +31,11 @@ BY_SHARES = ""  # choice of no column for the splits
 
 def refused(file: UploadedFile) -> str:
     """Read a chosen file once; return why it cannot be read, or "" if it was read."""
-    last: tuple[str, str] = st.session_state.get(LAST, ("", ""))
-    if last[0] == file.file_id:
-        return last[1]
-    data, why = file.getvalue(), ""
-    try:
-        with st.spinner("Reading your file"), turn("file"):
-            frame, remarks = read_table(data, file.name)
-        st.session_state[FILE] = TextTable(file.name, frame, "", "", hashlib.sha256(data).hexdigest()[:16]), remarks
-    except SentvizError as error:
-        why = str(error)
-    st.session_state[LAST] = file.file_id, why
-    return why
+
+    def keep(table: TextTable, remarks: list[str]) -> None:
+        st.session_state[FILE] = table, remarks
+
+    return read_once(file, LAST, keep)
 
 
 def chosen_columns(table: TextTable, proposed: Understood | None) -> Choices:
