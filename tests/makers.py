@@ -154,12 +154,14 @@ def small_encoder(seed: int = 0, **changes: Any) -> Encoder:
     return randomise(Encoder(EncoderConfig(**(shape | changes))), seed).double()
 
 
-def small_model(seed: int = 0, tokenizer: Tokenizer | None = None, cls: bool = False, **changes: Any) -> Model:
+def small_model(
+    seed: int = 0, tokenizer: Tokenizer | None = None, cls: bool = False, labels: Sequence[str] = LABELS, **changes: Any
+) -> Model:
     """Return a random single-precision model over the words of the made-up set."""
     if tokenizer is None:
         tokenizer = Tokenizer.train_words(toy_splits()["train"].frame["text"], 1)
-    encoder = small_encoder(seed, vocab_size=tokenizer.vocab_size, classes=2, **changes).float()
-    return Model("toy/random", encoder, tokenizer, LABELS, cls=cls)
+    encoder = small_encoder(seed, vocab_size=tokenizer.vocab_size, classes=len(labels), **changes).float()
+    return Model("toy/random", encoder, tokenizer, labels, cls=cls)
 
 
 class Planted(Network):

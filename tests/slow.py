@@ -6,7 +6,7 @@ import cmath
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -338,3 +338,27 @@ def best_cut(n: int, falls: Mapping[tuple[int, int], float], least: float) -> tu
             ways.append((value, spans))
     best = max(value for value, _ in ways)
     return best, [spans for value, spans in ways if value > best - 1e-9]
+
+
+def shapley_by_orders(n: int, value: Callable[[frozenset[int]], float]) -> tuple[list[float], list[list[float]]]:
+    """Return Shapley values and the interaction index of n players, as means over all orders of the players.
+
+    The interaction of i and j is the mean change of i's gain when j is there, over all orders in which i and j are one player.
+    """
+    values = [0.0] * n
+    orders = list(permutations(range(n)))
+    for order in orders:
+        there: frozenset[int] = frozenset()
+        for player in order:
+            values[player] += (value(there | {player}) - value(there)) / len(orders)
+            there = there | {player}
+    pairs = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i + 1, n):
+            merged = list(permutations([i, *(k for k in range(n) if k not in (i, j))]))
+            for order in merged:
+                before = frozenset(order[: order.index(i)])
+                change = value(before | {i, j}) - value(before | {i}) - value(before | {j}) + value(before)
+                pairs[i][j] += change / len(merged)
+            pairs[j][i] = pairs[i][j]
+    return values, pairs

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from sentviz.analysis.explain import explained, score
-from sentviz.analysis.explain.leave_out import log_odds
+from sentviz.analysis.explain import explained, log_odds, score
 from sentviz.analysis.explain.units import cut, find_units, spaced_words
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.gallery import strip

@@ -32,7 +32,7 @@ def collate(rows: Sequence[TokenizedText], device: torch.device | str = "cpu", *
         filled: length to which every text is padded; the batch then has no mask, so the model reads padding like any token.
     """
     lengths = [len(row) for row in rows]
-    longest = filled or max(lengths)
+    longest = filled or max(1, *lengths)  # a text without tokens is padding that no layer reads
     columns: dict[str, Tensor] = {}
     for name in (item.name for item in fields(TokenizedText)):
         parts = [getattr(row, name) for row in rows]

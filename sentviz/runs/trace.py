@@ -26,6 +26,7 @@ from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.evidence import Evidence
 from sentviz.runs.intervention import UNCHANGED, Intervention
+from sentviz.runs.target import PREDICTED, Target, log_odds
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -99,6 +100,7 @@ class Trace:
     query_ids: tuple[int, ...]
     calibration: float = 1.0  # temperature of the probabilities; a stored trace has 1, and `Run.example` applies the run's
     dropped: int = 0  # tokens cut off at the model's maximum length
+    target: Target = PREDICTED  # class that the scores explain, in its shortest form; see `for_target`
     change: Intervention = UNCHANGED  # changes of the model; the effective maps of silenced heads are zero
     tags: tuple[str, ...] = ()  # (n,) part of speech of each token as the model reads it, "" for special tokens; () if the model reads none
     polarity: Floats | None = None  # (m, 3) lambda(x) of each token; None if the model has no lexicon
@@ -151,6 +153,26 @@ class Trace:
         best = int(self.probabilities.argmax())
         rest = np.delete(z, best)
         return float(z[best] - rest.max() - np.log(np.exp(rest - rest.max()).sum()))
+
+    def for_target(self, target: Target) -> Trace:
+        """Return the trace with another class to explain; scores that were computed for the earlier class are removed.
+
+        Raises:
+            InputError: the model has no such class, or the class is compared with itself.
+        """
+        if not self.labels and target != PREDICTED:
+            raise InputError(f"{self.run} has no classification head, so it has no class {target.label or target.against!r}.")
+        short = target.resolved(self.labels, int(self.probabilities.argmax())) if self.labels else target
+        return self if short == self.target else replace(self, target=short, token_scores={}, rises={}, units={}, evidence=None)
+
+    def value_of(self, logits: Floats) -> npt.NDArray[np.float64]:
+        """Return the log-odds of the target for logits (.., K), before calibration."""
+        return log_odds(logits, *self.target.places(self.labels, int(self.probabilities.argmax())))
+
+    @property
+    def value(self) -> float:
+        """Log-odds of the target for this text, before calibration: what the scores divide among the words."""
+        return float(self.value_of(self.logits))
 
     def without(self, fall: float) -> float:
         """Return the probability of the most probable class after a fall of its raw log-odds, as a score says of a word left out.
@@ -338,6 +360,9 @@ class Trace:
             value = getattr(raw, item.name)
             if item.name in ("terms", "evidence", "calibration"):  # a stored trace needs no model: it holds its maps
                 continue
+            if isinstance(value, Target):
+                meta |= {item.name: [value.label, value.against]} if value != PREDICTED else {}
+                continue
             if isinstance(value, Intervention):
                 meta |= {item.name: value.text()} if value else {}  # Earlier versions can read a trace without this entry.
                 continue
@@ -376,7 +401,8 @@ class Trace:
             if not isinstance(earlier.get("strength", {}), dict):  # the earliest traces have a number, 1 in every example
                 earlier["strength"] = {}
             change = Intervention.parse(values.pop("change", "")) or Intervention.from_arguments(Capabilities(1), **earlier)
-            trace = cls(**values, **arrays, change=change)
+            target = Target(*map(str, values.pop("target", ())))
+            trace = cls(**values, **arrays, change=change, target=target)
             trace._agree()
             return trace
         except (OSError, SafetensorError, InputError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:

@@ -1,7 +1,7 @@
 """Explain a prediction: scores for the tokens of a sentence, and measures of how faithful each score is."""
 
 from sentviz.analysis.explain.headline import answer, headline, reason, supported
-from sentviz.analysis.explain.leave_out import log_odds, removal
+from sentviz.analysis.explain.leave_out import removal
 from sentviz.analysis.explain.scores import (
     SCORES,
     Score,
@@ -15,10 +15,12 @@ from sentviz.analysis.explain.scores import (
     score,
     spearman,
 )
+from sentviz.runs.target import Target, log_odds
 
 __all__ = [
     "SCORES",
     "Score",
+    "Target",
     "agreement",
     "answer",
     "available",

@@ -27,13 +27,14 @@ import numpy.typing as npt
 
 from sentviz.analysis.explain.bigrams import Bigrams, hashed, read_words
 from sentviz.analysis.explain.gradients import along
-from sentviz.analysis.explain.leave_out import log_odds, removal
+from sentviz.analysis.explain.leave_out import removal
 from sentviz.analysis.explain.swap import in_case, whole_words
 from sentviz.analysis.explain.units import spaced_words
 from sentviz.data.tags import Tagger, tags_instead
 from sentviz.errors import InputError
 from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import MOST, Edit, Flip
+from sentviz.runs.target import PREDICTED, log_odds
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def smallest_flip(
     """
     if trace.change.gates_open or trace.change.gates_shut:
         raise InputError("Gates that were set manually belong to the words of this text, so an edited text cannot be predicted with them.")
-    text = _EditableText(model, trace)
+    text = _EditableText(model, trace.for_target(PREDICTED))
     random = np.random.default_rng(seed)
     singles: list[Edits] = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, SWAPS_PER_WORD)]
     predictions: dict[Edits, Prediction] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from sentviz.models.model import Model
 
 Floats = npt.NDArray[np.float32]
-
-
-def log_odds(logits: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.float64]:
-    """Return log p_k / (1 - p_k) for the softmax p of logits (.., K), also exact if p rounds to 1."""
-    z = np.asarray(logits, dtype=np.float64)
-    rest = np.delete(z, k, axis=-1)
-    top = rest.max(axis=-1)
-    return np.asarray(z[..., k] - top - np.log(np.exp(rest - top[..., None]).sum(axis=-1)))
 
 
 def words(trace: Trace) -> tuple[Word, ...]:
@@ -39,16 +31,16 @@ def leaving_out(model: Model, trace: Trace, removed: Iterable[Sequence[int]]) ->
 
 
 def removal(model: Model, trace: Trace) -> Floats:
-    """Return the fall of the predicted class's log-odds if a word is left out, (m,); all words in one batch.
+    """Return the fall of the log-odds of the trace's target if a word is left out, (m,); all words in one batch.
 
-    Positive values support the prediction. Sub-words of a word are removed together and share its score. Special tokens get 0, and so does
-    the only word of a text.
+    Positive values support the target, by default the prediction. Sub-words of a word are removed together and share its score. Special
+    tokens get 0, and so does the only word of a text.
     """
-    k, text_words = int(trace.probabilities.argmax()), words(trace)
+    text_words = words(trace)
     scores = np.zeros(len(trace.tokens), dtype=np.float32)
     if len(text_words) < 2:
         return scores
-    falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, [word.indices for word in text_words]), k)
+    falls = trace.value - trace.value_of(leaving_out(model, trace, [word.indices for word in text_words]))
     for word, fall in zip(text_words, falls, strict=True):
         scores[list(word.indices)] = fall
     return scores

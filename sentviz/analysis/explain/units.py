@@ -1,6 +1,6 @@
 """Cut a text into units: neighbouring words that the model reads together, and score each unit by leaving it out.
 
-    fall of a span       D(s) = f(text) - f(text without s)            f: log-odds of the predicted class
+    fall of a span       D(s) = f(text) - f(text without s)            f: log-odds of the trace's target
     interaction          I(s) = D(s) - sum of D(w) over its words      occlusion: 0 if the effects of words just add up
 
 A span has 1 to MAX_WORDS words of one text and no punctuation inside. The text is cut into the spans with the largest sum |I(s)| - t (words
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain.leave_out import leaving_out, log_odds, words
+from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.data.texts import Word
 from sentviz.runs.trace import Trace
 
@@ -69,11 +69,11 @@ def find_units(model: Model, trace: Trace, *, longest: int = MAX_WORDS, passes: 
         longest: maximum number of words per unit.
         passes: maximum number of spans of several words that are left out.
     """
-    text_words, k = spaced_words(trace), int(trace.probabilities.argmax())
+    text_words = spaced_words(trace)
 
     def falls_of(spans: Sequence[Span]) -> dict[Span, float]:
         removed = [[i for word in text_words[slice(*span)] for i in word.indices] for span in spans]
-        falls = log_odds(trace.logits, k) - log_odds(leaving_out(model, trace, removed), k) if spans else ()
+        falls = trace.value - trace.value_of(leaving_out(model, trace, removed)) if spans else ()
         return {span: float(fall) for span, fall in zip(spans, falls, strict=True)}
 
     single: list[Span] = [(i, i + 1) for i in range(len(text_words))]

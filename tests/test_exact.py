@@ -1,0 +1,304 @@
+"""Exact Shapley values: against a slow loop over orders, against SHAP, axioms, planted models, and inputs at the limits."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentviz.analysis.explain.exact import MAX_PLAYERS, Exact, cost, exact, interaction_index, most_players, shapley_values, subsets
+from sentviz.analysis.explain.game import ABSENT, Game, filler
+from sentviz.analysis.explain.parts import fitting, joined, parts
+from sentviz.analysis.explain.units import spaced_words
+from sentviz.data.tokenizers import Tokenizer
+from sentviz.errors import InputError
+from sentviz.models.blackbox import BlackBox
+from sentviz.models.model import Model
+from sentviz.runs.target import Target
+from sentviz.runs.trace import Trace
+from tests.makers import planted_model, small_model, toy_splits
+from tests.slow import shapley_by_orders
+
+TEXT = "what a warm, clever song"
+TABLES = st.integers(1, 5).flatmap(lambda n: st.lists(st.floats(-9, 9), min_size=1 << n, max_size=1 << n)).map(np.array)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """Return a random word-level model of three classes."""
+    return small_model(components=2, mixing="free", labels=["sad", "plain", "glad"])
+
+
+def _odds(trace: Trace, k: int) -> float:
+    p = trace.probabilities.astype(np.float64)
+    return float(np.log(p[k] / (1 - p[k])))
+
+
+def test_values_equal_a_loop_over_all_orders_of_deleted_words(model: Model) -> None:
+    """Values and interactions equal means over all 720 orders of six words, of one plain prediction per subset, to 2e-5."""
+    trace = model.trace(TEXT)
+    result, k = exact(model, trace), int(trace.probabilities.argmax())
+    written = ["what", "a", "warm", ",", "clever", "song"]
+    assert [player.text for player in result.players] == written and result.by == "words" and result.passes == 64
+    known: dict[frozenset[int], float] = {frozenset(): result.empty}  # no text is empty; `test_the_empty_text` checks this value
+    for size in range(1, 7):
+        for some in combinations(range(6), size):
+            known[frozenset(some)] = _odds(model.trace(" ".join(written[i] for i in some)), k)
+    values, pairs = shapley_by_orders(6, known.__getitem__)
+    np.testing.assert_allclose(result.values, values, atol=2e-5)
+    np.testing.assert_allclose(result.interactions, pairs, atol=4e-5)
+    assert result.values.sum() == pytest.approx(trace.value - result.empty, abs=1e-4)
+    assert np.abs(result.interactions).max() > 1e-3
+
+
+def test_the_empty_text_is_read_with_padding_that_no_layer_reads(model: Model) -> None:
+    """The value of the empty text is the same alone, in a batch with other texts, and equals that of the mean of no states."""
+    trace = model.trace(TEXT)
+    game = Game(model, trace, spaced_words(trace))
+    none = game(np.zeros((1, 6), dtype=bool))
+    both = Game(model, trace, spaced_words(trace))(np.array([[False] * 6, [True] * 6]))
+    assert np.isfinite(none).all() and none == pytest.approx(both[:1], abs=1e-5)
+    assert both[1] == pytest.approx(trace.value, abs=1e-5)
+
+
+@pytest.mark.parametrize("absent", ["masked", "padded"])
+def test_absent_words_are_replaced_token_by_token(absent: str) -> None:
+    """Each token of an absent word is the unknown token or the padding, at its place; the model reads it."""
+    model = small_model(tokenizer=Tokenizer.train_bpe(toy_splits()["train"].frame["text"], 275), max_length=64)
+    trace = model.trace("what clumsily bright")
+    result = exact(model, trace, absent=absent)  # type: ignore[arg-type]
+    word, encoded = result.players[1], model.encode("what clumsily bright")
+    assert len(word.indices) > 1
+    ids = encoded.ids.copy()
+    ids[list(word.indices)] = {"masked": 1, "padded": 0}[absent]
+    reading = model.encode("what clumsily bright").reading
+    logits = model.forward([type(reading)(ids, reading.segments, reading.tags)])[0]
+    assert result.table[0b101] == pytest.approx(float(trace.value_of(logits[0])), abs=1e-5)
+    assert result.replaced_by == {"masked": "[UNK]", "padded": "[PAD]"}[absent]
+    assert len(set(result.scores[list(word.indices)])) == 1
+
+
+def test_values_are_of_a_class_against_the_rest_or_one_other(model: Model) -> None:
+    """The table holds log p_k / (1 - p_k), log p_k / p_j, or a calibrated probability; classes that do not exist are named."""
+    trace = model.calibrated(2.0).trace(TEXT)
+    z, p, (first, second, third) = trace.logits.astype(np.float64), trace.probabilities, trace.labels
+    rest = exact(model, trace.for_target(Target(second)))
+    assert rest.full == pytest.approx(z[1] - np.log(np.exp(z[0]) + np.exp(z[2])), abs=1e-5)
+    assert exact(model, trace.for_target(Target(second, third))).full == pytest.approx(z[1] - z[2], abs=1e-5)
+    assert exact(model, trace.for_target(Target(second)), measure="probability").full == pytest.approx(p[1], abs=1e-6)
+    one = exact(model, trace.for_target(Target(second, third)), measure="probability").full
+    assert one == pytest.approx(p[1] / (p[1] + p[2]), abs=1e-6)
+    with pytest.raises(InputError, match=r"no class 'joyful'; .*The classes are"):
+        trace.for_target(Target("joyful"))
+    with pytest.raises(InputError, match="cannot be compared with itself"):
+        trace.for_target(Target(first, first))
+
+
+# ---- planted models
+
+
+def test_values_of_an_additive_model_are_its_weights() -> None:
+    """Log-odds are twice the planted value, so each value is twice a weight to 1e-5; no pair interacts."""
+    weights = {"warm": 2.0, "dull": -1.5, "song": 0.25}
+    model = planted_model(lambda there: sum(weight * there(word) for word, weight in weights.items()) + 0.5)
+    result = exact(model, model.trace("a dull but warm song").for_target(Target("positive")))
+    for player, value in zip(result.players, result.values, strict=True):
+        assert value == pytest.approx(2 * weights.get(player.text, 0), abs=1e-5)
+    assert np.abs(result.interactions).max() < 1e-5
+
+
+def test_an_interaction_that_was_planted_is_found_with_sign_and_size() -> None:
+    """The pair "not", "dull" has the planted interaction to 1e-5, half of it goes to each word, and no other pair interacts."""
+    model = planted_model(lambda there: 3 * there("not") * there("dull") - 2 * there("dull"))
+    result = exact(model, model.trace("it is not dull").for_target(Target("positive")))
+    assert result.pairs(1) == [(2, 3)] and result.interactions[2, 3] == pytest.approx(6, abs=1e-5)
+    assert result.values == pytest.approx([0, 0, 3, -1], abs=1e-5)
+    assert result.alone == pytest.approx([0, 0, 0, -4], abs=1e-5) and result.together(2, 3) == pytest.approx(2, abs=1e-5)
+    assert result.left_out == pytest.approx([0, 0, 6, 2], abs=1e-5)
+    other = result.interactions.copy()
+    other[2, 3] = other[3, 2] = 0
+    assert np.abs(other).max() < 1e-5
+
+
+# ---- axioms
+
+
+@settings(max_examples=40, deadline=None)
+@given(TABLES)
+def test_values_are_efficient_and_equal_means_over_orders(table: np.ndarray) -> None:
+    """Values sum to f(all) - f(nobody); values and interactions equal means over all orders, to 1e-9."""
+    n = len(table).bit_length() - 1
+    values, pairs = shapley_by_orders(n, lambda some: float(table[sum(1 << i for i in some)]))
+    np.testing.assert_allclose(shapley_values(table), values, atol=1e-9)
+    np.testing.assert_allclose(interaction_index(table), pairs, atol=1e-9)
+    assert shapley_values(table).sum() == pytest.approx(table[-1] - table[0], abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(TABLES, st.floats(-9, 9))
+def test_a_dummy_gets_its_own_value_and_equal_players_get_equal_values(table: np.ndarray, own: float) -> None:
+    """A player that always adds `own` gets it and interacts with nobody; two players with equal roles get equal values, to 1e-9."""
+    n = len(table).bit_length() - 1
+    dummy = np.concatenate([table, table + own])
+    assert shapley_values(dummy) == pytest.approx([*shapley_values(table), own], abs=1e-9)
+    assert interaction_index(dummy)[-1] == pytest.approx(np.zeros(n + 1), abs=1e-9)
+    if n > 1:
+        places = np.arange(1 << n)
+        swapped = places & ~3 | (places & 1) << 1 | (places & 2) >> 1
+        values = shapley_values((table + table[swapped]) / 2)
+        assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+
+SHAP = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np, shap
+for table in json.load(sys.stdin):
+    n = len(table).bit_length() - 1
+    value = lambda rows: np.array(table)[(rows > 0) @ (1 << np.arange(n))]
+    explainer = shap.explainers.Exact(value, shap.maskers.Independent(np.zeros((1, n))))
+    print(json.dumps(explainer(np.ones((1, n)), silent=True).values[0].tolist()))
+"""
+
+
+def values_of_shap(tables: Sequence[np.ndarray]) -> list[list[float]]:
+    """Return the values of SHAP's exact explainer for the values of all subsets; numba would compile for 20 seconds."""
+    command = [sys.executable, "-c", SHAP]
+    sent = json.dumps([table.tolist() for table in tables])
+    done = subprocess.run(command, input=sent, capture_output=True, text=True, check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"})
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("shap") is None, reason="needs the extra judges")
+@pytest.mark.parametrize("texts", [4, pytest.param(200, marks=pytest.mark.exhaustive)])
+@pytest.mark.slow
+def test_values_equal_those_of_shap(model: Model, texts: int) -> None:
+    """Values of random texts of 2 to 8 words equal those of SHAP's exact explainer to 1e-5."""
+    rng, words = np.random.default_rng(0), [*TEXT.replace(",", "").split(), "dull", "film", "we", "saw"]
+    written = [" ".join(rng.choice(words, int(rng.integers(2, 9)))) for _ in range(texts)]
+    results = [exact(model, model.trace(text)) for text in written]
+    for result, values in zip(results, values_of_shap([result.table for result in results]), strict=True):
+        np.testing.assert_allclose(result.values, values, atol=1e-5)
+
+
+# ---- limits
+
+
+def test_one_word_has_the_complete_value(model: Model) -> None:
+    """A text of one word has one player, whose value is f(text) - f(empty text), and no pair."""
+    result = exact(model, model.trace("song"))
+    assert result.values == pytest.approx([result.full - result.empty]) and result.pairs() == [] and len(result.table) == 2
+
+
+def test_a_repeated_word_is_predicted_once_per_length(model: Model) -> None:
+    """A text of one word ten times has 11 different subsets, and all words have the same value to 1e-5 with deletion."""
+    result = exact(model, model.trace("song " * 10))
+    assert result.passes == 11 and len(result.table) == 1024
+    assert np.ptp(result.values) < 1e-5 and result.values.sum() == pytest.approx(result.full - result.empty, abs=1e-4)
+
+
+def test_thirteen_words_are_cut_into_fewer_parts(model: Model) -> None:
+    """13 words are cut into phrases; `by="words"` raises a sentence that says what to do."""
+    trace = model.trace("what a warm song we saw but a dull clever bad song follows")
+    assert len(spaced_words(trace)) == 13
+    result = exact(model, trace)
+    assert result.by == "phrases" and 2 <= len(result.players) <= MAX_PLAYERS
+    assert [i for player in result.players for i in player.indices] == list(range(13))
+    with pytest.raises(InputError, match=r"has 13 words.*at most 12"):
+        exact(model, trace, by="words")
+
+
+def test_a_long_text_has_few_parts_and_bounded_work() -> None:
+    """500 words are cut into at most 7 parts of whole sentences; all texts together have at most 2 x 49,152 tokens."""
+    model = small_model(max_length=512)
+    trace = model.trace("what a warm song we saw . " * 72)
+    assert len(spaced_words(trace)) == 504
+    by, players = fitting(model, trace, most_players(len(trace.tokens)))
+    assert by == "sentences" and len(players) <= 7 and all(player.text.endswith(".") for player in players)
+    assert cost(trace) <= 49_152 and most_players(64) == 12 and most_players(10**6) == 2
+
+
+def test_a_model_with_one_answer_has_no_values() -> None:
+    """If the model never changes its prediction, all values are 0 and `flat` is True."""
+    model = planted_model(lambda there: 0 * there("song") + 1.0)
+    result = exact(model, model.trace("a warm song"))
+    assert result.flat and not result.values.any() and not result.interactions.any()
+    assert not exact(planted_model(lambda there: there("song")), model.trace("a warm song")).flat
+
+
+def test_work_can_be_stopped_and_reports_progress(model: Model) -> None:
+    """`progress` gets growing counts up to the number of texts; an error of the check of `stoppable` ends the work."""
+    trace, counts = model.trace("what a warm song we saw but dull clever film"), []
+    exact(model, trace, progress=lambda done, total: counts.append((done, total)))
+    assert [done for done, _ in counts] == sorted({done for done, _ in counts}) and counts[-1][0] == counts[-1][1] > 500
+    calls = iter(range(1))
+
+    def check() -> None:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        exact(model.stoppable(check), trace)
+
+
+def test_a_black_box_can_only_delete() -> None:
+    """A function of texts gets exact values by deletion; masks and padding raise a sentence; unknown choices are named."""
+    box = BlackBox.of(lambda texts: [[0.2, 0.8] if "song" in text else [0.7, 0.3] for text in texts], ["negative", "positive"])
+    trace = box.trace("a warm song")
+    result = exact(box, trace)
+    assert result.values == pytest.approx([0, 0, np.log(4) + np.log(7 / 3)], abs=1e-5)
+    with pytest.raises(InputError, match="black box, so absent words can only be deleted"):
+        exact(box, trace, absent="masked")
+    with pytest.raises(InputError, match="Absent words are deleted, masked, padded, not 'gone'"):
+        exact(box, trace, absent="gone")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="its log-odds or its probability, not 'odds'"):
+        exact(box, trace, measure="odds")  # type: ignore[arg-type]
+
+
+# ---- parts
+
+
+@pytest.mark.parametrize(
+    ("text", "by", "want"),
+    [
+        ("I saw it. Mr. Bay made it! Was it good?", "sentences", ["I saw it.", "Mr. Bay made it!", "Was it good?"]),
+        ("The song is warm, but the film that we saw was dull.", "clauses", ["The song is warm,", "but the film that we saw was dull."]),
+        ('He said "no." Then he left - slowly; very slowly.', "clauses", ['He said "no."', "Then he left -", "slowly;", "very slowly."]),
+        ("We like the song but we hate the film", "clauses", ["We like the song", "but we hate the film"]),
+        ("Warm but dull", "clauses", ["Warm but dull"]),
+        ("It costs 3.5 dollars... I think", "sentences", ["It costs 3.5 dollars...", "I think"]),
+        ("one line\nanother line", "sentences", ["one line", "another line"]),
+    ],
+)
+def test_a_text_is_cut_at_its_marks(model: Model, text: str, by: str, want: list[str]) -> None:
+    """Sentences end at marks and line breaks but not after abbreviations; clauses also at commas, dashes and conjunctions."""
+    trace = model.trace(text)
+    pieces = parts(model, trace, by)  # type: ignore[arg-type]
+    assert [piece.text for piece in pieces] == want
+    assert [i for piece in pieces for i in piece.indices] == list(range(len(trace.tokens)))
+    with pytest.raises(InputError, match="cut by words, phrases, clauses, sentences, not by 'letters'"):
+        parts(model, trace, "letters")  # type: ignore[arg-type]
+
+
+def test_the_shortest_neighbours_are_joined(model: Model) -> None:
+    """Parts are joined until they are few enough; each token stays in one part."""
+    trace = model.trace("a b c d e f g")
+    groups = joined(trace, spaced_words(trace), 3)
+    assert [part.text for part in groups] == ["a b", "c d", "e f g"]
+    assert [i for part in groups for i in part.indices] == list(range(7))
+
+
+def test_masks_come_from_the_vocabulary(model: Model) -> None:
+    """Without a mask token the unknown token is used; padding is the padding token."""
+    assert filler(model, "masked") == 1 and filler(model, "padded") == 0 and set(ABSENT) == {"deleted", "masked", "padded"}
+    assert subsets(2).tolist() == [[False, False], [True, False], [False, True], [True, True]]
+    assert isinstance(exact(model, model.trace("a song")), Exact)
