@@ -23,6 +23,7 @@ PAGES = {  # section -> script below app/views, title, icon, help
     ],
     "Test set": [
         ("testset/confusion", "Confusion", "grid_view", "The confusion matrix and the rows of each cell."),
+        ("testset/labels", "Labels", "rule", "Labels that look wrong, repeated texts, and test rows that are among the training rows."),
         ("testset/words", "Words", "cloud", "The words of right and wrong predictions."),
         ("testset/embeddings", "Embeddings", "scatter_plot", "The test set as the model sees it, in two or three dimensions."),
         ("testset/explanations", "Explanations", "fact_check", "How faithful each explanation method is, measured on the test set."),

@@ -30,6 +30,7 @@ PAGES = (
     "compare",
     "hardmax",
     "confusion",
+    "labels",
     "words",
     "embeddings",
     "cls",

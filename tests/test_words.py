@@ -70,7 +70,7 @@ def by_hand(text: str) -> Iterator[str]:
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in order, as they are counted."""
-    words, ids, _ = lib._split([text])
+    words, ids, _ = lib.split_words([text])
     return [words[i] for i in ids]
 
 

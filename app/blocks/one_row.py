@@ -60,6 +60,11 @@ def open_row(rows: Rows, place: int, move: Callable[[int], None]) -> None:
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
+        if row.get("reason"):
+            st.markdown(f":material/flag: {md(row['reason'])}")
+        if row.get("other_text"):
+            st.caption("The other text")
+            st.text(str(row["other_text"]))
         reader, above = _reader(rows), st.container()
         _remark(rows, str(row["id"]))
         if rows.has_text:
@@ -74,7 +79,7 @@ def _head(rows: Rows, row: pd.Series[Any], place: int, move: Callable[[int], Non
     label = f"labelled {rows.classes[row['label']]}, " if row["label"] >= 0 else ""
     sure = "" if np.isnan(row["confidence"]) else f" ({row['confidence']:.0%})"
     wrong = (rows.labels >= 0) & ~rows.frame["right"].to_numpy(bool)
-    stops, what = (np.flatnonzero(wrong), "mistake") if rows.labelled else (np.arange(len(rows)), "row")
+    stops, what = (np.flatnonzero(wrong), "mistake") if rows.labelled and "reason" not in rows.frame else (np.arange(len(rows)), "row")
     before, after = stops[stops < place], stops[stops > place]
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown(f"**{md(label)}predicted {md(rows.classes[row['predicted']])}**{sure} · {md(row['id'])}", width="stretch")

@@ -27,6 +27,7 @@ from sentviz.figures import file_safe
 from sentviz.runs.store import WITHOUT_ROWS
 
 ORDERS = {
+    "found": "most suspicious first",
     "surest": "wrong and confident first",
     "doubtful": "least confident first",
     "loss": "highest loss first",
@@ -159,10 +160,16 @@ def rows_in_slice(rows: Rows) -> tuple[Rows, str]:
     return replace(rows, frame=rows.frame[mask]), part.says(rows.classes, (rows.source.name, beside))
 
 
-def list_rows(rows: Rows) -> None:
-    """Draw the list of rows: those of the slice, searched and sorted; a row opens in Explore."""
+def list_rows(rows: Rows, *, total: int = 0, words: str = "") -> None:
+    """Draw the list of rows: those of the slice, searched and sorted; a row opens in Explore.
+
+    Args:
+        total: number of rows of which a page selected these; 0 = the page selected none.
+        words: description of the selected rows.
+    """
     st.divider()
-    part, words = rows_in_slice(rows)
+    part, sliced = rows_in_slice(rows)
+    words = " · ".join(filter(None, (words, sliced)))
     if not rows.has_text and rows.source.data:
         offer(rows.source.data, rows.over, line=f"The texts of these {len(rows):,} rows are not on this machine.")
         if not words and rows.source.run is not None and cache.fits_demo(rows.source.run):
@@ -171,8 +178,8 @@ def list_rows(rows: Rows) -> None:
     head = st.container(horizontal=True, gap="small", vertical_alignment="center", key="drawer-head")
     part, order = _filtered(part)
     with head:
-        st.markdown(f"##### :material/table_rows: {len(part):,} of {len(rows):,} rows" + (f" · {md(words)}" if words else ""))
-        if words and rows.over == visit.focus().over:
+        st.markdown(f"##### :material/table_rows: {len(part):,} of {total or len(rows):,} rows" + (f" · {md(words)}" if words else ""))
+        if sliced and rows.over == visit.focus().over:
             st.button("All rows", icon=":material/close:", type="tertiary", on_click=visit.go, kwargs={"slice": ""}, key="drawer-all")
     if not len(part):
         st.caption("No rows match.")
@@ -232,6 +239,7 @@ def _filtered(rows: Rows) -> tuple[Rows, str]:
             st.number_input("at most (0: any)", 0, 999, **visit.bound("most", most), width=130)
         sure = rows.source.gives == "probabilities"
         orders = [name for name in ORDERS if (rows.labelled or name not in OF_LABELS) and (sure or name not in OF_PROBABILITIES)]
+        orders = orders if "reason" in rows.frame else orders[1:]  # only a page that selects rows has an order of its own
         order = visit.setting(
             st.selectbox,
             "Order",
@@ -277,6 +285,8 @@ def _table(rows: Rows) -> pd.DataFrame:
     frame, names = rows.frame, [*rows.classes, "–"]
     columns: dict[str, Any] = {"": np.where(frame["label"] < 0, "", np.where(frame["right"], "✓", "✗"))}
     columns |= {title: frame[name].str.slice(0, CUT).to_numpy() for name, title in TEXTS.items() if name in frame}  # read first, on a phone
+    if "reason" in frame:
+        columns["why it is listed"] = frame["reason"].to_numpy()
     if rows.labelled:
         columns["label"] = [names[k] for k in frame["label"]]
     columns["predicted"] = [names[k] for k in frame["predicted"]]
@@ -293,4 +303,6 @@ def _whole(rows: Rows) -> pd.DataFrame:
     """Return the rows for a file, with every probability under the name of its class."""
     names = [*rows.classes, ""]
     frame = rows.frame.assign(label=[names[k] for k in rows.labels], predicted=[names[k] for k in rows.predicted])
+    if "likely" in frame:
+        frame = frame.assign(likely=[names[k] for k in rows.frame["likely"]])
     return frame.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)})

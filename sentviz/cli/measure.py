@@ -93,6 +93,26 @@ def evaluate(run: str, data: str, split: str, versus: tuple[str, ...], classes: 
 
 @main.command()
 @click.argument("run")
+@click.option("--data", default="", help="Table of texts and labels, or data set, that RUN predicts; default: its stored test rows.")
+@split_option
+@click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, help="Number of rows to list.")
+@click.option("--text", default="", help="Column of the table's texts; by default it is guessed.")
+@click.option("--label", default="", help="Column of the table's labels; by default it is guessed.")
+@click.option("--classes", default="", help="Names of the classes that a file writes as numbers, for example negative,positive.")
+@click.option("-o", "--out", default="", help="CSV file for all rows that look wrong, repeat, or are among the training rows.")
+@command
+def labels(run: str, data: str, split: str, top: int, text: str, label: str, classes: str, out: str) -> None:
+    """List the labels of RUN's rows that look wrong, the rows that repeat another one, and those that are among its training rows.
+
+    RUN is a run, or a table with predictions of another program: FILE, or FILE:MODEL. Label errors need the extra `labels` (cleanlab).
+    """
+    from sentviz.cli.suspects import print_suspects, rows_to_judge
+
+    print_suspects(rows_to_judge(run, data, split, text=text, label=label, classes=classes.split(",")), top, out)
+
+
+@main.command()
+@click.argument("run")
 @click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="Number of texts in the random sample.")
 @split_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample and of the random explanations.")

@@ -111,6 +111,16 @@ def _reliability(of: Answers, *, by: str = "width", theme: Theme = "light") -> F
     return reliability_diagram(bins, spread, title=title, start=1 / len(rows.classes), theme=theme)
 
 
+@figure("label-errors", "Labels that look wrong", Answers, "label_errors:label_errors")
+def _label_errors(of: Answers, *, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset import label_errors as lib
+    from sentviz.figures.label_errors import label_errors
+
+    rows = of.first
+    judged = rows if "suspect" in rows.frame else lib.label_errors(rows)
+    return label_errors(lib.suspected_pairs(judged), rows.classes, name=rows.source.name, theme=theme)
+
+
 @figure("phenomena", "Accuracy by phenomenon on the demo set", Runs, "phenomena:phenomena", WEIGHTS)
 def _phenomena(
     of: Runs,

@@ -195,9 +195,9 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
     numbers: dict[str, int] = {}
     counts, documents = (sparse.csr_matrix((len(cells), 0), dtype=np.int64) for _ in range(2))
     texts = rows.texts.iloc[counted]
-    for start, end in _parts(texts):
+    for start, end in parts(texts):
         step()
-        words, ids, starts = _split(texts.iloc[start:end])
+        words, ids, starts = split_words(texts.iloc[start:end])
         known, used = np.zeros(len(words), dtype=np.int64), np.unique(ids)
         known[used] = [numbers.setdefault(words[i], len(numbers)) for i in used]
         if most and len(numbers) > most:
@@ -218,7 +218,7 @@ def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Ca
     return Counts(tuple(names[i] for i in common), cells, counts[:, common].toarray(), documents[:, common].toarray(), sizes, least)
 
 
-def _parts(texts: pd.Series[str]) -> Iterator[tuple[int, int]]:
+def parts(texts: pd.Series[str]) -> Iterator[tuple[int, int]]:
     """Yield ranges [start, end) of texts with about `PART` characters each, to limit the memory."""
     ends = np.cumsum(texts.str.len().to_numpy(dtype=np.int64))
     start = 0
@@ -229,12 +229,14 @@ def _parts(texts: pd.Series[str]) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _split(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
+def split_words(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
     """Return the distinct words (V,), the words of all texts as positions in them (N,), and the bounds of each text in those (n + 1,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    lists = pc.split_pattern_regex(pc.utf8_lower(plain(pa.array(texts, type=pa.large_string()))), f"[^{LETTERS}']+")
+    array = pa.array(texts, type=pa.large_string())
+    joined = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    lists = pc.split_pattern_regex(pc.utf8_lower(plain(joined)), f"[^{LETTERS}']+")
     coded = lists.flatten().dictionary_encode()
     trimmed = pc.utf8_trim(coded.dictionary, "'")
     words = trimmed.dictionary_encode()

@@ -1,0 +1,118 @@
+"""Labels that look wrong, texts that repeat, and rows that are among the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app import cache, visit
+from app.blocks.figure import show_figure
+from app.blocks.get_data import offer
+from app.blocks.my_file import unlabelled
+from app.blocks.rows import choose_rows, list_rows
+from app.server.queue import turn
+from app.text import halves, intro, md
+from sentviz.analysis.testset import label_errors as errors
+from sentviz.analysis.testset import planted, repeats
+from sentviz.analysis.testset.rows import Rows
+from sentviz.errors import InputError, SentvizError
+from sentviz.gallery.subjects import Answers
+
+intro(
+    "Which labels look wrong, which texts occur more than once, and which rows the model has learned from.",
+    "A listed row is a candidate, not an error: read it, then give it your own label or a note. The CSV of the list has both.",
+)
+VIEWS = {"labels": "Label errors", "repeats": "Repeats", "train": "Leakage from training"}
+rows = choose_rows(beside=False)
+view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
+
+
+def once(what: str, compute: Callable[[Callable[[], object]], Any]) -> Any:
+    """Return a result for the rows in focus, computed once for all visitors; of a visitor's own rows once per visit."""
+    key = (what, rows.source.digest, rows.over, rows.file)
+    if rows.over != "mine":
+        return _shared(*key, compute)
+
+    def alone() -> Any:
+        with st.spinner("Comparing the rows"), turn(long=True) as step:
+            return compute(step)
+
+    return visit.keep_result("labels-of-rows", key, alone, most=4)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Comparing the rows")
+def _shared(what: str, digest: str, over: str, file: tuple[str, ...], _compute: Callable[[Callable[[], object]], Any]) -> Any:
+    return _compute(lambda: None)
+
+
+def judged(step: Callable[[], object]) -> tuple[Rows, Any]:
+    """Return `label_errors` of the rows, with the stored vectors if there are any, and what the ranking is worth on them."""
+    run = rows.source.run
+    if run is None or rows.over != "test" or "embeddings.safetensors" not in run.config["files"]:
+        judged_rows = errors.label_errors(rows)
+    else:
+        from sentviz.analysis.embeddings.cache import stored_sample
+
+        places, vectors = stored_sample(run, len(rows))
+        judged_rows = errors.label_errors(rows, vectors, places)
+    step()
+    return judged_rows, planted.check(rows)
+
+
+def show_labels() -> None:
+    """Show how many labels look wrong, which, and what that is worth, above the list of these rows."""
+    if not rows.labelled:
+        raise InputError(f"{unlabelled(rows.over, rows.classes)} Without labels none can look wrong; see the repeats.")
+    judged_rows, check = once("labels", judged)
+    suspects = replace(judged_rows, frame=judged_rows.frame[judged_rows.frame["suspect"]])
+    st.markdown(f"##### {md(errors.describe(judged_rows))}")
+    left, right = halves("label-errors", 1.4, 1.0)
+    with left:
+        if len(suspects):
+            show_figure("label-errors", Answers.of(judged_rows))
+    with right:
+        st.markdown(md(planted.describe(check)))
+        st.caption(
+            "Confident learning flags a row if the model gives another class more than that class's usual probability. The list begins"
+            " with the labels of the lowest probability. Rows that are only hard for the model are flagged too."
+        )
+    list_rows(suspects, total=len(rows), words="labels that look wrong")
+
+
+def show_repeats() -> None:
+    """Show how many rows repeat another one, above the list of the groups."""
+    repeated = once("repeats", lambda step: repeats.repeated(rows, step))
+    st.markdown(f"##### {md(repeats.describe_repeats(repeated, len(rows)))}")
+    st.caption(
+        "Case, punctuation, HTML and web addresses do not count. Nearly the same: at least 70% of the pairs of words are shared. The rows"
+        " of a group follow each other; groups with different labels come first."
+    )
+    list_rows(repeated, total=len(rows), words="rows that repeat another one")
+
+
+def show_leaks() -> None:
+    """Show how many rows are among the training rows of the run, above the list of these rows."""
+    name = rows.source.require_run("training rows to compare with").config["data"]["name"]
+    if not name:
+        raise InputError(f"{rows.source.name} was adopted without data, so its training rows are not known.")
+    train = cache.split_of(name, "train")
+    leaked = once("train", lambda step: repeats.leaked(rows, train, step))
+    st.markdown(f"##### {md(repeats.describe_leaks(leaked, rows, len(train)))}")
+    st.caption(
+        f"A row of {repeats.LONG} words or more also counts if its words stand in this order within a longer training text. The accuracy"
+        " on the other rows is nearer to that on new texts."
+    )
+    list_rows(leaked, total=len(rows), words="rows that are among the training rows")
+
+
+try:
+    if view != "labels" and not rows.has_text and rows.source.data:
+        offer(rows.source.data, rows.over, line="Texts are compared, and those of these rows are not on this machine.")
+    else:
+        {"labels": show_labels, "repeats": show_repeats, "train": show_leaks}[view]()
+except SentvizError as error:
+    st.warning(md(str(error)), icon=":material/block:")
+    list_rows(rows)

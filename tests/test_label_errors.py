@@ -1,0 +1,209 @@
+"""Labels that look wrong: planted ones are found, the shipped precision is measured again, and bad input gets one sentence."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentviz import gallery
+from sentviz.analysis.evaluation import wilson
+from sentviz.analysis.testset import planted
+from sentviz.analysis.testset.label_errors import NEAREST, describe, label_errors, suspected_pairs
+from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
+from sentviz.errors import InputError, RunError, SentvizError
+from sentviz.gallery.subjects import Answers
+from sentviz.runs.store import find
+from tests.test_app import SHIPPED
+
+NAMES = ("bad", "fair", "good")
+
+
+def judged(n: int = 300, wrong: int = 12, classes: int = 3, seed: int = 0) -> tuple[Rows, set[str]]:
+    """Return rows whose probabilities fit the labels of all but the first `wrong` rows, and the ids of these."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, classes, n)
+    shares = rng.dirichlet(np.full(classes, 9.0), n) * 0.1 + 0.9 * np.eye(classes)[truth]
+    labels = np.where(np.arange(n) < wrong, (truth + 1) % classes, truth)
+    columns = {"id": [f"r{i}" for i in range(n)], "label": labels, "text": [f"row {i}" for i in range(n)]}
+    return predicted_rows(RowsSource("a file", "0" * 12), "mine", NAMES[:classes], columns, shares), {f"r{i}" for i in range(wrong)}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_wrong_labels_are_flagged_and_come_first(classes: int) -> None:
+    """All planted rows are flagged and no other, ordered by the probability of the label, with a reason that names both classes."""
+    rows, wrong = judged(classes=classes)
+    marked = label_errors(rows)
+    flagged = marked.frame[marked.frame["suspect"]]
+    assert set(flagged["id"]) == wrong == set(marked.frame["id"].head(len(wrong)))
+    own = [marked.frame[f"p{label}"].iloc[i] for i, label in enumerate(marked.labels)]
+    assert marked.frame["own"].tolist() == own and own[: len(wrong)] == sorted(own[: len(wrong)])
+    first = flagged.iloc[0]
+    assert f"Labelled {NAMES[first['label']]}, which gets {first['own']:.1%}; {NAMES[first['likely']]} gets" in first["reason"]
+    assert not any(marked.frame["reason"].iloc[len(wrong) :]) and describe(marked).startswith(
+        f"{len(wrong)} of 300 labels look wrong: 4.0%"
+    )
+
+
+def test_pairs_are_counted_with_wilsons_interval() -> None:
+    rows, _ = judged()
+    marked = label_errors(rows)
+    frame = suspected_pairs(marked)
+    for row in frame.to_dict("records"):
+        n = sum(
+            bad and a == row["label"] and b == row["likely"]
+            for bad, a, b in zip(*(marked.frame[c] for c in ("suspect", "label", "likely")), strict=True)
+        )
+        of = sum(label == row["label"] for label in rows.labels)
+        low, high = wilson(n, of)
+        assert (row["n"], row["of"], row["low"], row["high"]) == (n, of, pytest.approx(float(low)), pytest.approx(float(high)))
+    assert frame["n"].sum() == 12 and frame["n"].is_monotonic_decreasing
+    figure = gallery.make("label-errors", Answers.of(rows))
+    assert figure.frame["n"].tolist() == frame["n"].tolist() and figure.frame["label"].tolist() == [NAMES[k] for k in frame["label"]]
+
+
+def test_the_labels_of_the_nearest_rows_are_counted() -> None:
+    """Neighbours are those of a loop over all distances; rows without a vector or a label take no part."""
+    rows, _ = judged(60, wrong=5)
+    rows.frame.loc[50:52, "label"] = -1
+    places = np.arange(10, 58)
+    vectors = np.random.default_rng(1).normal(size=(len(places), 4))
+    marked = label_errors(rows, vectors, places).frame.set_index("id")["near"]
+    labels, likely = rows.labels, rows.probabilities.argmax(axis=1)
+    for i in range(60):
+        if labels[i] < 0:
+            assert f"r{i}" not in marked
+        elif i not in places:
+            assert np.isnan(marked[f"r{i}"])
+        else:
+            away = sorted((float(np.linalg.norm(vectors[i - 10] - vectors[j - 10])), j) for j in places if j != i and labels[j] >= 0)
+            assert marked[f"r{i}"] == sum(labels[j] == likely[i] for _, j in away[:NEAREST])
+
+
+def test_flipped_labels_are_another_class() -> None:
+    labels = np.random.default_rng(0).integers(0, 3, 1_000)
+    new, is_flipped = planted.flipped(labels, 3, 0.05, seed=4)
+    assert is_flipped.sum() == 50 and ((new != labels) == is_flipped).all() and new.min() >= 0 and new.max() <= 2
+    assert (planted.flipped(labels, 3, 0.05, seed=4)[0] == new).all() and (planted.flipped(labels, 3, 0.05, seed=5)[0] != new).any()
+
+
+def test_precision_is_that_of_a_loop() -> None:
+    """The plain ranking is counted by a loop; the mean over seeds has Student's interval; chance is the flipped share."""
+    rows, _ = judged(400, wrong=0, classes=2, seed=2)
+    rng = np.random.default_rng(3)
+    shares = 0.6 * rows.probabilities + 0.4 * rng.dirichlet([1, 1], len(rows))
+    frame = planted.planted(rows.labels, shares, share=0.1, first=30, seeds=range(3))
+    values = []
+    for seed in range(3):
+        new_labels, is_flipped = planted.flipped(rows.labels, 2, 0.1, seed)
+        ranked = sorted(range(len(rows)), key=lambda i: (shares[i, new_labels[i]], i))
+        values.append(sum(bool(is_flipped[i]) for i in ranked[:30]) / 30)
+    assert frame.loc[frame["method"] == "probability", "precision"].tolist() == values
+    table = planted.summarised(frame).set_index("method")
+    spread = 4.302653 * np.std(values, ddof=1) / np.sqrt(3)
+    assert table.loc["probability", "value"] == pytest.approx(np.mean(values))
+    assert table.loc["probability", "low"] == pytest.approx(np.mean(values) - spread, abs=1e-5)
+    assert table.loc["chance", "value"] == 0.1 and table.loc["cleanlab", "value"] > 0.5
+    assert "against 10% by chance" in planted.describe(table.reset_index())
+
+
+@SHIPPED
+@pytest.mark.slow
+def test_shipped_precision_is_measured_again() -> None:
+    """The table names this run's digest; the precision of one run, of ten seeds, is the stored one to six digits."""
+    shipped = planted.measured()
+    for name in planted.RUNS:
+        assert (shipped.loc[shipped["run"] == name, "digest"] == find(name).digest).all()
+    rows = stored(find("sst2/ndt-unit-2"))
+    again = planted.summarised(planted.planted(rows.labels, rows.probabilities))
+    part = shipped[(shipped["run"] == "sst2/ndt-unit-2") & (shipped["rows"] == "test split")]
+    for column in ("value", "low", "high", "flagged", "found"):
+        assert again[column].to_numpy(float) == pytest.approx(part[column].to_numpy(float), abs=1e-5, rel=1e-4, nan_ok=True)
+
+
+def test_ten_times_chance_on_every_shipped_run() -> None:
+    """On each test split, the lower end of precision at 100 is at least ten times chance."""
+    table = planted.measured()
+    table = table[table["rows"] == "test split"]
+    for _, part in table.groupby("run"):
+        by = part.set_index("method")
+        assert by.loc["cleanlab", "low"] > 10 * by.loc["chance", "value"]
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.frame.assign(label=(rows.labels + 1) % 2), "labels are probably swapped"),
+        (lambda rows: rows.frame.assign(label=1), "All labelled rows are “fair”"),
+        (lambda rows: rows.frame.assign(label=-1), "at least 20 labelled rows, and a file has 0"),
+        (lambda rows: rows.frame.head(5), "at least 20 labelled rows, and a file has 5"),
+    ],
+    ids=["flipped everywhere", "one class", "no labels", "few rows"],
+)
+def test_labels_that_cannot_be_judged(change: object, message: str) -> None:
+    rows, _ = judged(classes=2)
+    with pytest.raises(InputError, match=message):
+        label_errors(replace(rows, frame=change(rows)))
+
+
+@pytest.mark.parametrize(("gives", "message"), [("classes", "only predicted classes"), ("scores", "scores that are not probabilities")])
+def test_a_source_without_probabilities(gives: str, message: str) -> None:
+    rows, _ = judged()
+    with pytest.raises(InputError, match=message):
+        label_errors(replace(rows, source=replace(rows.source, gives=gives)))
+
+
+def test_a_class_that_never_occurs() -> None:
+    """Rows without a label of the third class are judged by the other two; the class is never the likely one of a flagged row."""
+    rows, _ = judged(classes=2)
+    shares = np.column_stack([rows.probabilities * 0.9, np.full(len(rows), 0.1)])
+    shares[200:210] = [0.01, 0.01, 0.98]
+    wide = predicted_rows(rows.source, "mine", NAMES, {name: rows.frame[name] for name in ("id", "label", "text")}, shares)
+    marked = label_errors(wide)
+    assert set(marked.frame.loc[marked.frame["suspect"], "id"]) == {f"r{i}" for i in range(12)}
+
+
+def test_without_cleanlab_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cleanlab.filter", None)
+    with pytest.raises(RunError, match=r"cleanlab: `python -m pip install 'sentviz\[labels\]'`"):
+        label_errors(judged()[0])
+
+
+@pytest.mark.slow
+def test_many_rows_are_judged_in_seconds() -> None:
+    """100,000 rows with random labels of ten classes take less than 15 s of one core."""
+    rng = np.random.default_rng(0)
+    columns = {"id": np.arange(100_000).astype(str), "label": rng.integers(0, 10, 100_000)}
+    rows = predicted_rows(RowsSource("many", "0"), "mine", tuple("abcdefghij"), columns, rng.dirichlet(np.ones(10), 100_000))
+    begin = time.process_time()
+    try:
+        label_errors(rows)
+    except SentvizError as error:
+        assert "swapped" in str(error)
+    assert time.process_time() - begin < 15
+
+
+def test_the_table_holds_no_text() -> None:
+    assert set(planted.measured().columns) == {
+        "run",
+        "digest",
+        "rows",
+        "method",
+        "n",
+        "flipped",
+        "first",
+        "seeds",
+        "value",
+        "low",
+        "high",
+        "flagged",
+        "found",
+    }
+    assert Path(planted.MEASURED).stat().st_size < 10_000
