@@ -16,6 +16,7 @@ from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
     from sentviz.analysis.testset.brought import predictions
+    from sentviz.analysis.testset.weak import weak_slices
     from sentviz.data.mine import add_data
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
     from sentviz.models.loading import load
@@ -43,6 +44,7 @@ __all__ = [
     "predictions",
     "preset",
     "train",
+    "weak_slices",
 ]
 
 _MODULES = {
@@ -61,6 +63,7 @@ _MODULES = {
     "predictions": "analysis.testset.brought",
     "preset": "runs.presets",
     "train": "training",
+    "weak_slices": "analysis.testset.weak",
 }
 
 PLACES.update(

@@ -123,17 +123,19 @@ def bounds(draws: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def wilson(right: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Return low and high (0 to 1) of Wilson's 95 % score intervals of shares of n rows (Wilson 1927, "Probable inference").
+def wilson(right: npt.ArrayLike, n: npt.ArrayLike, z: float = Z) -> tuple[Floats, Floats]:
+    """Return low and high (0 to 1) of Wilson's score intervals of shares of n rows (Wilson 1927, "Probable inference").
 
+    Args:
+        z: quantile of the normal distribution; by default that of 95 % intervals.
     Raises:
         InputError: there are no rows, or more right rows than rows.
     """
     hits, rows = np.asarray(right, np.float64), np.asarray(n, np.float64)
     if ((rows <= 0) | (hits < 0) | (hits > rows)).any():
         raise InputError(f"{hits} of {rows} rows is not a share: right rows must be from 0 to the number of rows, which must be above 0.")
-    p, z2 = hits / rows, Z * Z
-    middle, reach = p + z2 / (2 * rows), Z * np.sqrt(p * (1 - p) / rows + z2 / (4 * rows**2))
+    p, z2 = hits / rows, z * z
+    middle, reach = p + z2 / (2 * rows), z * np.sqrt(p * (1 - p) / rows + z2 / (4 * rows**2))
     low, high = (middle - reach) / (1 + z2 / rows), (middle + reach) / (1 + z2 / rows)
     return np.clip(low, 0, p), np.clip(high, p, 1)
 

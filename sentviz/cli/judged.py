@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import click
@@ -69,3 +70,18 @@ def _print_mistakes(rows: Rows) -> None:
         text = visible(" ".join(str(row.get("text", "")).split()))
         text = text if len(text) <= CUT else text[: CUT - 1] + "…"
         click.echo(f"  row {row['id']}: {rows.classes[row['label']]}, predicted {rows.classes[row['predicted']]}{sure}  {text}".rstrip())
+
+
+def print_weak(rows: Rows, seed: int) -> None:
+    """Print the slices on which predictions are weakest, each with the text that --among takes."""
+    from sentviz.analysis.testset.weak import line, weak_slices
+
+    weak = weak_slices(rows, seed=seed)
+    click.echo(
+        f"Where {rows.source.name} is weakest: {weak.candidates:,} slices searched on {weak.halves[0]:,} rows, {len(weak.frame)} tested on"
+        f" {weak.halves[1]:,} held-out rows, seed {seed}"
+    )
+    for row in weak.found.to_dict("records"):
+        click.echo(f"  {visible(line(row))}; p = {row['adjusted']:.2g}\n    --among {shlex.quote(row['slice'])}")
+    if weak.found.empty:
+        click.echo("  No slice is significantly weaker than the other rows.")

@@ -48,22 +48,43 @@ def store_in_scores(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, 
 @click.option("--classes", default="", help="Names of the classes that a file writes as numbers, for example negative,positive.")
 @click.option("--text", default="", help="Column of a file's texts; by default it is guessed.")
 @click.option("--label", default="", help="Column of a file's labels; by default it is guessed.")
+@click.option("--slices", is_flag=True, help="Search for slices of the rows on which RUN is weakest.")
+@click.option("--among", default="", help="Rows that are evaluated, as col=product:phone~has=negation; by default all.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the halves of the search with --slices.")
 @command
-def evaluate(run: str, data: str, split: str, versus: tuple[str, ...], classes: str, text: str, label: str) -> None:
+def evaluate(
+    run: str,
+    data: str,
+    split: str,
+    versus: tuple[str, ...],
+    classes: str,
+    text: str,
+    label: str,
+    slices: bool,
+    among: str,
+    seed: int,
+) -> None:
     """Compute the metrics of RUN (a name or a folder) again from its stored weights, and print them.
 
     With --data, RUN is evaluated on another data set with the same classes; a run without test rows gets those of the data set.
 
     RUN may also be a table with predictions of another program: FILE, or FILE:MODEL if it has those of several models. Columns such as
     predicted, prob, p_positive and bert_predicted are recognised. Its mistakes are listed, the most confident ones first.
+
+    With --slices, slices by column, source, length, script, phenomenon, word, and pairs of them are searched on one half of the rows. Those
+    that are weaker than the other rows also on the other half are printed, with intervals.
     """
     from sentviz.analysis.testset.brought import is_table
 
     if is_table(run):
         from sentviz.analysis.testset.brought import sources
-        from sentviz.cli.judged import print_judged
+        from sentviz.analysis.testset.subset import Subset
+        from sentviz.cli.judged import print_judged, print_weak
 
-        print_judged(sources(run, versus, classes=classes.split(","), text=text, label=label))
+        judged = Subset.parse(among).chosen(*sources(run, versus, classes=classes.split(","), text=text, label=label))
+        print_judged(judged)
+        if slices:
+            print_weak(judged[0], seed)
         return
     if versus or classes or text or label:
         raise click.UsageError(f"--versus, --classes, --text and --label belong to a file of predictions, and {run} is not one.")
@@ -71,6 +92,7 @@ def evaluate(run: str, data: str, split: str, versus: tuple[str, ...], classes: 
     from sentviz.analysis.evaluation import evaluate as run_evaluation
     from sentviz.analysis.evaluation import metrics
     from sentviz.data import datasets
+    from sentviz.runs.calibration import tempered
     from sentviz.runs.store import find
 
     stored = find(run)
@@ -88,7 +110,20 @@ def evaluate(run: str, data: str, split: str, versus: tuple[str, ...], classes: 
         rows = with_classes(datasets.load_split(classified(data), split), stored.labels, stored.name)
     else:
         rows = datasets.rows_of_recipe(stored.config["recipe"], split)
-    print_metrics(stored.name, {split: metrics(run_evaluation(model, rows))})
+    evaluation = run_evaluation(model, rows)
+    if not (slices or among):
+        print_metrics(stored.name, {split: metrics(evaluation)})
+        return
+    from sentviz.analysis.testset.rows import RowsSource, predicted_rows
+    from sentviz.analysis.testset.subset import Subset
+    from sentviz.cli.judged import print_judged, print_weak
+
+    shares = tempered(evaluation.probabilities.astype(float), stored.calibration)
+    every = predicted_rows(RowsSource.of(stored), split, stored.labels, {str(name): rows.frame[name].array for name in rows.frame}, shares)
+    chosen = Subset.parse(among).chosen(every)
+    print_judged(chosen)
+    if slices:
+        print_weak(chosen[0], seed)
 
 
 @main.command()

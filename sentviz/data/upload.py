@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.data.columns import codes
+from sentviz.data.own_columns import own_columns
+from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sentviz.data.predictions import Predictions
 
 LIMITS = Limits()
 NAMED = 3  # labels that a sentence names
@@ -85,7 +85,9 @@ def unknown_labels(name: str, counts: Mapping[str, int], classes: Sequence[str])
 
 
 def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...]) -> tuple[pd.DataFrame, list[str]]:
-    """Return rows to predict, id (row number in the file, from 1), text, label (class index, -1 = none), and remarks on dropped rows.
+    """Return rows to predict and remarks on dropped rows and on further columns.
+
+    Columns: id (row number in the file, from 1), text, label (class index, -1 = none), own:NAME for columns that form groups.
 
     Texts are cut at `LIMITS.cell` characters. Without a column of texts ("") all rows are returned, without texts.
 
@@ -108,14 +110,16 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
         rows.insert(1, "text", texts)
     if not visible.any():
         raise InputError(f"No row has a text in the column {text!r}.")
-    rows = rows[visible]
+    answers = {column for of in recognise(frame, label, text) for column in of.columns}
+    further, notes = own_columns(frame.reset_index(drop=True), {text, label, *answers})
+    rows = pd.concat([rows, further], axis=1)[visible]
     remarks = [f"Rows without a text that are left out: {int((~visible).sum()):,}."] if not visible.all() else []
     if longer:
         remarks.append(cut(longer, LIMITS.cell))
     if label:
         written = frame[label][visible].dropna().astype(str)
         remarks += filter(None, [unknown_labels("The file", Counter(written[written != ""]), classes)])
-    return rows.reset_index(drop=True), remarks
+    return rows.reset_index(drop=True), [*remarks, *notes]
 
 
 @dataclass(frozen=True, eq=False)

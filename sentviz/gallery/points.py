@@ -51,8 +51,8 @@ class Points(Answers):
         """The rows, n, and their vectors of the last layer, (n, d)."""
         from sentviz.analysis.embeddings.cache import stored_sample
 
-        if self.over != "test" or self.versus:
-            raise InputError("Vectors are stored only for the test split of a single run. Leave out the options over and versus.")
+        if self.over != "test" or self.versus or self.among:
+            raise InputError("Vectors are stored only for the test split of a single run. Leave out the options over, versus and among.")
         places, pooled = stored_sample(self.first.source.require_run("vectors"), len(self.first))
         return replace(self.first, frame=self.first.frame.iloc[places]), pooled
 

@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sentviz.analysis.testset.rows import OVER, Rows, RowsSource
+from sentviz.analysis.testset.rows import OVER, Rows, RowsSource, with_texts
 from sentviz.errors import InputError
 from sentviz.figures.source import Source
 from sentviz.gallery.registry import FigureSubject, RunRequirement
@@ -15,6 +15,7 @@ from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
+    from sentviz.analysis.testset.weak import WeakSlices
     from sentviz.analysis.testset.word_counts import Counts
     from sentviz.figures.figure import Figure
     from sentviz.runs.trace import Trace
@@ -232,7 +233,9 @@ class Answers(FigureSubject):
     over: str = "test"
     threshold: float = -1.0
     calibrated: bool = True  # False = probabilities before calibration, and a threshold for them
+    among: str = ""  # slices that all rows are in, for example has=negation~length=..10; empty = all rows
     statistic: Statistic = field(default_factory=lambda: computed, init=False, repr=False)  # `computed`, or a page's, which keeps results
+    weak: WeakSlices | None = field(default=None, init=False, repr=False)  # result of the search that a page has stored
 
     SAYS: ClassVar[str] = "of a run's predictions for rows"
 
@@ -246,22 +249,25 @@ class Answers(FigureSubject):
         first, *rest = (each.source for each in rows)
         named = all(each.source.run for each in rows)
         calibrated = first.calibration is None or rows[0].calibration == first.calibration
-        subject = cls(first.run if named else None, tuple(source.name for source in rest), rows[0].over, rows[0].threshold, calibrated)
+        versus, of = tuple(source.name for source in rest), rows[0]
+        subject = cls(first.run if named else None, versus, of.over, of.threshold, calibrated, of.among)
         subject.rows, subject.statistic = list(rows), statistic
         return subject
 
     @classmethod
-    def of_file(cls, name: str, *, versus: Sequence[str] = (), threshold: float = -1.0, **options: Any) -> Self:
+    def of_file(cls, name: str, *, versus: Sequence[str] = (), threshold: float = -1.0, among: str = "", **options: Any) -> Self:
         """Return the subject of the predictions in a file (FILE or FILE:MODEL), beside those of other models of the file or of runs.
 
         Raises:
             InputError: the file has no predictions, or an option belongs to the rows of runs.
         """
         from sentviz.analysis.testset.brought import sources
+        from sentviz.analysis.testset.subset import Subset
 
         if options:
             raise InputError(f"A file of predictions has no option {next(iter(options))}.")
-        return cls.of(*(rows.at_threshold(threshold) for rows in sources(name, (versus,) if isinstance(versus, str) else versus)))
+        of = sources(name, (versus,) if isinstance(versus, str) else versus)
+        return cls.of(*Subset.parse(among).chosen(*(rows.at_threshold(threshold) for rows in of)))
 
     @property
     def nameable(self) -> bool:
@@ -275,11 +281,13 @@ class Answers(FigureSubject):
         Raises:
             SentvizError: a run has no predictions for them, or has other classes.
         """
+        from sentviz.analysis.testset.subset import Subset
         from sentviz.analysis.testset.versus import aligned
 
         runs = filter(None, (self.run, *map(find, self.versus)))
         first, *rest = (answered(run, self.over, self.calibrated).at_threshold(self.threshold) for run in runs)
-        return [first, *(aligned(first, rows) for rows in rest)]
+        every = [first, *(aligned(first, rows) for rows in rest)]
+        return every if not self.among else Subset.parse(self.among).chosen(with_texts(every[0]), *map(with_texts, every[1:]))
 
     @cached_property
     def counts(self) -> Counts:
@@ -291,9 +299,19 @@ class Answers(FigureSubject):
         from sentviz.analysis.testset import word_counts
 
         run = self.first.source.run
-        if run is not None and self.over == "test" and self.threshold < 0 and word_counts.FILE in run.config["files"]:
+        if run is not None and self.over == "test" and self.threshold < 0 and not self.among and word_counts.FILE in run.config["files"]:
             return word_counts.read(run, self.first)
         return word_counts.count_words(self.texts)
+
+    def weak_slices(self, seed: int) -> WeakSlices:
+        """Return the slices on which the first source is weak; a page may have stored the result for seed 0.
+
+        Raises:
+            InputError: the rows do not allow a search.
+        """
+        from sentviz.analysis.testset.weak import weak_slices
+
+        return self.weak if self.weak is not None and self.weak.seed == seed else weak_slices(self.texts, seed=seed)
 
     @property
     def first(self) -> Rows:
@@ -307,11 +325,7 @@ class Answers(FigureSubject):
         Raises:
             DataMissingError: the texts are not available; the message names the command that fetches them.
         """
-        from sentviz.data import datasets
-
-        if self.first.has_text or not self.first.source.data:
-            return self.first
-        return self.first.with_text(datasets.load_split(self.first.source.data, self.over).frame)
+        return with_texts(self.first)
 
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with the sources of its rows."""

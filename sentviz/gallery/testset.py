@@ -141,3 +141,13 @@ def _phenomena(
         frame = frame[frame["phenomenon"].isin(list(only))]
     drawn = phenomena(frame, chance=chance, chosen=selected or "", sided=sided, series=series, theme=theme)
     return sourced(drawn, *of.sources, rows=rows[of.run.name])
+
+
+@figure("weak-slices", "Where a model is weakest: slices found by search", Answers, "weak_slices:weak_slices")
+def _weak_slices(of: Answers, *, seed: int = SEED, selected: str | None = None, theme: Theme = "light") -> Figure:
+    from sentviz.figures.weak_slices import weak_slices
+
+    found = of.weak_slices(seed)
+    return weak_slices(
+        found.frame, run=found.name, candidates=found.candidates, held_out=found.halves[1], chosen=selected or "", theme=theme
+    )

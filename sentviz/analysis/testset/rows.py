@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import demo
+from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, RunError
 from sentviz.runs.calibration import LEAST, softmax, tempered, untempered
 from sentviz.runs.store import Run
@@ -88,7 +89,8 @@ class Rows:
 
     ``frame``: id (str), label (class, -1 = no label), predicted (class), confidence (0..1; NaN if the source gives no probabilities),
     right (bool; without a label, it is `False`), loss (cross-entropy in nats; NaN without a label or probabilities), p0 .. p{K-1}; text,
-    and text_pair for pairs, if the texts are available; tag if the rows have tags.
+    and text_pair for pairs, if the texts are available; tag if the rows have tags; own:NAME for further columns of the data, as
+    `sentviz.data.own_columns` makes them.
     """
 
     source: RowsSource
@@ -100,6 +102,7 @@ class Rows:
     unread: Mapping[str, str] = field(default_factory=dict)  # id -> reason, for rows that the model cannot read; they are not in the frame
     file: tuple[str, ...] = ()  # key of a visitor's file and its chosen columns; empty for rows that all visitors share
     remarks: tuple[str, ...] = ()  # sentences on how the columns of a file are read
+    among: str = ""  # slices that these rows were chosen by, as `sentviz.analysis.testset.subset` writes them; empty for all rows
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -119,7 +122,19 @@ class Rows:
         """Description of the rows for the source of a figure: name, number and threshold."""
         name = "own file" if self.over == "mine" else OVER.get(self.over, self.over)
         suffix = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
-        return f"{name} n = {len(self):,}{suffix}"
+        return f"{name}{f', {self.described}' if self.among else ''} n = {len(self):,}{suffix}"
+
+    @property
+    def described(self) -> str:
+        """The slices that these rows were chosen by, in words; "" for all rows."""
+        from sentviz.analysis.testset.subset import Subset
+
+        return Subset.parse(self.among).says(self.classes)
+
+    @property
+    def own(self) -> list[str]:
+        """Names of the further columns of the data that form groups."""
+        return [name.removeprefix(PREFIX) for name in map(str, self.frame) if name.startswith(PREFIX)]
 
     @property
     def labels(self) -> Ints:
@@ -139,7 +154,7 @@ class Rows:
     def calibrated(self, temperature: float) -> Rows:
         """Return the rows with probabilities and losses at a temperature; 1 gives the raw ones. Stored ones have five decimals."""
         shares = untempered(self.probabilities, self.calibration / temperature)
-        columns = {name: column.array for name, column in self.frame.items() if name in ("id", "label", "text", "text_pair", "tag")}
+        columns = {str(name): column.array for name, column in self.frame.items() if name in ("id", "label") or _is_kept(name)}
         rows = predicted_rows(self.source, self.over, self.classes, columns, shares)
         return replace(self, frame=rows.frame, calibration=temperature, threshold=-1.0)
 
@@ -152,8 +167,13 @@ class Rows:
     def with_text(self, split: pd.DataFrame) -> Rows:
         """Return the same rows with their texts, joined by id from a frame; unchanged if the text of any row is missing."""
         texts_by_id = split.assign(id=split["id"].astype(str)).set_index("id")
-        columns = {name: self.frame["id"].map(texts_by_id[name]) for name in ("text", "text_pair") if name in texts_by_id}
-        return self if any(column.isna().any() for column in columns.values()) else replace(self, frame=self.frame.assign(**columns))
+        if not self.frame["id"].isin(texts_by_id.index).all():
+            return self
+        joined = texts_by_id.loc[self.frame["id"]]
+        columns = {str(name): joined[name].array for name in joined if name != "tag" and _is_kept(name)}
+        if any(columns[name].isna().any() for name in ("text", "text_pair") if name in columns):
+            return self
+        return replace(self, frame=self.frame.assign(**columns))
 
     def at_threshold(self, threshold: float) -> Rows:
         """Return the rows with the second class predicted from a probability on; a negative threshold returns them unchanged.
@@ -181,6 +201,19 @@ def unread(rows: Rows) -> str:
     return " ".join(sentences)
 
 
+def with_texts(rows: Rows) -> Rows:
+    """Return rows with their texts and further columns; unchanged if they have texts, or no data set has them.
+
+    Raises:
+        DataMissingError: the texts are not available; the message names the command that fetches them.
+    """
+    from sentviz.data import datasets
+
+    if rows.has_text or not rows.source.data:
+        return rows
+    return rows.with_text(datasets.load_split(rows.source.data, rows.over).frame)
+
+
 def stored(run: Run, split: str = "test") -> Rows:
     """Return the rows of a split that are stored with the run, without texts, with calibrated probabilities.
 
@@ -202,7 +235,7 @@ def predicted(model: Model, source: RowsSource, frame: pd.DataFrame, over: str, 
 
     Args:
         source: of the predictions, the run of the model.
-        frame: id, text; optional: text_pair, label (class, -1 = no label), tag.
+        frame: id, text; optional: text_pair, label (class, -1 = no label), tag, own:NAME.
     Raises:
         InputError: there is no row, or no row that the model can read.
     """
@@ -215,7 +248,7 @@ def predicted(model: Model, source: RowsSource, frame: pd.DataFrame, over: str, 
     frame = frame[[row is not None for row in readings]]
     logits, _ = model.forward([row for row in readings if row is not None], progress=progress)
     columns: dict[str, Any] = {"id": frame["id"].astype(str).to_numpy(), "label": np.full(len(frame), -1)}
-    columns |= {name: frame[name].array for name in ("label", "text", "text_pair", "tag") if name in frame}
+    columns |= {str(name): frame[name].array for name in frame if name == "label" or _is_kept(name)}
     shares = softmax(logits, model.calibration).astype(np.float64)
     rows = predicted_rows(source, over, model.labels, columns, shares)
     return replace(rows, unread=unread, calibration=model.calibration)
@@ -227,7 +260,7 @@ def predicted_rows(
     """Return the rows of predicted probabilities.
 
     Args:
-        columns: id, label; optional: text, text_pair, tag.
+        columns: id, label; optional: text, text_pair, tag, own:NAME.
         shares: (n, K) probabilities.
         least: lower bound of the probabilities in the loss.
     """
@@ -245,9 +278,14 @@ def predicted_rows(
             "loss": -np.log(np.maximum(own, least)),
         }
         | {f"p{k}": shares[:, k] for k in range(len(classes))}
-        | {name: columns[name] for name in ("text", "text_pair", "tag") if name in columns}
+        | {name: column for name, column in columns.items() if _is_kept(name)}
     )
     return Rows(source, over, classes, frame)
+
+
+def _is_kept(name: object) -> bool:
+    """Return whether a column of the data is kept next to predictions."""
+    return name in ("text", "text_pair", "tag") or str(name).startswith(PREFIX)
 
 
 def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = False) -> pd.DataFrame:

@@ -6,6 +6,12 @@ p=1:0.4-0.6                 the probability of class 1 lies in the band
 agree=first                 of two runs, which is right: both, first, second, neither
 tag=negation                rows with the tag
 lasso=tsne.2:x,y;x,y;x,y    inside an outline of at most 24 corners, in a picture of the embeddings: method, layer
+col=product:phone           the column has the value; "" = a missing value; ~ : % of names and values as %7E %3A %25
+range=price:10..25          10 <= number < 25 in the column; one end may be missing
+length=..10                 number of words, with the ends of a range
+script=Hangul               more than half of the letters are of the script; other = no such script
+source=imdb                 data set of a mixture that the row comes from
+has=negation                a phenomenon that a rule finds in the text
 """
 
 from __future__ import annotations
@@ -14,18 +20,21 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.testset import groups
 from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.word_counts import LETTERS, plain
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Bools = npt.NDArray[np.bool_]
-KINDS = ("cell", "word", "p", "agree", "tag", "lasso")
+KINDS = ("cell", "word", "p", "agree", "tag", "lasso", "col", "range", "length", "script", "source", "has")
 AGREE = ("both", "first", "second", "neither")
 CORNERS = 24
 
@@ -66,6 +75,17 @@ class Slice:
             corners = corners[np.linspace(0, len(corners) - 1, CORNERS).round().astype(int)]
         return cls("lasso", f"{method}.{layer}:" + ";".join(f"{x:.4g},{y:.4g}" for x, y in corners))
 
+    @classmethod
+    def column(cls, name: str, value: str) -> Slice:
+        """The rows whose column has a value; "" = the rows without a value."""
+        return cls("col", f"{groups.quoted(name)}:{groups.quoted(value)}")
+
+    @classmethod
+    def between(cls, name: str, low: float, high: float) -> Slice:
+        """The rows whose number in a column, or number of words for the name "", is at least `low` and below `high`."""
+        ends = "..".join("" if np.isinf(end) else f"{end:.12g}" for end in (low, high))
+        return cls("range", f"{groups.quoted(name)}:{ends}") if name else cls("length", ends)
+
     def check(self) -> None:
         """Raise InputError if the value is invalid."""
         try:
@@ -88,6 +108,15 @@ class Slice:
                 return self.value in AGREE
             case "lasso":
                 return 3 <= len(self.outline) <= CORNERS and bool(np.isfinite(self.outline).all()) and _class(self.picture[1])
+            case "col":
+                return ":" in self.value and bool(self.named)
+            case "range" | "length":
+                low, high = self.ends
+                return low < high and (low, high) != (-np.inf, np.inf) and (bool(self.named) or self.kind == "length")
+            case "script":
+                return self.value in (*groups.SCRIPTS, groups.OTHER)
+            case "has":
+                return self.value in groups.RULES
             case _:
                 return True
 
@@ -116,6 +145,24 @@ class Slice:
         """Method and layer of a lasso."""
         method, _, layer = self.value.partition(":")[0].partition(".")
         return method, int(layer)
+
+    @property
+    def named(self) -> str:
+        """Name of the column of a group or range."""
+        return unquote(self.value.partition(":")[0])
+
+    @property
+    def entry(self) -> str:
+        """Value in the column of a group; "" = missing."""
+        return unquote(self.value.partition(":")[2])
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Least number, and the number that all are below; infinite for a missing end."""
+        low, dots, high = self.value.rpartition(":")[2].partition("..")
+        if not dots:
+            raise ValueError
+        return (float(low) if low else -np.inf), (float(high) if high else np.inf)
 
     @property
     def outline(self) -> npt.NDArray[np.float64]:
@@ -150,6 +197,18 @@ class Slice:
                 return {"both": "both runs are right", "neither": "both runs are wrong"}.get(self.value) or only[self.value]
             case "tag":
                 return self.value
+            case "col":
+                return f"{self.named}: {self.entry or 'no value'}"
+            case "range":
+                return f"{self.named} {_ends(*self.ends)}"
+            case "length":
+                return _lengths(*self.ends)
+            case "script":
+                return "in another script" if self.value == groups.OTHER else f"in {self.value} letters"
+            case "source":
+                return f"from {self.value}"
+            case "has":
+                return f"with {self.value}"
             case _:
                 method, layer = self.picture
                 return f"inside the outline drawn in the {method.upper() if method != 'tsne' else 't-SNE'} picture of layer {layer}"
@@ -187,6 +246,19 @@ class Slice:
                 if "tag" not in frame:
                     raise InputError("These rows have no tags. Only the demo set has tags.")
                 return np.asarray(frame["tag"] == self.value)
+            case "col":
+                return groups.in_group(rows, self.named, self.entry)
+            case "range":
+                return groups.in_range(rows, self.named, *self.ends)
+            case "length":
+                count, (low, high) = groups.lengths(rows), self.ends
+                return np.asarray((count >= low) & (count < high))
+            case "script":
+                return groups.by_script(rows)[self.value]
+            case "source":
+                return groups.from_source(rows, self.value)
+            case "has":
+                return groups.by_phenomenon(rows, self.value)[self.value]
             case "lasso":
                 from sentviz.analysis.embeddings.projection import inside
 
@@ -207,6 +279,21 @@ def _line(text: str) -> str:
     return " ".join(text[:60].split())
 
 
+def _ends(low: float, high: float) -> str:
+    """Return the range of a number in words."""
+    if np.isinf(high):
+        return f"{low:,.12g} or more"
+    return f"below {high:,.12g}" if np.isinf(low) else f"from {low:,.12g} to below {high:,.12g}"
+
+
+def _lengths(low: float, high: float) -> str:
+    """Return the range of a number of words in words."""
+    if np.isinf(high):
+        return f"{np.ceil(low):,.0f} or more words"
+    most = np.ceil(high) - 1
+    return f"{np.ceil(low):,.0f} to {most:,.0f} words" if low > 1 else f"at most {most:,.0f} words"
+
+
 def _class(number: int) -> bool:
     """Return whether a number can be a class or layer, counted from 0."""
     return 0 <= number < 1_000
@@ -218,8 +305,6 @@ def having(rows: Rows, word: str) -> Bools:
     Raises:
         InputError: the texts are not available.
     """
-    from sentviz.analysis.testset.word_counts import LETTERS, plain
-
     edge = f"[^{LETTERS}']"
     return matching(rows, f"(?:^|{edge})'*{re.escape(word)}'*(?:{edge}|$)", plain)
 
