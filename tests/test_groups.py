@@ -151,9 +151,9 @@ def test_facets_are_the_slices_that_hold_some_rows() -> None:
     rows = judged(TEXTS * 3, product=PRODUCTS * 3, price=PRICES * 3)
     for part, inside in masks(rows):
         assert inside.tolist() == part.mask(rows).tolist(), part
-    found = {str(each.part): each.rows for each in facets(rows)}
-    assert found["col=product:phone"] == found["has=negation"] == found["col=product:"] * 2 == 6
-    assert all(0 < n < len(rows) for n in found.values()) and "has=contrast" in found
+    sizes = {str(each.part): each.rows for each in facets(rows)}
+    assert sizes["col=product:phone"] == sizes["has=negation"] == sizes["col=product:"] * 2 == 6
+    assert all(0 < n < len(rows) for n in sizes.values()) and "has=contrast" in sizes
 
 
 def test_columns_that_form_no_groups_are_named() -> None:

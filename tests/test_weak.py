@@ -61,12 +61,12 @@ def test_planted_slices_are_found_and_nothing_else(rows: Rows) -> None:
     second = ~halves(rows, 0)
     for row in weak.frame.to_dict("records"):
         mask = Subset.parse(row["slice"]).mask(rows)
-        right, held_out, others = [rows.frame["right"][i] for i in range(N)], [], []
+        right, held_out, rest = [rows.frame["right"][i] for i in range(N)], [], []
         for i in range(N):
             if second[i]:
-                (held_out if mask[i] else others).append(right[i])
+                (held_out if mask[i] else rest).append(right[i])
         assert (row["n"], row["right"]) == (len(held_out), sum(held_out))
-        assert row["difference"] == pytest.approx(np.mean(held_out) - np.mean(others))
+        assert row["difference"] == pytest.approx(np.mean(held_out) - np.mean(rest))
         assert (row["rows"], row["mistakes"]) == (mask.sum(), sum(mask[i] and not right[i] for i in range(N)))
         assert row["low"] <= row["difference"] <= row["high"] and row["p"] <= row["adjusted"]
         assert row["found"] == (row["adjusted"] < ALPHA and row["high"] < 0)
@@ -99,7 +99,7 @@ def test_at_most_one_shuffle_in_twenty_finds_a_slice(planted: bool, positive: fl
 
 
 def test_the_exact_p_is_the_share_of_all_ways_to_draw() -> None:
-    """Of every way to place the right predictions within each predicted class, the share with at most as many in the slice."""
+    """The p-value is the share of all placements of right predictions within each class that put at most as many into the slice."""
     rng = np.random.default_rng(7)
     for _ in range(6):
         predicted, right, inside = rng.integers(0, 2, 9), rng.random(9) < 0.5, rng.random(9) < 0.5

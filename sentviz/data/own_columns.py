@@ -61,8 +61,8 @@ def own_columns(frame: pd.DataFrame, used: Collection[str]) -> tuple[pd.DataFram
 
 
 def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(f"“{name[:LONGEST]}”" for name in names[:NAMED])
-    return shown + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
+    listed = ", ".join(f"“{name[:LONGEST]}”" for name in names[:NAMED])
+    return listed + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
 
 
 def _written(value: Any) -> str:

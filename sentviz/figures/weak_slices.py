@@ -10,7 +10,7 @@ from sentviz.figures.figure import Figure, file_safe, new_plot, sentence
 from sentviz.figures.panels import UNFADED, dotted, note_above, row_axis, with_interval
 from sentviz.figures.text import as_run, as_text
 
-LETTERS = 27  # of a slice's name in a line
+LETTERS = 27  # letters of a slice's name in one line
 
 
 def weak_slices(
@@ -40,8 +40,8 @@ def weak_slices(
             type="rect", xref="paper", x0=0, x1=1, y0=at - 0.45, y1=at + 0.45, line={"color": colours.ink, "width": 1.5}, layer="below"
         )
     values = 100 * frame[["difference", "low", "high"]].to_numpy(float)
-    for found, colour in ((True, colours.wrong), (False, colours.muted)):
-        places = [place for place, is_found in enumerate(frame["found"]) if bool(is_found) == found]
+    for is_weak, colour in ((True, colours.wrong), (False, colours.muted)):
+        places = [place for place, is_found in enumerate(frame["found"]) if bool(is_found) == is_weak]
         if not places:
             continue
         part = frame.iloc[places]
@@ -50,7 +50,7 @@ def weak_slices(
             y=places,
             orientation="h",
             width=0.55,
-            marker={"color": colour, "opacity": 1 if found else 0.45},
+            marker={"color": colour, "opacity": 1 if is_weak else 0.45},
             showlegend=False,
             customdata=part[["accuracy", "n", "mistakes", "rows", "adjusted"]].to_numpy(object).tolist(),
             hovertemplate="%{x:+.1f} points<br>%{customdata[0]:.1%} of %{customdata[1]} held-out rows right<br>"

@@ -147,7 +147,5 @@ def _phenomena(
 def _weak_slices(of: Answers, *, seed: int = SEED, selected: str | None = None, theme: Theme = "light") -> Figure:
     from sentviz.figures.weak_slices import weak_slices
 
-    found = of.weak_slices(seed)
-    return weak_slices(
-        found.frame, run=found.name, candidates=found.candidates, held_out=found.halves[1], chosen=selected or "", theme=theme
-    )
+    weak = of.weak_slices(seed)
+    return weak_slices(weak.frame, run=weak.name, candidates=weak.candidates, held_out=weak.halves[1], chosen=selected or "", theme=theme)

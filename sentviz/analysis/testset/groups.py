@@ -123,15 +123,15 @@ def by_phenomenon(rows: Rows, *names: str) -> dict[str, Bools]:
     import pyarrow.compute as pc
 
     texts = plain(_texts(rows))
-    found = {name: pc.match_substring_regex(texts, RULES[name], ignore_case=True) for name in names or RULES}
-    return {name: np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool) for name, matches in found.items()}
+    matching = {name: pc.match_substring_regex(texts, RULES[name], ignore_case=True) for name in names or RULES}
+    return {name: np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool) for name, matches in matching.items()}
 
 
 def from_source(rows: Rows, name: str) -> Bools:
     """Return which rows of a mixture come from a data set, (n,).
 
     Raises:
-        InputError: the rows are no mixture, or no row comes from the data set.
+        InputError: the rows do not come from several data sets, or no row comes from this data set.
     """
     of = sources(rows)
     if name not in of:
@@ -141,7 +141,7 @@ def from_source(rows: Rows, name: str) -> Bools:
 
 
 def sources(rows: Rows) -> npt.NDArray[np.object_]:
-    """Return the data set that each row of a mixture comes from, (n,); "" for rows that are no mixture."""
+    """Return the data set that each row of a mixture comes from, (n,); "" unless the rows come from several data sets."""
     if rows.over == "mine":
         return np.full(len(rows), "", dtype=object)
     return np.array([key.partition("/")[0] if "/" in key else "" for key in rows.frame["id"].astype(str)], dtype=object)

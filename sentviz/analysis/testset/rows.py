@@ -103,6 +103,7 @@ class Rows:
     file: tuple[str, ...] = ()  # key of a visitor's file and its chosen columns; empty for rows that all visitors share
     remarks: tuple[str, ...] = ()  # sentences on how the columns of a file are read
     among: str = ""  # slices that these rows were chosen by, as `sentviz.analysis.testset.subset` writes them; empty for all rows
+    described: str = ""  # the same slices in words
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -123,13 +124,6 @@ class Rows:
         name = "own file" if self.over == "mine" else OVER.get(self.over, self.over)
         suffix = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
         return f"{name}{f', {self.described}' if self.among else ''} n = {len(self):,}{suffix}"
-
-    @property
-    def described(self) -> str:
-        """The slices that these rows were chosen by, in words; "" for all rows."""
-        from sentviz.analysis.testset.subset import Subset
-
-        return Subset.parse(self.among).says(self.classes)
 
     @property
     def own(self) -> list[str]:

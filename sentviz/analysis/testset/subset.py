@@ -39,8 +39,8 @@ class Subset:
         parts = list(dict.fromkeys(part for part in map(Slice.parse, text.split("~", MOST)) if part is not None))
         if len(parts) > MOST:
             raise InputError(f"At most {MOST} selections of rows can be combined.")
-        if other := next((part for part in parts if part.kind in ALONE), None):
-            raise InputError(f"The selection “{other.kind}” cannot be combined with others.")
+        if alone := next((part for part in parts if part.kind in ALONE), None):
+            raise InputError(f"The selection “{alone.kind}” cannot be combined with others.")
         return cls(tuple(parts))
 
     @classmethod
@@ -84,4 +84,5 @@ class Subset:
         inside = self.mask(first)
         if not inside.any():
             raise InputError(f"None of the {len(first):,} rows is in the slice “{self.says(first.classes)}”.")
-        return [replace(rows, frame=rows.frame[inside].reset_index(drop=True), among=str(self)) for rows in sources]
+        text, words = str(self), self.says(first.classes)
+        return [replace(rows, frame=rows.frame[inside].reset_index(drop=True), among=text, described=words) for rows in sources]

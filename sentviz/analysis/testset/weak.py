@@ -30,7 +30,8 @@ from sentviz.analysis.testset.facets import masks
 from sentviz.analysis.testset.rows import Rows, stored, with_texts
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import Subset
-from sentviz.analysis.testset.word_counts import parts_of, split_words, stop_words
+from sentviz.analysis.testset.word_counts import parts as parts_of
+from sentviz.analysis.testset.word_counts import split_words, stop_words
 from sentviz.errors import InputError
 from sentviz.runs.store import find
 
@@ -73,11 +74,11 @@ class WeakSlices:
     """
 
     frame: pd.DataFrame
-    name: str  # of the source
+    name: str  # name of the source
     halves: tuple[int, int]  # rows of both halves
     candidates: int
     seed: int
-    accuracy: float  # of all rows
+    accuracy: float  # accuracy on all rows
 
     @property
     def found(self) -> pd.DataFrame:
@@ -150,8 +151,8 @@ def candidates(rows: Rows, *, seed: int = 0, step: Callable[[], object] = lambda
     whole = sparse.vstack(tables, format="csr")
     parts += [(Slice("word", name),) for name in names]
     sizes = np.stack([whole @ first.astype(np.int64), whole @ (~first).astype(np.int64)])
-    others = np.array([[first.sum()], [(~first).sum()]]) - sizes
-    good = np.flatnonzero((sizes >= LEAST).all(axis=0) & (others >= LEAST).all(axis=0))
+    remaining = np.array([[first.sum()], [(~first).sum()]]) - sizes
+    good = np.flatnonzero((sizes >= LEAST).all(axis=0) & (remaining >= LEAST).all(axis=0))
     if not len(good):
         raise InputError(f"No slice of these {len(rows):,} rows has {LEAST} rows in each half. There are too few rows to search.")
     words = int((good >= len(parts) - len(names)).sum())
@@ -207,10 +208,10 @@ def searched(rows: Rows, of: Candidates, right: Bools, *, seed: int = 0) -> Weak
     z = NormalDist().inv_cdf(1 - ALPHA / m / 2)
     tested: list[dict[str, Any]] = []
     for each, mask in zip(parts, table, strict=True):
-        here, there = mask & ~of.first, ~mask & ~of.first
-        inside, outside = int(right[here].sum()), int(right[there].sum())
-        n, n_outside = int(here.sum()), int(there.sum())
-        difference, low, high = newcombe(inside, n, outside, n_outside, z)
+        within, outside = mask & ~of.first, ~mask & ~of.first
+        hits, hits_outside = int(right[within].sum()), int(right[outside].sum())
+        n, n_outside = int(within.sum()), int(outside.sum())
+        difference, low, high = newcombe(hits, n, hits_outside, n_outside, z)
         subset = Subset.of(each)
         tested.append(
             {
@@ -219,9 +220,9 @@ def searched(rows: Rows, of: Candidates, right: Bools, *, seed: int = 0) -> Weak
                 "rows": int(mask.sum()),
                 "mistakes": int((mask & ~right).sum()),
                 "n": n,
-                "right": inside,
-                "accuracy": inside / n,
-                "rest": outside / n_outside,
+                "right": hits,
+                "accuracy": hits / n,
+                "rest": hits_outside / n_outside,
                 "difference": difference,
                 "low": low,
                 "high": high,
@@ -246,8 +247,8 @@ def _chosen(of: Candidates, right: Bools, predicted: Ints) -> tuple[list[tuple[S
     """
     from scipy import sparse
 
-    table, said, correct = of.table[:, of.first], predicted[of.first], right[of.first]
-    one_hot = (said[:, None] == np.unique(said)).astype(np.float64)
+    table, correct, classes = of.table[:, of.first], right[of.first], predicted[of.first]
+    one_hot = (classes[:, None] == np.unique(classes)).astype(np.float64)
     scores = _z(table, one_hot, correct)
     pairs, tried = _pairs(of, table, one_hot, correct, scores)
     parts = [*of.parts, *((*of.parts[a], *of.parts[b]) for a, b in pairs)]
@@ -257,7 +258,7 @@ def _chosen(of: Candidates, right: Bools, predicted: Ints) -> tuple[list[tuple[S
     kinds = (columns, columns), (of.words, of.words), (len(pairs), tried)
     offset = np.concatenate([np.full(n, np.sqrt(2 * np.log(max(2, many)))) for n, many in kinds])
     likely = np.concatenate([np.flatnonzero(scores < WORSE), np.arange(len(of.parts), len(parts))])
-    table, offset, left = whole[likely][:, of.first], offset[likely], np.ones(len(said))
+    table, offset, left = whole[likely][:, of.first], offset[likely], np.ones(len(classes))
     chosen: list[int] = []
     while len(chosen) < min(MOST_TESTED, len(likely)):
         scores = _z(table, one_hot * left[:, None], correct)
@@ -274,8 +275,8 @@ def _pairs(of: Candidates, table: Any, one_hot: Floats, correct: Bools, scores: 
 
     The weakest pairs come first.
     """
-    others = len(of.parts) - of.words
-    pool = [np.argsort(scores[:others], kind="stable")[:PAIRED], others + np.argsort(scores[others:], kind="stable")[:PAIRED_WORDS]]
+    columns = len(of.parts) - of.words
+    pool = [np.argsort(scores[:columns], kind="stable")[:PAIRED], columns + np.argsort(scores[columns:], kind="stable")[:PAIRED_WORDS]]
     pooled = np.sort(np.concatenate(pool))
     dense = table[pooled].toarray().astype(np.float32)
     size = dense @ dense.T
@@ -291,9 +292,9 @@ def _pairs(of: Candidates, table: Any, one_hot: Floats, correct: Bools, scores: 
     worse = z < np.minimum(np.minimum(alone[:, None], alone[None]) - GAIN, WORSE)
     held_out = of.table[pooled][:, ~of.first].toarray().astype(np.float32)
     enough = (size >= LEAST) & (held_out @ held_out.T >= LEAST) & (size <= 0.9 * np.minimum(sizes[:, None], sizes[None]))
-    rows, columns = np.nonzero(np.triu(worse & enough, 1))
-    order = np.argsort(z[rows, columns], kind="stable")[:MOST_PAIRS]
-    return [(int(pooled[rows[place]]), int(pooled[columns[place]])) for place in order], int(np.triu(enough, 1).sum())
+    first, second = np.nonzero(np.triu(worse & enough, 1))
+    order = np.argsort(z[first, second], kind="stable")[:MOST_PAIRS]
+    return [(int(pooled[first[place]]), int(pooled[second[place]])) for place in order], int(np.triu(enough, 1).sum())
 
 
 def _z(table: Any, one_hot: Floats, correct: Bools) -> Floats:
