@@ -234,14 +234,9 @@ def split_words(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-<<<<<<< HEAD
     array = pa.array(texts, type=pa.large_string())
     joined = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     lists = pc.split_pattern_regex(pc.utf8_lower(plain(joined)), f"[^{LETTERS}']+")
-=======
-    column = pa.array(list(texts), type=pa.large_string())  # a list, because pandas may hold a column in several chunks
-    lists = pc.split_pattern_regex(pc.utf8_lower(plain(column)), f"[^{LETTERS}']+")
->>>>>>> af392d12 (Keep a subset's words with its rows)
     coded = lists.flatten().dictionary_encode()
     trimmed = pc.utf8_trim(coded.dictionary, "'")
     words = trimmed.dictionary_encode()
