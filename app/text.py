@@ -26,6 +26,14 @@ def md(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])", r"\\\1", apart)
 
 
+def with_code(text: str) -> str:
+    """Return a sentence of the library for markdown: commands between backticks are code, all else is escaped as in `md`."""
+    parts = text.replace("\n", " ").split("`")
+    if len(parts) % 2 == 0 or not all(map(str.strip, parts[1::2])):
+        return md(text)
+    return "".join(f"`{part}`" if place % 2 else md(part) for place, part in enumerate(parts))
+
+
 def intro(shows: str, cannot: str) -> None:
     """Show the introduction of a page: its content, and its limits."""
     st.caption(f"{shows} {cannot}")

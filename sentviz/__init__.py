@@ -16,6 +16,7 @@ from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
     from sentviz.analysis.testset.brought import predictions
+    from sentviz.analysis.testset.compare import compare
     from sentviz.analysis.testset.weak import weak_slices
     from sentviz.data.mine import add_data
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
@@ -39,6 +40,7 @@ __all__ = [
     "Trace",
     "add_data",
     "catalog",
+    "compare",
     "find",
     "load",
     "predictions",
@@ -58,6 +60,7 @@ _MODULES = {
     "Trace": "runs.trace",
     "add_data": "data.mine",
     "catalog": "runs.catalog",
+    "compare": "analysis.testset.compare",
     "find": "runs.store",
     "load": "models.loading",
     "predictions": "analysis.testset.brought",

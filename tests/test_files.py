@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.server.process import guard_files
 from app.server.queue import turns
-from app.text import md
+from app.text import md, with_code
 from sentviz.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -134,3 +134,12 @@ def test_who_is_here_is_who_has_a_connection(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(app.server.queue.runtime, "exists", lambda: True)
     monkeypatch.setattr(app.server.queue.runtime, "get_instance", lambda: SimpleNamespace(is_active_session=lambda who: who == "a"))
     assert [app.server.queue.is_present(who) for who in ("a", "b", "")] == [True, False, True]
+
+
+def test_commands_in_sentences_of_the_library_are_code() -> None:
+    """Commands between backticks stay code; all else, and a text with an odd number of backticks, is escaped."""
+    assert with_code("a_b has no rows. `sentviz evaluate a_b` adds them.") == md("a_b has no rows. ") + "`sentviz evaluate a_b`" + md(
+        " adds them."
+    )
+    for text in ("one ` only", "two `` in a row", "*none*"):
+        assert with_code(text) == md(text)

@@ -45,6 +45,7 @@ OF_A_RUN: dict[str, tuple[tuple[str, ...], ...]] = {  # options behind the run
     "words": ((),),
     "epochs": ((),),
     "card": ((),),
+    "compare": ((), ("sst2/vanilla",), ("sst2/vanilla", "-o", "/proc/x.html"), ("none.csv",), ("nothing", "--data", "none.csv")),
     "explain": ((SENTENCE,), (SENTENCE, "--pair", SENTENCE), ("",)),
     "report": ((SENTENCE, "-o", "report.html"), (SENTENCE, "-o", "report.html", "--picture"), (SENTENCE, "-o", "/proc/x.html")),
     "export": (

@@ -34,6 +34,7 @@ SHIPPED = ("sst2/ndt-unit-2", "sst2/cls-last-scaled", "imdb/hardmax-d2")
 BESIDE: dict[str, dict[str, Any]] = {
     "difference": {"versus": "sst2/vanilla"},
     "agreement": {"versus": ("sst2/vanilla",)},
+    "comparison": {"versus": ("sst2/vanilla",)},
     "separation": {"rows": 300, "epochs": 1},
 }
 SLOW = ("tsne-panels",)  # twenty seconds: the tests of the paper's panels draw it

@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import t
 
+from sentviz.analysis.seeds import SeedNoise, compare_correctness, pooled_noise, standard_error
 from sentviz.errors import InputError
-from sentviz.papers.studies.seeds import SeedNoise, _compare_correctness, _pooled, compare_over_seeds, seed_noise, standard_error
+from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.runs.store import Run
 from tests.shipped import often
 from tests.studies import answering
@@ -48,13 +49,13 @@ def test_components_are_those_of_a_two_way_table() -> None:
     """The pooled noise of configurations with three and two seeds is weighted 2 to 1."""
     rng = np.random.default_rng(0)
     first, second = trained(60, 3, rng, 0.1), trained(60, 2, rng, 0.1)
-    pooled = _pooled([first, second])
+    pooled = pooled_noise([first, second])
     assert pooled is not None and pooled.freedom == 3
     (between, rows), (other_between, other_rows) = slow(first), slow(second)
     assert pooled.between == pytest.approx((2 * between + other_between) / 3)
     assert pooled.rows == pytest.approx((2 * rows + other_rows) / 3)
     assert SeedNoise(0.02, 0.03, 4).training == 0 and SeedNoise(0.03, 0.02, 4).training == pytest.approx(0.01)
-    assert _pooled([]) is None
+    assert pooled_noise([]) is None
 
 
 def test_error_and_freedom_by_hand() -> None:
@@ -75,7 +76,7 @@ def test_equal_models_are_told_apart_no_more_than_by_chance(between: float, seed
     for _ in range(600):
         chances = np.where(rng.random(700) < 0.8, 1 - rng.beta(1, 40, 700), rng.beta(1.2, 1.2, 700))
         a, b, *more = (trained(700, s, rng, between, chances) for s in (*seeds, *(3,) * noise_seeds))
-        ps.append(_compare_correctness(a, b, _pooled([side for side in (a, b, *more) if side.shape[1] > 1])).p)
+        ps.append(compare_correctness(a, b, pooled_noise([side for side in (a, b, *more) if side.shape[1] > 1])).p)
     assert 0.015 <= np.mean(np.array(ps) < 0.05) <= 0.08
     assert np.mean(np.array(ps) < 0.05 / 12) <= 0.015
 
@@ -86,7 +87,7 @@ def test_rows_alone_would_see_differences_where_trainings_differ() -> None:
     for _ in range(200):
         chances = np.where(rng.random(2000) < 0.8, 1 - rng.beta(1, 40, 2000), rng.beta(1.2, 1.2, 2000))
         a, b = (trained(2000, 1, rng, 0.02, chances) for _ in range(2))
-        by_rows += _compare_correctness(a, b, SeedNoise(0.0, 0.0, 1)).p < 0.05
+        by_rows += compare_correctness(a, b, SeedNoise(0.0, 0.0, 1)).p < 0.05
     assert by_rows / 200 > 0.3
 
 

@@ -11,11 +11,12 @@ from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
 from sentviz.analysis.evaluation import areas_drawn, auc_of_counts, count_draws, holm, ties
+from sentviz.analysis.seeds import half_width, pooled_noise, standard_error
 from sentviz.errors import InputError, RunError
 from sentviz.papers.ndt.answer import against, answer, answers_by_rows
 from sentviz.papers.studies.against import Comparison, in_points, minus, mixed, seeded
 from sentviz.papers.studies.means import combined, means, predictions
-from sentviz.papers.studies.seeds import _pooled, half_width, seed_noise, standard_error
+from sentviz.papers.studies.seeds import seed_noise
 from tests.studies import N, made_run, made_seeds
 
 
@@ -57,7 +58,7 @@ def test_several_seeds_have_the_mean_and_an_interval_that_holds_it(tmp_path: Pat
         assert table[name]["seeds"] == 3
     labels, probabilities = predictions(runs)
     right = (probabilities.argmax(axis=2) == labels).T
-    noise = _pooled([right])
+    noise = pooled_noise([right])
     assert noise is not None
     error, freedom = standard_error(right.mean(axis=1).var(ddof=1) / N, noise, 1 / 3)
     half = half_width(error, freedom)

@@ -17,7 +17,7 @@ from app.blocks.one_row import open_row, own_columns
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import pick_run
 from app.fields import whole_number
-from app.text import md
+from app.text import md, with_code
 from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.analysis.testset.slices import Slice, matching
 from sentviz.analysis.testset.versus import aligned
@@ -61,7 +61,7 @@ def choose_rows(*, beside: bool = True) -> Rows:
         visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
         missing = f"{focus.run} has no predictions for the {OVER[focus.over]}." if run.has_rows else WITHOUT_ROWS.format(focus.run)
-        st.info(f"{md(missing)} Choose other rows above.", icon=":material/inventory_2:")
+        st.info(f"{with_code(missing)} Choose other rows above.", icon=":material/inventory_2:")
         st.stop()
     if focus.over == "mine" and not my_file.choose_file(run, beside=beside):
         st.stop()

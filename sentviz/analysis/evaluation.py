@@ -116,10 +116,10 @@ def interval(value: float, draws: Floats) -> dict[str, Any]:
     return {"value": round(value, 5), "low": round(low, 5), "high": round(high, 5)}
 
 
-def bounds(draws: Floats) -> tuple[float, float]:
-    """Return the 2.5 % and 97.5 % percentiles of (R,) bootstrap draws without NaN; NaN if all are NaN."""
-    known = draws[~np.isnan(draws)]
-    low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
+def bounds(draws: Floats, level: float = 0.95) -> tuple[float, float]:
+    """Return the percentiles of (R,) bootstrap draws without NaN between which `level` of them lie; NaN if all are NaN."""
+    known, tail = draws[~np.isnan(draws)], round(50 * (1 - level), 9)
+    low, high = np.percentile(known, [tail, 100 - tail]) if len(known) else (np.nan, np.nan)
     return float(low), float(high)
 
 

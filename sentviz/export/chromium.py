@@ -11,6 +11,7 @@ import atexit
 import base64
 import contextlib
 import os
+import re
 import shutil
 import threading
 from collections.abc import Awaitable, Callable
@@ -32,6 +33,10 @@ _NAMES = (
 _IDLE = 180.0  # seconds until an unused browser is closed
 _TIMEOUT = 90.0  # seconds for a picture, with the start of the browser
 _NOWHERE = "http://127.0.0.1:9"
+_DATE = re.compile(rb"(/(?:Creation|Mod)Date \(D:)\d{14}")
+_NODE = re.compile(rb"\bnode\d{8}\b")  # names of the elements of a PDF, which Chromium numbers differently each time
+_Ask = Callable[..., Awaitable[dict[str, Any]]]
+SHEET_MARGIN = 12  # millimetres
 
 
 def find_browser() -> str | None:
@@ -77,7 +82,17 @@ class Browser:
         Raises:
             SentvizError: no browser is installed, or the browser cannot draw the SVG.
         """
-        return self._submit(lambda browser: _print_page(browser, svg.decode(), format, width, height, scale), format)
+        return self._submit(lambda browser: _draw_svg(browser, svg.decode(), format, width, height, scale), format)
+
+    def print_sheet(self, document: str) -> bytes:
+        """Return an HTML document without scripts as a PDF of one A4 page, with equal bytes for equal documents.
+
+        The document has one element `main` and margins of `SHEET_MARGIN` in its style sheet; it is made smaller if it is too high.
+
+        Raises:
+            SentvizError: no browser is installed, or the browser cannot print.
+        """
+        return self._submit(lambda browser: _print_sheet(browser, document), "pdf")
 
     def _submit(self, work: Callable[[Any], Awaitable[Any]], format: str) -> bytes:
         path = find_browser()
@@ -143,8 +158,41 @@ class Browser:
                 await asyncio.wait_for(browser.close(), 10)
 
 
-async def _print_page(browser: Any, svg: str, format: str, width: float, height: float, scale: float) -> bytes:
-    """Return the SVG as PDF or PNG, drawn in a new tab after its fonts are loaded."""
+async def _draw_svg(browser: Any, svg: str, format: str, width: float, height: float, scale: float) -> bytes:
+    """Return an SVG as a PDF page of its size, or as PNG."""
+    page = f"@page {{ size: {width}px {height}px; margin: 0 }} body {{ margin: 0 }} body > svg {{ display: block }}"
+
+    async def draw(ask: _Ask) -> bytes:
+        if format == "pdf":
+            return await _pdf(ask, pageRanges="1")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
+        return _decoded(await ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True))
+
+    return await _in_tab(browser, f"<!DOCTYPE html><style>{page}</style>{svg}", draw)
+
+
+async def _print_sheet(browser: Any, document: str) -> bytes:
+    """Return an HTML document without scripts as one page of A4, smaller if its element `main` is too high."""
+
+    async def draw(ask: _Ask) -> bytes:
+        await ask("Emulation.setEmulatedMedia", media="print")
+        height = await ask("Runtime.evaluate", expression="document.querySelector('main').getBoundingClientRect().height")
+        room = 0.98 * (297 - 2 * SHEET_MARGIN) * 96 / 25.4  # a little less than the page, because Chromium rounds lines
+        return await _pdf(ask, scale=min(1.0, max(0.1, room / height["result"]["value"])))
+
+    return await _in_tab(browser, document, draw)
+
+
+async def _pdf(ask: _Ask, **options: Any) -> bytes:
+    """Print a tab in the size that its style sheet names. Date and names of elements are fixed, so that equal pages are equal files."""
+    none = {f"margin{side}": 0 for side in ("Top", "Bottom", "Left", "Right")}
+    printed = _decoded(await ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True, **none, **options))
+    numbers = {name: b"node%08d" % place for place, name in enumerate(sorted(set(_NODE.findall(printed))))}
+    return _NODE.sub(lambda name: numbers[name[0]], _DATE.sub(rb"\g<1>19700101000000", printed))
+
+
+async def _in_tab(browser: Any, document: str, draw: Callable[[_Ask], Awaitable[bytes]]) -> bytes:
+    """Open a document in a new tab, wait for its fonts, and return what `draw` makes of it with the tab's commands."""
     tab = await browser.create_tab("about:blank")
     try:
 
@@ -155,15 +203,12 @@ async def _print_page(browser: Any, svg: str, format: str, width: float, height:
             return dict(answer["result"])
 
         frame = (await ask("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-        page = f"@page {{ size: {width}px {height}px; margin: 0 }} body {{ margin: 0 }} body > svg {{ display: block }}"
-        await ask("Page.setDocumentContent", frameId=frame, html=f"<!DOCTYPE html><style>{page}</style>{svg}")
+        await ask("Page.setDocumentContent", frameId=frame, html=document)
         await ask("Runtime.evaluate", expression="document.fonts.ready.then(() => 0)", awaitPromise=True)
-        if format == "pdf":
-            none = {f"margin{side}": 0 for side in ("Top", "Bottom", "Left", "Right")}
-            answer = await ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True, pageRanges="1", **none)
-        else:
-            clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
-            answer = await ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
-        return base64.b64decode(answer["data"])
+        return await draw(ask)
     finally:
         await browser.close_tab(tab.target_id)
+
+
+def _decoded(answer: dict[str, Any]) -> bytes:
+    return base64.b64decode(answer["data"])

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 MAX_MAPS = 24  # maps that fit into a printed report; if there are more, the components are left out first, then the middle layers
 _PAGE = 680  # width of A4 without its margins, in pixels
-_DRAW = """
+DRAW = """
 for (const figure of JSON.parse(document.getElementById("figures").textContent))
   Plotly.newPlot(figure.id, figure.data, figure.layout, { displaylogo: false, displayModeBar: false });
 """
-_STYLE = """
+STYLE = """
 main { max-width: 1080px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 15px; font-weight: 400; color: var(--muted); margin: 0; }
 h2 { font-size: 18px; margin: 2.2rem 0 .6rem; padding-top: .6rem; border-top: 1px solid var(--line); break-after: avoid; }
@@ -81,31 +81,32 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
 
     def show(figure: Figure, columns: int = 1) -> str:
         records.append(Record.of(figure))
-        return _figure(figure, columns, figures)
+        return figure_html(figure, columns, figures)
 
     text = trace.text if trace.text_pair is None else f"{trace.text}\n{trace.text_pair}"
+    probabilities = (f"{label}: {p:.1%}" for label, p in zip(trace.labels, trace.probabilities, strict=True))
     body = [
         f"<main>\n<h1>How {escape(run.name)} decides</h1>",
         f'<blockquote dir="auto">{escape(text)}</blockquote>',
         f'<p class="verdict" dir="auto">{escape(headline(trace))}</p>',
-        f"<noscript>{_items(escape(f'{label}: {p:.1%}') for label, p in zip(trace.labels, trace.probabilities, strict=True))}</noscript>",
+        f"<noscript>{items_html(map(escape, probabilities))}</noscript>",
         show(make("verdict", sentence, answered=False)),
-        _items(map(escape, [remark for _, remark in notices(trace, run)])),
+        items_html(map(escape, [remark for _, remark in notices(trace, run)])),
         "<h2>Words that decide the prediction</h2>",
         *_strips(sentence, scores, show),
         "<h2>Attention</h2>",
         *_maps(sentence, show),
         *(_arithmetic(arithmetic) if arithmetic else ()),
         "<h2>Provenance</h2>",
-        _table(_provenance(trace, run)),
+        table_html(_provenance(trace, run)),
         "<noscript><p>The script in this file draws the figures. Allow scripts to see them.</p></noscript>\n</main>",
     ]
     document = page(
         f"{trace.label}: {text[:60]}",
         "\n".join(body),
         colours=palette("light"),
-        style=_STYLE,
-        scripts=(get_plotlyjs(), _DRAW),
+        style=STYLE,
+        scripts=(get_plotlyjs(), DRAW),
         data={"figures": figures},
     )
     return embed_record(document.encode(), "html", Record.of_sheet("report", records)).decode()
@@ -151,7 +152,7 @@ def _arithmetic(cell: CellArithmetic) -> Iterable[str]:
     query, key = (f"“{cell.tokens[i]}” ({i + 1})" for i in (cell.query, cell.key))
     yield "<h2>How one weight is computed</h2>"
     yield f'<p dir="auto">{escape(f"Layer {cell.layer + 1}, head {cell.head + 1}: query {query}, key {key}.")}</p>'
-    yield _items(map(escape, cell.steps()), "ol")
+    yield items_html(map(escape, cell.steps()), "ol")
 
 
 def _provenance(trace: Trace, run: Run) -> Iterable[tuple[str, str]]:
@@ -177,7 +178,7 @@ def _versions(config: dict[str, Any]) -> str:
     return ", ".join(f"{name} {number}" for name, number in config.get("version", {}).items()) or "an unknown version"
 
 
-def _figure(figure: Figure, columns: int, figures: list[dict[str, Any]]) -> str:
+def figure_html(figure: Figure, columns: int, figures: list[dict[str, Any]]) -> str:
     """Return the HTML of a figure's place and caption, and append its plot to `figures`."""
     plot = go.Figure(figure.plot)
     wide, high = int(plot.layout.width or 800), int(plot.layout.height or 480)
@@ -192,11 +193,11 @@ def _figure(figure: Figure, columns: int, figures: list[dict[str, Any]]) -> str:
     )
 
 
-def _items(lines: Iterable[str], kind: str = "ul") -> str:
+def items_html(lines: Iterable[str], kind: str = "ul") -> str:
     items = "".join(f'<li dir="auto">{line}</li>' for line in lines)
     return f"<{kind}>{items}</{kind}>"
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> str:
+def table_html(rows: Iterable[tuple[str, str]]) -> str:
     lines = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
     return f"<table>{lines}</table>"

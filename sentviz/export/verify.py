@@ -58,7 +58,8 @@ def compare_with_runs(record: Record) -> Verdict:
         verdicts = [compare_with_runs(panel) for panel in record.panels]
         worst = max(verdicts, key=lambda verdict: STATES.index(verdict.state))
         if worst.state in ("equal", "numbers equal"):
-            return _equal_verdict(record, f"The installed runs give the same numbers in all {len(verdicts)} panels.")
+            panels = f" in all {len(verdicts)} panels" if len(verdicts) > 1 else ""
+            return _equal_verdict(record, f"The installed runs give the same numbers{panels}.")
         place = verdicts.index(worst)
         letter = ascii_lowercase[place] if place < len(ascii_lowercase) else f"{place + 1}"
         return Verdict(worst.state, f"Panel {letter}: {worst.why}", record)

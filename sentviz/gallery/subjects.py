@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from sentviz.analysis.testset.rows import OVER, Rows, RowsSource, with_texts
+from sentviz.analysis.testset.rows import OVER, Rows, RowsSource, answered, with_texts
 from sentviz.errors import InputError
 from sentviz.figures.source import Source
 from sentviz.gallery.registry import FigureSubject, RunRequirement
@@ -271,8 +271,8 @@ class Answers(FigureSubject):
 
     @property
     def nameable(self) -> bool:
-        """False for rows of a visitor's file, which exist only during a visit, and for predictions without a run."""
-        return self.over != "mine" and self.run is not None
+        """False for rows that are not stored with the runs, such as those of a visitor's file, and for predictions without a run."""
+        return self.over in OVER and self.over != "mine" and self.run is not None
 
     @cached_property
     def rows(self) -> list[Rows]:
@@ -330,28 +330,6 @@ class Answers(FigureSubject):
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with the sources of its rows."""
         return sourced(figure, *(rows.source for rows in self.rows), rows=self.first)
-
-
-def answered(run: Run, over: str, calibrated: bool = True) -> Rows:
-    """Return a run's predictions for a stored split; for the demo set, the model is run.
-
-    Raises:
-        SentvizError: there are no stored predictions of the split, or the run has no weights.
-    """
-    from sentviz.analysis.testset.rows import predicted, stored
-
-    if over != "demo":
-        rows = stored(run, over)
-        return rows if calibrated else rows.calibrated(1.0)
-    if why := WEIGHTS.lacks(run):
-        raise InputError(why)
-    from sentviz.data import demo
-    from sentviz.models.loading import load
-
-    frame = demo.load()
-    frame = frame.assign(label=frame["label"].map(demo.labels_for(run.labels)), tag=frame["phenomenon"])
-    model = load(run)
-    return predicted(model if calibrated else model.calibrated(1.0), RowsSource.of(run), frame, "demo")
 
 
 @dataclass

@@ -31,6 +31,15 @@ def _confusion(of: Answers, *, selected: tuple[int, int] | None = None, theme: T
     return confusion_matrix(counts, rows.classes, run=rows.source.name, selected=selected, theme=theme)
 
 
+@figure("comparison", "Two to six models on the same rows", Answers, "comparison:comparison_dots")
+def _comparison(of: Answers, *, together: bool = True, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset.comparison import compare_rows
+    from sentviz.figures.comparison import comparison_dots
+
+    result = compare_rows(of.rows, together=together)
+    return comparison_dots(result.table, result.trainings(), headline=result.headline, method=result.method, theme=theme)
+
+
 @figure("agreement", "Which of two runs is right", Answers, "confusion:agreement_matrix")
 def _agreement(of: Answers, *, selected: tuple[int, int] | None = None, theme: Theme = "light") -> Figure:
     from sentviz.analysis.testset.operating import agreement

@@ -113,6 +113,15 @@ def _same_rows(a: Run, b: Run) -> bool:
     return all(of_a[name]["digest"] == of_b[name]["digest"] for name in names - differing)
 
 
+def same_configuration(a: Run, b: Run) -> bool:
+    """Return whether two runs differ in their seed, and in no other setting that both have stored."""
+    recipes = [run.config["recipe"] for run in (a, b)]
+    settings = (recipes[0].keys() & recipes[1].keys()) - {"seed", "example", "example_pair"}
+    alike = a.configuration == b.configuration and a.config["data"]["name"] == b.config["data"]["name"]
+    differing = any(recipes[0][name] != recipes[1][name] for name in settings)
+    return alike and not differing and recipes[0].get("seed") != recipes[1].get("seed") and _same_rows(a, b)
+
+
 def catalog(folders: Folders = ()) -> pd.DataFrame:
     """Return a table with one run per row: configuration and headline metrics; for unreadable runs, the reason in `problem`."""
     import pandas as pd

@@ -332,12 +332,14 @@ class Paired:
     only_b: int
     neither: int
     difference: float  # accuracy of a minus that of b
-    low: float  # 95 % paired bootstrap over the rows
+    low: float  # paired bootstrap over the rows, by default of 95 %
     high: float
     p: float  # McNemar's exact test, two-sided
 
 
-def agreement(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
+def agreement(
+    first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], *, seed: int = 0, resamples: int = RESAMPLES, level: float = 0.95
+) -> Paired:
     """Compare two runs row by row, from correctness (n,) bool: counts, difference of accuracy with its interval, McNemar's exact test.
 
     The interval is the percentile bootstrap over rows, drawn as what it is for two runs: a multinomial over the cells. McNemar's exact test
@@ -354,7 +356,7 @@ def agreement(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], *, se
     both, only_a, only_b = (int(cell.sum()) for cell in (first & second, first & ~second, ~first & second))
     cells = np.array([only_a, only_b, n - only_a - only_b])
     drawn = np.random.default_rng(seed).multinomial(n, cells / n, size=resamples)
-    low, high = bounds((drawn[:, 0] - drawn[:, 1]) / n)
+    low, high = bounds((drawn[:, 0] - drawn[:, 1]) / n, level)
     p = min(1.0, 2 * float(bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
     return Paired(n, both, only_a, only_b, n - both - only_a - only_b, (only_a - only_b) / n, low, high, p)
 

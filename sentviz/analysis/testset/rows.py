@@ -248,6 +248,22 @@ def predicted(model: Model, source: RowsSource, frame: pd.DataFrame, over: str, 
     return replace(rows, unread=unread, calibration=model.calibration)
 
 
+def answered(run: Run, over: str, calibrated: bool = True) -> Rows:
+    """Return a run's predictions for a stored split; for the demo set, the model is run.
+
+    Raises:
+        RunError: there are no stored predictions of the split, or the run has no weights.
+    """
+    if over != "demo":
+        rows = stored(run, over)
+        return rows if calibrated else rows.calibrated(1.0)
+    from sentviz.models.loading import load
+
+    model, frame = load(run), demo.load()
+    frame = frame.assign(label=frame["label"].map(demo.labels_for(run.labels)), tag=frame["phenomenon"])
+    return predicted(model if calibrated else model.calibrated(1.0), RowsSource.of(run), frame, "demo")
+
+
 def predicted_rows(
     source: RowsSource, over: str, classes: tuple[str, ...], columns: Mapping[str, Any], shares: Floats, least: float = 1e-12
 ) -> Rows:

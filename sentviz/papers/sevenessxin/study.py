@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, from_confusion, interval, wilson
+from sentviz.analysis.seeds import SeedNoise
 from sentviz.data import datasets
 from sentviz.papers.sevenessxin import prints
 from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERSIONS, both
@@ -15,7 +16,7 @@ from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import compared, mixed
 from sentviz.papers.studies.means import combined
-from sentviz.papers.studies.seeds import SeedNoise, seed_noise
+from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
 from sentviz.runs.store import Run
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from sentviz.analysis.claim import Effect, Verdict
 from sentviz.analysis.evaluation import holm
 from sentviz.analysis.learned import not_learned
+from sentviz.analysis.seeds import SeedNoise
 from sentviz.papers.studies.collected import Configurations
-from sentviz.papers.studies.seeds import SeedNoise, compare_over_seeds, seed_noise
+from sentviz.papers.studies.seeds import compare_over_seeds, seed_noise
 from sentviz.papers.studies.stats import paired
 from sentviz.runs.store import Run
 

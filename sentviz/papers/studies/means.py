@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sentviz.analysis.evaluation import RESAMPLES, Floats, Ints, from_confusion
+from sentviz.analysis.seeds import SeedNoise, half_width, standard_error
 from sentviz.errors import InputError
-from sentviz.papers.studies.seeds import SeedNoise, half_width, standard_error
 from sentviz.papers.studies.stats import in_order
 from sentviz.runs.store import Run, stamp
 

@@ -1,49 +1,14 @@
-"""Comparison of models over their training seeds, with intervals for other test rows and other seeds.
-
-An accuracy varies with the rows, with the training, and with both at once (a row that one training gets right and another wrong). If every
-run is tested on the same rows, these are the variance components of a two-way table of rows and seeds without repeats. Rows and seeds are
-both random samples.
-"""
+"""Comparison of the configurations of studies over their seeds, from stored predictions (`sentviz.analysis.seeds`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
 
 from sentviz.analysis.learned import why_not_learned
+from sentviz.analysis.seeds import SeedComparison, SeedNoise, compare_correctness, pooled_noise
 from sentviz.errors import InputError
-from sentviz.papers.studies.stats import Bools, aligned
+from sentviz.papers.studies.stats import aligned
 from sentviz.runs.store import Run
-
-
-@dataclass(frozen=True)
-class SeedNoise:
-    """Variance of the accuracy (0 to 1) of one configuration from seed to seed, on the same rows."""
-
-    between: float  # variance of the accuracy over seeds, as measured
-    rows: float  # part of `between` that comes from the limited number of rows
-    freedom: int  # degrees of freedom of `between`
-
-    @property
-    def training(self) -> float:
-        """Variance that chance in training adds, for any number of rows."""
-        return max(0.0, self.between - self.rows)
-
-
-@dataclass(frozen=True)
-class SeedComparison:
-    """Comparison of two models on the same rows, each trained with one or more seeds; accuracies are shares (0 to 1)."""
-
-    n: int  # rows
-    accuracies_a: tuple[float, ...]  # one per seed
-    accuracies_b: tuple[float, ...]
-    difference: float  # mean of a minus mean of b
-    low: float  # end of the interval for other rows and other seeds
-    high: float
-    p: float  # two-sided
-    freedom: float  # degrees of freedom of interval and test
 
 
 def seed_noise(groups: Iterable[Sequence[Run]], split: str = "test") -> SeedNoise | None:
@@ -58,7 +23,7 @@ def seed_noise(groups: Iterable[Sequence[Run]], split: str = "test") -> SeedNois
         InputError: runs of a group were not tested on the same rows, or not on the split.
     """
     learned = [[run for run in runs if not why_not_learned(run)] for runs in groups]
-    return _pooled([aligned(runs, split) for runs in learned if len(runs) > 1])
+    return pooled_noise([aligned(runs, split) for runs in learned if len(runs) > 1])
 
 
 def compare_over_seeds(
@@ -66,9 +31,7 @@ def compare_over_seeds(
 ) -> SeedComparison:
     """Compare two models by the mean accuracy of their seeds, with a t interval and a t test for other rows and other seeds.
 
-    The variance is that of the rows' mean differences, plus the variance that chance in training adds to means over these seeds (`noise`,
-    by default estimated from the two models). Satterthwaite (1946) gives the degrees of freedom. In simulations of equal models the test at
-    5 % rejects 3 to 6 in 100 with noise pooled over fifteen configurations, 1 to 6 with the noise of the two models alone.
+    See `sentviz.analysis.seeds.compare_correctness`; `noise` is by default estimated from the two models.
 
     Raises:
         InputError: a model has no run or a run twice; both have one seed and `noise` is None; the runs were not tested on the same rows, or
@@ -79,77 +42,4 @@ def compare_over_seeds(
         if not runs or len({run.folder.resolve() for run in runs}) < len(runs):
             raise InputError("Each side needs at least one run, and no run twice.")
     both = aligned([*a, *b], split)
-    return _compare_correctness(both[:, : len(a)], both[:, len(a) :], noise, level)
-
-
-def _compare_correctness(of_a: Bools, of_b: Bools, noise: SeedNoise | None = None, level: float = 0.95) -> SeedComparison:
-    """Compare two models from correctness matrices, (N rows, A seeds) and (N rows, B seeds), bool.
-
-    Raises:
-        InputError: both have one seed and `noise` is None.
-    """
-    noise = noise or _pooled([side for side in (of_a, of_b) if side.shape[1] > 1])
-    if noise is None:
-        raise InputError("Seed variance cannot be estimated from one seed per side. Compare the two runs directly, or pass `noise`.")
-    rows = of_a.mean(axis=1) - of_b.mean(axis=1)
-    error, freedom = standard_error(float(rows.var(ddof=1)) / len(rows), noise, 1 / of_a.shape[1] + 1 / of_b.shape[1])
-    difference = float(rows.mean())
-    half = half_width(error, freedom, level)
-    p = _two_sided(difference, error, freedom)
-    return SeedComparison(
-        n=len(of_a),
-        accuracies_a=tuple(of_a.mean(axis=0).tolist()),
-        accuracies_b=tuple(of_b.mean(axis=0).tolist()),
-        difference=difference,
-        low=difference - half,
-        high=difference + half,
-        p=p,
-        freedom=freedom,
-    )
-
-
-def standard_error(rows: float, noise: SeedNoise, share: float) -> tuple[float, float]:
-    """Return the standard error of a mean over seeds, or of a difference of two, and its degrees of freedom.
-
-    The degrees of freedom are those of Satterthwaite (1946), at least those of the noise.
-
-    Args:
-        rows: variance over rows, for the same seeds.
-        share: weight of the training variance: 1 / seeds, summed over the models.
-    """
-    variance = rows + share * noise.training
-    counted = share * noise.between
-    return float(np.sqrt(variance)), max(noise.freedom, (variance / counted) ** 2 * noise.freedom) if counted else np.inf
-
-
-def half_width(error: float, freedom: float, level: float = 0.95) -> float:
-    """Return half the width of a t interval."""
-    from scipy.special import ndtri, stdtrit  # importing scipy.stats takes a second
-
-    tail = (1 + level) / 2
-    return float(ndtri(tail) if np.isinf(freedom) else stdtrit(freedom, tail)) * error
-
-
-def _two_sided(difference: float, error: float, freedom: float) -> float:
-    """Return the two-sided p of a t test."""
-    from scipy.special import ndtr, stdtr
-
-    if not error:
-        return float(difference == 0)
-    distance = -abs(difference) / error
-    return 2 * float(ndtr(distance) if np.isinf(freedom) else stdtr(freedom, distance))
-
-
-def _pooled(groups: Sequence[Bools]) -> SeedNoise | None:
-    """Return the pooled noise of correctness matrices (N rows, S seeds): weighted by degrees of freedom; None without a matrix."""
-    if not groups:
-        return None
-    between = rows = 0.0
-    for answers in groups:
-        n, seeds = answers.shape
-        means = answers.mean(axis=0)
-        left = answers - answers.mean(axis=1, keepdims=True) - means + means.mean()
-        between += (seeds - 1) * float(means.var(ddof=1))
-        rows += float((left**2).sum()) / max(n - 1, 1) / n
-    freedom = sum(answers.shape[1] - 1 for answers in groups)
-    return SeedNoise(between / freedom, rows / freedom, freedom)
+    return compare_correctness(both[:, : len(a)], both[:, len(a) :], noise, level)

@@ -1,0 +1,164 @@
+"""Find sources of predictions by name and compare them: runs, black boxes, models open in memory, columns of predictions of a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sentviz.analysis.testset.brought import predictions, text_column
+from sentviz.analysis.testset.comparison import Comparison, compare_rows
+from sentviz.analysis.testset.rows import Rows, RowsSource, answered, predicted
+from sentviz.data import datasets
+from sentviz.data.columns import guess
+from sentviz.data.formats import KINDS
+from sentviz.data.upload import labelled, read_table
+from sentviz.errors import InputError, RunError
+from sentviz.io.files import read_regular
+from sentviz.runs.catalog import same_configuration
+from sentviz.runs.store import Run, find, runs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.models.model import Model
+
+LARGEST = 1 << 30  # bytes of a file
+
+
+def compare(
+    *sources: str | Run | Any,
+    data: str | Path | pd.DataFrame | None = None,
+    split: str = "test",
+    seeds: bool = True,
+    classes: Sequence[str] = (),
+    text: str = "",
+    label: str = "",
+) -> Comparison:
+    """Compare two to six sources of predictions on the same rows.
+
+    The result has the verdict in words (`headline`), every pair, a table, and the rows on which the sources differ;
+    `sentviz.export.comparison.save` writes it as a report on one page.
+
+    Args:
+        sources: runs by name, folder or as `Run`; a model that `sentviz.load` returned, or a black box; models whose predictions the file
+            has in its columns, by name. By default all models of the file.
+        data: table or file with the rows, which may also be the first source, or the name of a data set whose split the sources predict;
+            by default the rows that are stored with the runs.
+        split: of the data set or of the stored rows: test, official_test, or demo for the demo set.
+        seeds: whether runs that differ only in their seed are one candidate. To stored rows, all installed seeds of each run are added.
+        classes: names of the classes that the file, or a black box without names, has, in order.
+        text, label: columns of the file; guessed by default.
+    Raises:
+        InputError: a source does not fit the rows; also as for `compare_rows`.
+        RunError: a run is unknown, has no weights or no stored predictions of the split.
+    """
+    if data is None and sources and isinstance(sources[0], str | Path) and Path(sources[0]).suffix.lower() in KINDS:
+        data, sources = sources[0], sources[1:]
+    if data is None:
+        return _stored(sources, split, seeds)
+    if isinstance(data, str) and data in set(datasets.datasets()["name"]):
+        return compare_rows([_on_data_set(source, data, split, classes) for source in sources], together=seeds)
+    return compare_rows(_on_table(sources, data, classes, text, label), together=seeds)
+
+
+def with_seeds(of: Sequence[Run], installed: Sequence[Run], split: str = "test") -> list[Run]:
+    """Return the runs, each followed by the installed runs that differ from it only in their seed and were tested on the split.
+
+    A run that is given itself is not added to another one.
+    """
+    result: list[Run] = []
+    for run in of:
+        own = [each for each in installed if each.name not in {r.name for r in (*of, *result)} and same_configuration(run, each)]
+        by_seed = {each.config["recipe"]["seed"]: each for each in reversed(own) if split in each.metrics()}
+        own_seeds = {each.config["recipe"]["seed"] for each in of if each is run or same_configuration(run, each)}
+        result += [run, *(by_seed[seed] for seed in sorted(by_seed) if seed not in own_seeds)]
+    return result
+
+
+def _stored(sources: Sequence[Any], split: str, seeds: bool) -> Comparison:
+    """Compare the rows that are stored with runs, of all their seeds if `seeds`; for the demo set, the runs predict."""
+    named = [find(source) if isinstance(source, str | Path) else source for source in sources]
+    for source in named:
+        if not isinstance(source, Run):
+            raise InputError(f"{_name(source)} has no stored predictions. Name a file or a data set whose rows it shall predict.")
+    alone = len(named) > 1 and all(same_configuration(named[0], run) for run in named[1:])  # seeds of one configuration, compared as runs
+    if seeds and not alone and split != "demo":
+        named = with_seeds(named, [run for run in runs().values() if isinstance(run, Run)], split)
+    return compare_rows([answered(run, split) for run in named], together=seeds and not alone)
+
+
+def _on_data_set(source: Any, data: str, split: str, classes: Sequence[str]) -> Rows:
+    """Return the predictions of a source for the split of a data set; stored ones if it was tested on them."""
+    run = find(source) if isinstance(source, str | Path) else source
+    if isinstance(run, Run) and run.config["data"]["name"] == data and split in run.metrics():
+        return answered(run, split)
+    model, of = _model(run, classes)
+    rows = datasets.load_split(data, split)
+    if set(rows.labels) != set(model.labels):
+        raise InputError(f"{of.name} predicts {', '.join(model.labels)}, and {data} has the classes {', '.join(rows.labels)}.")
+    order = {k: model.labels.index(name) for k, name in enumerate(rows.labels)}
+    return _digested(predicted(model, of, rows.frame.assign(label=rows.frame["label"].map(order)), f"{split} of {data}"))
+
+
+def _on_table(sources: Sequence[Any], data: Any, classes: Sequence[str], text: str, label: str) -> list[Rows]:
+    """Return the predictions of sources for the rows of a table: its own columns, or those of models that read its texts."""
+    frame, name = _read(data)
+    label = label or guess(frame, labels=True)
+    text = text or text_column(frame, label)
+    try:
+        columns = predictions(frame, text=text, label=label, classes=classes, name=name)
+    except InputError:
+        if not sources:
+            raise
+        columns = {}
+    return [
+        columns[each] if isinstance(each, str) and each in columns else _read_by(each, frame, name, classes, text, label)
+        for each in sources or columns
+    ]
+
+
+def _read_by(source: Any, frame: pd.DataFrame, name: str, classes: Sequence[str], text: str, label: str) -> Rows:
+    try:
+        model, of = _model(find(source) if isinstance(source, str | Path) else source, classes)
+    except RunError as error:
+        raise InputError(f"{name} has no column with predictions of {source!r}, and no run can read its texts: {error}") from None
+    if not text:
+        raise InputError(f"{name} has no column of texts that {of.name} could read.")
+    rows, remarks = labelled(frame, text, label, model.labels)
+    return replace(_digested(predicted(model, of, rows, "mine")), remarks=tuple(remarks))
+
+
+def _model(source: Any, classes: Sequence[str]) -> tuple[Model, RowsSource]:
+    """Return a model and itself as a source of predictions."""
+    from sentviz.models.loading import load
+    from sentviz.models.model import Model
+
+    if isinstance(source, Run):
+        return load(source), RowsSource.of(source)
+    model = source if isinstance(source, Model) else load(source, classes=classes)
+    return model, RowsSource(model.name, "", calibration=model.calibration)
+
+
+def _digested(rows: Rows) -> Rows:
+    """Return the rows; a source without a digest gets that of its probabilities."""
+    if rows.source.digest:
+        return rows
+    digest = hashlib.sha256(rows.probabilities.round(5).tobytes()).hexdigest()[:12]
+    return replace(rows, source=replace(rows.source, digest=digest))
+
+
+def _read(data: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return a table and its name."""
+    if not isinstance(data, str | Path):
+        return data.reset_index(drop=True), "Your table"
+    path = Path(data)
+    if path.suffix.lower() not in KINDS:
+        raise InputError(f"{data} is neither the name of a data set nor a file that ends with {', '.join(KINDS)}.")
+    return read_table(read_regular(path, LARGEST, path.name), path.name)[0], path.name
+
+
+def _name(source: Any) -> str:
+    return str(getattr(source, "name", getattr(source, "__name__", type(source).__name__)))
