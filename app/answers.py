@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from app import cache
 from app.focus import Focus
 from app.server.queue import is_torch_loaded, turn
 from app.visit import keep_result
-from sentviz.analysis.explain import SCORES, available, explained, supported
+from sentviz.analysis.explain import SCORES, available, explained, supported, usual
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.evidence import Chance
+from sentviz.runs.store import Run
+from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -97,24 +100,37 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     """
     source, (wanted, pair) = cache.run(focus.run), texts(focus)
     stored = cache.example(source)
-    key = (source.digest, wanted, pair, focus.change)
-    whole = focus.score in available(stored) and (stored.polarity is not None or not cache.injects(source))
+    plain = (source.digest, wanted, pair, focus.change)
+    aim = aim_of(source, focus)
+    whole = aim == PREDICTED and focus.score in available(stored) and (stored.polarity is not None or not cache.injects(source))
     if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not focus.change:
-        return _reasoned(stored, key)
+        return _reasoned(stored, plain)
     source = source.longer(longest) if longest else source
     traces: dict[Any, Trace] = st.session_state.setdefault("traces", {})
-    key = (source.digest, wanted, pair, focus.change)
+    key = (source.digest, wanted, pair, focus.change, aim)
     if key not in traces:
         with turn() as step, st.spinner("Running the model"):
             loaded = cache.model(source).stoppable(step)
-            traces[key] = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
+            seen = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
+            traces[key] = _aimed(seen, aim)
     wanted_scores = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(traces[key], asking=True)]
+    wanted_scores = [name for name in wanted_scores if name != "exact"]  # Explore computes it when its visitor asks for it
     if scored and (missing := [name for name in wanted_scores if name not in available(traces[key])]):
         with turn() as step, st.spinner("Running the model without each word" if "removal" in missing else "Explaining the prediction"):
             traces[key] = explained(cache.model(source).stoppable(step), traces[key], missing)
     while len(traces) > KEPT_TRACES or (len(traces) > 1 and sum(len(each.tokens) for each in traces.values()) > KEPT_TOKENS):
         traces.pop(next(old for old in traces if old != key))
-    return _reasoned(traces[key], key)
+    return traces[key] if aim != PREDICTED else _reasoned(traces[key], key[:-1])
+
+
+def aim_of(source: Run, focus: Focus) -> Target:
+    """Return the class in focus that explanations are about; the predicted one if the run does not have it."""
+    return focus.aim if {focus.target, focus.against} <= {"", *source.labels} else PREDICTED
+
+
+def _aimed(seen: Trace, aim: Target) -> Trace:
+    """Return the trace for a class; against all others if the class would be compared with itself."""
+    return seen.for_target(Target(aim.label) if aim.against == (aim.label or seen.label) else aim)
 
 
 def _reasoned(seen: Trace, key: Any) -> Trace:
@@ -132,7 +148,7 @@ def reasoned(focus: Focus) -> Trace:
     Raises:
         SentvizError: in one sentence for the visitor.
     """
-    seen, source = trace(focus), cache.run(focus.run)
+    seen, source = trace(replace(focus, target="", against="")), cache.run(focus.run)
     if seen.evidence is not None:
         return seen
     with turn(long=True) as step:
@@ -150,7 +166,7 @@ def _chance(name: str, digest: str) -> Chance:
     return chance_of(cache.model(of), of)
 
 
-def verdict(focus: Focus, score: str) -> Verdict:
+def verdict(focus: Focus, seen: Trace, score: str) -> Verdict:
     """Compare the words that a score names with random words of the text in focus.
 
     Raises:
@@ -158,8 +174,8 @@ def verdict(focus: Focus, score: str) -> Verdict:
     """
     from sentviz.analysis.explain.faithfulness import against_chance
 
-    seen, source = trace(focus), cache.run(focus.run)
-    key = (source.digest, seen.text, seen.text_pair, focus.change, score)
+    source = cache.run(focus.run)
+    key = (source.digest, seen.text, seen.text_pair, focus.change, seen.target, score, seen.token_scores.get(score, np.zeros(1)).tobytes())
 
     def judge() -> Verdict:
         with turn() as step:
@@ -196,7 +212,7 @@ def explanations(focus: Focus) -> tuple[Trace, Any]:
         SentvizError: in one sentence for the visitor.
     """
     source, seen = cache.run(focus.run), trace(focus)
-    key = (source.digest, seen.text, seen.text_pair, focus.change)
+    key = (source.digest, seen.text, seen.text_pair, focus.change, seen.target)
     return keep_result("explanations", key, lambda: _measured(seen, cache.model(source)))
 
 
@@ -209,7 +225,8 @@ def _measured(seen: Trace, loaded: Any) -> tuple[Trace, Any]:
     from sentviz.analysis.explain.faithfulness import faithfulness
 
     rows, scores = [], {}
-    for name in available(seen, asking=True):
+    packaged = [name for name in available(seen, asking=True) if SCORES[name].package]
+    for name in [*usual(loaded, seen), *packaged]:
         begin = time.perf_counter()
         try:
             with turn() as step:

@@ -39,6 +39,7 @@ from sentviz.figures.style import Style
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.registry import FIRST, papers, studies
+from sentviz.runs.target import Target
 
 NOTES = 3  # largest number of notes about one link
 LOOKS = {"maps": "maps", "long": "long texts", "bertviz": "BertViz", "layers": "layers and heads", "scores": "explanations"}
@@ -87,6 +88,14 @@ def _beside(value: Sequence[str]) -> str:
 
 def _score(value: str) -> str:
     return SCORES[value].title
+
+
+def _explained(value: str) -> str:
+    return f"explains {value}"
+
+
+def _compared(value: str) -> str:
+    return f"against {value}"
 
 
 def _sliced(value: str) -> bool:
@@ -212,6 +221,9 @@ class Focus:
     # map that Explore shows large: of the head that moves the answer most, or of the layer, head and component chosen
     large: str = choice(("strongest", "chosen"), resets=RUN, chip="a chosen map")
     score: str = one_of("removal", lambda names: names.scores, chip=_score)
+    # class that explanations are about, "" = the predicted one; and the class that it is compared with, "" = all others
+    target: str = characters(most=200, resets=RUN, chip=_explained)
+    against: str = characters(most=200, resets=frozenset({"run", "target"}), chip=_compared)
     mix: tuple[tuple[int, int, float], ...] = lambdas(  # changed lambdas: layer, component, value
         resets=RUN, by_hand=True, fits=_mixed, chip=_mix, called="the lambda", instead="the learned one is used"
     )
@@ -269,6 +281,11 @@ class Focus:
     def as_trained(self) -> Focus:
         """Return the same view of the model as it was trained, without interventions."""
         return replace(self, **{name: field.default for name, field in FIELDS.items() if field.by_hand})
+
+    @property
+    def aim(self) -> Target:
+        """The class that explanations are about, as traces take it."""
+        return Target(self.target, self.against)
 
     @property
     def change(self) -> Intervention:

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import sentviz.analysis.explain
 import sentviz.training
 from sentviz.analysis.explain import explained, score
+from sentviz.analysis.explain.exact import exact
 from sentviz.cli import main
 from sentviz.training.recipe import Recipe
 
@@ -159,6 +161,27 @@ def test_signed_scores_are_as_they_are(tiny_run: Path, tiny_model: sentviz.Model
     result = run("explain", tiny_run, "a warm, clever song")
     trace = explained(tiny_model, tiny_model.trace("a warm, clever song"))
     np.testing.assert_allclose([value for _, value in bars(result.output)], score(trace, "removal"), atol=6e-4)
+
+
+def test_exact_values_of_a_class_are_printed(tiny_run: Path, tiny_model: sentviz.Model) -> None:
+    """--method exact prints the values of the chosen class, their sum, what happens to absent words, and the pairs that interact."""
+    result = run("explain", tiny_run, "a warm song", "--method", "exact", "--target", "negative", "--absent", "padded")
+    trace = tiny_model.trace("a warm song").for_target(sentviz.analysis.explain.Target("negative"))
+    wanted = exact(tiny_model, trace, absent="padded")
+    assert result.exit_code == 0, result.output
+    np.testing.assert_allclose([value for _, value in bars(result.output)], wanted.scores, atol=6e-4)
+    assert "as they should (gap 0.0000)" in result.output and "Absent words are replaced by" in result.output
+    assert wanted.summary in result.output
+
+
+def test_unknown_classes_and_methods_of_explain_are_named(tiny_run: Path) -> None:
+    """A class that does not exist, a class against itself, and --absent of another method end with one sentence."""
+    refused(["explain", tiny_run, "a song", "--target", "joyful"], "There is no class 'joyful'")
+    refused(["explain", tiny_run, "a song", "--target", "negative", "--against", "negative"], "cannot be compared with itself")
+    refused(["explain", tiny_run, "a song", "--absent", "masked"], "--absent belongs to --method exact")
+    refused(
+        ["explain", tiny_run, "a song", "--method", "exact", "--absent", "gone"], "Absent words are deleted, masked, padded, not 'gone'"
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ def test_a_focus_survives_its_url() -> None:
         head="3",
         component="1",
         score="received",
+        target="very positive",
+        against="neutral",
         mix=((1, 2, -0.25), (2, 2, 0.0)),
         off=((1, 4), (2, 1)),
         strength=(("lexicon", 0.5),),
@@ -194,7 +196,7 @@ def test_a_row_put_back_keeps_the_text() -> None:
 
 places = st.integers(1, 999)
 WHOLE = {"layer": places, "token": places, "depth": st.integers(0, 999)}
-TEXTS = {"row": st.text(max_size=40)}
+TEXTS = {name: st.text(max_size=40) for name in ("row", "target", "against")}
 weights = st.floats(-10, 10).map(lambda value: float(f"{value:.4g}"))
 halves = st.integers(-20, 20).filter(lambda k: k != 2).map(lambda k: k / 2)
 VALUES: dict[str, st.SearchStrategy[Any]] = {

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sentviz.analysis.explain import explained, gradients, incomplete, log_odds, score
+from sentviz.analysis.explain import completeness, explained, gradients, log_odds, score
 from sentviz.analysis.explain.gradients import FIRST_STEPS, MAX_STEPS, Integrated, gradient_x_input, integrate
 from sentviz.errors import InputError
 from sentviz.models.model import Model
@@ -152,15 +152,18 @@ def test_halves_that_enlarge_the_gap_of_a_part_are_not_used() -> None:
     assert left.best() == [first, second] and whole.best() == [whole]
 
 
-def test_a_gap_is_said_where_it_is_wide() -> None:
+def test_the_gap_of_a_sum_is_stated() -> None:
+    """Integrated gradients state their sum and gap, and say so if the gap is wide; gradient x input has no expected sum."""
     model = small_model(components=2, mixing="free")
     trace = explained(model, model.trace(TEXT), ["integrated-gradients", "gradient"])
     total = float(score(trace, "integrated-gradients").sum())
     assert trace.rises["integrated-gradients"] == integrate(model, trace).rise and set(trace.rises) == {"integrated-gradients"}
-    assert incomplete(trace, "integrated-gradients") == incomplete(trace, "gradient") == ""
+    rise = trace.rises["integrated-gradients"]
+    message = f"The scores sum to {total:+.2f}, as they should (gap {abs(total - rise):.4f}).".replace("-", "−")
+    assert completeness(trace, "integrated-gradients") == message and completeness(trace, "gradient") == ""
     wide = trace.replace(rises={"integrated-gradients": total - 2})
     message = f"The scores sum to {total:+.2f} and should sum to {total - 2:+.2f}: they are off by 2.00 in all.".replace("-", "−")
-    assert incomplete(wide, "integrated-gradients") == message
+    assert completeness(wide, "integrated-gradients") == message
     assert Integrated(np.array([1.0], np.float32), 1.009, 1).complete and not Integrated(np.array([1.0], np.float32), 1.012, 1).complete
     assert Integrated(np.array([10.0], np.float32), 10.09, 1).complete and not Integrated(np.array([10.0], np.float32), 10.2, 1).complete
 

@@ -87,6 +87,7 @@ REFUSED = {
     "a run by its path": (ask(GOOD | {"run": "PLACE"}), 404, "no run"),
     "a run with a NUL": (ask(GOOD | {"run": "toy\0/ndt-unit-2"}), 404, "no run"),
     "markup": (ask(GOOD | {"run": "<script>alert(1)</script>"}), 404, "no run"),
+    "an unknown class": (ask({"run": RUN, "text": "a song", "target": "joyful"}, url="/explain"), 422, "joyful"),
     "an unknown score": (ask({"run": RUN, "text": "a song", "score": "magic"}, url="/explain"), 422, "magic"),
     "half a character": (ask({"run": RUN, "text": "\ud800"}, url="/trace"), 422, "unicode"),
     "no such layer": (ask({"run": RUN, "text": "a song", "layers": [9]}, url="/trace"), 422, "no layer 9"),

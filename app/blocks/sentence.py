@@ -56,7 +56,8 @@ def sentence_of(run: Run, trace: Trace) -> Sentence:
 
 def notebook(run: Run, figure: str, trace: Trace, **options: Any) -> Call:
     """Return the call that draws a sentence's figure in a notebook."""
-    return code(run.name, figure, text=trace.text, pair=trace.text_pair, change=trace.change.text(), **options)
+    aim = {"target": trace.target.label, "against": trace.target.against}
+    return code(run.name, figure, text=trace.text, pair=trace.text_pair, change=trace.change.text(), **aim, **options)
 
 
 def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -> None:
@@ -119,6 +120,35 @@ def component_choice(trace: Trace) -> None:
 def head_title(head: str) -> str:
     """Return the title of a head: "mean of heads" for "mean", "head 1" for "1"."""
     return f"head {head}" if head.isdecimal() else f"{head} of heads"
+
+
+def class_choice(run: Run, trace: Trace) -> None:
+    """Draw the choice of the class that explanations are about, and of the class that it is compared with, for more than two classes."""
+    if len(run.labels) < 3:
+        return
+    focus, labels = visit.focus(), ["", *run.labels]
+    explained = focus.target or trace.label
+    baselines = ["", *(label for label in run.labels if label != explained)]
+    if {focus.target, focus.against} - set(labels):
+        st.caption(f"{md(run.name)} has no class “{md(next(n for n in (focus.target, focus.against) if n not in labels))}”.")
+    visit.choose(
+        st.selectbox,
+        "Class",
+        "target",
+        labels,
+        format_func=lambda label: md(label) or f"for {md(trace.label)} (predicted)",
+        label_visibility="collapsed",
+        width=220,
+    )
+    visit.choose(
+        st.selectbox,
+        "Against",
+        "against",
+        baselines,
+        format_func=lambda label: f"against {md(label)}" if label else "against all others",
+        label_visibility="collapsed",
+        width=200,
+    )
 
 
 def map_figure(trace: Trace, run: Run, key: str, **options: Any) -> None:

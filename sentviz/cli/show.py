@@ -12,6 +12,7 @@ from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
+    from sentviz.runs.trace import Trace
 
 pair_option = click.option("--pair", help="Second sentence, for runs that read pairs.")
 change_option = click.option(
@@ -48,56 +49,107 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @click.argument("sentence", required=False)
 @pair_option
 @change_option
-@click.option("--score", default="removal", show_default=True, help=f"Explanation method: {METHODS}")
+@click.option("--method", "--score", "score", default="removal", show_default=True, help=f"Explanation method: {METHODS}")
+@click.option("--target", default="", help="Class to explain; default: the predicted class.")
+@click.option("--against", default="", help="Class to compare it with; default: all other classes.")
+@click.option("--absent", default="deleted", show_default=True, help="Absent words of --method exact: deleted, masked or padded.")
 @own_model_options
 @command
-def explain(run: str, sentence: str | None, pair: str | None, change: str, score: str, model_name: str, classes: str) -> None:
-    """Predict SENTENCE with RUN and print how much each word contributes to the predicted class.
+def explain(
+    run: str,
+    sentence: str | None,
+    pair: str | None,
+    change: str,
+    score: str,
+    target: str,
+    against: str,
+    absent: str,
+    model_name: str,
+    classes: str,
+) -> None:
+    """Predict SENTENCE with RUN and print how much each word contributes to the predicted class, or to another class.
 
     With a sentence only, the installed run that answers its language best is used, as in the app. With --model, your own code predicts.
     """
     import numpy as np
 
-    from sentviz.analysis.explain import SCORES, agreement, deviation, explained, headline, incomplete, supported
+    from sentviz.analysis.explain import (
+        SCORES,
+        Target,
+        agreement,
+        completeness,
+        deviation,
+        ends,
+        explained,
+        headline,
+        supported,
+        uncertainty,
+    )
     from sentviz.analysis.explain import score as score_of
     from sentviz.analysis.explain.headline import chance_in, chance_of
     from sentviz.analysis.explain.notices import uncounted
     from sentviz.models.loading import load
 
+    if absent != "deleted" and score != "exact":
+        raise click.UsageError("--absent belongs to --method exact.")
+
     if model_name:
         if sentence is not None:
             raise click.UsageError("With --model, give a sentence and no RUN.")
         model, sentence = own_model(model_name, classes), run
-        against = chance_in(model)
+        by_chance = chance_in(model)
     else:
         if sentence is None:
             run, sentence = _best_run(run), run
         stored = _find_run(run, pair)
         model = load(stored)
-        against = chance_of(model, stored)
-    trace = supported(model, explained(model, model.trace(sentence, pair, change=change), {"removal", score}), against)
+        by_chance = chance_of(model, stored)
+    plain = model.trace(sentence, pair, change=change)
+    trace = explained(model, plain.for_target(Target(target, against)), ["removal", *([score] if score != "exact" else [])])
+    if score == "exact":
+        trace, values_of_pairs = _exact(model, trace, absent)
+    message = headline(supported(model, trace, by_chance))
     values, method = score_of(trace, score), SCORES[score]
     deviations = deviation(trace, score) if method.signed else np.where(trace.specials, 0, deviation(trace, score))
-    click.echo(f"{model.name}: {headline(trace)}")
+    click.echo(f"{model.name}: {message}")
     for sentence_of_change in trace.change.sentences(trace.tokens):
         click.echo(sentence_of_change)
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):
         click.echo(f"  {label:>10} {'█' * round(30 * float(probability)):<30} {probability:6.1%}")
-    click.echo(f"\n{method.title} (+ {method.high}, - {method.low}):")
+    low, high = ends(trace, score)
+    click.echo(f"\n{method.title} (+ {high}, - {low}):")
     top = max(float(abs(deviations).max()), 1e-9)
     width = max(len(token) for token in trace.tokens)
-    for token, value, unknown in zip(trace.tokens, deviations, trace.unknown, strict=True):
+    errors = trace.errors.get(score, np.zeros(len(trace.tokens)))
+    for token, value, error, unknown in zip(trace.tokens, deviations, errors, trace.unknown, strict=True):
         bar = "█" * round(20 * abs(float(value)) / top)
         left, right = (bar.rjust(20), "") if value < 0 else ("", bar)
+        note = (f" ± {error:.3f}" if error else "") + ("  (not in the vocabulary)" if unknown else "")
         printed = "".join(c if c.isprintable() else "·" for c in token)
-        click.echo(f"  {printed:<{width}} {left:>20}|{right:<20} {value:+.3f}{'  (not in the vocabulary)' if unknown else ''}")
+        click.echo(f"  {printed:<{width}} {left:>20}|{right:<20} {value:+.3f}{note}")
     if score != "removal" and (rho := agreement(trace, values, signed=method.signed)) is not None:
         click.echo(f"Rank correlation with {'word removal' if method.signed else 'the size of word removal'}: {rho:+.2f}")
-    if gap := incomplete(trace, score):
-        click.echo(gap)
+    for note in filter(None, (completeness(trace, score), uncertainty(trace, score))):
+        click.echo(note)
+    if score == "exact":
+        click.echo(values_of_pairs)
     if trace.dropped:
         most = model.config.max_length
         click.echo(f"The model reads {most} tokens at most: the last {trace.dropped:,} tokens were not read.{uncounted(trace)}")
+
+
+def _exact(model: Any, trace: Trace, absent: str) -> tuple[Trace, str]:
+    """Return the trace with exact values, and lines about the pairs of words that interact."""
+    from sentviz.analysis.explain import with_scores
+    from sentviz.analysis.explain.exact import exact
+
+    with progress_bar("Subsets of the words") as report:
+        result = exact(model, trace, absent=absent, progress=report)  # type: ignore[arg-type]
+    gone = "deleted" if result.absent == "deleted" else f"replaced by {result.replaced_by}"
+    lines = [f"Absent {result.by} are {gone}; {result.passes:,} texts were predicted. {result.summary}"]
+    for i, j in result.pairs():
+        lines.append(f"  {result.interactions[i, j]:+.3f}  {result.players[i].text} + {result.players[j].text}")
+    return with_scores(trace, {"exact": result}), "\n".join(lines)
 
 
 def _papers() -> list[tuple[str, str]]:
@@ -264,7 +316,7 @@ def report(run: str, sentence: str, pair: str | None, change: str, out: Path, pi
     """Write RUN's prediction for SENTENCE with words, attention maps and origin as one HTML page that needs no network."""
     import numpy as np
 
-    from sentviz.analysis.explain import available, explained, supported
+    from sentviz.analysis.explain import explained, supported, usual
     from sentviz.analysis.explain.headline import chance_of
     from sentviz.analysis.maps.arithmetic import cell
     from sentviz.analysis.maps.silenced import silenced
@@ -288,7 +340,7 @@ def report(run: str, sentence: str, pair: str | None, change: str, out: Path, pi
             part.write_text(canvas_html(scene_of(trace, stored.capabilities, heads=heads), about=source), encoding="utf-8")
         click.echo(f"Written to {out}")
         return
-    trace, arithmetic = explained(model, measured, available(measured, asking=True)), None
+    trace, arithmetic = explained(model, measured, usual(model, measured)), None
     trace = supported(model, trace, chance_of(model, stored))
     if trace.attention is not None and model.capabilities.softmax:
         layer, head, query, key = map(int, np.unravel_index(np.abs(trace.attention).argmax(), trace.attention.shape))

@@ -17,7 +17,10 @@ from sentviz.errors import SentvizError
 if TYPE_CHECKING:
     from sentviz.models.model import Progress
 
-METHODS = "removal, received, first-layer, difference, rollout, flow, value-weighted, value-zeroing, gradient or integrated-gradients."
+METHODS = (
+    "removal, exact, permutation, units, clauses, sentences, received, first-layer, difference, rollout, flow, value-weighted,"
+    " value-zeroing, gradient, integrated-gradients, gradient-shap, smoothgrad, kernel-shap or lime."
+)
 
 
 @contextmanager

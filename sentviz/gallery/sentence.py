@@ -13,8 +13,10 @@ from sentviz.errors import InputError
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.subjects import Sentence, sourced
 from sentviz.runs.store import Run, find
+from sentviz.runs.target import PREDICTED
 
 if TYPE_CHECKING:
+    from sentviz.analysis.explain.exact import Exact
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.runs.trace import Trace
@@ -25,6 +27,7 @@ GATE = capability("gate", "gates", "{run} has no gates. Runs of the preset senti
 AWARE = capability(
     "aware", "positions of several signals", "The positions of {run} have only one part. Runs of the preset sentiformer have three parts."
 )
+CLASSES = capability("predicts", "classes")
 MOVING = capability(
     "moving",
     "tokens that move as points",
@@ -51,7 +54,7 @@ def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> F
         raise InputError(f"There is no score {score!r}; there are {', '.join(SCORES)}.")
     trace = of.trace
     if not of.has_fixed_trace and not {"removal", score} <= set(available(trace)):
-        trace = explained(of.model, of.fresh, ["removal", score])
+        trace = explained(of.model, of.fresh.for_target(of.aim), ["removal", score])
     return strip(trace, score, theme)
 
 
@@ -60,9 +63,10 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
 
     Colours of attention scores show the difference from an even share, the mean over the tokens.
     """
-    from sentviz.analysis.explain import SCORES, agreement, deviation, incomplete, score
+    from sentviz.analysis.explain import SCORES, agreement, completeness, deviation, ends, score, uncertainty
     from sentviz.figures.strip import token_strip
 
+    low, high = ends(trace, name)
     how, values, without_padding = SCORES[name], score(trace, name), slice(len(trace.tokens) - trace.padding)
     units = trace.units.get(name, np.arange(len(trace.tokens)))[without_padding]
     first = np.unique(units, return_index=True)[1]  # first token of each unit
@@ -75,8 +79,8 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
         specials=trace.specials[first],
         unknown=np.maximum.reduceat(trace.unknown[without_padding], first),
         removed=[(int(first.searchsorted(place)), text) for place, text in _removed(trace)],
-        low_label=how.low,
-        high_label=how.high,
+        low_label=low,
+        high_label=high,
         full=how.full,
         knee=how.knee,
         unit=how.unit,
@@ -85,10 +89,12 @@ def strip(trace: Trace, name: str, theme: Theme = "light") -> Figure:
     words = [drawn.caption, f"{trace.padding:,} tokens of padding follow; the model reads them, too." if trace.padding else "", how.about]
     if int((~trace.specials).sum()) == 1:
         words.append("The text has only one word, so its words cannot be compared.")
+    elif int((~trace.specials[first]).sum()) == 1:
+        words.append("The text has only one part of this kind, so there is nothing to compare.")
     if name != "removal" and (rho := agreement(trace, values, signed=how.signed)) is not None:
         n, what = int((~trace.specials).sum()), "word removal's effect" if how.signed else "the size of word removal's effect"
         words.append(f"Rank correlation with {what}: {rho:+.2f} over {n} tokens.".replace("-", "−"))
-    words.append(incomplete(trace, name))
+    words += [completeness(trace, name), uncertainty(trace, name)]
     return replace(drawn, caption=" ".join(filter(None, words)))
 
 
@@ -112,20 +118,58 @@ def _removed(trace: Trace) -> list[tuple[int, str]]:
 
 @figure("methods", "Every explanation of the sentence", Sentence, "methods:method_matrix")
 def _methods(of: Sentence, *, theme: Theme = "light") -> Figure:
-    from sentviz.analysis.explain import available, explained
+    from sentviz.analysis.explain import explained, usual
 
-    trace = of.trace if of.has_fixed_trace else explained(of.model, of.trace, available(of.trace, asking=True))
+    trace = of.trace if of.has_fixed_trace else explained(of.model, of.trace, usual(of.model, of.trace))
     return methods(trace, theme)
 
 
 def methods(trace: Trace, theme: Theme = "light") -> Figure:
-    """Draw all scores of a trace, one row per method, for words only."""
+    """Draw the scores of a trace, one row per method, for words only; without those of other packages, which not everybody has."""
     from sentviz.analysis.explain import SCORES, available, deviation
     from sentviz.figures.methods import method_matrix
 
     words = np.flatnonzero(~trace.specials[: len(trace.tokens) - trace.padding])
-    scores = {SCORES[name].title: deviation(trace, name)[words] for name in available(trace)}
-    return method_matrix([trace.tokens[i] for i in words], scores, theme=theme)
+    scores = {SCORES[name].title: deviation(trace, name)[words] for name in available(trace) if not SCORES[name].package}
+    about = "" if trace.target == PREDICTED else f"All explain {trace.target.says()} instead of the prediction."
+    return method_matrix([trace.tokens[i] for i in words], scores, about=about, theme=theme)
+
+
+@figure("exact", "Exact values of the words, and the pairs that interact", Sentence, "interactions:interaction_arcs", CLASSES)
+def _exact(
+    of: Sentence, *, absent: str = "deleted", measure: str = "log-odds", by: str = "", arcs: int = 3, theme: Theme = "light"
+) -> Figure:
+    from sentviz.analysis.explain.exact import exact
+
+    def compute() -> Exact:
+        return exact(of.model, of.trace, by=by or None, absent=absent, measure=measure)  # type: ignore[arg-type]
+
+    return interactions(of.once(("exact", absent, measure, by), compute), arcs=arcs, theme=theme)
+
+
+def interactions(result: Exact, *, arcs: int = 3, theme: Theme = "light") -> Figure:
+    """Draw exact values and interactions; the caption says what they mean, what happens to absent words, and what the values sum to."""
+    from sentviz.figures.interactions import interaction_arcs
+
+    is_odds = result.measure == "log-odds"
+    gone = "deleted" if result.absent == "deleted" else f"replaced by {result.replaced_by}, which the model reads"
+    about = (
+        f"{result.summary} Absent {result.by} are {gone}. The values sum to f(text) − f(empty text) = {result.full:.2f} −"
+        f" ({result.empty:.2f}) = {result.rise:.2f}; f is the {result.measure} of {result.target.says()}."
+    )
+    return interaction_arcs(
+        [player.text for player in result.players],
+        result.values,
+        result.interactions,
+        about=about.replace("-", "−").replace("log−odds", "log-odds"),
+        low_label=f"opposes {result.target.says()}",
+        high_label=f"supports {result.target.says()}",
+        unit=result.measure,
+        arcs=arcs,
+        full=16.0 if is_odds else 1.0,
+        knee=0.5 if is_odds else 0.05,
+        theme=theme,
+    )
 
 
 @figure("attention", "One attention map", Sentence, "attention:heatmap", MAPS)

@@ -13,6 +13,7 @@ from sentviz.figures.source import Source
 from sentviz.gallery.registry import FigureSubject, RunRequirement
 from sentviz.runs.intervention import Edit, Intervention
 from sentviz.runs.store import Run, find
+from sentviz.runs.target import Target
 
 if TYPE_CHECKING:
     from sentviz.analysis.testset.weak import WeakSlices
@@ -90,8 +91,9 @@ def _together(sources: Sequence[RowsSource], rows: str) -> str:
 class Sentence(FigureSubject):
     """A sentence that a run reads, by default its stored example.
 
-    `change` is the text of an intervention. The five names behind it are those of earlier versions (see `Intervention.from_arguments`):
-    files and notebooks hold them. They are added to `change`.
+    `target` and `against` are the class that explanations are about, and the class that it is compared with; by default the predicted class
+    against all others. `change` is the text of an intervention. The five names behind it are those of earlier versions (see
+    `Intervention.from_arguments`): files and notebooks hold them. They are added to `change`.
     """
 
     run: Run
@@ -104,6 +106,8 @@ class Sentence(FigureSubject):
     strength: InitVar[float | Mapping[str, float]] = 1.0
     gates_open: InitVar[Sequence[int]] = ()
     gates_shut: InitVar[Sequence[int]] = ()
+    target: str = ""
+    against: str = ""
     has_fixed_trace: bool = field(default=False, init=False)  # True if the sentence was built from a trace
     known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)  # results that `once` or a page computed
     load: Callable[[], Any] | None = field(default=None, init=False, repr=False)  # returns the run's model, if a page has loaded it
@@ -120,7 +124,8 @@ class Sentence(FigureSubject):
     def of(cls, run: Run, trace: Trace) -> Sentence:
         """Return the sentence of a trace, which is not computed again."""
         calibrated = trace.calibration == run.calibration
-        sentence = cls(run, trace.text, trace.text_pair, trace.change.text(), calibrated)
+        aim = trace.target
+        sentence = cls(run, trace.text, trace.text_pair, trace.change.text(), calibrated, target=aim.label, against=aim.against)
         sentence.trace, sentence.has_fixed_trace = trace, True
         return sentence
 
@@ -140,14 +145,20 @@ class Sentence(FigureSubject):
         model = load(self.run) if self.load is None else self.load()
         return model if self.calibrated else model.calibrated(1.0)
 
+    @property
+    def aim(self) -> Target:
+        """The class that explanations are about."""
+        return Target(self.target, self.against)
+
     @cached_property
     def trace(self) -> Trace:
         """The stored trace of the example, which needs no torch, or what the model says of another text or under interventions."""
         if not self.nameable:
-            return self.fresh
+            return self.fresh.for_target(self.aim)
         example = self.run.example()
         as_stored = not self.intervention and self.texts == (example.text, example.text_pair)
-        return self.fresh if not as_stored else example if self.calibrated else example.calibrated(1.0)
+        trace = self.fresh if not as_stored else example if self.calibrated else example.calibrated(1.0)
+        return trace.for_target(self.aim)
 
     @cached_property
     def fresh(self) -> Trace:

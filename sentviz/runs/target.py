@@ -29,7 +29,7 @@ class Target:
         """
         for name in filter(None, (self.label, self.against)):
             if name not in labels:
-                raise InputError(f"There is no class {name!r}; {nearest(name, list(labels))}The classes are {', '.join(labels)}.")
+                raise InputError(f"There is no class {name!r}; {nearest(name, list(labels))}the classes are {', '.join(labels)}.")
         label = self.label or labels[predicted]
         if self.against == label:
             raise InputError(f"The class {label!r} cannot be compared with itself. Name another class with `against`.")

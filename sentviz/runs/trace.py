@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-GROUPS = ("token_scores", "units", "biases")  # arrays by name
+GROUPS = ("token_scores", "errors", "units", "biases")  # arrays by name
 AXES = {  # axes of stored arrays; n, q, L, H, C and K have the trace's sizes, m = n; any other letter has one size in all arrays
     "offsets": "n2",
     "segments": "n",
@@ -51,6 +51,7 @@ AXES = {  # axes of stored arrays; n, q, L, H, C and K have the trace's sizes, m
     "pooled": "d",
     "scores": "LCHqn",
     "token_scores": "n",
+    "errors": "n",
     "units": "n",
     "queries": "LCHqk",
     "keys": "LCHnk",
@@ -111,6 +112,7 @@ class Trace:
     pooled: Floats | None = None  # (d,) input of the classifier
     scores: Floats | None = None  # (L, C, H, n, m) before softmax
     token_scores: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,), see sentviz.analysis.explain
+    errors: Mapping[str, Floats] = field(default_factory=dict)  # explanation -> (m,) standard errors of its sampled scores
     rises: Mapping[str, float] = field(default_factory=dict)  # explanation -> known sum of its scores (log-odds)
     units: Mapping[str, Ints] = field(default_factory=dict)  # explanation of units -> (m,) the unit of each token, counted from 0
     biases: Mapping[str, Floats] = field(default_factory=dict)  # name -> (L, C, H, n, m), additive terms of the scores
@@ -163,11 +165,17 @@ class Trace:
         if not self.labels and target != PREDICTED:
             raise InputError(f"{self.run} has no classification head, so it has no class {target.label or target.against!r}.")
         short = target.resolved(self.labels, int(self.probabilities.argmax())) if self.labels else target
-        return self if short == self.target else replace(self, target=short, token_scores={}, rises={}, units={}, evidence=None)
+        return self if short == self.target else replace(self, target=short, token_scores={}, errors={}, rises={}, units={}, evidence=None)
 
     def value_of(self, logits: Floats) -> npt.NDArray[np.float64]:
         """Return the log-odds of the target for logits (.., K), before calibration."""
         return log_odds(logits, *self.target.places(self.labels, int(self.probabilities.argmax())))
+
+    def share_of(self, logits: Floats) -> npt.NDArray[np.float64]:
+        """Return the calibrated probability of the target for logits (.., K); of two classes, among these two."""
+        k, against = self.target.places(self.labels, int(self.probabilities.argmax()))
+        shares = softmax(logits, self.calibration).astype(np.float64)
+        return np.asarray(shares[..., k] if against is None else shares[..., k] / (shares[..., k] + shares[..., against]))
 
     @property
     def value(self) -> float:
@@ -340,6 +348,7 @@ class Trace:
             "attention": attention,
             "components": components,
             "token_scores": {},
+            "errors": {},
             "rises": {},
             "units": {},
             "evidence": None,

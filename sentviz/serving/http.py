@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 
-from sentviz.analysis.explain import SCORES, explained, headline, score, supported
+from sentviz.analysis.explain import SCORES, Target, ends, explained, headline, score, supported
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.browser.page import page
 from sentviz.errors import RunError, SentvizError, Stopped
@@ -98,6 +98,8 @@ class ExplainRequest(RunRequest):
     text: Annotated[Text, Field(examples=["Not bad at all."])]
     pair: Text | None = None
     score: Annotated[str, Field(max_length=40, description=", ".join(SCORES))] = "removal"
+    target: Annotated[str, Field(max_length=200, description="Class to explain; by default the predicted class")] = ""
+    against: Annotated[str, Field(max_length=200, description="Class to compare it with; by default all other classes")] = ""
 
 
 class RequestError(Exception):
@@ -138,11 +140,12 @@ def trace_text(run: Run, model: Model, request: TraceRequest) -> dict[str, Any]:
 
 def explain_text(run: Run, model: Model, request: ExplainRequest) -> dict[str, Any]:
     """Return a score for each token, the meaning of its sign, and the headline of the explanation."""
-    trace = explained(model, model.trace(request.text, request.pair), {request.score})
-    values, method = score(trace, request.score), SCORES[request.score]
+    target = Target(request.target, request.against)
+    trace = explained(model, model.trace(request.text, request.pair).for_target(target), {request.score})
+    values, (low, high) = score(trace, request.score), ends(trace, request.score)
     trace = supported(model, trace, chance_of(model, run))
     return _trace_fields(trace) | {
-        "score": {"name": request.score, "title": method.title, "high": method.high, "low": method.low, "values": _numbers(values)},
+        "score": {"name": request.score, "title": SCORES[request.score].title, "high": high, "low": low, "values": _numbers(values)},
         "headline": headline(trace),
     }
 

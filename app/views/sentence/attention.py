@@ -9,6 +9,7 @@ from app.blocks.figure import show_figure
 from app.blocks.run_choice import note_weights, pick_run
 from app.blocks.sentence import (
     attends,
+    class_choice,
     component_choice,
     map_controls,
     map_figure,
@@ -21,7 +22,7 @@ from app.blocks.sentence import (
 from app.fields import whole_number
 from app.text import halves, intro, md
 from app.views.sentence import bertviz_part, gates_part, lexicon_part, map_part
-from sentviz.analysis.explain import SCORES
+from sentviz.analysis.explain import SCORES, available
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
 from sentviz.runs.store import Run
@@ -78,7 +79,11 @@ def show_scores(trace: Trace, run: Run) -> None:
         st.info(md(str(error)), icon=":material/info:")
         return
     of = sentence_of(run, full)
+    with st.container(horizontal=True, gap="small"):
+        class_choice(run, full)
     show_figure("methods", of)
+    if "exact" not in full.token_scores and "exact" in available(full, asking=True):
+        st.caption("Exact values of this text take longer than a few seconds on this model: choose them as the score on Explore.")
     st.dataframe(table, hide_index=True, placeholder="–", column_config=COLUMNS, height="content")
     st.caption(
         "Comprehensiveness is the fall of the probability if the named words are removed (higher is better). Sufficiency is the fall if"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.run_choice import note_weights, pick_run
-from app.blocks.sentence import attends, offer_reader, run_with_weights, sentence_box, texts_in_focus
+from app.blocks.sentence import attends, class_choice, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
-from app.views.sentence import whatif_part, why_part
+from app.views.sentence import exact_part, whatif_part, why_part
 from app.views.sentence.canvas_part import exports, measure_heads, reserve, show
 from app.views.sentence.edit_part import remember, report, side_by_side, swap_words, tries
 from app.views.sentence.lexicon_part import strip_figure
-from sentviz.analysis.explain import SCORES, answer, available
+from sentviz.analysis.explain import SCORES, answer, available, with_scores
 from sentviz.analysis.explain.notices import notices
 from sentviz.data.examples import examples_for
 from sentviz.errors import SentvizError
@@ -68,7 +70,12 @@ left, right = halves("explore", 2.1, 1.0)  # without controls the second column 
 with left:
     names = available(trace, asking=True)
     score = focus.score if focus.score in names else "removal"
-    scene = show(trace, run, score, before)
+    exact = exact_part.scored(trace, run) if score == "exact" else None
+    if exact is not None:
+        trace = with_scores(trace, {"exact": exact})
+    drawn_score = "removal" if score == "exact" and exact is None else score
+    predicted = answers.trace(replace(focus, target="", against="", score="removal")).token_scores["removal"]
+    scene = show(trace, run, drawn_score, before, predicted)
     awaited.empty()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         visit.choose(
@@ -80,7 +87,12 @@ with left:
             label_visibility="collapsed",
             width=240,
         )
-        exports(scene, run, score)
+        class_choice(run, trace)
+        if score == "exact":
+            exact_part.switch(run)
+        exports(scene, run, drawn_score)
+    if exact is not None:
+        exact_part.show(exact, trace, run)
     for remark in [remark for kind, remark in messages if kind == "changed"]:  # below the picture, so that nothing moves while one drags
         st.caption(f":material/experiment: {remark}")
     faithful = why_part.place("faithful")
@@ -113,5 +125,5 @@ tries()
 report(run, trace)
 if not why_part.waiting():
     why_part.show_reason(why, focus)
-    why_part.show_verdict(faithful, focus, score)
+    why_part.show_verdict(faithful, focus, trace, drawn_score)
     measure_heads(trace, run)

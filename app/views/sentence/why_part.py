@@ -71,9 +71,9 @@ def _reason(slot: Any, trace: Trace) -> None:
     slot.markdown(f"**{md(reason(trace))}**", help="\n\n".join(notes))
 
 
-def show_verdict(slot: Any, focus: Focus, score: str) -> None:
+def show_verdict(slot: Any, focus: Focus, trace: Trace, score: str) -> None:
     """Show whether the explanation on the page names words that matter in this sentence."""
     try:
-        slot.caption(md(str(answers.verdict(focus, score))), help=tip("faithfulness"))
+        slot.caption(md(str(answers.verdict(focus, trace, score))), help=tip("faithfulness"))
     except SentvizError as error:
         slot.caption(md(str(error)))

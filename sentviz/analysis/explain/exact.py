@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.game import Absent, Doubles, Game, Measure
-from sentviz.analysis.explain.parts import Cut, fitting, joined, parts
+from sentviz.analysis.explain.parts import Cut, fitting, joined, numbered, parts, spread
 from sentviz.analysis.explain.units import spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 MAX_PLAYERS = 12
 SHORT = 64  # tokens of a text whose 2^MAX_PLAYERS subsets are all predicted
 MAX_TOKENS = 49_152  # tokens of all 2^n texts of a longer text together
+QUICK = 250_000_000_000  # parameters times tokens of quick work: 10 words for MiniLM, about 4 seconds on one core
+MIN_INTERACTION = 0.1  # least interaction that `summary` names, as a share of the strongest value
 FLAT = 1e-6  # range of values that counts as no change
+_SINGULAR: dict[Cut, str] = {"words": "word", "phrases": "phrase", "clauses": "clause", "sentences": "sentence"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +48,10 @@ class Exact:
     """The values of all subsets of a text's players, and what follows from them."""
 
     players: tuple[Word, ...]  # n players in text order, with their tokens
-    by: Cut  # how the text was cut into players
+    by: Cut  # kind of the players
     table: Doubles  # (2^n,) value of each subset; bit i of the place is 1 if player i is present
-    tokens: int  # m, tokens of the text
-    target: Target
+    places: npt.NDArray[np.int64]  # (m,) number of each token's player; each special token has a separate number
+    target: Target  # with the name of its class
     absent: Absent
     measure: Measure
     replaced_by: str  # token in the place of absent tokens; "" if they are deleted
@@ -92,14 +95,34 @@ class Exact:
     @property
     def scores(self) -> npt.NDArray[np.float32]:
         """The value of each token's player, (m,); 0 for special tokens."""
-        scores = np.zeros(self.tokens, dtype=np.float32)
-        for player, value in zip(self.players, self.values, strict=True):
-            scores[list(player.indices)] = value
-        return scores
+        return spread(self.players, self.values, len(self.places))
+
+    @property
+    def rise(self) -> float:
+        """Value of the text minus that of the empty text: the sum of the values."""
+        return self.full - self.empty
 
     def together(self, *players: int) -> float:
         """Return the value of some players without all others, minus that of the empty text."""
         return float(self.table[sum(1 << player for player in players)] - self.table[0])
+
+    @property
+    def summary(self) -> str:
+        """A sentence on the pair with the strongest interaction, or on why there is none."""
+        of = f"the {self.measure} of {self.target.says()}"
+        if self.flat:
+            return "The model gives the same prediction for every subset of these words, so all values are 0."
+        if len(self.players) < 2:
+            return f"The text has only one {_SINGULAR[self.by]}, which has the complete value."
+        i, j = self.pairs(1)[0]
+        pair = f"“{self.players[i].text}” and “{self.players[j].text}”"
+        index, together, apart = float(self.interactions[i, j]), self.together(i, j), float(self.alone[[i, j]].sum())
+        if abs(index) < MIN_INTERACTION * float(np.abs(self.values).max()):
+            return f"The effects nearly add up: the strongest pair, {pair}, changes {of} by {_signed(index)} more together than apart."
+        average = f"Averaged over all subsets of the other {self.by}, the pair adds {_signed(index)} beyond the effects of both."
+        if (together - apart) * index <= 0:  # without all others, the pair acts differently
+            return f"{pair} interact most. {average}"
+        return f"{pair} together change {of} by {_signed(together)}, apart by {_signed(apart)}. {average}"
 
     def pairs(self, most: int = 3) -> list[tuple[int, int]]:
         """Return the pairs with the strongest interactions, strongest first."""
@@ -139,7 +162,8 @@ def exact(
         players = joined(trace, players, most)
     game = Game(model, trace, players, absent, measure)
     table = game(subsets(len(players)), progress)
-    return Exact(tuple(players), by, table, len(trace.tokens), trace.target, absent, measure, game.replaced_by, game.passes)
+    target = Target(trace.target.label or trace.label, trace.target.against)
+    return Exact(tuple(players), by, table, numbered(trace, players), target, absent, measure, game.replaced_by, game.passes)
 
 
 def most_players(tokens: int) -> int:
@@ -152,6 +176,11 @@ def cost(trace: Trace) -> int:
     tokens = len(trace.tokens) - trace.padding
     players = min(len(spaced_words(trace)), most_players(tokens))
     return (1 << players) * (tokens + int(trace.specials.sum())) // 2
+
+
+def is_quick(model: Model, trace: Trace) -> bool:
+    """Return whether `exact` takes a few seconds for a text."""
+    return cost(trace) * model.network.parameters_count() <= QUICK
 
 
 def subsets(n: int) -> npt.NDArray[np.bool_]:
@@ -193,3 +222,7 @@ def _players(table: Sequence[float] | Doubles) -> int:
 
 def _sizes(n: int) -> npt.NDArray[np.int64]:
     return np.asarray(subsets(n).sum(axis=1))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")

@@ -1,6 +1,6 @@
 """Measure whether an explanation is faithful: predict without the words that it ranks highest, and compare with random explanations.
 
-p is the probability of the class predicted for the complete text; the top words are those with the highest scores.
+p is the probability of the trace's target, by default the class predicted for the complete text; the top words have the highest scores.
 
     comprehensiveness   mean over 10, 20 .. 50 % of the words of p(text) - p(text without the top words)    higher is better
     sufficiency         the same of p(text) - p(the top words alone)                                        lower is better
@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain import SCORES, available, explained, score, spearman
+from sentviz.analysis.explain import SCORES, explained, score, spearman, usual
 from sentviz.analysis.explain.leave_out import leaving_out, words
 from sentviz.errors import InputError
-from sentviz.runs.calibration import softmax
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,9 +160,9 @@ def scores_of(model: Model, trace: Trace, names: Iterable[str] = ()) -> tuple[Tr
     A method that is not defined for this text is left out.
 
     Args:
-        names: methods of `SCORES`; empty = all methods that the model has.
+        names: methods of `SCORES`; empty = the usual methods of a comparison (`usual`).
     """
-    wanted = list(names) or available(trace, asking=True)
+    wanted = list(names) or usual(model, trace)
     trace = explained(model, trace, {"removal": None, **dict.fromkeys(wanted)})
     scores: dict[str, Floats] = {}
     for name in wanted:
@@ -187,7 +186,7 @@ def over_split(
     """Return every metric of every method over a seeded sample of texts with at least MIN_WORDS words.
 
     Args:
-        methods: methods of `SCORES`; empty = all methods that the model has.
+        methods: methods of `SCORES`; empty = the usual methods of a comparison (`usual`).
         pairs: second texts, one per text, for models that read pairs.
         sample: number of texts.
         seed: seed of the sample and of the random explanations.
@@ -229,13 +228,13 @@ def _aopc(
         tops: number of top words at each step; by default those of PERCENTS.
         alone: whether to compute sufficiency; otherwise it is 0.
     """
-    n, k = len(tokens), int(trace.probabilities.argmax())
+    n = len(tokens)
     tops = tops or [-(-percent * n // 100) for percent in PERCENTS]
     removed = [[(frozenset(order[:top].tolist()), frozenset(order[top:].tolist() if alone else ())) for top in tops] for order in orders]
     sets = list(dict.fromkeys(words_left_out for row in removed for pair in row for words_left_out in pair))
     logits = leaving_out(model, trace, [[i for word in words_left_out for i in tokens[word]] for words_left_out in sets])
-    left = dict(zip(sets, softmax(logits, trace.calibration)[:, k].astype(np.float64), strict=True))
-    falls = float(trace.probabilities[k]) - np.array(
+    left = dict(zip(sets, trace.share_of(logits), strict=True))
+    falls = float(trace.share_of(trace.logits)) - np.array(
         [[[left[words_left_out] for words_left_out in pair] for pair in row] for row in removed]
     )
     return np.asarray(falls.mean(axis=1))

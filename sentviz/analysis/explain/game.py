@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from sentviz.data.texts import TokenizedText, Word
 from sentviz.errors import InputError
-from sentviz.runs.calibration import softmax
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Game:
     trace: Trace
     players: Sequence[Word]
     absent: Absent = "deleted"
-    measure: Measure = "log-odds"  # of the trace's target; the probability is calibrated
+    measure: Measure = "log-odds"  # value of a text for the trace's target; the probability is calibrated
     passes: int = field(default=0, init=False)  # texts that were predicted
 
     def __post_init__(self) -> None:
@@ -73,7 +72,7 @@ class Game:
 
     def reading(self, present: Bools) -> TokenizedText:
         """Return the text with only some players, (n,) bool."""
-        gone = [i for player, here in zip(self.players, present.tolist(), strict=True) if not here for i in player.indices]
+        gone = [i for player, is_present in zip(self.players, present.tolist(), strict=True) if not is_present for i in player.indices]
         if not gone:
             return self._reading
         if self._filler < 0:
@@ -99,11 +98,7 @@ class Game:
         return np.array([self._known[key] for key in keys])
 
     def _valued(self, logits: npt.NDArray[np.float32]) -> Doubles:
-        if self.measure == "log-odds":
-            return self.trace.value_of(logits)
-        k, against = self.trace.target.places(self.trace.labels, int(self.trace.probabilities.argmax()))
-        shares = softmax(logits, self.trace.calibration).astype(np.float64)
-        return np.asarray(shares[:, k] if against is None else shares[:, k] / (shares[:, k] + shares[:, against]))
+        return self.trace.value_of(logits) if self.measure == "log-odds" else self.trace.share_of(logits)
 
     def _key(self, reading: TokenizedText) -> bytes:
         """Return what decides the prediction of a reading; original places count only under an intervention."""

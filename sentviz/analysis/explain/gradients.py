@@ -1,13 +1,13 @@
-"""Gradients of the predicted class's log-odds with respect to the token embeddings.
+"""Gradients of the log-odds of a trace's target with respect to the token embeddings.
 
     gradient x input       x_j . df/dx_j                                          Shrikumar et al. 2016, arXiv 1605.01713
     integrated gradients   (x_j - b_j) . integral of df/dx_j along b to x         Sundararajan et al. 2017, arXiv 1703.01365
 
-f is the log-odds of the predicted class, x_j the token's embedding without position and segment. In the baseline b, every word has the zero
-embedding, which is that of [PAD] unless the model is on a base; special tokens are unchanged, so they score 0. The integral is a
-Gauss-Legendre sum. The scores should sum to f(x) - f(b). If they do not, the path is cut into parts: the scores of a part should sum to the
-rise of f along it, so the parts with the largest gaps are halved until the scores are complete. A model that normalises its embeddings
-changes most near the baseline, in jumps.
+f is the log-odds of the target, by default of the predicted class; x_j is the token's embedding without position and segment. In the
+baseline b, every word has the zero embedding, which is that of [PAD] unless the model is on a base; special tokens are unchanged, so they
+score 0. The integral is a Gauss-Legendre sum. The scores should sum to f(x) - f(b). If they do not, the path is cut into parts: the scores
+of a part should sum to the rise of f along it, so the parts with the largest gaps are halved until the scores are complete. A model that
+normalises its embeddings changes most near the baseline, in jumps.
 """
 
 from __future__ import annotations
@@ -147,30 +147,47 @@ class _Path:
                 part.halves = halves[2 * i : 2 * i + 2]
 
 
-def along(model: Model, trace: Trace, places: npt.NDArray[np.float64]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def along(
+    model: Model, trace: Trace, places: npt.NDArray[np.float64], noise: npt.NDArray[np.float32] | None = None
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield log-odds (B,) and gradients (B, m, d) at places between baseline (0) and text (1), and the path (m, d) between them, by batch.
 
     Only leaf tensors of this call require gradients, never the parameters. So all threads can use the same model.
+
+    Args:
+        noise: (N, m, d) added to the embeddings at each place; that of special tokens is left out.
     """
     import torch
 
     from sentviz.models.batches import tokens_per_batch
 
-    k, changed = int(trace.probabilities.argmax()), model.applied(model.intervention(trace.change))
+    k, against = trace.target.places(trace.labels, int(trace.probabilities.argmax()))
+    changed = model.applied(model.intervention(trace.change))
     encoded = model.encode(trace.text, trace.text_pair, trace.change)
-    inputs = model.inputs(encoded)
-    with torch.inference_mode(False), torch.no_grad():
-        text = model.network.rows(inputs.ids[0])
-        path = text * torch.from_numpy(~encoded.specials)[:, None]
+    inputs, (text, path) = model.inputs(encoded), line(model, trace)
+    words = torch.from_numpy(~encoded.specials)[:, None]
 
-    def batch(chunk: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(chunk: Tensor, added: Tensor | None) -> tuple[Tensor, Tensor]:
         with torch.inference_mode(False), torch.enable_grad():
-            tokens = (text - (1 - chunk[:, None, None]) * path).requires_grad_()
+            tokens = text - (1 - chunk[:, None, None]) * path
+            tokens = (tokens if added is None else tokens + added * words).requires_grad_()
             logits = model.network(replace(inputs.expand(len(chunk)), vectors=tokens), change=changed).logits
-            rest = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)
+            rest = logits[:, against, None] if against is not None else torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1)
             value = logits[:, k] - rest.logsumexp(dim=1)
             return value.detach(), torch.autograd.grad(value.sum(), tokens)[0]
 
-    for chunk in torch.split(torch.from_numpy(places).to(path), max(1, tokens_per_batch(model.network) // len(encoded))):
+    size = max(1, tokens_per_batch(model.network) // len(encoded))
+    for start in range(0, len(places), size):
         model.check()
-        yield *batch(chunk), path
+        added = None if noise is None else torch.from_numpy(noise[start : start + size]).to(path)
+        yield *batch(torch.from_numpy(places[start : start + size]).to(path), added), path
+
+
+def line(model: Model, trace: Trace) -> tuple[Tensor, Tensor]:
+    """Return the embeddings of a text's tokens and their distance from the baseline, (m, d) each; the distance of special tokens is 0."""
+    import torch
+
+    encoded = model.encode(trace.text, trace.text_pair, trace.change)
+    with torch.inference_mode(False), torch.no_grad():
+        text = model.network.rows(model.inputs(encoded).ids[0])
+        return text, text * torch.from_numpy(~encoded.specials)[:, None]

@@ -26,6 +26,7 @@ from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import Chance, Evidence, Flip
+from sentviz.runs.target import PREDICTED
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -75,12 +76,14 @@ def chance_in(model: Model, language: str = "en", *, pairs: bool = False) -> Cha
 
 
 def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trace:
-    """Return the trace with its removal scores, its units and the evidence for a reason; the flip only if no unit explains the prediction.
+    """Return the trace of the predicted class with its removal scores, its units and the evidence for a reason.
+
+    The smallest edit is searched only if no unit explains the prediction.
 
     Args:
         against: result of `chance_of` for the same model; by default that of `chance_in`, over English sentences.
     """
-    against = chance_in(model) if against is None else against
+    against, trace = chance_in(model) if against is None else against, trace.for_target(PREDICTED)
     for name in ("removal", "units"):  # units reuse what the removal of single words has found
         if name not in trace.token_scores:
             trace = explained(model, trace, [name])

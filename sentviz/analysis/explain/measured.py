@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.analysis.explain import SCORES, available, explained, score
+from sentviz.analysis.explain import SCORES, explained, score, usual
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.stored import FOLDER, read_measured, rows_of
@@ -99,7 +99,7 @@ def times_over(
 
     times: dict[str, list[float]] = {}
     for trace in sampled(model, texts, pairs, sample=sample, seed=seed):
-        for name in available(trace, asking=True):
+        for name in usual(model, trace):
             begin = time.perf_counter()
             try:
                 score(explained(model, trace, [name]), name)

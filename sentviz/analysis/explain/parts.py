@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from sentviz.analysis.explain.units import Span, find_units, spaced_words
+from sentviz.analysis.explain.leave_out import leaving_out
+from sentviz.analysis.explain.units import Span, find_units, number_units, spaced_words
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
@@ -84,6 +87,40 @@ def joined(trace: Trace, pieces: Sequence[Word], most: int) -> tuple[Word, ...]:
     return tuple(Word(_written(trace, group), tuple(group)) for group in groups)
 
 
+@dataclass(frozen=True, eq=False)
+class PartRemoval:
+    """The effect of leaving out each part of a text."""
+
+    parts: tuple[Word, ...]
+    scores: npt.NDArray[np.float32]  # (m,) fall of the log-odds without the token's part; 0 for special tokens
+    places: npt.NDArray[np.int64]  # (m,) number of the token's part; each special token has a separate number
+
+
+def part_removal(model: Model, trace: Trace, by: Cut) -> PartRemoval:
+    """Return the fall of the log-odds of the trace's target without each part, all in one forward call; 0 if the text has one part."""
+    pieces = parts(model, trace, by)
+    falls = np.zeros(len(pieces))
+    if len(pieces) > 1:
+        falls = trace.value - trace.value_of(leaving_out(model, trace, [piece.indices for piece in pieces]))
+    return PartRemoval(pieces, spread(pieces, falls, len(trace.tokens)), numbered(trace, pieces))
+
+
+def spread(pieces: Sequence[Word], values: npt.NDArray[np.float64], tokens: int) -> npt.NDArray[np.float32]:
+    """Return the value of each token's part, (m,); 0 for tokens in no part."""
+    scores = np.zeros(tokens, dtype=np.float32)
+    for piece, value in zip(pieces, values, strict=True):
+        scores[list(piece.indices)] = value
+    return scores
+
+
+def numbered(trace: Trace, pieces: Sequence[Word]) -> npt.NDArray[np.int64]:
+    """Return the number of each token's part in text order, (m,); each token in no part has a separate number."""
+    places = np.full(len(trace.tokens), -1, dtype=np.int64)
+    for i, piece in enumerate(pieces):
+        places[list(piece.indices)] = i
+    return number_units(places)
+
+
 def _begins(trace: Trace, words: Sequence[Word], i: int, by: Cut) -> bool:
     """Return whether word i begins a sentence, or a clause."""
     before, word = words[i - 1], words[i]
@@ -104,8 +141,8 @@ def _begins(trace: Trace, words: Sequence[Word], i: int, by: Cut) -> bool:
         return False
     if _CLAUSE_END.search(last) and not any(letter.isalnum() for letter in last):
         return True
-    others = words[max(0, i - _LEAST_WORDS) : i], words[i + 1 : i + 1 + _LEAST_WORDS]
-    letters = [sum(any(letter.isalnum() for letter in each.text) for each in side) for side in others]
+    sides = words[max(0, i - _LEAST_WORDS) : i], words[i + 1 : i + 1 + _LEAST_WORDS]
+    letters = [sum(any(letter.isalnum() for letter in each.text) for each in side) for side in sides]
     return word.text.casefold() in _CONJUNCTIONS and min(letters) >= _LEAST_WORDS
 
 

@@ -6,17 +6,24 @@ The method *removal* is the reference; `agreement` measures how well another met
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sentviz.analysis.explain.exact import MAX_PLAYERS, exact, is_quick
 from sentviz.analysis.explain.flow import attention_flow, rollout, value_weighted, value_zeroing
+from sentviz.analysis.explain.gradient_shap import gradient_shap
 from sentviz.analysis.explain.gradients import MAX_STEPS, Integrated, gradient_x_input, integrate
 from sentviz.analysis.explain.leave_out import removal
-from sentviz.analysis.explain.units import MAX_WORDS, Units, find_units
+from sentviz.analysis.explain.others import is_installed, kernel_shap, lime
+from sentviz.analysis.explain.parts import part_removal
+from sentviz.analysis.explain.permutation import permutation_shap
+from sentviz.analysis.explain.smoothgrad import smooth_gradient
+from sentviz.analysis.explain.units import MAX_WORDS, find_units
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
 
@@ -38,10 +45,22 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",)) -
     if lacking := next(filter(None, (_missing(trace, SCORES[name], has_maps=model.capabilities.maps) for name in methods)), ""):
         raise InputError(lacking)
     results = {name: ask(model, trace) for name, ask in methods.items()}
-    rises = {name: result.rise for name, result in results.items() if isinstance(result, Integrated)}
-    units = {name: result.places for name, result in results.items() if isinstance(result, Units)}
-    scores = {name: result.scores if isinstance(result, Integrated | Units) else result for name, result in results.items()}
-    return trace.replace(token_scores={**trace.token_scores, **scores}, rises={**trace.rises, **rises}, units={**trace.units, **units})
+    return with_scores(trace, results)
+
+
+def with_scores(trace: Trace, results: Mapping[str, Any]) -> Trace:
+    """Return the trace with results of methods: arrays (m,), or objects with `scores` and perhaps `rise`, `places` and `errors`."""
+
+    def of(name: str) -> dict[str, Any]:
+        return {method: value for method, result in results.items() if (value := getattr(result, name, None)) is not None}
+
+    plain = {method: result for method, result in results.items() if isinstance(result, np.ndarray)}
+    return trace.replace(
+        token_scores={**trace.token_scores, **plain, **of("scores")},
+        rises={**trace.rises, **of("rise")},
+        units={**trace.units, **of("places")},
+        errors={**trace.errors, **of("errors")},
+    )
 
 
 def received(trace: Trace, component: int | str = "effective", layers: int = 0) -> Floats:
@@ -72,7 +91,9 @@ class Score:
     high: str  # meaning of a value above the neutral value
     about: str = ""  # definition and source
     of: Callable[[Trace], Floats] | None = None  # trace -> (m,)
-    ask: Callable[..., Floats | Integrated | Units] | None = None  # (model, trace, interventions) -> (m,)
+    ask: Callable[[Model, Trace], Any] | None = None  # (model, trace) -> what `with_scores` takes
+    removes: bool = False  # True: the score of a unit is the fall of the log-odds without it
+    package: str = ""  # package that computes the score
     needs: Literal["", "maps", "components", "gradients"] = ""
     signed: bool = False  # True: the neutral value is 0; False: it is an even share, the mean over the tokens
     unit: str = "even shares"
@@ -92,8 +113,29 @@ SCORES = {
             "Word removal",
             AGAINST,
             FOR,
-            "Score: how much the log-odds of the predicted class fall if the word is removed.",
+            "Score: how much the log-odds of the class fall if the word is removed.",
             ask=removal,
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "exact",
+            "Exact Shapley values",
+            AGAINST,
+            FOR,
+            "Score: the mean rise of the log-odds of the class if the word is added, over all orders in which the words can be added"
+            f" (Shapley 1953). All subsets of up to {MAX_PLAYERS} words are predicted; a longer text is cut into larger parts.",
+            ask=exact,
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "permutation",
+            "Permutation SHAP",
+            AGAINST,
+            FOR,
+            "Score: the mean rise of the log-odds of the class if the word is added, over sampled orders (Lundberg & Lee 2017).",
+            ask=permutation_shap,
             signed=True,
             **ODDS,
         ),
@@ -103,8 +145,31 @@ SCORES = {
             AGAINST,
             FOR,
             f"Up to {MAX_WORDS} words are one unit where leaving them out together differs from the sum of leaving out each."
-            " Score: how much the log-odds of the predicted class fall if the unit is removed.",
+            " Score: how much the log-odds of the class fall if the unit is removed.",
             ask=find_units,
+            removes=True,
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "clauses",
+            "Clause removal",
+            AGAINST,
+            FOR,
+            "Score: how much the log-odds of the class fall if the clause is removed. Clauses end at punctuation and before conjunctions.",
+            ask=partial(part_removal, by="clauses"),
+            removes=True,
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "sentences",
+            "Sentence removal",
+            AGAINST,
+            FOR,
+            "Score: how much the log-odds of the class fall if the sentence is removed.",
+            ask=partial(part_removal, by="sentences"),
+            removes=True,
             signed=True,
             **ODDS,
         ),
@@ -163,7 +228,7 @@ SCORES = {
             "Gradient × input",
             AGAINST,
             FOR,
-            "Gradient of the predicted class's log-odds with respect to the token's embedding, times the embedding.",
+            "Gradient of the log-odds of the class with respect to the token's embedding, times the embedding.",
             ask=gradient_x_input,
             needs="gradients",
             signed=True,
@@ -178,6 +243,50 @@ SCORES = {
             f" in {MAX_STEPS} steps at most.",
             ask=integrate,
             needs="gradients",
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "gradient-shap",
+            "Gradient SHAP",
+            AGAINST,
+            FOR,
+            "Gradient × input on lines from random baselines to the text, averaged (expected gradients, Erion et al. 2021).",
+            ask=gradient_shap,
+            needs="gradients",
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "smoothgrad",
+            "SmoothGrad",
+            AGAINST,
+            FOR,
+            "Gradient × input with the gradient averaged over noisy copies of the embeddings (Smilkov et al. 2017).",
+            ask=smooth_gradient,
+            needs="gradients",
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "kernel-shap",
+            "KernelSHAP",
+            AGAINST,
+            FOR,
+            "Shapley values by weighted least squares on sampled subsets of the words (Lundberg & Lee 2017), computed by the package shap.",
+            ask=kernel_shap,
+            package="shap",
+            signed=True,
+            **ODDS,
+        ),
+        Score(
+            "lime",
+            "LIME",
+            AGAINST,
+            FOR,
+            "Weights of a linear model fitted to subsets of the words (Ribeiro et al. 2016), computed by the package lime.",
+            ask=lime,
+            package="lime",
             signed=True,
             **ODDS,
         ),
@@ -200,8 +309,24 @@ def available(trace: Trace, *, asking: bool = False) -> list[str]:
     ]
 
 
+def usual(model: Model, trace: Trace) -> list[str]:
+    """Return the scores of a comparison: without those of other packages, and without exact values if they take more than seconds."""
+    names = (name for name in available(trace, asking=True) if not SCORES[name].package)
+    return [name for name in names if name != "exact" or name in trace.token_scores or is_quick(model, trace)]
+
+
+def ends(trace: Trace, name: str) -> tuple[str, str]:
+    """Return the meaning of low and of high values of a score, with the class that it explains."""
+    method = SCORES[name]
+    if (method.low, method.high) != (AGAINST, FOR):
+        return method.low, method.high
+    return tuple(f"{verb} {trace.target.says()}" for verb in ("opposes", "supports"))  # type: ignore[return-value]
+
+
 def _missing(trace: Trace, method: Score, *, has_maps: bool) -> str:
     """Return why a score is not available for a trace, as a sentence; "" if it is available."""
+    if method.package and method.name not in trace.token_scores and not is_installed(method.package):
+        return f"{method.title} needs the package {method.package}: python -m pip install 'sentviz[judges]' installs it."
     if method.unit == ODDS["unit"] and not trace.labels:
         return f"{method.title} needs a predicted class, and {trace.run} has no classification head."
     if method.needs == "gradients":
@@ -262,14 +387,37 @@ def agreement(trace: Trace, scores: Floats, *, signed: bool = False) -> float | 
     return None if np.isnan(rho) else rho
 
 
-def incomplete(trace: Trace, name: str) -> str:
-    """Return a sentence about the error of a score's sum; "" if the error is small or the method has no expected sum."""
+def completeness(trace: Trace, name: str) -> str:
+    """Return a sentence about the sum of a score and the error of the sum; "" if the method has no expected sum."""
     if name not in trace.rises:
         return ""
-    result = Integrated(trace.token_scores[name], trace.rises[name], 0)
-    total, rise = result.gap + result.rise, result.rise
-    message = f"The scores sum to {total:+.2f} and should sum to {rise:+.2f}: they are off by {abs(result.gap):.2f} in all."
-    return "" if result.complete else message.replace("-", "−")
+    result = Integrated(trace.token_scores[name], trace.rises[name], 0) if name == "integrated-gradients" else None
+    total, rise = _sum(trace, name), trace.rises[name]
+    gap = total - rise
+    if result is not None and not result.complete:
+        message = f"The scores sum to {total:+.2f} and should sum to {rise:+.2f}: they are off by {abs(gap):.2f} in all."
+    else:
+        message = f"The scores sum to {total:+.2f}, as they should (gap {abs(gap):.4f})."
+    return message.replace("-", "−")
+
+
+def _sum(trace: Trace, name: str) -> float:
+    """Return the sum of a score; each unit counts once."""
+    values = trace.token_scores[name].astype(np.float64)
+    first = np.unique(trace.units[name], return_index=True)[1] if name in trace.units else np.arange(len(values))
+    return float(values[first].sum())
+
+
+def uncertainty(trace: Trace, name: str) -> str:
+    """Return a sentence about the standard errors of a sampled score; "" if the method has none."""
+    if name not in trace.errors:
+        return ""
+    largest = float(trace.errors[name].max(initial=0))
+    return (
+        f"The standard error of a word is at most {largest:.2f}."
+        if largest
+        else "All subsets of the words were predicted: no sampling error."
+    )
 
 
 def percent(p: float) -> str:

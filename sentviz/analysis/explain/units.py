@@ -92,7 +92,7 @@ def find_units(model: Model, trace: Trace, *, longest: int = MAX_WORDS, passes: 
     for unit, span in enumerate(spans):
         for word in text_words[slice(*span)]:
             scores[list(word.indices)], places[list(word.indices)] = falls[span], unit
-    return Units(text_words, spans, falls, scores, _number_units(places))
+    return Units(text_words, spans, falls, scores, number_units(places))
 
 
 def cut(n: int, falls: Mapping[Span, float], least: float) -> tuple[Span, ...]:
@@ -143,7 +143,7 @@ def _candidate_spans(trace: Trace, text_words: Sequence[Word], longest: int) -> 
     return spans
 
 
-def _number_units(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def number_units(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Number the units again, with each special token as a separate unit."""
     new = np.concatenate([[True], (places[1:] != places[:-1]) | (places[1:] < 0)])
     return np.asarray(new.cumsum() - 1)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain import SCORES, deviation
+from sentviz.analysis.explain import SCORES, deviation, ends
 from sentviz.analysis.explain.leave_out import words
 from sentviz.analysis.maps.longmap import Packed, pack
 from sentviz.browser.packing import digest, marked, palettes, short
@@ -29,6 +29,7 @@ from sentviz.figures.strip import anchored
 from sentviz.figures.text import visible
 from sentviz.io.glossary import glossary
 from sentviz.runs.configs import Capabilities
+from sentviz.runs.target import PREDICTED
 from sentviz.runs.trace import Trace
 
 __all__ = ["HERE", "Pick", "Scale", "Scene", "Step", "canvas_data", "canvas_html", "scene_of", "tour"]
@@ -121,6 +122,7 @@ def scene_of(
     before: Trace | None = None,
     chosen: Pick | None = None,
     pinned: int | None = None,
+    removal: Floats | None = None,
 ) -> Scene:
     """Return the scene of a trace.
 
@@ -130,20 +132,25 @@ def scene_of(
         heads: (L, H) fall of the prediction's log-odds if a head is silenced, from `sentviz.analysis.maps.silenced`.
         before: trace of the same text without manual changes, if there are some.
         chosen: map to show large. pinned: token that stays highlighted.
+        removal: (m,) removal scores of the predicted class, if the trace explains another class.
     """
     how, coloured = SCORES[score], deviation(trace, score)
-    units, removal = [word.indices for word in words(trace)], trace.token_scores["removal"]
+    units: list[tuple[int, ...]] = [word.indices for word in words(trace)]
+    removal = trace.token_scores["removal"] if removal is None else removal
+    falls = {unit: float(removal[unit[0]]) for unit in units}
     if (places := trace.units.get(score)) is not None:  # the score is of units of several words
         members = (np.flatnonzero(places == unit) for unit in np.unique(places))
-        units, removal = [tuple(unit.tolist()) for unit in members if not trace.specials[unit].any()], coloured
+        units = [tuple(unit.tolist()) for unit in members if not trace.specials[unit].any()]
+        if how.removes and trace.target == PREDICTED:
+            falls = {unit: float(coloured[unit[0]]) for unit in units}
     return Scene(
         trace,
         has,
         scores=coloured,
         tones=np.asarray(anchored(np.nan_to_num(coloured), how.full, how.knee), dtype=np.float32),
-        scale=Scale(how.title, how.low, how.high),
+        scale=Scale(how.title, *ends(trace, score)),
         units=units,
-        falls=removal[[unit[0] for unit in units]],
+        falls=np.array([falls.get(unit, np.nan) for unit in units], dtype=np.float32),
         heads=heads,
         before=None if before is None else before.probabilities,
         chosen=chosen,

@@ -1,0 +1,79 @@
+"""The picture of interactions: its numbers, layouts, arcs and captions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sentviz.analysis.explain.exact import exact
+from sentviz.analysis.explain.parts import Cut
+from sentviz.errors import InputError
+from sentviz.figures.interactions import interaction_arcs
+from sentviz.gallery import draw
+from sentviz.gallery.sentence import interactions
+from sentviz.runs.target import Target
+from tests.makers import planted_model, small_model
+
+PAIRS = np.array([[0.0, 2.0, -0.1], [2.0, 0.0, -1.0], [-0.1, -1.0, 0.0]])
+
+
+def test_every_number_is_in_the_frame_and_strong_pairs_have_arcs() -> None:
+    """The frame has 3 values and 3 pairs; pairs of at least a tenth of the strongest have arcs, in the colour of their sign."""
+    drawn = interaction_arcs(["not", "<b>bad", "song"], [1.0, -2.0, 0.5], PAIRS)
+    frame = drawn.frame
+    assert frame["number"].tolist() == [1.0, -2.0, 0.5, 2.0, -0.1, -1.0]
+    assert frame["drawn"].tolist() == [True] * 3 + [True, False, True] and frame["first"].tolist()[1] == "<b>bad"
+    arcs = [trace for trace in drawn.plot.data if trace.mode == "lines"]
+    assert len(arcs) == 2 and arcs[0].line.width > arcs[1].line.width and arcs[0].line.color != arcs[1].line.color
+    assert "&lt;b&gt;bad" in drawn.plot.data[0].text[1] and "the 2 pairs" in drawn.caption
+    assert [trace for trace in interaction_arcs(["a"], [0.0], [[0.0]]).plot.data if trace.mode == "lines"] == []
+    for wrong in ((["a"], [1.0, 2.0], [[0.0]]), ([], [], np.zeros((0, 0))), (["a"], [1.0], np.zeros((2, 2)))):
+        with pytest.raises(InputError, match="a value for each part"):
+            interaction_arcs(*wrong)
+
+
+def test_long_parts_stand_in_rows() -> None:
+    """Three words stand in a line; three long parts, or a narrow column, have a row each, and every box is inside the picture."""
+    words, longer = ["not", "bad", "song"], ["the first half of the film", "a long and painful middle part", "an ending"]
+    line, rows = (interaction_arcs(parts, [1.0, -2.0, 0.5], PAIRS) for parts in (words, longer))
+    narrow = interaction_arcs(longer, [1.0, -2.0, 0.5], PAIRS, width=300)
+    assert len({shape.y0 for shape in line.plot.layout.shapes}) == 1
+    for drawn in (rows, narrow):
+        assert len({shape.y0 for shape in drawn.plot.layout.shapes}) == 3
+        assert all(shape.x1 <= drawn.plot.layout.xaxis.range[1] for shape in drawn.plot.layout.shapes)
+    assert narrow.plot.layout.width <= 300 and line.at_width is not None
+    np.testing.assert_array_equal(narrow.frame["number"], rows.frame["number"])
+
+
+def test_the_caption_says_what_is_absent_and_what_the_values_sum_to() -> None:
+    """Pair, sums, class and the fate of absent words are in the caption; a model with one answer, and one word, are said."""
+    model = planted_model(lambda there: 3 * there("not") * there("dull") - 2 * there("dull"))
+    trace = model.trace("it is not dull").for_target(Target("positive"))
+    drawn = interactions(exact(model, trace))
+    assert drawn.caption.startswith(
+        "“not” and “dull” together change the log-odds of “positive” by +2.00, apart by −4.00. Averaged over all"
+    )
+    assert "the pair adds +6.00 beyond" in drawn.caption and "Absent words are deleted." in drawn.caption
+    assert "f(text) − f(empty text) = 2.00 − (0.00) = 2.00" in drawn.caption and drawn.frame["number"].tolist()[3] == pytest.approx(-1)
+    masked = interactions(exact(model, trace, absent="masked", measure="probability"))
+    assert "replaced by [UNK], which the model reads" in masked.caption and "f is the probability of “positive”" in masked.caption
+    flat = planted_model(lambda there: 0 * there("song") + 1.0)
+    assert interactions(exact(flat, flat.trace("a song"))).caption.startswith("The model gives the same prediction for every subset")
+    assert interactions(exact(model, model.trace("dull"))).caption.startswith("The text has only one word, which has the complete value.")
+    adding = planted_model(lambda there: 2 * there("warm") + there("song"))
+    assert exact(adding, adding.trace("a warm song")).summary.startswith("The effects nearly add up")
+
+
+def test_the_figure_takes_classes_and_cuts() -> None:
+    """`draw` takes target, against, absent, measure and by, and refuses a class that does not exist."""
+    model = small_model(components=2, mixing="free", labels=["sad", "plain", "glad"])
+    text = "what a warm song, but we saw a dull film"
+    by: Cut = "clauses"
+    drawn = draw(model, "exact", text=text, target="sad", against="glad", by=by)
+    want = exact(model, model.trace(text).for_target(Target("sad", "glad")), by=by)
+    np.testing.assert_allclose(drawn.frame["number"][:2], want.values, atol=1e-6)
+    assert len(want.players) == 2 and "supports “sad” against “glad”" in drawn.caption
+    strip = draw(model, "strip", text=text, score="removal", target="sad", against="glad")
+    assert "supports “sad” against “glad”" in strip.caption
+    with pytest.raises(InputError, match="There is no class 'joyful'"):
+        draw(model, "exact", text=text, target="joyful")

@@ -1,0 +1,216 @@
+"""Sampled and smoothed explanations: against exact values and loops over samples, their errors, other packages, and other classes."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from sentviz.analysis.explain import SCORES, Target, available, completeness, ends, explained, others, score, uncertainty, usual
+from sentviz.analysis.explain.exact import exact
+from sentviz.analysis.explain.gradient_shap import gradient_shap
+from sentviz.analysis.explain.gradients import gradient_x_input, integrate
+from sentviz.analysis.explain.others import kernel_shap, lime
+from sentviz.analysis.explain.parts import part_removal
+from sentviz.analysis.explain.permutation import permutation_shap
+from sentviz.analysis.explain.smoothgrad import noisy, smooth_gradient
+from sentviz.errors import InputError
+from sentviz.models.model import Model
+from sentviz.runs.trace import Trace
+from tests.makers import planted_model, small_model
+
+TEXT = "what a warm clever song we saw but dull"
+needs_judges = pytest.mark.skipif(importlib.util.find_spec("shap") is None, reason="needs the extra judges")
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """Return a random word-level model of three classes."""
+    return small_model(components=2, mixing="free", labels=["sad", "plain", "glad"])
+
+
+@pytest.fixture(scope="module")
+def trace(model: Model) -> Trace:
+    """Return the trace of nine words."""
+    return model.trace(TEXT)
+
+
+def test_permutation_values_are_complete_and_near_the_exact_ones(model: Model, trace: Trace) -> None:
+    """Sampled values sum to f(text) - f(empty) to 1e-4, and at least 7 of 9 are within two and a half standard errors of the exact ones."""
+    wanted, sampled = exact(model, trace), permutation_shap(model, trace, samples=400)
+    assert sampled.draws == (400 - 2) // 16 and sampled.scores.sum() == pytest.approx(wanted.rise, abs=1e-4)
+    assert (np.abs(sampled.values - wanted.values) < 2.5 * sampled.sampling_errors + 1e-6).sum() >= 7
+    assert sampled.sampling_errors.max() > 0 and sampled.errors[0] == pytest.approx(sampled.sampling_errors[0])
+    assert permutation_shap(model, trace, samples=512).draws == 0
+    np.testing.assert_allclose(permutation_shap(model, trace, samples=512).values, wanted.values, atol=1e-9)
+
+
+def test_errors_fall_with_the_root_of_the_samples(model: Model, trace: Trace) -> None:
+    """Over 40 seeds, 15 times the draws divide the root mean square error by 3.87, up to 30 %; standard errors agree with it to 30 %."""
+    wanted = exact(model, trace).values
+    rms, stated = [], []
+    for draws in (2, 30):
+        runs = [_draws(model, trace, draws, seed) for seed in range(40)]
+        rms.append(np.sqrt(np.mean([(run.values - wanted) ** 2 for run in runs])))
+        stated.append(np.sqrt(np.mean([run.sampling_errors**2 for run in runs])))
+    assert rms[0] / rms[1] == pytest.approx(15**0.5, rel=0.3)
+    assert stated == pytest.approx(rms, rel=0.3)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _all_subsets(model: Model, trace: Trace) -> None:
+    """Predict all subsets once: forty seeds of a sampler would predict them again."""
+    table = exact(model, trace).table
+    _KNOWN.update(enumerate(table.tolist()))
+
+
+_KNOWN: dict[int, float] = {}
+
+
+def _draws(model: Model, trace: Trace, draws: int, seed: int) -> object:
+    from sentviz.analysis.explain import permutation
+
+    class Known(permutation.Game):
+        def __call__(self, present: np.ndarray, progress: object = None) -> np.ndarray:
+            return np.array([_KNOWN[int(place)] for place in present @ (1 << np.arange(present.shape[1]))])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(permutation, "Game", Known)
+        return permutation_shap(model, trace, samples=2 + 16 * draws, seed=seed)
+
+
+def test_permutation_of_one_word_and_of_a_long_text() -> None:
+    """One word has the complete value without an error; a text of 400 words is sampled by larger parts; one sample is refused."""
+    model = small_model(max_length=512)
+    single = permutation_shap(model, model.trace("song"))
+    assert single.values == pytest.approx([single.rise], abs=1e-6) and single.draws == 0
+    long = permutation_shap(model, model.trace("what a warm song we saw . " * 57), samples=60)
+    assert 2 <= len(long.players) <= 61 and len(set(long.places.tolist())) == len(long.players)
+    with pytest.raises(InputError, match="at least two samples, not 1"):
+        permutation_shap(model, model.trace("a song"), samples=1)
+
+
+# ---- gradients
+
+
+def _slope(model: Model, trace: Trace, vectors: torch.Tensor) -> torch.Tensor:
+    """Return the gradient of the log-odds of the predicted class at some embeddings, one text at a time."""
+    from dataclasses import replace
+
+    vectors = vectors.clone().requires_grad_()
+    inputs = replace(model.inputs(model.encode(trace.text)), vectors=vectors[None])
+    logits = model.network(inputs).logits[0]
+    k = int(trace.probabilities.argmax())
+    rest = torch.cat([logits[:k], logits[k + 1 :]])
+    return torch.autograd.grad(logits[k] - rest.logsumexp(0), vectors)[0]
+
+
+def _vectors(model: Model, trace: Trace) -> torch.Tensor:
+    return model.network.rows(model.inputs(model.encode(trace.text)).ids[0]).detach()
+
+
+def test_smoothgrad_is_the_mean_over_noisy_copies(model: Model, trace: Trace) -> None:
+    """SmoothGrad equals a loop over its noise to 1e-4; without noise it is gradient x input."""
+    x = _vectors(model, trace)
+    spread = 0.2 * float(x.max() - x.min())
+    loop = torch.zeros(len(x))
+    for part in noisy(12, tuple(x.shape), spread, 3):
+        for added in part:
+            loop += (x * _slope(model, trace, x + torch.from_numpy(added))).sum(dim=1) / 12
+    np.testing.assert_allclose(smooth_gradient(model, trace, samples=12, noise=0.2, seed=3), loop.numpy(), atol=1e-4)
+    np.testing.assert_allclose(smooth_gradient(model, trace, samples=2, noise=0), gradient_x_input(model, trace), atol=1e-5)
+    with pytest.raises(InputError, match=r"at least one sample and noise of 0 or more, not 0 and 0\.1"):
+        smooth_gradient(model, trace, samples=0)
+
+
+def test_gradient_shap_is_the_mean_over_random_baselines(model: Model, trace: Trace) -> None:
+    """Gradient SHAP equals a loop over its baselines to 1e-4; with the zero baseline alone it is near integrated gradients."""
+    x, samples, seed = _vectors(model, trace), 10, 5
+    rng = np.random.default_rng(seed)
+    places = rng.permutation((np.arange(samples) + rng.random(samples)) / samples)
+    baselines = np.concatenate(noisy(samples, tuple(x.shape), float(x.std()), seed + 1))
+    loop = torch.zeros(len(x))
+    for place, baseline in zip(places.tolist(), torch.from_numpy(baselines), strict=True):
+        loop += ((x - baseline) * _slope(model, trace, baseline + place * (x - baseline))).sum(dim=1) / samples
+    np.testing.assert_allclose(gradient_shap(model, trace, samples=samples, seed=seed), loop.numpy(), atol=1e-4)
+    near = gradient_shap(model, trace, samples=256, spread=0)
+    np.testing.assert_allclose(near, integrate(model, trace).scores, atol=0.02 * max(1, np.abs(near).max()))
+    with pytest.raises(InputError, match="a spread of 0 or more, not 64 and -1"):
+        gradient_shap(model, trace, samples=64, spread=-1)
+
+
+# ---- other packages
+
+
+@needs_judges
+@pytest.mark.slow
+def test_kernel_shap_with_all_subsets_is_exact_and_lime_finds_additive_weights(model: Model) -> None:
+    """KernelSHAP on every subset equals the exact values to 1e-3; LIME ranks the planted weights; both repeat with a seed."""
+    trace = model.trace("what a warm clever song")
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    kernel = kernel_shap(model, trace, samples=200)
+    np.testing.assert_allclose(kernel.scores, exact(model, trace).scores, atol=1e-3)
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+    planted = planted_model(lambda there: 2 * there("warm") - 1.5 * there("dull") + 0.5 * there("song"))
+    text = planted.trace("a dull but warm song").for_target(Target("positive"))
+    fitted = lime(planted, text, samples=300)
+    assert fitted.scores == pytest.approx([0, -3, 0, 4, 1], abs=0.5) and (lime(planted, text, samples=300).scores == fitted.scores).all()
+    assert kernel_shap(planted, planted.trace("song").for_target(Target("positive"))).scores == pytest.approx([1], abs=1e-5)
+
+
+def test_a_package_that_is_missing_is_named(model: Model, trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without shap and lime their scores are not offered, and a call says how to install them."""
+    from sentviz.analysis.explain import scores
+
+    for module in (others, scores):
+        monkeypatch.setattr(module, "is_installed", lambda package: False)
+    assert not {"kernel-shap", "lime"} & set(available(trace, asking=True))
+    with pytest.raises(InputError, match=r"package shap: python -m pip install 'sentviz\[judges\]'"):
+        kernel_shap(model, trace)
+    with pytest.raises(InputError, match=r"LIME needs the package lime"):
+        explained(model, trace, ["lime"])
+
+
+# ---- any class, and what a trace stores
+
+
+CLASS_SCORES = [name for name, method in SCORES.items() if method.unit == "log-odds" and not method.package]
+
+
+@pytest.mark.parametrize("name", CLASS_SCORES)
+def test_every_method_explains_one_class_against_another(name: str) -> None:
+    """Scores of A against B are the negative of B against A, and those of two classes add to none; the words name both classes."""
+    model = small_model(labels=["sad", "plain", "glad"])
+    trace = model.trace("what a warm clever song")
+    left, right = (explained(model, trace.for_target(target), [name]) for target in (Target("sad", "glad"), Target("glad", "sad")))
+    np.testing.assert_allclose(score(left, name), -score(right, name), atol=2e-3)
+    assert np.abs(score(left, name)).max() > 1e-4 or name in ("clauses", "sentences")
+    assert ends(left, name) == ("opposes “sad” against “glad”", "supports “sad” against “glad”")
+    assert ends(explained(model, trace, [name]), name)[1] == "supports the prediction"
+
+
+def test_scores_of_another_class_are_dropped(model: Model, trace: Trace) -> None:
+    """A trace for another class has no scores of the first; the predicted class by name is the same trace."""
+    full = explained(model, trace, ["removal", "exact", "permutation"])
+    assert full.for_target(Target(trace.label)) is full
+    glad = next(label for label in trace.labels if label != trace.label)
+    assert not full.for_target(Target(glad)).token_scores and not full.for_target(Target(glad)).errors
+    assert "as they should (gap 0.0000)" in completeness(full, "exact") and uncertainty(full, "exact") == ""
+    assert uncertainty(full, "permutation").startswith("The standard error of a word is at most 0.")
+    assert {"exact", "permutation"} <= set(usual(model, trace)) and not {"lime", "kernel-shap"} & set(usual(model, trace))
+
+
+def test_parts_are_left_out_together(model: Model) -> None:
+    """The score of a sentence is the fall without its tokens, to 2e-5; a text of one sentence scores 0."""
+    trace = model.trace("what a song . we saw a dull song .")
+    removal = part_removal(model, trace, "sentences")
+    assert [part.text for part in removal.parts] == ["what a song .", "we saw a dull song ."]
+    k = int(trace.probabilities.argmax())
+    p = [model.trace(text).probabilities.astype(np.float64)[k] for text in (trace.text, "we saw a dull song .")]
+    want = np.subtract(*(np.log(share / (1 - share)) for share in p))
+    assert removal.scores[0] == removal.scores[3] == pytest.approx(want, abs=2e-5) and removal.places.tolist() == [0] * 4 + [1] * 6
+    assert not part_removal(model, model.trace("what a song"), "sentences").scores.any()
+    assert partial(part_removal, by="clauses")(model, trace).parts == removal.parts
