@@ -220,3 +220,25 @@ def test_not_a_number_among_the_vectors_is_one_sentence(monkeypatch: pytest.Monk
     monkeypatch.setattr(pictures, "_pca", lambda key, dims, missing, vectors: pictures.pictures(None, key, vectors, "pca", 2))
     app = opened("embeddings")
     assert "40 of 40 vectors" in words(app)
+
+
+@pytest.mark.parametrize(
+    ("outline", "says"),
+    [
+        ("-6,-10;3,-10;3,5;-6,5", "rows selected. sst2/ndt-unit-2 is right on"),
+        ("90,90;91,90;91,91", "The selection holds no row"),
+    ],
+    ids=["some rows", "no row"],
+)
+def test_an_outline_says_what_it_holds(outline: str, says: str) -> None:
+    """Accuracy inside and outside, and the nearest rows; an empty outline gets one sentence. Words counts only the rows of the outline."""
+    app = opened("embeddings", run=RUN, slice=f"lasso=pca.2:{outline}")
+    assert not app.exception, app.exception
+    text = page_text(app).replace("\\", "")
+    assert says in text
+    if "no row" not in says:
+        nearest = next(table.value for table in app.dataframe if "distance" in table.value)
+        assert len(nearest) == 10 and nearest["distance"].is_monotonic_increasing
+    app = opened("words", run=RUN, slice=f"lasso=pca.2:{outline}")
+    assert not app.exception, app.exception
+    assert "Only the words of" in page_text(app)

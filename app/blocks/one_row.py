@@ -45,12 +45,13 @@ def own_columns(rows: Rows) -> dict[str, list[str]]:
     return dict(zip(OWN_COLUMNS, ([remark.label for remark in each], [remark.note for remark in each]), strict=True))
 
 
-def open_row(rows: Rows, place: int, move: Callable[[int], None]) -> None:
+def open_row(rows: Rows, place: int, move: Callable[[int], None], below: Callable[[str], None] | None = None) -> None:
     """Draw a row with its reason, buttons to other mistakes and to Explore, and fields for an own label and note.
 
     Args:
         place: of the row in the order of the list.
         move: opens the row at another place.
+        below: draws more about the row; it gets the row's id.
     """
     row = rows.frame.iloc[place]
     with st.container(border=True, key="one-row"):
@@ -69,6 +70,8 @@ def open_row(rows: Rows, place: int, move: Callable[[int], None]) -> None:
         _remark(rows, str(row["id"]))
         if rows.has_text:
             _to_explore(rows, row, reader)
+        if below is not None:
+            below(str(row["id"]))
         if rows.has_text and reader is not None:
             with above:  # last, because finding a reason takes seconds with a large model
                 _reason(rows, row, reader)

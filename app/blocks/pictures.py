@@ -18,7 +18,7 @@ from app.server.queue import is_present
 from app.text import md
 from sentviz.analysis.embeddings.cache import Cache, digest, layer_vectors, pictures, stored_sample
 from sentviz.analysis.embeddings.neighbourhood import measures
-from sentviz.analysis.embeddings.projection import METHODS, Projection
+from sentviz.analysis.embeddings.projection import Projection, method_title, parsed_method
 from sentviz.analysis.testset.rows import Rows
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.colours import Theme
@@ -142,7 +142,7 @@ def _pca(key: str, dims: int, missing: int, _vectors: Sequence[Any]) -> dict[int
 def points(rows: Rows, method: str, layer: int) -> pd.DataFrame | None:
     """Return id, x and y of a method's two-dimensional picture of a layer (0 = the embedding); None if it is not available."""
     run = rows.source.run
-    if run is None or method not in METHODS or not 0 <= layer <= run.capabilities.layers:
+    if run is None or not parsed_method(method)[0] or not 0 <= layer <= run.capabilities.layers:
         return None
     of = source(rows)
     projection = available_projections(of, method, 2).get(layer)
@@ -198,7 +198,7 @@ def start_pictures(of: VectorSource, method: str, dims: int, layer: int) -> bool
     def work(job: Job) -> dict[int, Projection]:
         return pictures(disk, of.key, vectors, method, dims, layer, SEED, disk=of.disk, tick=job.tick)
 
-    return wait(_jobs(), _key(of, method, dims, layer), f"{METHODS[method]} of {_layer(layer)}", work)
+    return wait(_jobs(), _key(of, method, dims, layer), f"{method_title(method)} of {_layer(layer)}", work)
 
 
 def _start_vectors(of: VectorSource, disk: Cache) -> bool:

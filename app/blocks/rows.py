@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -160,12 +161,13 @@ def rows_in_slice(rows: Rows) -> tuple[Rows, str]:
     return replace(rows, frame=rows.frame[mask]), part.says(rows.classes, (rows.source.name, beside))
 
 
-def list_rows(rows: Rows, *, total: int = 0, words: str = "") -> None:
+def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[str], None] | None = None) -> None:
     """Draw the list of rows: those of the slice, searched and sorted; a row opens in Explore.
 
     Args:
         total: number of rows of which a page selected these; 0 = the page selected none.
         words: description of the selected rows.
+        below: draws more about the row that is open; it gets the row's id.
     """
     st.divider()
     part, sliced = rows_in_slice(rows)
@@ -220,7 +222,7 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "") -> None:
         csv_button(lambda: _whole(ordered).assign(**own), file_safe("rows", rows.over, rows.source.name), "drawer-csv")
     opened_list, place = st.session_state.get("row-open") or ("", 0)
     if opened_list == of:
-        open_row(ordered, place, move)
+        open_row(ordered, place, move, below)
     else:
         st.caption("Select a row to read its complete text, to see why, and to go on to the next mistake.")
     if not rows.has_text and not rows.source.data:

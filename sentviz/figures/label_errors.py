@@ -9,7 +9,7 @@ import pandas as pd
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot
 from sentviz.figures.panels import UNFADED, row_axis, with_interval
-from sentviz.figures.text import as_text
+from sentviz.figures.text import as_text, text_columns
 
 MOST = 12  # pairs of classes
 
@@ -23,7 +23,9 @@ def label_errors(frame: pd.DataFrame, classes: Sequence[str], *, name: str = "",
     """
     drawn, colours = frame.head(MOST), palette(theme)
     rows = max(len(drawn), 1)
-    plot = new_plot(theme, "Labels that look wrong", (620, 92 + 34 * rows), (220, 44, 60, 48))
+    labels = [f"{as_text(classes[a], 13)} → {as_text(classes[b], 13)}" for a, b in drawn[["label", "likely"]].to_numpy(int)]
+    left = 24 + round(7.4 * max(map(text_columns, labels), default=0))
+    plot = new_plot(theme, "Labels that look wrong", (620, 92 + 34 * rows), (left, 44, 60, 48))
     plot.add_scatter(
         **with_interval("x", drawn[["share", "low", "high"]].to_numpy(float), colours.ink),
         y=list(range(len(drawn))),
@@ -35,7 +37,6 @@ def label_errors(frame: pd.DataFrame, classes: Sequence[str], *, name: str = "",
     )
     for place, row in enumerate(drawn.to_dict("records")):
         plot.add_annotation(x=row["high"], y=place, text=f"{row['n']:,}", showarrow=False, xanchor="left", xshift=6, font={"size": 12})
-    labels = [f"{as_text(classes[a], 13)} → {as_text(classes[b], 13)}" for a, b in drawn[["label", "likely"]].to_numpy(int)]
     plot.update_yaxes(row_axis(labels))
     most = float(drawn["high"].max()) if len(drawn) else 0.01
     plot.update_xaxes(

@@ -36,10 +36,10 @@ def about_picture(projection: Projection, of: str, layer: int, last: int) -> str
     Args:
         of: description of the rows. layer: 0 = the embedding.
     """
-    from sentviz.analysis.embeddings.projection import METHODS
+    from sentviz.analysis.embeddings.projection import METHODS, parsed_method
 
     settings = "".join(f", {name} {value:.3g}" for name, value in projection.parameters.items())
-    text = f"{METHODS[projection.method]} of {of}, {layer_names(last)[layer]}{settings}, seed {projection.seed}."
+    text = f"{METHODS[parsed_method(projection.method)[0]]} of {of}, {layer_names(last)[layer]}{settings}, seed {projection.seed}."
     return f"{text} Rotated and scaled to match the last layer." if layer < last else text
 
 
@@ -89,7 +89,7 @@ class Points(Answers):
 def _embeddings(
     of: Points, *, method: str = "pca", dims: int = 2, colour: str = "label", layer: int = -1, theme: Theme = "light"
 ) -> Figure:
-    from sentviz.analysis.embeddings.projection import METHODS
+    from sentviz.analysis.embeddings.projection import method_title
     from sentviz.figures.scatter import scatter
 
     projection, _, at = of.picture(method, dims, layer)
@@ -104,7 +104,7 @@ def _embeddings(
         frame.assign(**dict(zip("xyz", projection.points.T, strict=False))),
         classes=rows.classes,
         colour=colour,
-        title=f"{METHODS[method]}, {layer_names(last)[at]}",
+        title=f"{method_title(method)}, {layer_names(last)[at]}",
         axes=axes or [""] * dims,
         about=about_picture(projection, f"a stored sample of {len(rows):,} of {len(of.first):,} rows", at, last),
         theme=theme,

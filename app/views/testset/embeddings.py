@@ -12,7 +12,17 @@ from app.blocks.figure import export_menu, show_drawn
 from app.blocks.rows import choose_rows, list_rows, outlined_points, rows_of_second_run
 from app.components import browser
 from app.text import halves, intro, md, page_theme
-from sentviz.analysis.embeddings.projection import METHODS, Projection, simplified
+from app.views.testset import selection_part
+from sentviz.analysis.embeddings.projection import (
+    METHODS,
+    NEIGHBOURS,
+    PERPLEXITY,
+    SETTINGS,
+    Projection,
+    method_title,
+    parsed_method,
+    simplified,
+)
 from sentviz.analysis.testset.slices import Slice
 from sentviz.browser.points import points_data, points_html
 from sentviz.errors import SentvizError
@@ -22,6 +32,7 @@ from sentviz.figures.scatter import COLOURS, said_of, scatter
 from sentviz.gallery import call, sourced
 from sentviz.gallery.points import about_picture, layer_names
 from sentviz.gallery.subjects import Answers
+from sentviz.io.glossary import tip
 
 intro(
     "Each row is one point: the vector that the classifier reads, projected so that similar rows stay near each other.",
@@ -43,6 +54,8 @@ ASKS = {
     "continuity": "Are the {} nearest vectors still near in the picture?",
 }
 KEY = "embedding-points"
+OFFERED = {"perplexity": ["5", "10", "30", "50", "100"], "neighbours": ["5", "15", "30", "50", "100"]}
+USUAL = {"perplexity": f"{PERPLEXITY:.0f}", "neighbours": str(NEIGHBOURS)}
 
 
 def take_sentence() -> None:
@@ -68,12 +81,15 @@ def take_outline() -> None:
         return
     picture, at, corners = drawn
     method = picture.partition(" ")[0]
-    visit.go(slice=str(Slice.lasso(method, at, simplified(corners))) if len(corners) >= 3 and method in METHODS else "")
+    visit.go(slice=str(Slice.lasso(method, at, simplified(corners))) if len(corners) >= 3 and parsed_method(method)[0] else "")
 
 
 left, right = halves("embedding", 2.4, 1.0)
 with right, st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="embedding-controls"):
     method = visit.setting(st.segmented_control, "Picture", "method", list(METHODS), format_func=METHODS.get)
+    if (name := SETTINGS.get(method, "")) in OFFERED:
+        value = visit.setting(st.select_slider, name.capitalize(), name, OFFERED[name], default=USUAL[name], width=220, help=tip(name))
+        method = method if value == USUAL[name] else f"{method}-{value}"
     dims = int(visit.setting(st.segmented_control, "Dimensions", "dims", ["2", "3"], format_func="{}-D".format))
     colour = visit.setting(st.selectbox, "Colour", "colour", list(COLOURS), format_func=COLOURS.get, width=170)
     if rows.over == "test":
@@ -132,7 +148,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
             figure = scatter(
                 placed,
                 **common,
-                title=f"{METHODS[projection.method]}, {LAYERS[at]}",
+                title=f"{method_title(projection.method)}, {LAYERS[at]}",
                 axes=axes if at == last and axes else [""] * dims,
                 outline=outline if part is not None and outline is not None and part.picture[1] == at else None,
                 star=stars[at].tolist() if at in stars else None,
@@ -149,7 +165,7 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
                 **common,
                 layers=LAYERS,
                 layer=at,
-                title=METHODS[projection.method],
+                title=method_title(projection.method),
                 picture=f"{projection.method} {dims}",
                 axes={last: axes},
                 outline=None if part is None or outline is None else (part.picture[1], outline),
@@ -205,6 +221,8 @@ def show(of: pictures.VectorSource, projections: dict[int, Projection], at: int)
             if dims == 2
             else "Drag to turn the picture. Outlines can be drawn only in two dimensions."
         )
+    if chosen is not None:
+        selection_part.show(of.rows, chosen, projection.vectors, of.key, LAYERS[at])
 
 
 def every(of: pictures.VectorSource) -> str:
@@ -225,6 +243,14 @@ def compute(of: pictures.VectorSource) -> None:
         )
 
 
+def neighbours(name: str) -> None:
+    """Draw the rows nearest to a row of the list, if it has a vector."""
+    if drawable and (of.rows.frame["id"] == name).any():
+        selection_part.nearest(of.rows, (of.rows.frame["id"] == name).to_numpy(bool), drawable[at].vectors, LAYERS[at])
+
+
+drawable: dict[int, Projection] = {}
+at = last
 try:
     of = pictures.source(rows)
     available = pictures.available_projections(of, method, dims)
@@ -235,10 +261,10 @@ try:
     if drawable:
         at = max(layer, min(drawable))
         if layer not in available:
-            left.caption(f"Until this is computed, {METHODS[next(iter(drawable.values())).method]} of {LAYERS[at]} is shown.")
+            left.caption(f"Until this is computed, {method_title(next(iter(drawable.values())).method)} of {LAYERS[at]} is shown.")
         show(of, drawable, at)
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/block:")
 if pictures.problem():
     st.caption(md(pictures.problem()))
-list_rows(rows)
+list_rows(rows, below=neighbours)

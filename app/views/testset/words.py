@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_figure
-from app.blocks.rows import choose_rows, list_rows
+from app.blocks.rows import choose_rows, list_rows, rows_in_slice
 from app.server.queue import turn
 from app.text import halves, intro, md
 from sentviz.analysis.testset import word_counts as lib
@@ -35,7 +35,7 @@ by: By = "count" if focus.words == "count" else "keyness"
 
 
 @st.cache_resource(max_entries=6, show_spinner="Counting words")
-def counted(digest: str, over: str, threshold: float, _rows: Rows) -> lib.Counts:
+def counted(digest: str, over: str, threshold: float, part: str, _rows: Rows) -> lib.Counts:
     return lib.count_words(_rows)
 
 
@@ -46,7 +46,7 @@ def counts_of(rows: Rows) -> lib.Counts:
         SentvizError: no texts, and no stored words either.
     """
     if rows.over == "mine":
-        key = (rows.source.digest, rows.file, focus.threshold)
+        key = (rows.source.digest, rows.file, focus.threshold, followed)
 
         def count() -> lib.Counts:
             with st.spinner("Counting words"), turn(long=True) as step:
@@ -54,7 +54,7 @@ def counts_of(rows: Rows) -> lib.Counts:
 
         return visit.keep_result("mine-words", key, count)
     if rows.has_text:
-        return counted(rows.source.digest, rows.over, focus.threshold, rows)
+        return counted(rows.source.digest, rows.over, focus.threshold, followed, rows)
     run = rows.source.run
     if run is None:
         raise InputError(f"{rows.source.name} has no texts, so its words cannot be counted.")
@@ -132,10 +132,13 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
     between = ",".join(map(str, sorted({label for label, _ in cells}))) if rows.labelled and len(rows.classes) > 2 else ""
     of = Answers.of(rows)
     of.counts = counts
+    of.run = None if followed else of.run  # no call draws the words of a part of the rows
 
     def on_select(key: str, of: list[lib.Cell]) -> Callable[[], None] | None:
         return (lambda: take_word(key, of)) if rows.has_text else None
 
+    if by == "keyness" and all(table.empty for table in tables.values()):
+        st.caption("No word is typical of any cell: the rows are too few. Choose “frequent words” below to see their words.")
     left, aside = halves("words", 1.75, 1.0)
     with left:
         options: dict[str, Any] = {"between": between, "by": by, "stops": stops}
@@ -161,11 +164,26 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
         show_figure("word-list", of, selected=word or None, on_select=on_select("word-list", [chosen]), **options)
 
 
+every, part = rows, picked()
+followed = "" if part is None or part.kind in ("cell", "word") else focus.slice  # the page itself makes slices of cells and words
+if followed:
+    rows, about = rows_in_slice(every)
+    followed = str(hash(tuple(rows.frame["id"]))) if about else ""  # key of the counts: a slice may depend on other settings too
+if followed:
+    st.markdown(f"Only the words of **{len(rows):,} of {len(every):,} rows**, {md(about)}.")
+    if not len(rows):
+        st.info("The selection holds no row, so there are no words.", icon=":material/cloud_off:")
+        list_rows(every)
+        st.stop()
+    if not rows.has_text:
+        st.info("The words of a selection need the texts, which are not on this machine.", icon=":material/cloud_off:")
+        list_rows(every)
+        st.stop()
 try:
     counts = counts_of(rows)
 except SentvizError as error:
     st.info(md(str(error)), icon=":material/cloud_off:")
-    list_rows(rows)
+    list_rows(every)
     st.stop()
 STOPS = {"drop": "left out", "keep": "kept"}
 pair = pair_in_view(counts)
@@ -200,4 +218,4 @@ click = (
     else f"These are the words stored with the run, each in at least {counts.least} rows. Listing the rows of a word needs the data set."
 )
 st.caption(f"{meaning} {click}")
-list_rows(rows)
+list_rows(every)

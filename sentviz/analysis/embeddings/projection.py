@@ -18,6 +18,8 @@ Bools = npt.NDArray[np.bool_]
 Tick = Callable[[float, str], object]  # share done (0..1), what is being done; may raise to stop
 
 METHODS = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
+SETTINGS = {"tsne": "perplexity", "umap": "neighbours"}  # the number behind a method's name, as in "tsne-50"
+MOST_SETTING = 500
 _UMAP_ALONE = threading.Lock()  # UMAP's compiled code can crash the process if two threads run it at once.
 LEAST = {"pca": 1, "tsne": 5, "umap": 5}  # rows
 PERPLEXITY, NEIGHBOURS, MIN_DIST = 30.0, 15, 0.1
@@ -45,7 +47,7 @@ class Turn:
 class Projection:
     """Vectors with their places in a picture, and what is needed to place more of them."""
 
-    method: str  # key of `METHODS`
+    method: str  # key of `METHODS`, or with its setting, as in "tsne-50"
     seed: int
     vectors: npt.NDArray[np.floating[Any]]  # (n, d)
     raw: Floats  # (n, dims) as the method gave them
@@ -77,10 +79,11 @@ class Projection:
         old = _checked(self.vectors)
         if not _differ(old):
             return self.turn(np.repeat(self.raw[:1], len(new), axis=0))
-        if self.method == "pca":
+        base = parsed_method(self.method)[0]
+        if base == "pca":
             mean, axes, _ = _axes(old, self.raw.shape[1])
             return self.turn((new - mean) @ axes)
-        if self.method == "tsne":
+        if base == "tsne":
             return self.turn(_place_tsne(self, old, new))
         mapper = self.fitted or _umap(old, self.raw.shape[1], self.seed, self.parameters, _quiet)[1]
         with _UMAP_ALONE, _no_warnings():
@@ -100,6 +103,8 @@ def project(
 ) -> Projection:
     """Return a projection of vectors to two or three dimensions.
 
+    A method is a key of `METHODS`; "tsne-50" is t-SNE with perplexity 50, "umap-50" UMAP with 50 neighbours.
+
     t-SNE (openTSNE) and UMAP start from the first principal components and need no random start. Perplexity and neighbours are reduced if
     there are few rows; the parameters of the result hold the values used. Equal vectors are projected to one point.
 
@@ -111,22 +116,38 @@ def project(
     Raises:
         InputError: the method is unknown, it needs more rows, or the vectors are not finite.
     """
-    if method not in METHODS or dims not in (2, 3):
+    base, value = parsed_method(method)
+    if base not in METHODS or dims not in (2, 3):
         raise InputError(f"A projection uses {', '.join(METHODS.values())} in 2 or 3 dimensions, not {method!r} in {dims}.")
     x, tell = _checked(vectors), tick or _quiet
     original = np.asarray(vectors)
-    if len(x) < LEAST[method]:
-        raise InputError(f"{METHODS[method]} needs at least {LEAST[method]} rows, and there are {len(x)}; PCA draws any number.")
+    if len(x) < LEAST[base]:
+        raise InputError(f"{METHODS[base]} needs at least {LEAST[base]} rows, and there are {len(x)}; PCA draws any number.")
     mean, axes, shares = _axes(x, dims)
-    if method == "pca" or not _differ(x):
-        return Projection(method, seed, original, (x - mean) @ axes, shares=shares if method == "pca" else ())
-    if method == "tsne":
-        parameters = {"perplexity": min(float(perplexity), (len(x) - 1) / 3), "iterations": float(EARLY + LATE)}
+    if base == "pca" or not _differ(x):
+        return Projection(method, seed, original, (x - mean) @ axes, shares=shares if base == "pca" else ())
+    if base == "tsne":
+        parameters = {"perplexity": min(float(value or perplexity), (len(x) - 1) / 3), "iterations": float(EARLY + LATE)}
         raw, fitted, kl = _tsne(x, (x - mean) @ axes, seed, parameters["perplexity"], tell)
         return Projection(method, seed, original, raw, parameters | {"KL divergence": kl}, fitted=fitted)
-    parameters = {"neighbours": float(min(neighbours, len(x) - 1)), "min_dist": float(min_dist)}
+    parameters = {"neighbours": float(min(value or neighbours, len(x) - 1)), "min_dist": float(min_dist)}
     raw, fitted = _umap(x, dims, seed, parameters, tell)
     return Projection(method, seed, original, raw, parameters, fitted=fitted)
+
+
+def parsed_method(method: str) -> tuple[str, int]:
+    """Return a method and its setting, ("tsne", 50) for "tsne-50"; 0 = the default. The method is "" if the text names none."""
+    base, dash, value = method.partition("-")
+    if not dash:
+        return (base, 0) if base in METHODS else ("", 0)
+    good = base in SETTINGS and value.isdecimal() and len(value) < 4 and 2 <= int(value) <= MOST_SETTING
+    return (base, int(value)) if good else ("", 0)
+
+
+def method_title(method: str) -> str:
+    """Return the name of a method for readers, with its setting if it has one."""
+    base, value = parsed_method(method)
+    return METHODS.get(base, base) + (f" ({SETTINGS[base]} {value})" if value else "")
 
 
 def align(points: npt.ArrayLike, onto: npt.ArrayLike) -> Turn:

@@ -5,7 +5,7 @@ word=dull, word=dull@1,0    the text has the word; within a cell
 p=1:0.4-0.6                 the probability of class 1 lies in the band
 agree=first                 of two runs, which is right: both, first, second, neither
 tag=negation                rows with the tag
-lasso=tsne.2:x,y;x,y;x,y    inside an outline of at most 24 corners, in a picture of the embeddings: method, layer
+lasso=tsne.2:x,y;x,y;x,y    inside an outline of at most 24 corners, in a picture of the embeddings: method (or tsne-50), layer
 col=product:phone           the column has the value; "" = a missing value; ~ : % of names and values as %7E %3A %25
 range=price:10..25          10 <= number < 25 in the column; one end may be missing
 length=..10                 number of words, with the ends of a range
@@ -211,7 +211,9 @@ class Slice:
                 return f"with {self.value}"
             case _:
                 method, layer = self.picture
-                return f"inside the outline drawn in the {method.upper() if method != 'tsne' else 't-SNE'} picture of layer {layer}"
+                from sentviz.analysis.embeddings.projection import method_title
+
+                return f"inside the outline drawn in the {method_title(method)} picture of layer {layer}"
 
     def mask(self, rows: Rows, second_run: Rows | None = None, points: pd.DataFrame | None = None) -> Bools:
         """Return which rows are in the slice, (n,).
