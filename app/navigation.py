@@ -18,11 +18,12 @@ PAGES = {  # section -> script below app/views, title, icon, help
     "Sentence": [
         ("sentence/explore", "Explore", "psychology_alt", "Type a sentence and see what decides its prediction."),
         ("sentence/attention", "Attention", "grid_on", "Attention of every head, component and layer on your sentence."),
-        ("sentence/compare", "Compare", "compare_arrows", "Two models on one sentence and on one split."),
+        ("sentence/compare", "Compare", "compare_arrows", "Two models on one sentence, and on the same rows."),
         ("hardmax/hardmax", "Hardmax", "bubble_chart", "Watch the words of a review cluster around their leaders."),
     ],
     "Test set": [
         ("testset/confusion", "Confusion", "grid_view", "The confusion matrix and the rows of each cell."),
+        ("testset/comparison", "Compare models", "compare_arrows", "Which of two to six models is better on the same rows? With a report."),
         ("testset/labels", "Labels", "rule", "Labels that look wrong, repeated texts, and test rows that are among the training rows."),
         ("testset/words", "Words", "cloud", "The words of right and wrong predictions."),
         ("testset/embeddings", "Embeddings", "scatter_plot", "The test set as the model sees it, in two or three dimensions."),

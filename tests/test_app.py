@@ -30,6 +30,7 @@ PAGES = (
     "compare",
     "hardmax",
     "confusion",
+    "comparison",
     "labels",
     "words",
     "embeddings",

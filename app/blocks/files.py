@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
+from sentviz.analysis.testset.comparison import Comparison
 from sentviz.export.files import render
 from sentviz.figures import Figure, Theme
 from sentviz.figures.style import Style
@@ -41,3 +42,11 @@ def as_file(turns: Turns, make: Callable[[Theme], Figure], format: str, style: S
     """Wait for a turn, and return a figure as the bytes of a file with a light background."""
     with turns.turn():
         return render(make("light"), format, style=style)
+
+
+def as_report(turns: Turns, comparison: Comparison, format: str) -> bytes:
+    """Wait for a turn, and return the report of a comparison as the bytes of a file."""
+    from sentviz.export.comparison import render as render_report
+
+    with turns.turn():
+        return render_report(comparison, format)

@@ -61,12 +61,8 @@ def _keep(table: TextTable, remarks: list[str]) -> None:
     st.session_state["mine-remarks"] = remarks
 
 
-def choose_file(run: Run, *, beside: bool = True) -> bool:
-    """Draw the uploader and the choice of columns and answers; return whether there are rows to show.
-
-    Args:
-        beside: whether the page shows second answers.
-    """
+def choose_table() -> TextTable | None:
+    """Draw the uploader and the choice of columns; return the table without answers, None before there is one."""
     with st.expander("Your file", icon=":material/upload_file:", expanded="mine" not in st.session_state):
         st.caption(
             "A CSV, Excel, JSON or parquet file with a column of texts and, optionally, labels, or with the predictions of other models. It"
@@ -75,14 +71,30 @@ def choose_file(run: Run, *, beside: bool = True) -> bool:
         file = st.file_uploader("File", type=[suffix[1:] for suffix in KINDS], key="mine-file", label_visibility="collapsed")
         if file is not None and (refused := read_once(file, "mine-last", _keep)):
             st.warning(md(refused), icon=":material/block:")
-            return False
+            return None
         mine: TextTable | None = st.session_state.get("mine")
         if mine is None:
-            return False
+            return None
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
             text, label = _column(mine, "text", mine.text), _column(mine, "label", mine.label)
-        columns = TextTable(mine.name, mine.frame, text, label, mine.digest)
-    proposals = visit.keep_result("mine-predictions", columns.key, lambda: recognise(columns.frame, label, text))
+        return TextTable(mine.name, mine.frame, text, label, mine.digest)
+
+
+def proposed(columns: TextTable) -> Sequence[Predictions]:
+    """Return the predictions that a table has, by model."""
+    return visit.keep_result("mine-predictions", columns.key, lambda: recognise(columns.frame, columns.label, columns.text))
+
+
+def choose_file(run: Run, *, beside: bool = True) -> bool:
+    """Draw the uploader and the choice of columns and answers; return whether there are rows to show.
+
+    Args:
+        beside: whether the page shows second answers.
+    """
+    columns = choose_table()
+    if columns is None:
+        return False
+    proposals = proposed(columns)
     chosen = _choose_answers(columns, proposals, run, beside) if proposals else columns
     if chosen is None:
         return False

@@ -78,7 +78,10 @@ def verdict(run: Run, second_run: Run, place: Any) -> tuple[Rows, Rows] | None:
     st.markdown(
         f"Accuracy: {' and '.join(right)}. First minus second: {spread} on the same {pair.n:,} rows. McNemar's exact test on the"
         f" {pair.only_a + pair.only_b:,} rows on which only one is right: {p.replace(' ', chr(0xA0))}.",
-        help="The interval is a 95% paired bootstrap over rows. Each model is one training run: the interval does not cover other seeds.",
+        help="The interval is a 95% paired bootstrap over rows, for these two trainings. Compare models takes all stored seeds together.",
+    )
+    st.page_link(
+        "views/testset/comparison.py", label="Compare models: with all seeds, up to six models, and a report", icon=":material/summarize:"
     )
     return first, second
 

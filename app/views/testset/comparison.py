@@ -1,0 +1,181 @@
+"""Two to six models on the same rows: the verdict, a report on one page, and the rows on which the models differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from app import cache, visit
+from app.blocks import my_file
+from app.blocks.figure import show_drawn
+from app.blocks.files import MIME, as_report, csv_button
+from app.blocks.run_choice import choose_runs, in_groups, option
+from app.server import queue
+from app.text import intro, md, name_runs, with_code
+from app.views.testset import comparison_rows
+from sentviz import gallery
+from sentviz.analysis.testset.compare import with_seeds
+from sentviz.analysis.testset.comparison import MOST, Comparison, compare_rows, in_points
+from sentviz.analysis.testset.rows import OVER, Rows
+from sentviz.errors import SentvizError
+from sentviz.export.chromium import find_browser
+from sentviz.gallery.subjects import Answers
+from sentviz.runs.store import Run
+
+intro(
+    "Which of two to six models is right more often on the same rows, by how much, and where they differ.",
+    "A difference on these rows may not hold on other texts.",
+)
+focus, known = visit.focus(), cache.runs()
+first = cache.run(focus.run)
+
+
+def default_second() -> str:
+    """Return a run of the same data set and classes, first one that is no other seed of the run in focus."""
+    fitting = [run for run in known.values() if run.name != first.name and run.labels == first.labels and run.has_rows]
+    data = first.config["data"]["name"]
+    return max(fitting, key=lambda run: (run.config["data"]["name"] == data, run.configuration != first.configuration), default=first).name
+
+
+def chosen_runs() -> list[Run]:
+    """Draw the choice of two to six runs with the same classes, and return them in the order of the focus."""
+    names = [name for name, run in known.items() if run.labels == first.labels]
+    wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in names][:MOST]
+    if len(wanted) < 2 and not focus.versus:
+        wanted = list(dict.fromkeys((*wanted, default_second())))
+
+    def take() -> None:
+        choose_runs(st.session_state["comparison-runs"] or wanted[:1], names)
+
+    st.session_state["comparison-runs"] = wanted
+    st.multiselect(
+        f"Models, two to {MOST}", in_groups(names), format_func=option, key="comparison-runs", on_change=take, max_selections=MOST
+    )
+    return [known[name] for name in wanted]
+
+
+def rows_of_file() -> list[Rows]:
+    """Draw the choice of a file and of its sources, and return their rows; stop the page before there are any."""
+    table = my_file.choose_table()
+    if table is None:
+        st.stop()
+    st.session_state["mine"] = table
+    proposals = {each.model: each for each in my_file.proposed(table)}
+    names = [*proposals, *(in_groups(cache.models()) if table.text else [])]
+    picked = st.multiselect(
+        f"Sources, two to {MOST}: models of the file, or runs that read its texts",
+        names,
+        default=[*list(proposals)[:MOST], *([first.name] if len(proposals) < 2 and first.name in names else [])],
+        format_func=lambda name: f"{name}, from the file" if name in proposals else option(name),
+        key=f"comparison-sources-{'-'.join(table.key)}",
+        max_selections=MOST,
+    )
+    return [
+        cache.brought_rows(table, proposals[name]) if name in proposals else cache.table_of(cache.run(name), replace(focus, over="mine"))
+        for name in picked
+    ]
+
+
+def sources() -> tuple[list[Rows], bool]:
+    """Draw the choice of rows and sources; return the rows of each training, and whether seeds are taken together."""
+    options = [name for name in OVER if name in ("demo", "mine") or name in first.metrics()]
+    over = focus.over if focus.over in options else options[0]
+    st.segmented_control("Rows", options, format_func=lambda name: OVER[name], **visit.bound("over", over))
+    if over == "mine":
+        return rows_of_file(), True
+    runs = chosen_runs()
+    name_runs(*(run.name for run in runs))
+    every = runs if over == "demo" else with_seeds(runs, list(known.values()), over)
+    together = True
+    if len(every) > len(runs):
+        words = {"together": "all stored seeds of each model", "single": "these trainings alone"}
+        together = visit.setting(st.segmented_control, "Trainings", "trainings", list(words), format_func=words.get) == "together"
+    if not together or len(every) == len(runs):
+        every, together = runs, False
+    return [cache.table_of(run, replace(focus, over=over)) for run in every], together
+
+
+@st.cache_resource(max_entries=24, show_spinner="Comparing the models")
+def _shared(digests: tuple[str, ...], over: str, together: bool, _rows: Sequence[Rows]) -> Comparison:
+    return compare_rows(_rows, together=together)
+
+
+def compared(rows: Sequence[Rows], together: bool) -> Comparison:
+    """Return the comparison, computed once for all visitors; of a visitor's own rows once per visit."""
+    digests = tuple(each.source.digest for each in rows)
+    if rows and rows[0].over != "mine":
+        return _shared(digests, rows[0].over, together, rows)
+    key = (digests, *(each.file for each in rows))
+    return visit.keep_result("comparison", key, lambda: compare_rows(rows, together=together))
+
+
+def verdict(result: Comparison) -> None:
+    """Draw the verdict, how it was reached, and the buttons for the report."""
+    st.markdown(f"#### {md(result.headline)}")
+    st.caption(md(result.method))
+    for remark in result.remarks:
+        st.caption(f":material/info: {md(remark)}")
+    pictures = find_browser() is not None
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        for format in ("pdf", "html"):
+            st.download_button(
+                f"Report, one page ({format.upper()})",
+                data=partial(as_report, queue.turns("export"), result, format),
+                file_name=f"sentviz-comparison-{result.first.over}.{format}",
+                mime=MIME[format],
+                icon=":material/summarize:",
+                key=f"comparison-{format}",
+                on_click="ignore",
+                disabled=format == "pdf" and not pictures,
+            )
+        csv_button(result.table, f"sentviz-comparison-{result.first.over}", "comparison-csv")
+
+
+def numbers(result: Comparison, together: bool) -> None:
+    """Draw the figure, the table of the models, and of three or more models every pair."""
+    rows = [each for candidate in result.candidates for each in candidate.trainings]
+    of, options = Answers.of(*rows), {} if together else {"together": False}
+    show_drawn(
+        lambda theme: gallery.make("comparison", of, theme=theme, **options),
+        "comparison",
+        slim=True,
+        code=gallery.call("comparison", of, options),
+        of=() if result.first.over == "mine" else (*(each.source.digest for each in rows), result.first.over, str(together)),
+    )
+    percent = {name: st.column_config.NumberColumn(format="percent") for name in ("accuracy", "low", "high", "confidence")}
+    columns = {
+        "behind": st.column_config.NumberColumn("behind, points", format="%.2f", help="Accuracy minus that of the best."),
+        "p": st.column_config.NumberColumn(format="%.3f", help="Corrected for the number of pairs."),
+        "f1": st.column_config.NumberColumn("macro F1", format="%.3f"),
+        "error": st.column_config.NumberColumn("calibration error", format="%.3f"),
+        "parameters": st.column_config.NumberColumn(format="localized"),
+        "minutes": st.column_config.NumberColumn("minutes of training", format="%.0f"),
+    }
+    table = result.table.assign(behind=100 * result.table["behind"]).drop(columns=["behind_low", "behind_high", "hardware"])
+    st.dataframe(table, hide_index=True, placeholder="–", height="content", column_config=percent | columns)
+    if len(result.pairs) > 1:
+        with st.expander(f"All {len(result.pairs)} pairs", icon=":material/table:"):
+            pairs = [
+                (pair.first, pair.second, in_points(pair.difference, pair.low, pair.high), pair.p, pair.better or "cannot be told")
+                for pair in result.pairs
+            ]
+            frame = pd.DataFrame(pairs, columns=["first", "second", "first minus second", "p", "better"])
+            st.dataframe(frame, hide_index=True, height="content", column_config={"p": st.column_config.NumberColumn(format="%.3f")})
+
+
+try:
+    all_rows, with_all_seeds = sources()
+    if len(all_rows) < 2:
+        st.info(f"Choose two to {MOST} models above.", icon=":material/compare_arrows:")
+        st.stop()
+    outcome = compared(all_rows, with_all_seeds)
+except SentvizError as error:
+    st.warning(with_code(str(error)), icon=":material/block:")
+    st.stop()
+verdict(outcome)
+numbers(outcome, with_all_seeds)
+comparison_rows.show(outcome)
