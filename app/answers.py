@@ -15,6 +15,7 @@ from app.visit import keep_result
 from sentviz.analysis.explain import SCORES, available, explained, supported, usual
 from sentviz.analysis.explain import score as score_of
 from sentviz.analysis.explain.headline import chance_of
+from sentviz.data.behaviour import find_case
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from sentviz.runs.catalog import reads_pairs
 from sentviz.runs.evidence import Chance
@@ -43,6 +44,8 @@ def texts(focus: Focus) -> tuple[str, str | None]:
         return focus.text, focus.pair if pairs and focus.pair else None
     from sentviz.data import datasets, demo
 
+    if (case := find_case(focus.row)) is not None:
+        return str(case["text"]), None
     ours = demo.load()
     if not (matches := ours.loc[ours["id"] == focus.row, "text"]).empty:
         return str(matches.iloc[0]), None
@@ -76,6 +79,9 @@ def _label(focus: Focus) -> str:
     from sentviz.data import demo
 
     source, ours = cache.run(focus.run), demo.load()
+    if (case := find_case(focus.row)) is not None:
+        place = demo.labels_for(source.labels).get(case["expects"], -1)
+        return source.labels[place] if place >= 0 else ""
     if not (row := ours[ours["id"] == focus.row]).empty:
         place = demo.labels_for(source.labels)[row["label"].iloc[0]]
         return source.labels[place] if place >= 0 else ""

@@ -25,6 +25,7 @@ PAGES = {  # section -> script below app/views, title, icon, help
         ("testset/confusion", "Confusion", "grid_view", "The confusion matrix and the rows of each cell."),
         ("testset/comparison", "Compare models", "compare_arrows", "Which of two to six models is better on the same rows? With a report."),
         ("testset/labels", "Labels", "rule", "Labels that look wrong, repeated texts, and test rows that are among the training rows."),
+        ("testset/behaviour", "Behaviour", "checklist", "What can the model do? Tests by capability, and the cases that it fails."),
         ("testset/words", "Words", "cloud", "The words of right and wrong predictions."),
         ("testset/embeddings", "Embeddings", "scatter_plot", "The test set as the model sees it, in two or three dimensions."),
         ("testset/explanations", "Explanations", "fact_check", "How faithful each explanation method is, measured on the test set."),

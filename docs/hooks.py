@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit
-from docsite import costs, encoders, findings, gallery, live, papers, words
+from docsite import behaviour, costs, encoders, findings, gallery, live, papers, words
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -18,6 +18,8 @@ HERE = Path(__file__).parent
 DOCUMENTS = sorted(HERE.glob("*.md"))  # shown as they stand, the last section of the navigation
 MADE = {
     "adapter-costs": encoders.adapter_costs,
+    "behaviour": behaviour.behaviour,
+    "capabilities": behaviour.capabilities,
     "costs": costs.costs,
     "encoders": encoders.encoders,
     "findings": findings.findings,

@@ -32,6 +32,7 @@ PAGES = (
     "confusion",
     "comparison",
     "labels",
+    "behaviour",
     "words",
     "embeddings",
     "cls",

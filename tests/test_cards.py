@@ -22,7 +22,7 @@ from tests.shipped import ASKABLE, ROOT, SHIPPED, of_each
 from tests.studies import made_run
 from tests.test_app import opened
 
-SECTIONS = ["Use", "Model", "Data", "Training", "Test", "Calibration", "Limits", "Files"]
+SECTIONS = ["Use", "Model", "Data", "Training", "Test", "Calibration", "Behaviour", "Limits", "Files"]
 ships = pytest.mark.skipif(not (ROOT / "sst2" / "ndt-unit-2").is_dir(), reason="checkpoints/ is not here")
 
 

@@ -66,6 +66,7 @@ def views(run: Run) -> Iterator[tuple[str, dict[str, str]]]:
     yield from parts(
         "confusion", view=("matrix", "curves", "calibration"), over=over, versus=(beside,), slice=("cell=1,0", "lasso=nonsense")
     )
+    yield from parts("behaviour", capability=("names",))
     yield from parts("words", words=choices("words"), stops=("drop", "keep"), over=over)
     yield from parts("embeddings", method=tuple(METHODS), dims=("2", "3"), sample=("stored", "all"), over=over, depth=("0",))
     yield from parts("explanations")

@@ -29,7 +29,7 @@ SPLIT = 46  # seed of the split into halves
 LOWER, BARE = 0.3, 0.15  # shares of sentences without capitals, and without the final full stop
 ENGLISH, KOREAN = ("templates.toml", "more_templates.toml"), ("korean_templates.toml",)
 _PARTICLE = re.compile(r"([가-힣])\(([가-힣]+)/([가-힣]+)\)")  # form after a consonant / form after a vowel
-_SLOT = re.compile(r"\{([a-z ]+?)(?: \d)?\}")
+SLOT = re.compile(r"\{([a-z ]+?)(?: \d)?\}")
 
 
 def patterns() -> dict[tuple[str, str], list[str]]:
@@ -88,7 +88,7 @@ def _shared(groups: Iterable[list[str]], rng: np.random.Generator) -> dict[str, 
 
 def _bare(pattern: str) -> str:
     """Return a template without the names of its slots."""
-    return _SLOT.sub("{}", pattern).replace("{}{}", "{}").removeprefix("{}").casefold()
+    return SLOT.sub("{}", pattern).replace("{}{}", "{}").removeprefix("{}").casefold()
 
 
 def _last(entry: str) -> str:
@@ -121,12 +121,17 @@ def _sentence(pattern: str, entries: Mapping[str, list[str]], rng: np.random.Gen
         used.setdefault(name, []).append(word)
         return word
 
-    text = _SLOT.sub(fill, pattern)
-    text = _PARTICLE.sub(lambda match: match[1] + match[2 if (ord(match[1]) - ord("가")) % 28 else 3], text)
+    text = SLOT.sub(fill, pattern)
+    text = with_particles(text)
     text = re.sub(r"\b([aA]) (?=[aeiou])", r"\1n ", text)
     starts = re.compile(r"(?:^|(?<=[.!?] ))[a-z]")
     text = text.lower() if rng.random() < LOWER else starts.sub(lambda match: match[0].upper(), text)
     return text.rstrip(".") if rng.random() < BARE else text
+
+
+def with_particles(text: str) -> str:
+    """Return a Korean text with the form of each particle, written as in (은/는), that follows the last letter of the word before it."""
+    return _PARTICLE.sub(lambda match: match[1] + match[2 if (ord(match[1]) - ord("가")) % 28 else 3], text)
 
 
 def _stored(file: str = "templates.toml") -> dict[str, dict[str, list[str]]]:

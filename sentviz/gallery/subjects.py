@@ -16,6 +16,7 @@ from sentviz.runs.store import Run, find
 from sentviz.runs.target import Target
 
 if TYPE_CHECKING:
+    from sentviz.analysis.testset.behaviour import Card
     from sentviz.analysis.testset.weak import WeakSlices
     from sentviz.analysis.testset.word_counts import Counts
     from sentviz.figures.figure import Figure
@@ -227,6 +228,13 @@ class Runs(FigureSubject):
     def demo_rows(self) -> dict[str, Rows]:
         """Predictions of each run for the demo set, by the run's name."""
         return {run.name: answered(run, "demo", self.calibrated) for run in self.sources}
+
+    @cached_property
+    def behaviour(self) -> dict[str, Card]:
+        """Behaviour card of each run, by the run's name: the shipped one, or that which the model gives now."""
+        from sentviz.analysis.testset.behaviour import card_of, stored_card
+
+        return {run.name: stored_card(run) or card_of(run) for run in self.sources}
 
     def sourced(self, figure: Figure) -> Figure:
         """Return the figure with its runs."""

@@ -13,12 +13,20 @@ from sentviz.runs.calibration import tempered, untempered
 if TYPE_CHECKING:
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
+    from sentviz.runs.store import Run
 
 SEED = 0  # seed of projections and word clouds
 STEPS = {"width": "Steps of equal width", "mass": "Steps with equally many rows"}
+TESTED = RunRequirement("single texts with negative and positive classes", lambda run: _why_not_tested(run))
 TWO = RunRequirement(
     "two classes", lambda run: "" if len(run.labels) == 2 else f"{run.name} has {len(run.labels)} classes; this figure needs two."
 )
+
+
+def _why_not_tested(run: Run) -> str:
+    from sentviz.analysis.testset.behaviour import why_not_tested
+
+    return why_not_tested(run)
 
 
 @figure("confusion", "The confusion matrix", Answers, "confusion:confusion_matrix")
@@ -158,3 +166,18 @@ def _weak_slices(of: Answers, *, seed: int = SEED, selected: str | None = None, 
 
     weak = of.weak_slices(seed)
     return weak_slices(weak.frame, run=weak.name, candidates=weak.candidates, held_out=weak.halves[1], chosen=selected or "", theme=theme)
+
+
+@figure("behaviour", "The behaviour card: tests by capability", Runs, "behaviour:behaviour", TESTED)
+def _behaviour(of: Runs, *, series: Sequence[int] = (), selected: str | None = None, theme: Theme = "light") -> Figure:
+    from sentviz.analysis.testset.behaviour import baselines_of
+    from sentviz.data.behaviour import digest
+    from sentviz.figures.behaviour import behaviour
+
+    cards = of.behaviour
+    first = cards[of.run.name]
+    if foreign := [card.name for card in cards.values() if card.language != first.language]:
+        raise InputError(f"{foreign[0]} was tested in another language than {first.name}, so the two are not comparable.")
+    baselines = {card.name: card.frame() for card in baselines_of(first, of.run.config["data"]["name"])}
+    drawn = behaviour({name: card.frame() for name, card in cards.items()}, baselines, chosen=selected or "", series=series, theme=theme)
+    return sourced(drawn, *of.sources, split=f"{len(first.cases):,} behaviour cases {digest(first.cases)}")

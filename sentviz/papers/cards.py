@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from sentviz.analysis.testset.behaviour import stored_card, why_not_tested
 from sentviz.analysis.testset.operating import expected_error
 from sentviz.data import datasets, demo
+from sentviz.data.behaviour import digest
 from sentviz.data.dataset_info import DatasetInfo
 from sentviz.errors import InputError, RunError
 from sentviz.papers.studies.standing import EVERY, SETS, current, stored_accuracies, why_not_evaluated
@@ -61,6 +63,7 @@ def card(run: Run, beside: Iterable[Run] = ()) -> str:
         *_section("Training", _training(run)),
         *_section("Test", _test(run, list(beside))),
         *_section("Calibration", _calibration(run)),
+        *_section("Behaviour", _behaviour(run)),
         *_section("Limits", _limits(run, known)),
         *_section("Files", _files(run)),
     ]
@@ -221,6 +224,27 @@ def _calibration(run: Run) -> Iterator[str]:
         f"Softmax(logits / T) with T = {run.calibration:g}, fitted on validation. Expected calibration error on the test split"
         f" (n = {len(frame):,}): {errors[0]:.4f} without T, {errors[1]:.4f} with T."
     )
+
+
+def _behaviour(run: Run) -> Iterator[str]:
+    tested = stored_card(run)
+    if tested is None:
+        yield f"Not tested by capability: {why_not_tested(run) or f'`sentviz behave {run.name}` tests it.'}"
+        return
+    rows = [
+        (row["capability"], row["kind"], f"{row['rate']:.1%}", f"{row['low']:.1%} to {row['high']:.1%}", _chance(row["random"]))
+        for row in tested.frame().to_dict("records")
+    ]
+    yield (
+        f"Share of passed cases by capability, {len(tested.cases):,} cases of our own templates (digest `{digest(tested.cases)}`; kinds of"
+        " tests: Ribeiro et al. 2020). Random edit: the share that passes with a random edit of the same size."
+    )
+    yield _table(("capability", "kind of test", "passed", "95 % interval", "random edit"), rows)
+    yield from tested.remarks
+
+
+def _chance(rate: float) -> str:
+    return "" if np.isnan(rate) else f"{rate:.1%}"
 
 
 def _limits(run: Run, known: Sequence[DatasetInfo]) -> Iterator[str]:

@@ -19,7 +19,7 @@ def read_measured(name: str) -> pd.DataFrame:
     """Return a whole table by its name, for example "flips"; a shared frame that must not be changed."""
     import pandas as pd
 
-    return pd.read_csv(FOLDER / f"{name}.csv", dtype={"digest": str})
+    return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(("digest", "cases", "passed"), str))
 
 
 def rows_of(name: str, run: Run) -> pd.DataFrame:

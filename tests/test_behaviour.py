@@ -1,0 +1,361 @@
+"""The behaviour card: its cases share nothing with training, its rates agree with loops, and bad input gets one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import sentviz
+from sentviz.analysis.evaluation import wilson
+from sentviz.analysis.explain.stored import read_measured
+from sentviz.analysis.testset import behaviour as card_module
+from sentviz.analysis.testset.behaviour import Card, baselines_of, judged, measure, stored_card, why_not_tested
+from sentviz.analysis.testset.behaviour_report import as_json, as_markdown, read_requirement
+from sentviz.cli import main
+from sentviz.data import behaviour, templates
+from sentviz.data.behaviour import KINDS, LANGUAGES, built_in, cases, edit_size, find_case, random_edit, read_templates
+from sentviz.errors import InputError
+from sentviz.figures.behaviour import behaviour as draw_behaviour
+from sentviz.runs.store import Run, find, runs
+
+FILES = {"en": templates.ENGLISH, "ko": templates.KOREAN}
+MADE = {"en": templates.halves, "ko": templates.korean}
+SENTIMENT = (
+    "positive",
+    "negative",
+    "good",
+    "bad",
+    "mild",
+    "better",
+    "worse",
+    "merit",
+    "flaw",
+    "admire",
+    "despise",
+    "cheer",
+    "event",
+    "joy",
+)
+NOT_YET = {"english/mpnet"}  # `python -m sentviz.analysis.testset.behaviour english/mpnet` measures it
+EDIT = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
+
+
+def praising(texts: Sequence[str]) -> list[list[float]]:
+    """Answer positive with 0.9 if a text has a word of praise, else with 0.2; 0.05 more per word."""
+    shares = [min(0.99, (0.9 if re.search("superb|brilliant|훌륭", text, re.I) else 0.2) + 0.005 * len(text.split())) for text in texts]
+    return [[1 - share, share] for share in shares]
+
+
+MODEL = sentviz.load(praising, classes=["negative", "positive"])
+SOME = cases("en", each=8)
+MINE = ["--model", "tests.test_behaviour:praising", "--classes"]
+
+
+# ---- cases
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_cases_share_nothing_with_the_training_half(language: str) -> None:
+    """No frame, entry, text or sentiment word of the half that runs are trained on is in the templates of the card."""
+    ours, (frames, entries) = built_in(language), templates.half("train", FILES[language])
+    own_frames = {
+        templates._bare(EDIT.sub(rf"\{side}", text)) for each in ours.capabilities for texts in each.templates.values() for text in texts
+        for side in (1, 2)
+    }  # fmt: skip
+    assert not own_frames & {templates._bare(text) for texts in frames.values() for text in texts}
+    trained = {templates._last(entry) for each in entries.values() for entry in each} - {""}
+    assert not {templates._last(entry) for name, each in ours.slots.items() if name != "people" for entry in each} & trained
+    every = cases(language)
+    texts = [*every["text"], *every["before"]]
+    learned = set(MADE[language]("train")["text"].str.casefold().str.rstrip("."))
+    assert not learned & {text.casefold().rstrip(".") for text in texts}
+    spoken = " ".join(texts).casefold()
+    for name in SENTIMENT:
+        for entry in entries.get(name, []):
+            assert not re.search(rf"(?<!\w){re.escape(entry.strip(' ,').casefold())}" + r"\b" * (language == "en"), spoken), entry
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_there_are_1500_different_cases_the_same_for_a_seed(language: str) -> None:
+    every = cases(language)
+    assert len(every) == 1_500 and every["capability"].nunique() == 12 and set(every["kind"]) == set(KINDS.values())
+    assert every["id"].is_unique and not every.duplicated(["capability", "text"]).any()
+    assert (every["before"] != every["text"]).all() and (every["random"] != every["before"])[every["before"] != ""].all()
+    assert not every["text"].str.contains(r"[{}\[\]|]|\([가-힣]|\s\s|^\s|\s$").any()
+    assert not every["text"].str.contains(r"\ba (?:[aio]|e(?!u))", case=False).any()
+    first = cases(language, each=3, seed=4)
+    assert first.equals(cases(language, each=3, seed=4)) and not first.equals(cases(language, each=3, seed=5))
+    shares = every[every["expects"].isin(["negative", "positive"])].groupby("capability")["expects"].agg(lambda x: (x == "positive").mean())
+    assert shares.between(0.4, 0.6).all()
+
+
+def test_korean_particles_follow_the_final_consonant() -> None:
+    """A particle after a noun of the lists has the form that the decomposed last letter asks for."""
+    words = set(" ".join([*cases("ko")["text"], *cases("ko")["before"]]).split())
+    checked = 0
+    for noun in {entry for name in ("thing", "show", "device", "stay", "eatery") for entry in built_in("ko").slots[name]}:
+        closed = len(unicodedata.normalize("NFD", noun[-1])) == 3
+        for after, before in (("은", "는"), ("이", "가"), ("을", "를")):
+            assert noun + (before if closed else after) not in words, noun
+            checked += noun + (after if closed else before) in words
+    assert checked > 60
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "size"),
+    [
+        ("The sofa is bad.", "the sofa is bad", (1, 0, 0)),  # marks alone: at least one word
+        ("Mary met Wei.", "Noor met Wei.", (1, 0, 0)),
+        ("It is bad.", "It is really bad.", (0, 0, 1)),
+        ("It is bad.", "It is bad. I want my money back.", (0, 0, 5)),
+        ("새로 산 가방", "새로산 가방", (1, 1, 0)),
+        ("I am glad.", "I'm glad.", (1, 1, 0)),
+    ],
+)
+def test_a_random_edit_has_the_size_of_the_edit(before: str, after: str, size: tuple[int, int, int]) -> None:
+    assert edit_size(before, after) == size
+    for seed in range(20):
+        changed = random_edit(before, after, ["x1", "x2", "x3"], np.random.default_rng(seed)).split()
+        old_words, (replaced, deleted, inserted) = [word for word in changed if not word.startswith("x")], size
+        assert len(changed) == len(before.split()) - deleted + inserted
+        assert len(old_words) == len(before.split()) - replaced - deleted
+
+
+def test_a_typing_error_swaps_two_letters_of_a_long_word() -> None:
+    for seed in range(20):
+        wrong = behaviour.typing_error("The sofa seemed dreadful.", np.random.default_rng(seed))
+        assert sorted(wrong) == sorted("The sofa seemed dreadful.") and wrong.startswith("The sofa ")
+        assert sum(a != b for a, b in zip(wrong, "The sofa seemed dreadful.", strict=True)) == 2
+    assert behaviour.typing_error("It is so.", np.random.default_rng(0)) == "It is so."
+
+
+def test_a_case_is_found_by_its_id() -> None:
+    row = cases("en").query("kind == 'invariance'").iloc[3]
+    case, old = find_case(row["id"]), find_case(row["id"] + "-before")
+    assert case is not None and old is not None and (case["text"], old["text"]) == (row["text"], row["before"])
+    assert find_case("en-negation-999") is find_case("demo-plain-1") is find_case("") is find_case("en-negation-0-before") is None
+
+
+# ---- rates
+
+
+def test_the_rates_are_those_of_a_loop() -> None:
+    """Each case is judged by its own call of the function; the tolerance is 0.1."""
+    card = measure(MODEL, SOME)
+
+    def share(text: str) -> float:
+        return praising([text])[0][1]
+
+    for kind in ("text", "random"):
+        for i, row in enumerate(SOME.to_dict("records")):
+            after, before = share(row[kind] or row["text"]), share(row["before"] or row["text"])
+            expected = {
+                "positive": after > 0.5,
+                "negative": after <= 0.5,
+                "same": (after > 0.5) == (before > 0.5),
+                "rises": after >= before - 0.1,
+                "falls": after <= before + 0.1,
+            }[row["expects"]]
+            if kind == "text":
+                assert card.passed[i] == expected, row
+            else:
+                assert card.passed_random[i] == (expected and row["before"] != ""), row
+    assert not card.passed.all() and not card.passed_random.all()
+    frame = card.frame()
+    for row in frame.to_dict("records"):
+        mask = (SOME["capability"] == row["capability"]).to_numpy()
+        assert (row["n"], row["passed"]) == (8, int(card.passed[mask].sum()))
+        assert (row["low"], row["high"]) == tuple(map(float, wilson(row["passed"], 8)))
+        assert np.isnan(row["random"]) == (row["kind"] == "minimum functionality")
+    assert card.failures()["id"].tolist() == SOME["id"][~card.passed].tolist()
+
+
+def test_classes_in_the_middle_are_on_neither_side() -> None:
+    """Five classes are mapped to sides, and the card says so; a neutral prediction fails a test of the class."""
+    five = ["very negative", "negative", "neutral", "positive", "very positive"]
+    model = sentviz.load(lambda texts: [[0.1, 0.1, 0.6, 0.1, 0.1]] * len(texts), classes=five)
+    card = measure(model, SOME)
+    assert not card.passed[(SOME["kind"] == "minimum functionality").to_numpy()].any()
+    assert any("Predictions of neutral are on neither side" in remark for remark in card.remarks)
+
+
+def test_a_stored_card_is_the_same_card() -> None:
+    card = measure(MODEL, SOME)
+    table = pd.read_csv(pd.io.common.StringIO(card.stored().to_csv(index=False)), dtype={"digest": str})
+    back = card_module._restored(card.name, "", SOME, table, "en")
+    assert (back.passed == card.passed).all() and (back.passed_random == card.passed_random).all()
+
+
+def test_the_knu_lexicon_takes_the_longest_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pd.DataFrame({"term": ["좋", "좋지 않", "나쁘"], "polarity": [2, -1, -2]})
+    monkeypatch.setattr(card_module.datasets, "load_file", lambda *names: table)
+    assert card_module._knu(["좋네요", "좋지 않네요", "안좋네요", "좋고 나쁘다"]) == pytest.approx([2 / 19**0.5, -1 / 16**0.5, 0, 0])
+
+
+@pytest.mark.slow
+def test_every_shipped_run_that_can_be_tested_is_in_the_table() -> None:
+    """Runs by digest and cases; the stored card of a small run is what its weights give now."""
+    table = read_measured("behaviour")
+    current = {behaviour.digest(cases(language)) for language in LANGUAGES}
+    assert set(table["cases"]) == current
+    for run in runs().values():
+        if isinstance(run, Run) and run.name not in NOT_YET and not why_not_tested(run):
+            assert stored_card(run) is not None, run.name
+    for name in ("sst2/vanilla", "nsmc/cls"):
+        stored, fresh = stored_card(find(name)), card_module.card_of(find(name))
+        assert stored is not None and (stored.passed == fresh.passed).all() and (stored.passed_random == fresh.passed_random).all()
+    names = [card.name for card in baselines_of(fresh, "nsmc")]
+    assert names == ["KNU lexicon", "TF-IDF on nsmc"]
+
+
+# ---- files
+
+
+def required(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "behave.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[minimum]\nnegatoin = 0.5", "There is no capability 'negatoin'; similar names: negation; the capabilities are vocabulary"),
+        ("[minimum]\nnegation = 80", "the minimum of negation must be a number from 0 to 1, not 80; 80 % is 0.8."),
+        ("[minimum]\nnegation = true", "must be a number from 0 to 1, not True"),
+        ("[minimum", "behave.toml is not valid TOML: "),
+        ("", "behave.toml needs a table [minimum]"),
+        ("counts = 'mean'\n[minimum]\ntime = 0.1", "counts must be \"rate\" or \"low\""),
+        ("[maximum]\ntime = 0.1", "unknown entry 'maximum'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_requirement_is_one_sentence(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        read_requirement(required(tmp_path, text)).verdicts(measure(MODEL, SOME))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=r"absent\.toml is missing"):
+        read_requirement(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[a]\npositive = ["The {thnig} is superb."]', "names the list 'thnig', which does not exist (similar names: thing)."),
+        ('[a]\npositive = ["The {thing is superb."]', "has a bracket that is not {list} or [before|after]"),
+        ('[a]\nsame = ["The {thing} is superb."]', "needs an edit such as [before|after], because it is listed under same"),
+        ('[a]\npositive = ["[A|The] {thing}."]', "must not have an edit"),
+        ('[a]\npositive = ["x"]\nsame = ["[x|y]"]', "of one kind of test"),
+        ('[a]\npositive = "x"', "needs lists of templates"),
+        ('[a]\nwrong = ["x"]', "unknown key 'wrong'"),
+        ('[slots]\nx = []\n[a]\npositive = ["{x}"]', "The list 'x' of t.toml must be a list of at least one text."),
+        ('[slots]\nx = ["y"]\n[a]\npositive = ["{x} {x 2}"]', "needs 2 different entries of 'x'"),
+        ("[slots]\nx = ['y']", "has no capability"),
+        ("a = 1", "[a] of t.toml must be a table."),
+        ("[a", "t.toml is not valid TOML"),
+    ],
+)  # fmt: skip
+def test_wrong_templates_are_one_sentence(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_templates(path)
+
+
+def test_own_templates_make_a_smaller_card(tmp_path: Path) -> None:
+    """A template with three texts gives three cases, and built-in lists may be used."""
+    path = tmp_path / "t.toml"
+    path.write_text('[slots]\nx = ["one", "two", "three"]\n[own]\npositive = ["Superb {x}."]\n[more]\nsame = ["[{city}|{city 2}]."]')
+    frame = cases(templates=read_templates(path), each=10)
+    assert frame.groupby("capability").size().to_dict() == {"own": 3, "more": 10}
+    assert measure(MODEL, frame).frame()["rate"].tolist()[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["question_pair/cls"], "reads pairs of texts, but the cases of a behaviour card are single texts."),
+        (["nsmc/cls", "--language", "en"], "nsmc/cls reads Korean, so its predictions for English cases mean nothing."),
+        (["sst2/vanilla", "--language", "fr"], "its predictions for fr cases mean nothing"),
+        (["imdb/sentiformer"], "is stored without weights"),
+        ([*MINE, "same,other"], "need classes of both sides"),
+        ([*MINE, "negative,positive", "--language", "fr"], "There are cases in English and Korean"),
+        (["sst2/vanilla", "-o", "card.txt"], "written as .json or .md"),
+        ([], "Give RUN, or your own model"),
+    ],
+)  # fmt: skip
+def test_a_model_that_cannot_be_tested_is_refused_in_a_sentence(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, ["behave", *arguments])
+    assert result.exit_code in (1, 2) and message in result.output, result.output
+
+
+OWN = ["behave", *MINE, "negative,positive", "--cases", "4"]
+
+
+def test_the_command_exits_with_1_if_a_minimum_is_missed_and_writes_equal_bytes(tmp_path: Path) -> None:
+    fine = required(tmp_path, 'counts = "rate"\n[minimum]\naddition = 0.25')
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in paths:
+        assert CliRunner().invoke(main, [*OWN, "--require", str(fine), "-o", str(path)]).exit_code == 0
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    content = json.loads(paths[0].read_text())
+    assert content["met"] and [each["capability"] for each in content["capabilities"] if each.get("met")] == ["addition"]
+    strict = required(tmp_path, 'counts = "low"\n[minimum]\naddition = 0.25\nvocabulary = 1.0')
+    result = CliRunner().invoke(main, [*OWN, "--require", str(strict)])
+    assert result.exit_code == 1 and json.loads(result.stdout)["met"] is False
+    assert "the lower limit of the 95 % interval counts" in result.stderr
+
+
+def test_a_model_of_one_class_meets_no_minimum_of_edits(tmp_path: Path) -> None:
+    """All edits leave its prediction unchanged, so its rates of 100 % do not count, and the card says so."""
+    model = sentviz.load(lambda texts: [[0.1, 0.9]] * len(texts), classes=["negative", "positive"])
+    card = measure(model, SOME)
+    assert "predicts positive for every case" in card.remarks[0]
+    verdicts = read_requirement(required(tmp_path, "[minimum]\nnames = 0.9\nnegation = 0.1")).verdicts(card)
+    assert verdicts["names"][0] == 1 and not verdicts["names"][2] and verdicts["negation"][2]
+
+
+def test_a_stop_in_the_middle_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "card.json"
+    path.write_text("old")
+
+    def stopped(*arguments: object, **options: object) -> Card:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(card_module, "measure", stopped)
+    result = CliRunner().invoke(main, [*OWN, "-o", str(path)])
+    assert result.exit_code == 130 and path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_text_that_cannot_be_read_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NaN is neither right nor unchanged nor moved as expected."""
+    frame = SOME.groupby("kind").head(1)
+    card = judged("x", lambda texts: (np.zeros(len(texts), np.int64), np.full(len(texts), np.nan)), frame)
+    assert not card.passed.any() and not card.passed_random.any()
+
+
+def test_the_markdown_has_every_capability_and_baseline() -> None:
+    card = measure(MODEL, SOME)
+    text = as_markdown(card, [card])
+    assert all(f"| {name} |" in text for name in card.capabilities) and "praising, %" in text
+    assert json.loads(as_json(card, [card]))["baselines"]["praising"][0]["n"] == 8
+
+
+def test_the_figure_draws_each_rate_and_tick() -> None:
+    table = measure(MODEL, SOME).frame()
+    figure = draw_behaviour({"a": table, "b": table}, {"VADER": table}, chosen="time")
+    assert len(figure.frame) == 3 * 12 and set(figure.frame["role"]) == {"run", "baseline"}
+    run = next(trace for trace in figure.plot.data if trace.name == "a" and trace.error_x.array is not None)
+    assert list(run.x) == table["rate"].tolist() and list(run.x + run.error_x.array) == pytest.approx(table["high"].tolist())
+    with pytest.raises(InputError, match="not tested on the same capabilities"):
+        draw_behaviour({"a": table, "b": table.iloc[:3]}, {})
+    with pytest.raises(InputError, match="room for 1 to 6 runs"):
+        draw_behaviour({}, {})
