@@ -48,12 +48,15 @@ def test_a_function_predicts_and_sees_the_text_as_it_was_written() -> None:
     assert [words[name] for name in ("warm", "dull", "garden")] == pytest.approx([3, -2.5, 0], abs=1e-4)
 
 
+BY_PREDICTION = {"removal", "exact", "permutation", "units", "clauses", "sentences"}
+
+
 def test_explanations_that_only_predict_work_and_the_others_say_what_is_missing() -> None:
     model = sentviz.load(counting, classes=LABELS)
     assert not model.capabilities.layers and not model.capabilities.maps
     trace = model.trace("the warm and clever garden")
-    assert set(available(trace, asking=True)) == {"removal", "units"}
-    for name in SCORES.keys() - {"removal", "units"}:
+    assert {name for name in available(trace, asking=True) if not SCORES[name].package} == BY_PREDICTION
+    for name in SCORES.keys() - BY_PREDICTION - {"kernel-shap", "lime"}:
         with pytest.raises(InputError, match=r"needs (gradients|attention maps|a model with two components)") as error:
             score(explained(model, trace, [name]), name)
         assert str(error.value).endswith(".")
@@ -63,7 +66,7 @@ def test_explanations_that_only_predict_work_and_the_others_say_what_is_missing(
     values = removal(model, model.trace("what a warm and truly clever tale of two cities"))
     assert against_chance(model, model.trace("what a warm and truly clever tale of two cities"), values).better
     table = over_split(model, ["the warm and clever garden", "a dull and cold evening"], sample=2)
-    assert set(table["method"]) == {"removal", "units", "random"}
+    assert set(table["method"]) == BY_PREDICTION | {"random"}
     with pytest.raises(InputError, match="reads single texts"):
         model.trace("one", "two")
     with pytest.raises(InputError, match="head"):

@@ -7,6 +7,7 @@ import sys
 from tests.benchmarks import (
     app,
     bases,
+    explain,
     hub,
     models,
     pages,
@@ -16,6 +17,7 @@ from tests.benchmarks import (
 ALL = {
     "trace": models.trace,
     "latency": models.latency,
+    "exact": explain.exact_values,
     "readout": models.readout,
     "batches": models.batched,
     "training": models.training,
