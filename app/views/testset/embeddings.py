@@ -245,8 +245,13 @@ def compute(of: pictures.VectorSource) -> None:
 
 def neighbours(name: str) -> None:
     """Draw the rows nearest to a row of the list, if it has a vector."""
-    if drawable and (of.rows.frame["id"] == name).any():
-        selection_part.nearest(of.rows, (of.rows.frame["id"] == name).to_numpy(bool), drawable[at].vectors, LAYERS[at])
+    if not drawable:
+        return
+    is_row = (of.rows.frame["id"] == name).to_numpy(bool)
+    if is_row.any():
+        selection_part.nearest(of.rows, is_row, drawable[at].vectors, LAYERS[at])
+    else:
+        st.caption("This row is not among the points, so its nearest rows are not known. Choose “all rows” above.")
 
 
 drawable: dict[int, Projection] = {}
