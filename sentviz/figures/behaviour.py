@@ -15,7 +15,7 @@ from sentviz.figures.text import as_run, as_text
 
 MOST = 6  # runs
 BASELINES = ("diamond-open", "square-open", "triangle-up-open")
-KINDS = {"minimum functionality": "right class", "invariance": "unchanged by an edit", "direction": "moved as expected"}
+KINDS = {"minimum functionality": "minimum<br>functionality", "invariance": "invariance", "direction": "direction"}
 
 
 def behaviour(
@@ -49,20 +49,19 @@ def behaviour(
     step = 13 if len(runs) > 2 else 16
     row = max(30, step * len(runs) + 12)
     entries = len(runs) + len(baselines) + 1
-    below = 56 + 22 * -(-entries // 3)
+    below = 50 + 24 * entries  # one entry per line: the figure is narrow in print and beside the list of cases
     plot = new_plot(
         theme,
         "Behaviour by capability",
         (660, 40 + row * len(order) + below),
-        (130, 40, 150, below),
+        (104, 40, 96, below),
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "xref": "container", "entrywidth": 200},
     )
     for i in range(0, len(order), 2):
         plot.add_hrect(y0=i - 0.5, y1=i + 0.5, fillcolor=colours.neutral, opacity=0.5, line_width=0, layer="below")
-    for kind, says in KINDS.items():
+    for kind, text in KINDS.items():
         places = [i for i, each in enumerate(first["kind"]) if each == kind]
         if places:
-            text = f"{kind}:<br>{says}"
             note = {"x": 1.01, "xref": "paper", "xanchor": "left", "align": "left", "font": {"size": 11, "color": colours.muted}}
             plot.add_annotation(y=(places[0] + places[-1]) / 2, text=text, **note)
             if places[0]:
