@@ -54,7 +54,7 @@ STYLE = (
 )
 ABOUT = "sentviz shows how sentiment transformers reach their predictions."
 WITH_MODEL = ("", "attention", "compare")  # addresses of pages that run the model in focus, so its run needs weights
-WITHOUT_RUN = ("Papers", "Library", "Yours")  # sections whose pages are of many runs or of none
+WITHOUT_RUN = ("Papers", "Library", "")  # sections whose pages are of many runs or of none
 
 
 def begin(page: str, title: str, section: str) -> None:

@@ -47,14 +47,7 @@ PAGES = {  # section -> script below app/views, title, icon, help
             "Maps, predictions, and learned and forgotten rows after each epoch.",
         ),
     ],
-    "Yours": [
-        (
-            "yours/yours",
-            "Your data",
-            "folder_shared",
-            "Your file as a data set: columns, classes, splits. Look at its mistakes, or save it.",
-        ),
-    ],
+    "": [("yours/yours", "Yours", "folder_shared", "Your file, your lines or your model: how they are understood, and their mistakes.")],
     "Papers": [
         ("papers/claims", "Claims", "gavel", "Each claim with its test and verdict."),
         ("papers/findings", "Findings", "article", "What holds of the five papers, and what does not."),

@@ -47,7 +47,8 @@ def name_runs(*runs: str) -> None:
     heading, title, section = st.session_state["heading"]
     listed = runs if len(runs) < 3 else (runs[0], f"{len(runs) - 1} more")
     named = " and ".join(listed)
-    heading.markdown(f":material/network_node: {md(section)} › **{md(title)}**" + f" · {md(named)}" * bool(runs))
+    place = f"{md(section)} › " * bool(section)
+    heading.markdown(f":material/network_node: {place}**{md(title)}**" + f" · {md(named)}" * bool(runs))
     st.set_page_config(page_title=" · ".join(filter(None, (title, named, "sentviz"))))
 
 

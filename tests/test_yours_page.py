@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.views.yours import file_part, library_part
+from app.views.yours import file_part, library_part, model_part, training_part
 from app.views.yours.file_part import with_choices
 from sentviz.data import datasets
 from sentviz.data.mine import add_data
 from sentviz.data.understanding import Choices
 from sentviz.data.upload import TextTable
+from sentviz.errors import SentvizError, Stopped
+from sentviz.serving.jobs import Job
 from tests.makers import BAD, GOOD
 from tests.test_app import RUN, SHIPPED, opened, page_text
 
@@ -35,7 +38,7 @@ def local(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def on_this_machine(monkeypatch: pytest.MonkeyPatch, is_local: bool) -> None:
     """Set whether the visitor is at the serving machine."""
-    for part in (file_part, library_part):
+    for part in (file_part, library_part, model_part):
         monkeypatch.setattr(part, "own_machine", lambda address, headers: is_local)
 
 
@@ -73,7 +76,7 @@ def test_a_file_is_saved_once_and_its_name_checked() -> None:
     assert app.text_input(key="yours-name-soups.csv").value == "soups"
     app.button(key="yours-save").click().run()
     assert app.success[0].value == "Saved as mine/soups." and datasets.info("mine/soups").labels == ("0", "1")
-    assert "No run is trained on it yet: `sentviz train mine/soups` trains one." in page_text(app)
+    assert [button.label for button in app.button if button.key == "again-mine/soups"] == ["Train soups/minilm"]
     app.button(key="yours-save").click().run()
     assert "mine/soups exists already" in page_text(app) and not app.success
 
@@ -96,3 +99,82 @@ def test_the_mistakes_are_one_click_away() -> None:
     named = with_choices(table, Choices("text", "label", classes={"1": "bad", "3": "good"}))
     assert named.frame["label"].tolist() == ["bad", "", "good"] and named.digest != table.digest
     assert with_choices(table, Choices("text", "label")).key == ("digest", "text", "label")
+
+
+def test_pasted_lines_become_a_table() -> None:
+    """Lines are texts; with a tab in each they are rows of a table. Lines that are no table give one sentence."""
+    app = opened("yours", run=RUN, bring="Lines")
+    app.text_area(key="yours-lines").set_value("A warm song, and clever.\n\nA cold soup.").run()
+    assert "**lines.txt**: 2 rows." in page_text(app) and app.button(key="yours-look").label == "Show the predictions"
+    app.text_area(key="yours-lines").set_value("text\tlabel\nA warm song.\tgood\nA cold soup.\tbad").run()
+    assert "**lines.tsv**: 2 rows." in page_text(app) and app.button(key="yours-look").label == "Show the mistakes"
+    app.text_area(key="yours-lines").set_value('text\tlabel\n"A warm song.\tgood').run()
+    assert "quotation mark" in app.warning[0].value
+
+
+def model_folder(folder: Path, **settings: Any) -> Path:
+    """Write the configuration of a model, without weights."""
+    folder.mkdir(parents=True)
+    config = {"model_type": "bert", "num_hidden_layers": 3, "architectures": ["BertForSequenceClassification"]} | settings
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+def test_a_model_folder_is_shown_and_its_classes_can_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unnamed classes must be named before the model opens; the names go to the command; a failure of it is one sentence."""
+    commands: list[list[str]] = []
+
+    def apart(arguments: list[str], hear: Any, check: Any) -> None:
+        commands.append(arguments)
+        raise SentvizError("It has no weights.")
+
+    monkeypatch.setattr(model_part, "run_apart", apart)
+    folder = model_folder(home / "my <b>model")
+    app = opened("yours", run=RUN, bring="A model")
+    app.text_input(key="yours-folder").set_value(str(home / "nowhere")).run()
+    assert "There is no folder" in app.warning[0].value
+    app.text_input(key="yours-folder").set_value(str(folder)).run()
+    assert "bert, 3 layers" in page_text(app) and "does not say what its classes mean" in page_text(app)
+    assert not [button for button in app.button if button.label == "Open the model"]
+    for place, name in enumerate(("bad", "good")):
+        app.text_input(key=f"yours-class-{folder}-{place}").set_value(name).run()
+    next(button for button in app.button if button.label == "Open the model").click().run()
+    for _ in range(50):
+        if app.run().warning:
+            break
+    assert app.warning[0].value == "It has no weights\\."
+    assert commands == [["adopt", str(folder), "--classes", "bad,good", "-o", str(home / "runs")]]
+
+
+def test_others_open_only_models_that_the_operator_names(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_this_machine(monkeypatch, False)
+    app = opened("yours", run=RUN, bring="A model")
+    assert "models come from a folder that its operator names" in page_text(app) and not app.text_input
+    model_folder(home / "models" / "critic", id2label={"0": "bad", "1": "good"})
+    monkeypatch.setenv("SENTVIZ_MODELS", str(home / "models"))
+    app = opened("yours", run=RUN, bring="A model")
+    box = app.selectbox(key="yours-offered")
+    assert box.options == ["critic"] and not app.text_input
+    box.select("critic").run()
+    assert [field.value for field in app.text_input] == ["bad", "good"]
+
+
+def test_training_tells_its_progress_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports of the process become progress with the time left; a stopped training says that it can be continued."""
+    job, ticks = Job("Training"), list[tuple[float, str]]()
+    job.waiting.add("")
+
+    def apart(arguments: list[str], hear: Any, check: Any) -> None:
+        assert arguments == ["train", "mine/soups", "--base", "tiny"]
+        for done in (10, 20, 40):
+            hear({"done": done, "total": 40})
+            ticks.append((job.share, job.doing))
+        hear({"compared": [{"name": "this run"}]})
+
+    monkeypatch.setattr(training_part, "run_apart", apart)
+    assert training_part._train("mine/soups", "tiny", job) == [{"name": "this run"}]
+    assert [share for share, _ in ticks] == [0.25, 0.5, 1.0]
+    assert ticks[0][1] == "step 10 of 40" and ticks[1][1] == "step 20 of 40, about 5 s left" and ticks[2][1] == "measuring the result"
+    job.stop.set()
+    with pytest.raises(Stopped, match="can be continued"):
+        training_part._train("mine/soups", "tiny", job)

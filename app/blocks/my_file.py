@@ -38,20 +38,29 @@ def read_once(file: UploadedFile, last_key: str, keep: Callable[[TextTable, list
     """Read a chosen file once; return why it cannot be read, or "" if it was read.
 
     Args:
-        last_key: key in the session's state of the last file's id and why it was refused.
+        last_key, keep: as for `read_bytes`.
+    """
+    return read_bytes(file.file_id, file.name, file.getvalue, last_key, keep)
+
+
+def read_bytes(key: str, name: str, data: Callable[[], bytes], last_key: str, keep: Callable[[TextTable, list[str]], None]) -> str:
+    """Read a file's bytes once for a key; return why they cannot be read, or "" if they were read.
+
+    Args:
+        last_key: name in the session's state of the last key and why its file was refused.
         keep: stores the table, whose columns are not chosen yet, and the remarks on how it was read.
     """
     last: tuple[str, str] = st.session_state.get(last_key, ("", ""))
-    if last[0] == file.file_id:
+    if last[0] == key:
         return last[1]
-    data, why = file.getvalue(), ""
+    content, why = data(), ""
     try:
         with st.spinner("Reading your file"), turn("file"):
-            frame, remarks = read_table(data, file.name)
-        keep(TextTable(file.name, frame, "", "", hashlib.sha256(data).hexdigest()[:16]), remarks)
+            frame, remarks = read_table(content, name)
+        keep(TextTable(name, frame, "", "", hashlib.sha256(content).hexdigest()[:16]), remarks)
     except SentvizError as error:
         why = str(error)
-    st.session_state[last_key] = file.file_id, why
+    st.session_state[last_key] = key, why
     return why
 
 

@@ -9,6 +9,14 @@ from app.text import md
 from sentviz.serving.jobs import Job, Jobs, Work
 
 
+def time_left(seconds: float) -> str:
+    """Return a time in words, rounded so that it does not jump: to 5 seconds below a minute, otherwise to minutes."""
+    if seconds < 55:
+        return f"{max(5, 5 * round(seconds / 5))} s"
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
 def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon: str = ":material/play_arrow:", place: str = "") -> bool:
     """Start a job for this visitor, or continue to wait for it; return True until the job is over.
 

@@ -47,7 +47,8 @@ def behave(
     from sentviz.data.behaviour import cases as drawn_cases
     from sentviz.data.behaviour import read_templates
     from sentviz.io.files import replacing
-    from sentviz.models.loading import is_model_folder, load
+    from sentviz.models.folder import is_model_folder
+    from sentviz.models.loading import load
     from sentviz.runs.store import find
 
     if (run is None) == (not model_name):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,22 @@ METHODS = (
     "removal, exact, permutation, units, clauses, sentences, received, first-layer, difference, rollout, flow, value-weighted,"
     " value-zeroing, gradient, integrated-gradients, gradient-shap, smoothgrad, kernel-shap or lime."
 )
+
+MARK = "\x1e"  # character before a report on a line of its own (RFC 7464)
+
+Report = Mapping[str, Any]
+
+
+class Reporter:
+    """Sends reports to the process that started this one."""
+
+    def send(self, report: Report) -> None:
+        """Send a report."""
+        print(MARK + json.dumps(report), flush=True)  # noqa: T201
+
+    def __call__(self, done: int, total: int) -> None:
+        """Report progress."""
+        self.send({"done": done, "total": total})
 
 
 @contextmanager
@@ -85,7 +102,13 @@ def listing(title: str, rows: Callable[[], list[tuple[str, str]]]) -> type[click
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """Show a progress bar on the terminal; the block gets a function of (done, total) that updates it."""
+    """Show a progress bar on the terminal; the block gets a function of (done, total) that updates it.
+
+    If another process started the command (as `run_apart` does), the function reports to that process.
+    """
+    if (reporter := listener()) is not None:
+        yield reporter
+        return
     with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
 
         def report_progress(done: int, total: int) -> None:
@@ -93,6 +116,12 @@ def progress_bar(label: str) -> Iterator[Progress]:
             bar.update(done - bar.pos)
 
         yield report_progress
+
+
+def listener() -> Reporter | None:
+    """Return what reports to the process that started this command; None if nobody listens."""
+    context = click.get_current_context(silent=True)
+    return context.obj if context is not None and isinstance(context.obj, Reporter) else None
 
 
 def print_metrics(name: str, report: dict[str, Any]) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import read_regular
-from sentviz.runs.store import CONFIG_MOST, Folders, Run, find
+from sentviz.models.folder import is_model_folder
+from sentviz.runs.store import Folders, Run, find
 
 if TYPE_CHECKING:
     from sentviz.data.tokenizers import Tokenizer
@@ -80,17 +79,6 @@ def load(
         return _opened(run)
     model: Model = model_class(run.shape).of(run)  # type: ignore[attr-defined]  # classes of `MODELS` open their runs themselves
     return model
-
-
-def is_model_folder(name: str | Path) -> bool:
-    """Return whether a name is that of a folder in the layout of Hugging Face or sentence-transformers, and not of a run."""
-    try:
-        if (Path(name) / "modules.json").is_file():
-            return True
-        config = json.loads(read_regular(Path(name) / "config.json", CONFIG_MOST, "config.json"))
-    except (OSError, InputError, ValueError, RecursionError):
-        return False
-    return isinstance(config, dict) and "format" not in config and "model_type" in config
 
 
 def network_of(config: ModelConfig) -> Network:

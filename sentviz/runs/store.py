@@ -421,6 +421,11 @@ def folder_for(dataset: str, out: str | Path | None = None) -> Path:
     return folder
 
 
+def resume_point(folder: Path) -> Path:
+    """Return the folder of the resume point of a run in training, next to the run's folder."""
+    return folder.with_name(f".{folder.name}.tmp-resume")
+
+
 def _unknown(name: str, known: list[str]) -> str:
     """Return the error message for a name or folder that is not a run."""
     if is_path(name):

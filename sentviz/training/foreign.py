@@ -21,6 +21,7 @@ from sentviz.training.task import TrainingTask
 if TYPE_CHECKING:
     from sentviz.models.hub.encoder import HubEncoder
     from sentviz.runs.store import Run
+    from sentviz.training.trainer import Shown
 
 
 class ForeignTask(TrainingTask):
@@ -66,7 +67,7 @@ def finetune(
     injection: str = "",
     example: tuple[str, str | None] | None = None,
     device: str = "",
-    progress: bool = True,
+    progress: Shown = True,
     allow_pickle: bool = False,
     **settings: Any,
 ) -> Run:

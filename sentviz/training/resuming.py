@@ -42,11 +42,6 @@ class Progress:
     history: list[list[Any]] = field(default_factory=list)  # step, epoch, name, layer, component, value
 
 
-def point(folder: Path) -> Path:
-    """Return the folder of a run's resume point."""
-    return folder.with_name(f".{folder.name}.tmp-resume")
-
-
 def write(folder: Path, tensors: Mapping[str, Tensor], recipe: Recipe, splits: Sequence[Split], at: Progress) -> None:
     """Write the resume point of a run, with the state of the CPU's random numbers; the old one is replaced when it is complete.
 
@@ -56,11 +51,13 @@ def write(folder: Path, tensors: Mapping[str, Tensor], recipe: Recipe, splits: S
     all_tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()} | {"rng": torch.get_rng_state()}
     stored = {"recipe": recipe.as_dict(), "data": _digests(splits), "tensors": sorted(all_tensors), "at": asdict(at)}
     try:
-        with writing(point(folder)) as fresh:
+        with writing(store.resume_point(folder)) as fresh:
             save_file(all_tensors, fresh / "state.safetensors")
             (fresh / "progress.json").write_text(json.dumps(stored))
     except (OSError, SafetensorError) as error:
-        message = f"The resume point {point(folder)} cannot be written ({reason(error)}). An earlier resume point, if any, is kept."
+        message = (
+            f"The resume point {store.resume_point(folder)} cannot be written ({reason(error)}). An earlier resume point, if any, is kept."
+        )
         raise RunError(message) from error
 
 
@@ -70,7 +67,7 @@ def read(folder: Path, recipe: Recipe, splits: Sequence[Split], device: torch.de
     Raises:
         RunError: it is damaged, or belongs to other data or to a recipe that differs in more than example, transfer and kept epochs.
     """
-    place = restored(point(folder))
+    place = restored(store.resume_point(folder))
     if not (place / "progress.json").is_file():
         return None
     try:
@@ -97,7 +94,7 @@ def _digests(splits: Sequence[Split]) -> dict[str, str]:
 
 def damaged(folder: Path, error: Exception) -> RunError:
     """Return the error for a resume point that cannot be used."""
-    return RunError(f"The resume point {point(folder)} is damaged ({reason(error)}); delete it to start again.")
+    return RunError(f"The resume point {store.resume_point(folder)} is damaged ({reason(error)}); delete it to start again.")
 
 
 def reason(error: Exception) -> str:

@@ -16,7 +16,7 @@ from sentviz.runs.store import Run, folder_for
 from sentviz.training.based import BasedTask
 from sentviz.training.recipe import Recipe, finished
 from sentviz.training.task import TrainingTask
-from sentviz.training.trainer import Trainer
+from sentviz.training.trainer import Shown, Trainer
 
 TASKS = {  # `KIND` of a configuration -> training task, if it is not `OwnTask`
     "encoder": "sentviz.training.own:EncoderTask",
@@ -24,12 +24,13 @@ TASKS = {  # `KIND` of a configuration -> training task, if it is not `OwnTask`
 }
 
 
-def train(recipe: Recipe | str, root: str | Path | None = None, *, device: str = "", progress: bool = True) -> Run:
+def train(recipe: Recipe | str, root: str | Path | None = None, *, device: str = "", progress: Shown = True) -> Run:
     """Train a recipe to the run folder `root/<data set>/<model>`. A stopped run is continued; a finished run is returned unchanged.
 
     Args:
         recipe: a recipe, the name of a shipped one, or a data set of the user, as ``"mine/reviews"``.
         root: folder of runs; by default ``runs`` here or, for a data set of the user, the user's library.
+        progress: whether a bar is shown, or a function that is called after each step with the numbers of steps done and of all.
     Raises:
         DataMissingError: the data set is not installed. InputError: the data set or the model does not allow the recipe.
         RunError: the folder contains something else or cannot be written, or a resume point belongs to another recipe.
@@ -67,7 +68,7 @@ def completed(
     existing: Callable[[], Run | None] = lambda: None,
     *,
     device: str = "",
-    progress: bool = True,
+    progress: Shown = True,
 ) -> Run:
     """Train a run to its end, from its resume point if it has one, while this process holds the run's folder.
 

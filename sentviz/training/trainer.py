@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sentviz.analysis.evaluation import evaluate
 from sentviz.io.files import uninterrupted
-from sentviz.runs.store import Run
+from sentviz.runs.store import Run, resume_point
 from sentviz.training import resuming
 from sentviz.training.finishing import finish, hardware
 from sentviz.training.plan import Mixture, batches, better, evaluation_due, rate, scores
@@ -26,15 +26,17 @@ from sentviz.training.teaching import targets
 
 SAVE_EVERY = 60.0  # seconds between resume points
 
+Shown = bool | Callable[[int, int], object]  # whether a bar shows the progress, or a function of the steps done and of all
+
 
 class Trainer:
     """One training run."""
 
-    def __init__(self, task: TrainingTask, folder: Path, *, progress: bool = False) -> None:
+    def __init__(self, task: TrainingTask, folder: Path, *, progress: Shown = False) -> None:
         self.task, self.folder, self.recipe = task, folder, task.recipe
         self.lengths = task.lengths
         self.mixture = Mixture(task.train.sources, self.recipe.mixing_temperature) if self.recipe.mixing_temperature else None
-        self.targets = targets(task.train, self.recipe, progress=progress)
+        self.targets = targets(task.train, self.recipe, progress=progress is True)
         self.best_state = self._state()
         self.rates = [group["lr"] for group in task.optimizer.param_groups]
         self.steps_per_epoch = math.ceil(len(self.lengths) / self.recipe.batch_size)
@@ -49,9 +51,11 @@ class Trainer:
 
     # ---- the loop
 
-    def fit(self, *, progress: bool = True, until: int | None = None) -> None:
+    def fit(self, *, progress: Shown = True, until: int | None = None) -> None:
         """Train to the end, or to the step `until`; Ctrl-C saves a resume point.
 
+        Args:
+            progress: whether a bar is shown, or a function that is called after each step.
         Raises:
             RunError: a resume point cannot be written.
         """
@@ -61,12 +65,14 @@ class Trainer:
         last = self.total if until is None else min(until, self.total)
         if self.at.step == 0 and not self.at.history:
             self._log_scalars()
-        with tqdm(total=self.total, initial=self.at.step, unit="step", disable=not progress, desc=self.recipe.name) as bar:
+        with tqdm(total=self.total, initial=self.at.step, unit="step", disable=progress is not True, desc=self.recipe.name) as bar:
             try:
                 for rows in self._remaining(last):
                     with uninterrupted():
                         self._step(rows)
                         bar.update()
+                        if callable(progress):
+                            progress(self.at.step, self.total)
                         self.at.seconds = time.monotonic() - started
                         if self.at.step % self.steps_per_epoch == 0:
                             self._keep()
@@ -223,5 +229,5 @@ class Trainer:
             entries=task.entries(),
             measures=task.measures,
         )
-        shutil.rmtree(resuming.point(self.folder), ignore_errors=True)
+        shutil.rmtree(resume_point(self.folder), ignore_errors=True)
         return run

@@ -11,13 +11,14 @@ import pandas as pd
 import streamlit as st
 
 from app import visit
-from app.blocks.my_file import read_once
+from app.blocks.my_file import read_bytes, read_once
 from app.server.headers import own_machine
 from app.text import md
 from app.views.yours import library_part
 from sentviz.data.columns import guess
 from sentviz.data.demo import in_order
 from sentviz.data.mine import from_file
+from sentviz.data.texts import is_blank
 from sentviz.data.understanding import MOST_CLASSES, SHARES, SPLITS, Choices, Understood, canonical, understand, usual_names
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
@@ -26,16 +27,40 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 FILE, LAST = "yours-file", "yours-last"  # in the session's state: the table with remarks; id of the last file and why it was refused
+MOST_PASTED = 1_000_000  # characters of pasted lines
 BY_SHARES = ""  # choice of no column for the splits
 
 
 def refused(file: UploadedFile) -> str:
     """Read a chosen file once; return why it cannot be read, or "" if it was read."""
+    return read_once(file, LAST, _keep)
 
-    def keep(table: TextTable, remarks: list[str]) -> None:
-        st.session_state[FILE] = table, remarks
 
-    return read_once(file, LAST, keep)
+def pasted() -> str:
+    """Draw the field for lines; return why they cannot be read, or "" if there are none yet or they were read.
+
+    Each line is a text. With a tab in each line, as copied from a spreadsheet, the lines are rows of a table.
+    """
+    st.text_area(
+        "Lines",
+        key="yours-lines",
+        height=180,
+        max_chars=MOST_PASTED,
+        placeholder="One text per line. Rows copied from a spreadsheet keep their columns.",
+        label_visibility="collapsed",
+    )
+    st.button("Read the lines", key="yours-read", icon=":material/playlist_add_check:")  # leaving the field reads them, too
+    text = str(st.session_state.get("yours-lines") or "")
+    if is_blank(text):
+        return ""
+    lines = [line for line in text.splitlines() if not is_blank(line)]
+    kind = "tsv" if all("\t" in line for line in lines) else "txt"
+    data = "\n".join(lines).encode(errors="replace")
+    return read_bytes(hashlib.sha256(data).hexdigest(), f"lines.{kind}", lambda: data, LAST, _keep)
+
+
+def _keep(table: TextTable, remarks: list[str]) -> None:
+    st.session_state[FILE] = table, remarks
 
 
 def chosen_columns(table: TextTable, proposed: Understood | None) -> Choices:

@@ -1,20 +1,32 @@
-"""The visitor's own file as a data set, for this visit or for the library of this machine."""
+"""What the visitor brings, for this visit or for the library of this machine: a file, lines, a model, and training on own data."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from app import visit
 from app.text import intro, md
-from app.views.yours import file_part, library_part
+from app.views.yours import file_part, library_part, model_part
 from sentviz.data.formats import KINDS
 
+BRING = ("A file", "Lines", "A model")
+
 intro(
-    "Your file of texts as a data set: its columns, its classes, and the rows that are left out. Change what is wrong.",
-    "The file stays in memory for this visit until you save it.",
+    "Bring a file of texts, some lines or a model. You see how it is understood, change what is wrong, and look at the mistakes.",
+    "What you bring stays in memory for this visit until you save it.",
 )
-file = st.file_uploader("File", type=[suffix[1:] for suffix in KINDS], key="yours-uploader", label_visibility="collapsed")
-if file is not None and (why := file_part.refused(file)):
+chosen = visit.setting(st.segmented_control, "Bring", "bring", BRING, label_visibility="collapsed")
+why = ""
+if chosen == BRING[0]:
+    file = st.file_uploader("File", type=[suffix[1:] for suffix in KINDS], key="yours-uploader", label_visibility="collapsed")
+    why = file_part.refused(file) if file is not None else ""
+elif chosen == BRING[1]:
+    why = file_part.pasted()
+else:
+    model_part.show()
+if why:
     st.warning(md(why), icon=":material/block:")
-elif file_part.FILE in st.session_state:
+elif chosen != BRING[2] and file_part.FILE in st.session_state:
     file_part.show(*st.session_state[file_part.FILE])
 library_part.saved()
+library_part.models()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from sentviz.errors import InputError, RunError
+from sentviz.models.folder import CLASSIFIER
 from sentviz.models.hub.encoder import ARCHITECTURES, IMPLEMENTATION, HubEncoder, register, transformers
 from sentviz.models.hub.files import (
     auto_class,
@@ -36,8 +37,6 @@ from sentviz.models.pretrained.tokens import PretrainedTokenizer
 
 if TYPE_CHECKING:
     from sentviz.data.lexicon import Lexicon
-
-CLASSIFIER = "ForSequenceClassification"  # ending of the names of transformers' classes with a classification head
 
 
 @dataclass(frozen=True)

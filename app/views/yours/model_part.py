@@ -1,0 +1,120 @@
+"""A model's folder becomes a run that every page of a sentence can show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from app import cache, visit
+from app.server.headers import own_machine
+from app.server.progress import wait
+from app.text import md
+from sentviz.cli.apart import run_apart
+from sentviz.cli.terminal import Report
+from sentviz.errors import SentvizError
+from sentviz.io.paths import home
+from sentviz.models.folder import ModelFolder, is_model_folder, look_at
+from sentviz.serving.jobs import Job, Jobs
+
+MOST_CLASSES = 20  # of a model with more classes, the names are taken as they are
+
+
+@st.cache_resource(show_spinner=False)
+def _jobs() -> Jobs:
+    return Jobs(at_once=1)
+
+
+def of_operator() -> list[Path]:
+    """Return the models in the folder that the operator of the server names in SENTVIZ_MODELS."""
+    named = os.environ.get("SENTVIZ_MODELS")
+    if not named or not Path(named).is_dir():
+        return []
+    return sorted(folder for folder in Path(named).iterdir() if is_model_folder(folder))
+
+
+def show() -> None:
+    """Draw the choice of a folder, what it holds, the names of its classes, and the button that opens it."""
+    folder = _chosen()
+    if folder is None:
+        return
+    try:
+        model = look_at(folder)
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
+        return
+    st.markdown(f"**{md(model.path.name)}** · {md(str(model).partition(': ')[2])}")
+    classes = _named_classes(model)
+    if classes is None:
+        return
+    key = f"adopt {model.path} {classes}"
+    job = _jobs().get(key)
+    if job is not None and job.state == "done" and st.session_state.pop("yours-opening", "") == key:
+        visit.go(run=job.result)
+        st.switch_page("views/sentence/explore.py")
+    if wait(
+        _jobs(), key, model.path.name, lambda job: _opened(model.path, classes, job), button="Open the model", icon=":material/open_in_new:"
+    ):
+        st.session_state["yours-opening"] = key
+
+
+def _chosen() -> str | None:
+    """Return the chosen folder; None if there is none yet."""
+    local, offered = own_machine(st.context.ip_address, st.context.headers), of_operator()
+    if not local and not offered:
+        st.info(
+            "On a server for several people, models come from a folder that its operator names in `SENTVIZ_MODELS`. This server has none."
+            " In a browser on the machine that runs the server, any folder can be opened.",
+            icon=":material/lock:",
+        )
+        return None
+    if offered:
+        place = st.selectbox(
+            "Models of this server", offered, index=None, format_func=lambda path: path.name, key="yours-offered", width=480
+        )
+        if place is not None or not local:
+            return str(place) if place is not None else None
+    path = st.text_input(
+        "Folder of the model", key="yours-folder", placeholder="with config.json, model.safetensors and tokenizer.json", width=640
+    )
+    st.caption(
+        "A classifier in the layout of Hugging Face or sentence-transformers. It is copied to your library. Code in the folder is never"
+        " run, and pickles are never read."
+    )
+    return str(Path(path.strip()).expanduser()) if path.strip() else None
+
+
+def _named_classes(model: ModelFolder) -> tuple[str, ...] | None:
+    """Draw the names of the model's classes, which can be changed; return them, () to take those of the model, None if one is missing."""
+    if not 0 < len(model.classes) <= MOST_CLASSES:
+        return ()
+    if model.is_unnamed:
+        st.info("The model does not say what its classes mean. Name them.", icon=":material/label:")
+    with st.container(horizontal=True, gap="small"):
+        names = tuple(_name(model, place) for place in range(len(model.classes)))
+    if not all(names):
+        return None
+    return () if names == model.classes else names
+
+
+def _name(model: ModelFolder, place: int) -> str:
+    """Draw the name of a class, and return it."""
+    own, key = model.classes[place], f"yours-class-{model.path}-{place}"
+    return st.text_input(f"Class {place + 1}: {md(own)}", "" if model.is_unnamed else own, key=key, width=180).strip()
+
+
+def _opened(folder: Path, classes: Sequence[str], job: Job) -> str:
+    """Write the model as a run in the library, in a process of its own; return the run's name."""
+    job.tick(0.0, "loading the model")
+    name = ""
+
+    def hear(report: Report) -> None:
+        nonlocal name
+        name = str(report.get("run", name))
+
+    named = ["--classes", ",".join(classes)] if classes else []
+    run_apart(["adopt", str(folder), *named, "-o", str(home() / "runs")], hear, lambda: job.tick(job.share, job.doing))
+    cache.changed()
+    return name

@@ -1,0 +1,108 @@
+"""What a visitor brings, by clicks from the page Yours: a model's folder, a file to train on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.browser.conftest import serving
+from tests.browser.test_first_light import settled
+from tests.makers import BAD, GOOD, NOUNS
+
+pytestmark = pytest.mark.exhaustive
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def alone(home: Path) -> Iterator[str]:
+    """Start the app with an empty library; yield its address."""
+    with serving(SENTVIZ_HOME=str(home)) as address:
+        yield address
+
+
+def reviews(file: Path, rows: int) -> Path:
+    """Write made-up reviews with their opinions."""
+    words = [(first, second, "negative") for first in BAD for second in BAD] + [
+        (first, second, "positive") for first in GOOD for second in GOOD
+    ]
+    table = [(f"The {noun} was {first} and {second}.", label) for noun in NOUNS for first, second, label in words]
+    pd.DataFrame(table, columns=["review", "opinion"]).sample(rows, random_state=0).to_csv(file, index=False)
+    return file
+
+
+def page_yours(page: Any, address: str, bring: str) -> None:
+    """Open the first page and go to Yours by one click in the navigation."""
+    page.goto(address)
+    page.wait_for_selector("[data-testid=stTopNavLink]", timeout=120_000)
+    page.locator("[data-testid=stTopNavLink]", has_text="Yours").click()
+    page.get_by_text(bring, exact=True).click()
+    settled(page)
+
+
+def test_a_model_folder_opens_on_the_pages_of_a_sentence(page: Any, alone: str, tmp_path: Path) -> None:
+    """A folder with unnamed classes asks for their names; a wrong path is one sentence; the model answers on each page, without data."""
+    pytest.importorskip("transformers")
+    from tests.foreign.models import saved
+
+    folder = saved(tmp_path / "my-model", "bert", ("LABEL_0", "LABEL_1"))
+    page_yours(page, alone, "A model")
+    path = page.get_by_label("Folder of the model")
+    path.fill(str(tmp_path / "nowhere"))
+    path.press("Enter")
+    page.get_by_text("There is no folder").wait_for(timeout=60_000)
+    path.fill(str(folder))
+    path.press("Enter")
+    page.get_by_text("The model does not say what its classes mean").wait_for(timeout=60_000)
+    settled(page)
+    assert not page.get_by_role("button", name="Open the model").count()
+    for place, name in enumerate(("bad", "good"), 1):
+        field = page.get_by_label(f"Class {place}:")
+        field.fill(name)
+        field.press("Enter")
+        settled(page)
+    page.get_by_role("button", name="Open the model").click()
+    page.get_by_text("adopted/my-model").first.wait_for(timeout=120_000)
+    settled(page)
+    for name in ("Attention", "Compare", "Explore"):
+        page.get_by_text("Sentence", exact=True).first.click()
+        page.locator("a", has_text=name).first.click()
+        page.get_by_text("adopted/my-model").first.wait_for(timeout=120_000)
+        settled(page)
+        assert not page.locator("[data-testid=stException]").count()
+        assert not page.get_by_text("This part failed").count()
+
+
+def test_a_file_is_trained_on_stopped_continued_and_opened(page: Any, alone: str, home: Path, tmp_path: Path) -> None:
+    """The training shows its progress, stops, continues where it was, and its run opens with its mistakes."""
+    page_yours(page, alone, "A file")
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(reviews(tmp_path / "soups.csv", 120)))
+    page.get_by_role("button", name="Save to my library").click(timeout=60_000)
+    page.get_by_text("Saved as mine/soups.").wait_for(timeout=60_000)
+    page.get_by_role("button", name="Train soups/minilm").click()
+    page.get_by_text("step ").first.wait_for(timeout=180_000)
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Continue the training of soups/minilm").click(timeout=120_000)
+    page.get_by_text("Accuracy on 18 validation rows").wait_for(timeout=400_000)
+    assert (home / "runs" / "soups" / "minilm" / "config.json").is_file()
+    page.get_by_role("button", name="Mistakes").click()
+    page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
+    page.get_by_text("soups/minilm").first.wait_for(timeout=60_000)
+
+
+def test_pasted_lines_are_two_clicks_from_their_mistakes(page: Any, alone: str) -> None:
+    """Lines with a tab are rows of a table. The first click opens Yours, the second shows the mistakes."""
+    page_yours(page, alone, "Lines")
+    field = page.get_by_label("Lines", exact=True)
+    field.fill("text\tlabel\nA warm and clever song.\tpositive\nA cold, dull soup.\tnegative\nA clever garden.\tnegative\n")
+    field.press("Control+Enter")
+    page.get_by_role("button", name="Show the mistakes").click(timeout=60_000)
+    page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
+    page.get_by_text("of 3 rows").first.wait_for(timeout=60_000)
