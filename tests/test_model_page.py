@@ -46,4 +46,4 @@ def test_the_page_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             done = CliRunner().invoke(main, shlex.split(line)[1:])
             assert done.exit_code == 0, done.output
             commands += 1
-    assert commands == 3 and find("adopted/my-model").has_rows and Path("my-encoder/model_head.safetensors").is_file()
+    assert commands == 4 and find("adopted/my-model").has_rows and Path("my-encoder/model_head.safetensors").is_file()

@@ -102,7 +102,7 @@ def test_the_mistakes_are_one_click_away() -> None:
 
 
 def test_pasted_lines_become_a_table() -> None:
-    """Lines are texts; with a tab in each they are rows of a table. Lines that are no table give one sentence."""
+    """Each line is a text. If each line has a tab, the lines are the rows of a table. Lines that cannot be read give one sentence."""
     app = opened("yours", run=RUN, bring="Lines")
     app.text_area(key="yours-lines").set_value("A warm song, and clever.\n\nA cold soup.").run()
     assert "**lines.txt**: 2 rows." in page_text(app) and app.button(key="yours-look").label == "Show the predictions"

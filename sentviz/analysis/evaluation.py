@@ -83,8 +83,8 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
     """Return the metrics of a split, each `{value, low, high}` with a 95 % percentile bootstrap interval over its rows, and `n`.
 
     accuracy; precision, recall and F1 as macro and weighted means and, with two classes, of the positive class; AUC (one-vs-rest, macro,
-    for more than two classes; equal probabilities count half, before any rounding); silhouette of the pooled vectors (euclidean, on a
-    stated seeded sample); loss (cross-entropy, nats).
+    for more than two classes; equal probabilities count half, before any rounding); silhouette of the pooled vectors, if there are any
+    (euclidean, on a stated seeded sample); loss (cross-entropy, nats).
     """
     from sklearn.metrics import silhouette_samples
 
@@ -101,7 +101,7 @@ def metrics(evaluation: Evaluation, *, seed: int = 0, resamples: int = RESAMPLES
     losses = -np.log(np.maximum(probabilities[np.arange(n), labels], 1e-12))
     result["loss"] = interval(float(losses.mean()), mean_draws(losses, rng, resamples))
     rows = evaluation.sample()
-    if 1 < len(set(labels[rows])) < len(rows):
+    if evaluation.pooled.shape[1] and 1 < len(set(labels[rows])) < len(rows):
         s = silhouette_samples(evaluation.pooled[rows], labels[rows])
         result["silhouette"] = interval(float(s.mean()), mean_draws(s, rng, resamples)) | {
             "n": len(rows),

@@ -28,6 +28,7 @@ class Measurement:
     title: str  # measured things, in the plural
     split: str  # default split
     make: Callable[..., Run]  # (run, split, progress, options) -> the run with the result
+    over: Callable[..., pd.DataFrame] | None = None  # (model, rows, progress, options) -> table, for rows that are not the run's
 
 
 def measure(name: str, run: Run, split: str = "", *, progress: Progress | None = None, **options: Any) -> Run:
@@ -45,6 +46,20 @@ def measure(name: str, run: Run, split: str = "", *, progress: Progress | None =
     kind = MEASUREMENTS[name]
     measured: Run = kind.make(run, split or kind.split, progress or (lambda done, total: None), **options)
     return measured
+
+
+def measure_on(name: str, model: Model, rows: Split, *, progress: Progress | None = None, **options: Any) -> pd.DataFrame:
+    """Measure a model on any rows, and return the table; nothing is stored.
+
+    Args:
+        name, options: as for `measure`.
+    Raises:
+        InputError: the model does not have what is measured.
+    """
+    over = MEASUREMENTS[name].over
+    if over is None:
+        raise InputError(f"{name} reads the weights of a run's epochs, so it needs the rows of the run.")
+    return over(model, rows, progress or (lambda done, total: None), **options)
 
 
 def _table(file: str, over: Callable[..., pd.DataFrame]) -> Callable[..., Run]:
@@ -88,8 +103,9 @@ def _gates(model: Model, rows: Split, progress: Progress) -> pd.DataFrame:
     from sentviz.analysis.maps.gates import over_split
     from sentviz.analysis.maps.wordclasses import word_classes
     from sentviz.data import datasets
+    from sentviz.data.given import is_file
 
-    if datasets.info(rows.name).language != "en":
+    if not is_file(rows.name) and datasets.info(rows.name).language != "en":
         raise InputError(
             f"{model.name} reads {rows.name}, which is not English. Words are grouped by an English tagger, so they cannot be measured."
         )
@@ -112,11 +128,15 @@ def _epochs(run: Run, split: str, progress: Progress, *, sample: int = 400, seed
     return attach_files(run, files(run, rows, (example.text, example.text_pair), rows=sample, seed=seed, progress=progress))
 
 
+def _of_table(title: str, file: str, over: Callable[..., pd.DataFrame]) -> Measurement:
+    return Measurement(title, "test", _table(file, over), over)
+
+
 MEASUREMENTS: Mapping[str, Measurement] = {
-    "faithfulness": Measurement("explanations", "test", _table(FAITHFULNESS, _faithfulness)),
-    "specialise": Measurement("components", "test", _table(COMPONENTS, _components)),
-    "heads": Measurement("heads", "test", _table(HEADS, _heads)),
-    "gates": Measurement("gates", "test", _table(GATES, _gates)),
-    "leaders": Measurement("leaders", "test", _table(LEADERS, _leaders)),
+    "faithfulness": _of_table("explanations", FAITHFULNESS, _faithfulness),
+    "specialise": _of_table("components", COMPONENTS, _components),
+    "heads": _of_table("heads", HEADS, _heads),
+    "gates": _of_table("gates", GATES, _gates),
+    "leaders": _of_table("leaders", LEADERS, _leaders),
     "epochs": Measurement("epochs", "validation", _epochs),
 }

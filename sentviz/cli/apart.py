@@ -48,14 +48,14 @@ def run_apart(arguments: Sequence[str], hear: Callable[[Report], object], check:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    said: queue.SimpleQueue[str] = queue.SimpleQueue()
-    reader = threading.Thread(target=_listen, args=(process.stdout, said), daemon=True)
+    output_lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    reader = threading.Thread(target=_listen, args=(process.stdout, output_lines), daemon=True)
     reader.start()
     lines: list[str] = []
     try:
-        while reader.is_alive() or not said.empty():
+        while reader.is_alive() or not output_lines.empty():
             try:
-                line = said.get(timeout=LISTEN)
+                line = output_lines.get(timeout=LISTEN)
             except queue.Empty:
                 check()
                 continue
@@ -78,9 +78,9 @@ def run_apart(arguments: Sequence[str], hear: Callable[[Report], object], check:
         raise SentvizError(" ".join(why.split()) or f"sentviz {arguments[0]} ended with exit status {process.returncode}.")
 
 
-def _listen(output: IO[str], said: queue.SimpleQueue[str]) -> None:
+def _listen(output: IO[str], output_lines: queue.SimpleQueue[str]) -> None:
     for line in output:
-        said.put(line)
+        output_lines.put(line)
 
 
 def _end_with_input() -> None:

@@ -7,25 +7,40 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sentviz.cli.own import Given, given_options
 from sentviz.cli.terminal import command, main, print_metrics, progress_bar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
-    from sentviz.runs.store import Run
+    from sentviz.analysis.testset.word_counts import Counts
 
 split_option = click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
 
 
-def measure_and_store(kind: str, name: str, split: str, **options: Any) -> Run:
-    """Measure the run called `name` over a split, store the results with it, and return the run that holds them."""
-    from sentviz.analysis.measurements import measure
-    from sentviz.runs.store import find
+def measured(kind: str, inputs: Given, split: str, file: str, **options: Any) -> tuple[str, str, pd.DataFrame]:
+    """Measure a run over its own rows and store the result with it, or any model over the rows of --data, which stores nothing.
 
-    with progress_bar("Epochs" if kind == "epochs" else "Texts") as report_progress:
-        run = measure(kind, find(name), split, progress=report_progress, **options)
+    Args:
+        file: name of the stored table.
+    Returns:
+        The name of the run or model, the rows in words, and the table.
+    """
+    from sentviz.analysis.measurements import measure, measure_on
+    from sentviz.models.loading import load
+
+    of = inputs.answers()
+    if inputs.data or inputs.model:
+        rows = inputs.rows(of, split)
+        with progress_bar("Texts") as report_progress:
+            frame = measure_on(kind, load(of), rows, progress=report_progress, **options)
+        return of.name, f"{rows.name}, {rows.split}", frame
+    with progress_bar("Texts") as report_progress:
+        run = measure(kind, of, split, progress=report_progress, **options)
     click.echo(f"Stored in {run.folder}")
-    return run
+    return run.name, split, run.frame(file)
 
 
 def store_in_scores(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, str]:
@@ -41,32 +56,18 @@ def store_in_scores(folder: Path, file: str, frame: pd.DataFrame) -> tuple[str, 
 
 
 @main.command()
-@click.argument("run")
-@click.option("--data", default="", help="Data set for the evaluation; default: the run's.")
+@given_options
 @split_option
 @click.option("--versus", multiple=True, help="Model of the same file, or run, to compare a file's predictions with. May be repeated.")
-@click.option("--classes", default="", help="Names of the classes that a file writes as numbers, for example negative,positive.")
-@click.option("--text", default="", help="Column of a file's texts; by default it is guessed.")
-@click.option("--label", default="", help="Column of a file's labels; by default it is guessed.")
 @click.option("--slices", is_flag=True, help="Search for slices of the rows on which RUN is weakest.")
 @click.option("--among", default="", help="Rows that are evaluated, as col=product:phone~has=negation; by default all.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the halves of the search with --slices.")
 @command
-def evaluate(
-    run: str,
-    data: str,
-    split: str,
-    versus: tuple[str, ...],
-    classes: str,
-    text: str,
-    label: str,
-    slices: bool,
-    among: str,
-    seed: int,
-) -> None:
+def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, among: str, seed: int) -> None:
     """Compute the metrics of RUN (a name or a folder) again from its stored weights, and print them.
 
-    With --data, RUN is evaluated on another data set with the same classes; a run without test rows gets those of the data set.
+    With --data, RUN or --model is evaluated on another data set or a file with the same classes; a run without test rows gets those of the
+    data set.
 
     RUN may also be a table with predictions of another program: FILE, or FILE:MODEL if it has those of several models. Columns such as
     predicted, prob, p_positive and bert_predicted are recognised. Its mistakes are listed, the most confident ones first.
@@ -76,51 +77,49 @@ def evaluate(
     """
     from sentviz.analysis.testset.brought import is_table
 
-    if is_table(run):
+    if is_table(inputs.run) and not inputs.data and not inputs.model:
         from sentviz.analysis.testset.brought import sources
         from sentviz.analysis.testset.subset import Subset
         from sentviz.cli.judged import print_judged, print_weak
 
-        judged = Subset.parse(among).chosen(*sources(run, versus, classes=classes.split(","), text=text, label=label))
+        judged = Subset.parse(among).chosen(
+            *sources(inputs.run, versus, classes=inputs.classes.split(","), text=inputs.text, label=inputs.label)
+        )
         print_judged(judged)
         if slices:
             print_weak(judged[0], seed)
         return
-    if versus or classes or text or label:
-        raise click.UsageError(f"--versus, --classes, --text and --label belong to a file of predictions, and {run} is not one.")
+    if versus or ((inputs.text or inputs.label) and not inputs.data):
+        raise click.UsageError(f"--versus, --text and --label belong to a file, and {inputs.run or inputs.model} is not one.")
     from sentviz import load
     from sentviz.analysis.evaluation import evaluate as run_evaluation
     from sentviz.analysis.evaluation import metrics
     from sentviz.data import datasets
+    from sentviz.data.given import is_file, labelled_rows
     from sentviz.runs.calibration import tempered
-    from sentviz.runs.store import find
 
-    stored = find(run)
-    if data and not stored.has_rows:
+    of = inputs.answers()
+    if inputs.data and not inputs.model and not of.has_rows and not is_file(inputs.data):
         from sentviz.training import measure
 
-        measured = measure(stored, data)
-        print_metrics(measured.name, measured.metrics())
-        click.echo(f"Stored in {measured.folder}")
+        stored = measure(of, inputs.data)
+        print_metrics(stored.name, stored.metrics())
+        click.echo(f"Stored in {stored.folder}")
         return
-    model = load(stored)
-    if data:
-        from sentviz.training.adoption import classified, with_classes
-
-        rows = with_classes(datasets.load_split(classified(data), split), stored.labels, stored.name)
-    else:
-        rows = datasets.rows_of_recipe(stored.config["recipe"], split)
-    evaluation = run_evaluation(model, rows)
+    own = not inputs.data and not inputs.model
+    rows = datasets.rows_of_recipe(of.config["recipe"], split) if own else labelled_rows(inputs.rows(of, split))
+    evaluation = run_evaluation(load(of), rows)
     if not (slices or among):
-        print_metrics(stored.name, {split: metrics(evaluation)})
+        print_metrics(of.name, {rows.split: metrics(evaluation)})
         return
     from sentviz.analysis.testset.rows import RowsSource, predicted_rows
     from sentviz.analysis.testset.subset import Subset
     from sentviz.cli.judged import print_judged, print_weak
 
-    shares = tempered(evaluation.probabilities.astype(float), stored.calibration)
-    every = predicted_rows(RowsSource.of(stored), split, stored.labels, {str(name): rows.frame[name].array for name in rows.frame}, shares)
-    chosen = Subset.parse(among).chosen(every)
+    shares = tempered(evaluation.probabilities.astype(float), of.calibration)
+    columns = {str(name): rows.frame[name].array for name in rows.frame}
+    over = "mine" if is_file(inputs.data) else split
+    chosen = Subset.parse(among).chosen(predicted_rows(RowsSource.of(of), over, of.labels, columns, shares))
     print_judged(chosen)
     if slices:
         print_weak(chosen[0], seed)
@@ -147,43 +146,48 @@ def labels(run: str, data: str, split: str, top: int, text: str, label: str, cla
 
 
 @main.command()
-@click.argument("run")
+@given_options
 @click.option("--sample", type=click.IntRange(min=1), default=200, show_default=True, help="Number of texts in the random sample.")
 @split_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample and of the random explanations.")
 @command
-def faithfulness(run: str, sample: int, split: str, seed: int) -> None:
-    """Measure how faithful each explanation method is to RUN, over a sample of texts. Stores the table with the run."""
+def faithfulness(inputs: Given, sample: int, split: str, seed: int) -> None:
+    """Measure how faithful each explanation method is to RUN, over a sample of texts. Stores the table with the run.
+
+    With --data or --model, the table is printed and not stored.
+    """
     from sentviz.analysis.explain.faithfulness import FILE, METRICS
 
-    measured = measure_and_store("faithfulness", run, split, sample=sample, seed=seed)
-    frame = measured.frame(FILE)
-    click.echo(f"{measured.name}, {int(frame['n'].max())} texts of {split}; higher is better for comprehensiveness, lower for sufficiency")
-    click.echo(frame.pivot(index="method", columns="metric", values="value")[list(METRICS)].to_string(float_format="{:+.3f}".format))
+    name, rows, frame = measured("faithfulness", inputs, split, FILE, sample=sample, seed=seed)
+    click.echo(f"{name}, {int(frame['n'].max())} texts of {rows}; higher is better for comprehensiveness, lower for sufficiency")
+    click.echo(
+        frame.pivot(index="method", columns="metric", values="value")
+        .reindex(columns=list(METRICS))
+        .to_string(float_format="{:+.3f}".format)
+    )
 
 
 @main.command()
-@click.argument("run")
+@given_options
 @click.option("--sample", type=click.IntRange(min=1), default=300, show_default=True, help="Number of texts in the random sample.")
 @split_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample and of the untrained models.")
 @click.option("--inits", type=click.IntRange(min=0), default=20, show_default=True, help="Number of untrained models to compare with.")
 @command
-def specialise(run: str, sample: int, split: str, seed: int, inits: int) -> None:
+def specialise(inputs: Given, sample: int, split: str, seed: int, inits: int) -> None:
     """Measure whether the attention components of RUN specialise, over a sample of texts. Stores the table with the run."""
     from sentviz.analysis.maps.specialise import FILE, verdict
 
-    measured = measure_and_store("specialise", run, split, sample=sample, seed=seed, inits=inits)
-    frame = measured.frame(FILE)
-    click.echo(f"{measured.name}, {int(frame['n'].max())} texts of {split}")
+    name, rows, frame = measured("specialise", inputs, split, FILE, sample=sample, seed=seed, inits=inits)
+    click.echo(f"{name}, {int(frame['n'].max())} texts of {rows}")
     click.echo("\n".join(verdict(frame)))
 
 
 @main.command()
-@click.argument("run")
+@given_options
 @split_option
 @command
-def heads(run: str, split: str) -> None:
+def heads(inputs: Given, split: str) -> None:
     """Measure what each head of RUN attends to, [CLS] in particular, over a split. Stores the table with the run.
 
     RUN may also be a folder that `sentviz score --attention` wrote: its parts are merged, and the table is stored in the folder.
@@ -191,32 +195,30 @@ def heads(run: str, split: str) -> None:
     from sentviz.analysis.maps.heads import FILE
     from sentviz.serving.corpus.output import is_scored
 
-    if is_scored(run):
+    if is_scored(inputs.run):
         from sentviz.serving.corpus.output import Scored
         from sentviz.serving.corpus.summary import heads as over_parts
 
         with progress_bar("Parts") as report_progress:
-            frame = over_parts(Scored(run), report_progress)
-        name, split = store_in_scores(Path(run), FILE, frame)
+            frame = over_parts(Scored(inputs.run), report_progress)
+        name, rows = store_in_scores(Path(inputs.run), FILE, frame)
     else:
-        measured = measure_and_store("heads", run, split)
-        name, frame = measured.name, measured.frame(FILE)
+        name, rows, frame = measured("heads", inputs, split, FILE)
     mean = frame[frame["head"] < 0].pivot(index="layer", columns="measure", values="value")
-    click.echo(f"{name}, {int(frame['n'].max()):,} texts of {split}, mean over heads by layer (layers counted from 0)")
+    click.echo(f"{name}, {int(frame['n'].max()):,} texts of {rows}, mean over heads by layer (layers counted from 0)")
     click.echo(mean.to_string(float_format="{:.4f}".format))
 
 
 @main.command()
-@click.argument("run")
+@given_options
 @split_option
 @command
-def gates(run: str, split: str) -> None:
+def gates(inputs: Given, split: str) -> None:
     """Measure which words the gates of RUN close, by part of speech and word class, over a split. Stores the table with the run."""
     from sentviz.analysis.maps.gates import FILE, verdict
 
-    measured = measure_and_store("gates", run, split)
-    frame = measured.frame(FILE)
-    click.echo(f"{measured.name}, {int(frame['n'].max()):,} texts of {split}, mean gate by layer (from 0; -1 = mean of all)")
+    name, rows, frame = measured("gates", inputs, split, FILE)
+    click.echo(f"{name}, {int(frame['n'].max()):,} texts of {rows}, mean gate by layer (from 0; -1 = mean of all)")
     by = frame[frame["kind"].isin(["all", "class", "tag"])]
     click.echo(by.pivot(index=["kind", "name"], columns="layer", values="value").to_string(float_format="{:.3f}".format))
     click.echo("\n".join(verdict(frame)))
@@ -228,38 +230,56 @@ def gates(run: str, split: str) -> None:
 @command
 def leaders(run: str, split: str) -> None:
     """Measure which words become cluster leaders in hardmax RUN over a split, and after how many layers. Stores the table with the run."""
-    measure_and_store("leaders", run, split)
+    from sentviz.analysis.testset.leaders import FILE
+
+    measured("leaders", Given(run), split, FILE)
 
 
 @main.command()
-@click.argument("run")
+@given_options
+@click.option("--split", default="test", show_default=True, help="Split of the data set --data.")
 @command
-def words(run: str) -> None:
+def words(inputs: Given, split: str) -> None:
     """Count the words of RUN's right and wrong predictions over its test split. Stores the counts with the run: the page Words reads them.
 
-    RUN may also be a folder that `sentviz score --words` wrote: its parts are merged, and the counts are stored in the folder.
+    With --data or --model, the typical words are printed and nothing is stored. RUN may also be a folder that `sentviz score --words`
+    wrote: its parts are merged, and the counts are stored in the folder.
     """
-    from sentviz.analysis.testset.word_counts import FILE, STOP_WORDS, keyness, largest, stop_words, store
-    from sentviz.runs.store import find
+    from sentviz.analysis.testset.word_counts import FILE, count_words, store
     from sentviz.serving.corpus.output import Scored, is_scored
 
-    if is_scored(run):
+    if is_scored(inputs.run):
         from sentviz.serving.corpus.summary import words as over_parts
 
-        scored = Scored(run)
+        scored = Scored(inputs.run)
         counts = over_parts(scored)
-        store_in_scores(Path(run), FILE, counts.frame)
-        click.echo(f"{scored.run}, {int(counts.sizes.sum()):,} texts of {run}: words more frequent in each group than by chance")
-        for (label, predicted), size in zip(counts.cells, counts.sizes.tolist(), strict=True):
-            name = scored.labels[predicted] if label < 0 else f"{scored.labels[label]}, predicted {scored.labels[predicted]}"
-            typical = (
-                largest(keyness(counts, (label, predicted)), "keyness", 12, stop_words(STOP_WORDS))["word"]
-                if 0 < size < counts.sizes.sum()
-                else ()
-            )
-            click.echo(f"  {name} ({size:,}): {' '.join(typical)}")
+        store_in_scores(Path(inputs.run), FILE, counts.frame)
+        _print_typical(counts, scored.labels, f"{scored.run}, {int(counts.sizes.sum()):,} texts of {inputs.run}")
         return
-    click.echo(f"Stored in {store(find(run)).folder}")
+    of = inputs.answers()
+    if not inputs.data and not inputs.model:
+        click.echo(f"Stored in {store(of).folder}")
+        return
+    from sentviz.analysis.testset.rows import RowsSource, predicted
+    from sentviz.models.loading import load
+
+    rows = inputs.rows(of, split)
+    with progress_bar("Texts") as report_progress:
+        answered = predicted(load(of), RowsSource.of(of), rows.frame, "mine", report_progress)
+    if answered.unread:
+        click.echo(f"! {len(answered.unread):,} rows cannot be read by {of.name}.", err=True)
+    _print_typical(count_words(answered), of.labels, f"{of.name}, {len(answered):,} texts of {rows.name}, {rows.split}")
+
+
+def _print_typical(counts: Counts, labels: Sequence[str], title: str) -> None:
+    from sentviz.analysis.testset.word_counts import STOP_WORDS, keyness, largest, stop_words
+
+    click.echo(f"{title}: words more frequent in each group than by chance")
+    for (label, predicted), size in zip(counts.cells, counts.sizes.tolist(), strict=True):
+        name = labels[predicted] if label < 0 else f"{labels[label]}, predicted {labels[predicted]}"
+        some = 0 < size < counts.sizes.sum()
+        typical = largest(keyness(counts, (label, predicted)), "keyness", 12, stop_words(STOP_WORDS))["word"] if some else ()
+        click.echo(f"  {name} ({size:,}): {' '.join(typical)}")
 
 
 @main.command()
@@ -272,11 +292,15 @@ def epochs(run: str, sample: int, split: str, seed: int) -> None:
     """Predict the same texts, and the run's example, with the weights that RUN has of each epoch. Stores the results with the run."""
     from sentviz.analysis.epochs.series import KINDS, epoch_series, events
     from sentviz.analysis.evaluation import wilson
+    from sentviz.analysis.measurements import measure
+    from sentviz.runs.store import find
 
-    measured = measure_and_store("epochs", run, split, sample=sample, seed=seed)
-    seen = epoch_series(measured)
+    with progress_bar("Epochs") as report_progress:
+        stored = measure("epochs", find(run), split, sample=sample, seed=seed, progress=report_progress)
+    click.echo(f"Stored in {stored.folder}")
+    seen = epoch_series(stored)
     n = len(seen.first.ids)
-    click.echo(f"{measured.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")
+    click.echo(f"{stored.name}, {n:,} texts of {split}\nepoch  accuracy  95% interval")
     for epoch, right in zip(seen.epochs, seen.right.sum(axis=1), strict=True):
         low, high = wilson(right, n)
         click.echo(f"{epoch:>5}{right / n:>10.2%}  {low:.2%} - {high:.2%}")

@@ -1,9 +1,14 @@
-"""Models of your own code on the command line: `--model package.module:object` imports the module and takes the object."""
+"""Where a command takes answers and rows from: RUN or --model, the rows of the run or --data.
+
+`--model package.module:object` imports the module and takes the object; `--model FOLDER` opens a folder in the layout of Hugging Face.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -13,7 +18,66 @@ import click
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
+    from sentviz.data.datasets import Split
     from sentviz.models.model import Model
+    from sentviz.runs.store import Run
+
+
+@dataclass(frozen=True)
+class Given:
+    """The options of a command that say where answers and rows come from."""
+
+    run: str
+    model: str = ""
+    classes: str = ""
+    data: str = ""
+    text: str = ""
+    label: str = ""
+
+    def answers(self) -> Run:
+        """Return the run, or the model of --model in its place.
+
+        Raises:
+            UsageError: both or none are given. SentvizError: it cannot be opened.
+        """
+        if bool(self.model) == bool(self.run):
+            raise click.UsageError("Give a RUN, or your own model with --model.")
+        if not self.model:
+            from sentviz.runs.store import find
+
+            if self.classes:
+                raise click.UsageError("--classes names the classes of --model; a RUN has its own.")
+            return find(self.run)
+        from sentviz.models.opened import OpenModel
+
+        return OpenModel.of(own_model(self.model, self.classes))
+
+    def rows(self, of: Run, split: str) -> Split:
+        """Return the rows of --data, with labels numbered as the classes of the run or model, and print the remarks on them."""
+        from sentviz.data.given import rows_of
+
+        if not self.data:
+            raise click.UsageError("A model of yours has no rows: name a data set or a file with --data.")
+        rows, remarks = rows_of(self.data, split, of.labels, of.name, text=self.text, label=self.label)
+        for remark in remarks:
+            click.echo(f"! {remark}", err=True)
+        return rows
+
+
+def given_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add RUN, --model, --classes, --data, --text and --label to a command, which gets them as `Given`."""
+
+    @wraps(function)
+    def with_given(run: str | None, model_name: str, classes: str, data: str, text: str, label: str, **options: Any) -> Any:
+        return function(Given(run or "", model_name, classes, data, text, label), **options)
+
+    for option in (
+        click.option("--label", default="", help="Column of a file's labels; by default it is guessed."),
+        click.option("--text", default="", help="Column of a file's texts; by default it is guessed."),
+        click.option("--data", default="", metavar="DATASET_OR_FILE", help="Data set, or file with texts and labels; default: the run's."),
+    ):
+        with_given = option(with_given)
+    return click.argument("run", required=False)(own_model_options(with_given))
 
 
 def own_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,22 +87,27 @@ def own_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--model",
         "model_name",
         default="",
-        metavar="MODULE:OBJECT",
-        help="Your own model instead of RUN: an object with predict_proba, or a function of a list of texts. The module is imported.",
+        metavar="MODULE:OBJECT|FOLDER",
+        help="Your own model instead of RUN: an object with predict_proba or a function of a list of texts, whose module is imported, or a"
+        " Hugging Face folder.",
     )(function)
 
 
 def own_model(name: str, classes: str) -> Model:
-    """Import an object by its name, `package.module:object`, also from the current folder, and open it as a model.
+    """Open a model's folder, or an object by its name, `package.module:object`, whose module is imported, also from the current folder.
 
     Raises:
         InputError: the module cannot be imported, has no such object, or the object is not a model.
     """
+    from sentviz.models.folder import is_model_folder
     from sentviz.models.loading import load
 
+    labels = _names(classes)
+    if is_model_folder(name):
+        return load(name, classes=labels)
     module, _, attribute = name.partition(":")
     if not module or not attribute:
-        raise InputError(f"--model takes package.module:object, not {name!r}.")
+        raise InputError(f"--model takes package.module:object or the folder of a model, not {name!r}.")
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
     try:
@@ -46,4 +115,8 @@ def own_model(name: str, classes: str) -> Model:
     except Exception as error:  # code of the user may raise anything while it is imported
         message = " ".join(str(error).split())[:200].rstrip(".")
         raise InputError(f"{name} cannot be imported ({type(error).__name__}: {message}).") from error
-    return load(source, classes=[label.strip() for label in classes.split(",") if label.strip()])
+    return load(source, classes=labels)
+
+
+def _names(classes: str) -> Sequence[str]:
+    return [label.strip() for label in classes.split(",") if label.strip()]

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from sentviz.cli.own import Given, own_model_options
 from sentviz.cli.terminal import command, main, progress_bar
 
 
 @main.command()
-@click.argument("run")
-@click.argument("files", nargs=-1, required=True, metavar="FILES...")
+@click.argument("files", nargs=-1, required=True, metavar="[RUN] FILES...")
+@own_model_options
 @click.option(
     "-o",
     "--out",
@@ -41,8 +42,9 @@ from sentviz.cli.terminal import command, main, progress_bar
 @click.option("--address", default="", help="Address of a Ray cluster whose machines share the files; by default Ray runs on this machine.")
 @command
 def score(
-    run: str,
     files: tuple[str, ...],
+    model_name: str,
+    classes: str,
     out: Path,
     text: str,
     pair: str,
@@ -56,7 +58,7 @@ def score(
     engine: str,
     address: str,
 ) -> None:
-    """Predict every row of FILES with RUN and write the class probabilities to OUT.
+    """Predict every row of FILES with RUN, or with your own --model, and write the class probabilities to OUT.
 
     FILES are csv, tsv, xlsx, parquet, jsonl, json or txt files (one text per line), folders of such files, patterns, or your data sets, as
     mine/NAME. OUT.csv has every column of FILES and the predictions; pandas and pyarrow read a folder OUT as one table. To continue a
@@ -65,7 +67,6 @@ def score(
     import numpy as np
 
     from sentviz.data.upload import unknown_labels
-    from sentviz.runs.store import find
     from sentviz.serving.corpus import one_file
     from sentviz.serving.corpus.engines import score_sources
     from sentviz.serving.corpus.inputs import survey_files
@@ -77,7 +78,12 @@ def score(
     is_file = one_file.fits(out)
     if is_file and (vectors or attention or words):
         raise click.UsageError("--vectors, --attention and --words need a folder: choose a name without .csv.")
-    scorer = find(run)
+    run, files = ("", files) if model_name else (files[0], files[1:])
+    if not files:
+        raise click.UsageError("Name a file to predict after the RUN.")
+    if model_name and (workers > 1 or engine == "ray"):
+        raise click.UsageError("A model of yours runs in this process only: remove --workers and --engine.")
+    scorer = Given(run, model_name, classes).answers()
     files = tuple(str(path) for name in files for path in _files(name))
     sources = survey_files(files, text=text, pair=pair, label=label, encoding=encoding, rows=rows)
     if is_file:

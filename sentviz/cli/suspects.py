@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import click
 
@@ -40,25 +39,16 @@ def rows_to_judge(run: str, data: str, split: str, *, text: str, label: str, cla
 
 def _predicted(run: Run, data: str, split: str, text: str, label: str) -> Rows:
     """Return a run's predictions for a table, or for a split of a data set."""
-    from sentviz.analysis.testset.brought import text_column
     from sentviz.cli.terminal import progress_bar
-    from sentviz.data import datasets
-    from sentviz.data.columns import guess
-    from sentviz.data.upload import labelled, read_table
+    from sentviz.data.given import is_file, rows_of
     from sentviz.models.loading import load
-    from sentviz.training.adoption import classified, with_classes
 
-    if Path(data).is_file():
-        table = read_table(Path(data).read_bytes(), data)[0]
-        label = label or guess(table, labels=True)
-        frame, remarks = labelled(table, text or text_column(table, label), label, run.labels)
-        for remark in remarks:
-            click.echo(f"! {remark}")
-        over = "mine"
-    else:
-        frame, over = with_classes(datasets.load_split(classified(data), split), run.labels, run.name).frame, split
+    rows, remarks = rows_of(data, split, run.labels, run.name, text=text, label=label)
+    for remark in remarks:
+        click.echo(f"! {remark}")
+    over = "mine" if is_file(data) else split
     with progress_bar("Texts") as report_progress:
-        return predicted(load(run), RowsSource.of(run), frame, over, report_progress)
+        return predicted(load(run), RowsSource.of(run), rows.frame, over, report_progress)
 
 
 def print_suspects(rows: Rows, top: int, out: str = "") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.terminal import command, listing, main, print_metrics
+from sentviz.cli.terminal import command, listener, listing, main, print_metrics
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
@@ -80,8 +80,8 @@ def train(
     threads: int | None,
     quiet: bool,
 ) -> None:
-    """Train RECIPE: a TOML file, a shipped recipe, or a data set of yours, mine/NAME, on which an adapter of MiniLM or a preset is trained.
-    With --hub or a hardmax model, RECIPE is a data set.
+    """Train RECIPE: a TOML file, a shipped recipe, or a data set of yours, on which an adapter of MiniLM or a preset is trained: mine/NAME,
+    or a file, which is added to your library. With --hub or a hardmax model, RECIPE is a data set.
 
     To continue a stopped training, run the command again.
     """
@@ -92,6 +92,7 @@ def train(
     run: Run
     from sentviz.runs.store import folder_for
 
+    recipe = _in_library(recipe)
     if hub:
         _refuse("A Hugging Face model", model=model, variant=variant, base=base, revision=revision, sha256=sha256)
         from sentviz.training import finetune
@@ -105,7 +106,7 @@ def train(
             lexicon=lexicon or "",
             injection=injection or "",
             device=device,
-            progress=not quiet,
+            progress=listener() or not quiet,
             **settings,
         )
     else:
@@ -133,7 +134,7 @@ def train(
         from sentviz.training import train as run_training
 
         try:
-            run = run_training(changed, out, device=device, progress=not quiet)
+            run = run_training(changed, out, device=device, progress=listener() or not quiet)
         except KeyboardInterrupt:
             click.echo("\nTo continue the training, run the command again.", err=True)
             raise
@@ -151,10 +152,22 @@ def _print_result(run: Run) -> None:
     from sentviz.training.own_data import compared
 
     frame = compared(run)
+    if (reporter := listener()) is not None:
+        reporter.send({"compared": frame.to_dict("records")})
     click.echo(f"Accuracy on {int(frame['n'].iloc[0]):,} validation rows, with its 95 % interval:")
     for row in frame.to_dict("records"):
         click.echo(f"  {row['name']:<40}{row['accuracy']:>7.1%}  [{row['low']:.1%}, {row['high']:.1%}]")
     click.echo(f"`sentviz app` shows the run {run.name}.")
+
+
+def _in_library(source: str) -> str:
+    """Return the name of a data set; a file becomes one in the user's library, and the output says how it was understood."""
+    from sentviz.data.given import in_library
+
+    name, summary = in_library(source)
+    if summary:
+        click.echo(summary)
+    return name
 
 
 def _refuse(what: str, **options: str | None) -> None:
@@ -198,7 +211,11 @@ def calibrate(run: str, intercept: bool) -> None:
 @main.command()
 @click.argument("model")
 @click.option(
-    "--data", "--dataset", default="", help="Data set whose test split evaluates the model, for example sst2 or nsmc; default: none."
+    "--data",
+    "--dataset",
+    default="",
+    help="Data set whose test split evaluates the model, for example sst2 or mine/reviews, or a file, which is added to your library;"
+    " default: none.",
 )
 @click.option(
     "--classes",
@@ -230,6 +247,7 @@ def adopt(
     from sentviz.runs.store import folder_for
     from sentviz.training import adopt as make_run
 
+    data = _in_library(data)
     out = folder_for(data, out)
     names = [label.strip() for label in classes.split(",") if label.strip()]
     sentences = (example, pair or None) if example else None
@@ -238,6 +256,8 @@ def adopt(
     )
     print_metrics(run.name, run.metrics())
     click.echo(f"Written to {run.folder}")
+    if (reporter := listener()) is not None:
+        reporter.send({"run": run.name})
     if not data:
         click.echo(f"It has no test rows. `sentviz evaluate {run.folder} --data DATASET` adds them.")
 

@@ -21,12 +21,12 @@ class ModelFolder:
     path: Path
     kind: str  # for example "bert"; "" = its configuration is in a folder of its own
     layers: int  # 0 = unknown
-    classes: tuple[str, ...]  # as the folder names them; () = none
-    megabytes: float  # of all files
+    classes: tuple[str, ...]  # names in the folder; () = it has none
+    megabytes: float  # size of all files
 
     @property
     def is_unnamed(self) -> bool:
-        """Whether the names of the classes say nothing, as LABEL_0 does."""
+        """Return whether the names of the classes say nothing, as LABEL_0 does."""
         return all(name.upper() == f"LABEL_{k}" for k, name in enumerate(self.classes))
 
     def __str__(self) -> str:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from sentviz.analysis.evaluation import evaluate
 from sentviz.data import datasets
 from sentviz.data.datasets import Split
 from sentviz.data.examples import examples_for
+from sentviz.data.given import order_of, with_classes
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import hold
@@ -74,7 +73,7 @@ def adopt(
     folder = Path(out) / name
     model = read.wrapped(Lexicon.load(lexicon) if lexicon else None, injection)
     if test is not None:
-        _reorder(model, _order(model.labels, test.labels, read.name))
+        _reorder(model, order_of(model.labels, test.labels, read.name))
         model.labels = tuple(test.labels)
     model.name = name
     recipe = {"dataset": data, "model": configuration(name_or_folder, injection), "lexicon": lexicon, "seed": 0}
@@ -122,16 +121,6 @@ def measure(run: Run, data: str) -> Run:
         validation = with_classes(validation, run.labels, run.name)
         best = best | scores(evaluate(load(run), validation))
     return measure_again(run, {"recipe": recipe, "best": best}, validation, tests)
-
-
-def with_classes(split: Split, classes: Sequence[str], name: str) -> Split:
-    """Return a split with its labels numbered as a model's classes; they are matched by their names.
-
-    Raises:
-        RunError: the names do not tell.
-    """
-    order = np.array(_order(classes, split.labels, name), dtype=np.int64)
-    return replace(split, labels=tuple(classes), frame=split.frame.assign(label=order[split.frame["label"].to_numpy()]))
 
 
 def _validation(data: str) -> Split | None:
@@ -183,23 +172,6 @@ def entries(model: HubModel) -> dict[str, dict[str, Any]]:
         "tokenizer": {"special_ids": list(tokenizer.special_ids), "unknown": tokenizer.unknown_id},
         "version": {"transformers": transformers().__version__},
     }
-
-
-def _order(own: Sequence[str], classes: Sequence[str], name: str) -> list[int]:
-    """Return the model's class for each class of the data set, by name or by its beginning.
-
-    Raises:
-        RunError: the names do not tell.
-    """
-    if len(own) == len(classes):
-        pairs = [(own[k].casefold(), k) for k in range(len(own)) if own[k]]
-        matches = [[k for label, k in pairs if full.startswith(label) or label.startswith(full)] for full in map(str.casefold, classes)]
-        if all(len(places) == 1 for places in matches) and len({places[0] for places in matches}) == len(own):
-            return [places[0] for places in matches]
-    what = "both need the same number of classes"
-    if len(own) == len(classes):
-        what = f"name the model's classes as the data set does, in the model's order: --classes {','.join(classes)}"
-    raise RunError(f"{name} has the classes {', '.join(own)} and the data set {', '.join(classes)}; {what}.")
 
 
 def _reorder(model: HubModel, order: Sequence[int]) -> None:

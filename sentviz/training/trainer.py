@@ -26,7 +26,7 @@ from sentviz.training.teaching import targets
 
 SAVE_EVERY = 60.0  # seconds between resume points
 
-Shown = bool | Callable[[int, int], object]  # whether a bar shows the progress, or a function of the steps done and of all
+Shown = bool | Callable[[int, int], object]  # True = a bar shows the progress; a function gets the steps done and all steps
 
 
 class Trainer:

@@ -1,4 +1,4 @@
-"""What a visitor brings, by clicks from the page Yours: a model's folder, a file to train on."""
+"""A model's folder, a file to train on and pasted lines are brought by clicks on the page Yours."""
 
 from __future__ import annotations
 

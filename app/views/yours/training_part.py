@@ -85,7 +85,7 @@ def _show_result(rows: list[dict[str, object]]) -> None:
     frame = pd.DataFrame(rows)
     best = int(frame["accuracy"].to_numpy().argmax())
     n = int(frame["n"].iloc[0])
-    shown = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "": frame["name"],
             "accuracy": [f"{value:.1%}" for value in frame["accuracy"]],
@@ -93,6 +93,6 @@ def _show_result(rows: list[dict[str, object]]) -> None:
         }
     )
     st.caption(f"Accuracy on {n:,} validation rows:")
-    st.dataframe(shown, hide_index=True, height="content", width="content")
+    st.dataframe(table, hide_index=True, height="content", width="content")
     if best:
         st.warning(f"On these rows, {md(str(frame['name'].iloc[best]))} is more often right than the trained run.", icon=":material/info:")

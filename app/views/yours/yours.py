@@ -1,4 +1,4 @@
-"""What the visitor brings, for this visit or for the library of this machine: a file, lines, a model, and training on own data."""
+"""The page for what a visitor brings: a file, lines, a model. It also trains on the data sets in the library of this machine."""
 
 from __future__ import annotations
 
