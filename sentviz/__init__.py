@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
+    from sentviz.analysis.explain.judge import judge
     from sentviz.analysis.testset.brought import predictions
     from sentviz.analysis.testset.compare import compare
     from sentviz.analysis.testset.weak import weak_slices
@@ -42,6 +43,7 @@ __all__ = [
     "catalog",
     "compare",
     "find",
+    "judge",
     "load",
     "predictions",
     "preset",
@@ -62,6 +64,7 @@ _MODULES = {
     "catalog": "runs.catalog",
     "compare": "analysis.testset.compare",
     "find": "runs.store",
+    "judge": "analysis.explain.judge",
     "load": "models.loading",
     "predictions": "analysis.testset.brought",
     "preset": "runs.presets",

@@ -21,7 +21,13 @@ _TOKEN = 14  # columns of a word
 
 
 def method_matrix(
-    tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], *, about: str = "", width: int = 900, theme: Theme = "light"
+    tokens: Sequence[str],
+    scores: Mapping[str, npt.ArrayLike],
+    *,
+    title: str = "Every explanation of this sentence",
+    about: str = "",
+    width: int = 900,
+    theme: Theme = "light",
 ) -> Figure:
     """Draw all explanations of a sentence; each row is scaled by its largest absolute score.
 
@@ -34,10 +40,10 @@ def method_matrix(
     Raises:
         InputError: there is no method or no word, or the scores do not fit the words.
     """
-    rows = {title: np.asarray(values, dtype=float) for title, values in scores.items()}
+    rows = {method: np.asarray(values, dtype=float) for method, values in scores.items()}
     if not rows or not len(tokens) or any(values.shape != (len(tokens),) for values in rows.values()):
         raise InputError("A matrix of explanations needs a word, a method, and one score for each word.")
-    colours, left = palette(theme), 24 + round(max(label_width(title, 12) for title in rows))
+    colours, left = palette(theme), 24 + round(max(label_width(method, 12) for method in rows))
     values = np.stack(list(rows.values()))
     largest = np.nanmax(np.abs(values), axis=1, initial=0.0, keepdims=True)
     shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
@@ -48,12 +54,12 @@ def method_matrix(
     top = 52 + round(max(label_width(name, 12) for name in names))
     words = [token_label(tokens[i], i, 60) for i in columns]
     hover = [
-        [f"{word}, {as_text(title)}: {number(value, 4)}" for word, value in zip(words, row[columns], strict=True)]
-        for title, row in rows.items()
+        [f"{word}, {as_text(method)}: {number(value, 4)}" for word, value in zip(words, row[columns], strict=True)]
+        for method, row in rows.items()
     ]
     plot = new_plot(
         theme,
-        "Every explanation of this sentence",
+        title,
         (left + _RIGHT + min(max(_CELL * len(columns), 240), room), top + 12 + _ROW * len(rows)),
         (left, top, _RIGHT, 12),
         go.Heatmap(
@@ -75,7 +81,7 @@ def method_matrix(
     plot.update_xaxes(
         side="top", tickvals=list(range(len(columns))), ticktext=names, tickangle=-90, range=[-0.5, len(columns) - 0.5], **bare
     )
-    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=[as_text(title) for title in rows], range=[len(rows) - 0.5, -0.5], **bare)
+    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=[as_text(method) for method in rows], range=[len(rows) - 0.5, -0.5], **bare)
     plot.update_yaxes(ticklabelstandoff=4)
     frame = pd.DataFrame(
         {
@@ -95,11 +101,11 @@ def method_matrix(
             about,
         ]
     )
-    return Figure(file_safe("methods"), plot, frame, caption, at_width=partial(_again, tokens, rows, about, theme))
+    return Figure(file_safe("methods"), plot, frame, caption, at_width=partial(_again, tokens, rows, title, about, theme))
 
 
-def _again(tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], about: str, theme: Theme, *, width: int) -> Figure:
-    return method_matrix(tokens, scores, about=about, width=width, theme=theme)
+def _again(tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], title: str, about: str, theme: Theme, *, width: int) -> Figure:
+    return method_matrix(tokens, scores, title=title, about=about, width=width, theme=theme)
 
 
 def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", theme: Theme = "light") -> Figure:

@@ -17,6 +17,7 @@ from sentviz.runs.target import PREDICTED
 
 if TYPE_CHECKING:
     from sentviz.analysis.explain.exact import Exact
+    from sentviz.analysis.explain.judge import Judgement
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
     from sentviz.runs.trace import Trace
@@ -169,6 +170,32 @@ def interactions(result: Exact, *, arcs: int = 3, theme: Theme = "light") -> Fig
         full=16.0 if is_odds else 1.0,
         knee=0.5 if is_odds else 0.05,
         theme=theme,
+    )
+
+
+@figure("judged", "Scores from elsewhere beside the exact values", Sentence, "methods:method_matrix")
+def _judged(of: Sentence, *, scores: str = "", theme: Theme = "light") -> Figure:
+    import json
+
+    from sentviz.analysis.explain import explained
+    from sentviz.analysis.explain.judge import judged
+
+    trace = of.trace if "removal" in of.trace.token_scores else explained(of.model, of.trace)
+    try:
+        numbers = json.loads(scores) if scores else trace.token_scores["removal"]
+    except ValueError:
+        raise InputError('The option scores is JSON, for example [["word", 0.2], ...].') from None
+    return judged_scores(judged(of.model, trace, numbers), "Scores given" if scores else "Word removal", theme)
+
+
+def judged_scores(judgement: Judgement, title: str, theme: Theme = "light") -> Figure:
+    """Draw judged scores of a text, one row, with exact values and removal of the same words; the caption has the verdict."""
+    from sentviz.figures.methods import method_matrix
+
+    exact = judgement.exact
+    rows = {title: judgement.by_player, "Exact Shapley values": exact.values, "Word left out": exact.left_out, "Word alone": exact.alone}
+    return method_matrix(
+        [player.text for player in exact.players], rows, title=f"{title} beside the exact values", about=str(judgement), theme=theme
     )
 
 

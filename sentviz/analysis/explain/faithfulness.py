@@ -130,8 +130,8 @@ class Verdict:
             else "No better than chance"
         )
         orders = f"{as_good or 'none'} of {self.orders} random orders {'lowers' if as_good < 2 else 'lower'} it by as much"
-        falls = f"removing the words that it names first lowers the probability by {100 * self.fall:.0f} points on average"
-        falls += f" (random orders: {100 * self.random:.0f})"
+        falls = f"removing the words that it names first lowers the probability by {round(100 * self.fall)} points on average"
+        falls += f" (random orders: {round(100 * self.random)})"
         return f"{verdict}: {falls}; {orders}.".replace("-", "−")
 
 
