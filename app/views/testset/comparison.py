@@ -45,10 +45,11 @@ def chosen_runs() -> list[Run]:
     """Draw the choice of two to six runs with the same classes, and return them in the order of the focus."""
     names = [name for name, run in known.items() if run.labels == first.labels]
     wanted = [name for name in dict.fromkeys((focus.run, *focus.versus)) if name in names][:MOST]
-    if len(wanted) < 2 and not focus.versus:
+    if len(wanted) < 2 and not focus.versus and "comparison-chosen" not in st.session_state:
         wanted = list(dict.fromkeys((*wanted, default_second())))
 
     def take() -> None:
+        st.session_state["comparison-chosen"] = True  # a removed second model does not come back
         choose_runs(st.session_state["comparison-runs"] or wanted[:1], names)
 
     st.session_state["comparison-runs"] = wanted
