@@ -30,6 +30,7 @@ pytestmark = pytest.mark.slow  # trains, or reads the whole shelf
 WORDS = ["what", "a", "warm", ",", "clever", "song", "we", "saw"]
 TEXTS = toy_splits()["test"].frame["text"].tolist()
 OURS = {name for name, method in SCORES.items() if not method.package}  # methods of a comparison; a package may be missing
+PARTS = {"clauses", "sentences"}  # compared only in texts that have several of them
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +204,7 @@ def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
     with pytest.raises(InputError, match="no score 'magic'"):
         over_split(model, TEXTS, ["magic"])
     plain = small_model()
-    assert set(over_split(plain, TEXTS, sample=2)["method"]) == {*OURS, "random"} - {"difference"}
+    assert set(over_split(plain, TEXTS, sample=2)["method"]) - PARTS == {*OURS, "random"} - {"difference"} - PARTS
     assert "difference" not in scores_of(plain, plain.trace(TEXTS[0]), ["difference"])[1]
 
 
@@ -269,7 +270,7 @@ def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.Monke
     result = CliRunner().invoke(main, ["faithfulness", str(folder), "--sample", "4", "--seed", "1"])
     assert result.exit_code == 0, result.output
     frame = Run.open(folder).frame(FILE)
-    assert set(frame["method"]) == {*OURS, "random"} and set(frame["seed"]) == {1} and frame["n"].max() == 4
+    assert set(frame["method"]) - PARTS == {*OURS, "random"} - PARTS and set(frame["seed"]) == {1} and frame["n"].max() == 4
     assert all(any(line.startswith(name) for line in result.output.splitlines()) for name in frame["method"])
     for name, how in ((name, SCORES[name]) for name in sorted(OURS)):
         result = CliRunner().invoke(main, ["explain", str(folder), "a warm, clever song", "--score", name])

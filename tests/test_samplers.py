@@ -200,6 +200,8 @@ def test_scores_of_another_class_are_dropped(model: Model, trace: Trace) -> None
     assert not full.for_target(Target(glad)).token_scores and not full.for_target(Target(glad)).errors
     assert "as they should (gap 0.0000)" in completeness(full, "exact") and uncertainty(full, "exact") == ""
     assert uncertainty(full, "permutation").startswith("The standard error of a word is at most 0.")
+    short = usual(model, model.trace("a warm song"))
+    assert not {"clauses", "sentences"} & set(short) and "clauses" in usual(model, model.trace("a warm song , a dull film"))
     assert {"exact", "permutation"} <= set(usual(model, trace)) and not {"lime", "kernel-shap"} & set(usual(model, trace))
 
 

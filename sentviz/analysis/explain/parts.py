@@ -31,7 +31,7 @@ MAX_PHRASE_WORDS = 60  # longest text that `fitting` cuts into phrases, in words
 _SENTENCE_END, _CLAUSE_END = re.compile(r"[.!?…。！？]"), re.compile(r"[,;:—–、，]|^-+$")
 _ABBREVIATIONS = ("mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "vs", "etc", "no", "vol")
 _CONJUNCTIONS = frozenset(
-    "and although because but however if or since so though unless until when whereas while which who yet".split()  # noqa: SIM905
+    "although because but however if since though unless until when whereas while which who yet".split()  # noqa: SIM905
 )
 _LEAST_WORDS = 2  # words before and after a conjunction that begins a clause
 

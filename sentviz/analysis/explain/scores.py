@@ -20,7 +20,7 @@ from sentviz.analysis.explain.gradient_shap import gradient_shap
 from sentviz.analysis.explain.gradients import MAX_STEPS, Integrated, gradient_x_input, integrate
 from sentviz.analysis.explain.leave_out import removal
 from sentviz.analysis.explain.others import is_installed, kernel_shap, lime
-from sentviz.analysis.explain.parts import part_removal
+from sentviz.analysis.explain.parts import Cut, part_removal, parts
 from sentviz.analysis.explain.permutation import permutation_shap
 from sentviz.analysis.explain.smoothgrad import smooth_gradient
 from sentviz.analysis.explain.units import MAX_WORDS, find_units
@@ -103,6 +103,7 @@ class Score:
 
 FOR, AGAINST = "supports the prediction", "opposes the prediction"
 ODDS: dict[str, Any] = {"unit": "log-odds", "full": 16.0, "knee": 0.5}
+LARGER: dict[str, Cut] = {"clauses": "clauses", "sentences": "sentences"}  # scores of larger parts -> the parts
 MORE, LESS = "more than an even share", "less than an even share"
 
 SCORES = {
@@ -310,9 +311,16 @@ def available(trace: Trace, *, asking: bool = False) -> list[str]:
 
 
 def usual(model: Model, trace: Trace) -> list[str]:
-    """Return the scores of a comparison: without those of other packages, and without exact values if they take more than seconds."""
-    names = (name for name in available(trace, asking=True) if not SCORES[name].package)
-    return [name for name in names if name != "exact" or name in trace.token_scores or is_quick(model, trace)]
+    """Return the scores of a comparison: without those of other packages, exact values that take more than seconds, and larger parts of a
+    text that has only one of them.
+    """
+
+    def is_usual(name: str) -> bool:
+        if (cut := LARGER.get(name)) is not None:
+            return len(parts(model, trace, cut)) > 1
+        return not SCORES[name].package and (name != "exact" or is_quick(model, trace))
+
+    return [name for name in available(trace, asking=True) if name in trace.token_scores or is_usual(name)]
 
 
 def ends(trace: Trace, name: str) -> tuple[str, str]:
