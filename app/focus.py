@@ -33,6 +33,7 @@ from app.fields import (
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.testset.rows import OVER
 from sentviz.analysis.testset.slices import Slice
+from sentviz.analysis.testset.subset import Subset
 from sentviz.errors import SentvizError
 from sentviz.figures import component_name
 from sentviz.figures.style import Style
@@ -113,6 +114,19 @@ def _slice(value: str, classes: Sequence[str]) -> str:
     except SentvizError:
         part = None
     return part.says(tuple(classes)) if part else "an unreadable selection of rows"
+
+
+def _combined(value: str) -> bool:
+    """Return whether a text names slices that can be combined. The rows themselves are not known here."""
+    try:
+        Subset.parse(value)
+    except SentvizError:
+        return False
+    return True
+
+
+def _subset(value: str, classes: Sequence[str]) -> str:
+    return Subset.parse(value).says(tuple(classes)) if _combined(value) else "an unreadable slice"
 
 
 def _stylish(value: str) -> bool:
@@ -247,11 +261,19 @@ class Focus:
     token: int = whole(0, resets=TEXT)  # token pinned on Explore and followed through the lexicon; 0 = the page's choice
     # which rows the Test set pages are about: a stored split, the demo set, the visitor's own file
     over: str = choice(("test", "official_test", "demo", "mine"), chip=OVER)
+    among: str = characters(  # slices that all those rows are in, as has=negation~length=..10: see sentviz.analysis.testset.subset
+        means=_combined,
+        called="the slice",
+        instead="all rows are shown",
+        resets=frozenset({"over"}),
+        chip=_subset,
+        of_classes=True,
+    )
     slice: str = characters(  # part of those rows, as in cell=1,0: see sentviz.analysis.testset.slices
         means=_sliced,
         called="the selection of rows",
         instead="all rows are shown",
-        resets=frozenset({"run", "over"}),
+        resets=frozenset({"run", "over", "among"}),
         chip=_slice,
         of_classes=True,
     )

@@ -210,6 +210,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "strength": st.dictionaries(st.sampled_from(["lexicon", "gate"]), halves, max_size=2).map(lambda chosen: tuple(chosen.items())),
     "gates": st.dictionaries(places, st.sampled_from(["open", "shut"]), max_size=8).map(lambda chosen: tuple(sorted(chosen.items()))),
     "threshold": st.just(-1.0) | st.floats(0, 1),
+    "among": st.sampled_from(["", "has=negation~col=product:phone", "length=..10"]),
     "slice": st.just("") | st.tuples(st.integers(0, 9), st.integers(0, 9)).map("cell={0[0]},{0[1]}".format),
     "style": st.just("") | st.sampled_from(("size=column", "palette=grey~x=0..1", "width=90~title=no")),
     **WHOLE,

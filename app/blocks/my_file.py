@@ -133,7 +133,7 @@ def _remarks(mine: TextTable, run: Run) -> Sequence[str]:
         raise InputError(f"{mine.name} has no column of texts that a model could read. Choose one above.")
     if not run.has_weights:
         raise InputError(f"{run.name} has no weights, so it cannot read your file. Choose another model above.")
-    return labelled(mine.frame, mine.text, mine.label, run.labels)[1]
+    return visit.keep_result("mine-read", (mine.key, run.labels), lambda: labelled(mine.frame, mine.text, mine.label, run.labels)[1])
 
 
 def _choose_answers(mine: TextTable, proposals: Sequence[Predictions], run: Run, beside: bool) -> TextTable | None:

@@ -17,11 +17,13 @@ from app.blocks.get_data import offer
 from app.blocks.one_row import open_row, own_columns
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import pick_run
+from app.blocks.slice_choice import FIRST_MISTAKE, choose_slice
 from app.fields import whole_number
 from app.text import md, with_code
 from sentviz.analysis.testset.rows import OVER, Rows, unread
 from sentviz.analysis.testset.slices import Slice, matching
 from sentviz.analysis.testset.versus import aligned
+from sentviz.data.own_columns import PREFIX
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 from sentviz.figures import file_safe
@@ -42,14 +44,16 @@ LOSS = (
     "Cross-entropy in nats of the calibrated probability. Stored probabilities have five decimals, so the largest losses are lower limits."
 )
 CUT = 400  # characters of a text in the table
+SCROLL = "<script>document.querySelector('.st-key-one-row')?.scrollIntoView({block: 'center'})</script>"  # to a row that a button opened
 TEXTS = {"text": "text", "text_pair": "second text"}
 
 
-def choose_rows(*, beside: bool = True) -> Rows:
+def choose_rows(*, beside: bool = True, sliced: bool = False) -> Rows:
     """Draw the choice of model and rows, and return the rows in focus; stop the page with a note if there are none.
 
     Args:
         beside: whether the page shows a second run.
+        sliced: whether the page can show the rows of a slice; otherwise it shows all rows.
     """
     focus, known = visit.focus(), cache.runs()
     run = cache.run(focus.run)
@@ -70,10 +74,16 @@ def choose_rows(*, beside: bool = True) -> Rows:
         rows = cache.table(focus)
         if rows.unread:
             st.caption(f":material/rule: {md(unread(rows))}")
-        return at_threshold(rows)
+        rows = at_threshold(rows)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
         st.stop()
+    return choose_slice(rows)[0] if sliced else rows
+
+
+def every_row() -> Rows:
+    """Return all rows in focus, also those outside the chosen slice."""
+    return at_threshold(cache.table(visit.focus()))
 
 
 def at_threshold(rows: Rows) -> Rows:
@@ -115,6 +125,7 @@ def rows_of_second_run(rows: Rows) -> Rows | None:
     except SentvizError as error:
         st.caption(md(str(error)))
         return None
+    second = _same_rows(rows, second) if rows.among else second
     if list(second.frame["id"]) != list(rows.frame["id"]):
         if second.unread != rows.unread:
             st.caption(md(f"{name} is not shown for comparison, because it cannot read the same rows. {unread(second)}"))
@@ -131,10 +142,16 @@ def _second_of_file(rows: Rows, mine: TextTable) -> Rows | None:
             second = cache.table_of(cache.run(mine.beside), visit.focus())
         else:
             second = cache.brought_rows(mine, mine.beside)
-        return at_threshold(aligned(rows, replace(second, frame=second.frame[second.frame["id"].isin(rows.frame["id"])])))
+        return at_threshold(aligned(rows, _same_rows(rows, second)))
     except SentvizError as error:
         st.caption(md(str(error)))
         return None
+
+
+def _same_rows(rows: Rows, second: Rows) -> Rows:
+    """Return the second predictions for the rows that are chosen."""
+    inside = second.frame["id"].isin(rows.frame["id"])
+    return replace(second, frame=second.frame[inside].reset_index(drop=True), among=rows.among, described=rows.described)
 
 
 def outlined_points(part: Slice, rows: Rows) -> pd.DataFrame | None:
@@ -188,6 +205,10 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[s
         return
     ordered = _ordered(part, order)
     of = f"drawer-{ordered.source.digest}-{ordered.over}-{hash(tuple(ordered.frame['id']))}"
+    opened_list, place = st.session_state.get("row-open") or ("", 0)
+    if wanted := opened_list == FIRST_MISTAKE:
+        opened_list, place = st.session_state["row-open"] = of, _first_mistake(ordered)
+        st.session_state[f"page-{of}"] = place // SIZE
     start = first_row(len(ordered), of)
     table = _table(replace(ordered, frame=ordered.frame.iloc[start : start + SIZE]))
     turned = st.session_state.get("row-turned", 0)  # a new key takes back the selection when another row is opened
@@ -216,13 +237,19 @@ def list_rows(rows: Rows, *, total: int = 0, words: str = "", below: Callable[[s
             "text": st.column_config.TextColumn(width="medium" if "text_pair" in ordered.frame else "large"),
         },
     )
+    mine: TextTable | None = st.session_state.get("mine") if rows.over == "mine" else None
     own = own_columns(ordered)  # now, because the file is made outside of the visit
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         page_buttons(len(ordered), of)
-        csv_button(lambda: _whole(ordered).assign(**own), file_safe("rows", rows.over, rows.source.name), "drawer-csv")
-    opened_list, place = st.session_state.get("row-open") or ("", 0)
+        csv_button(
+            lambda: _whole(ordered, mine.frame if mine else None).assign(**own),
+            file_safe("rows", rows.over, rows.source.name),
+            "drawer-csv",
+        )
     if opened_list == of:
         open_row(ordered, place, move, below)
+        if wanted:
+            st.html(SCROLL, unsafe_allow_javascript=True)
     else:
         st.caption("Select a row to read its complete text, to see why, and to go on to the next mistake.")
     if not rows.has_text and not rows.source.data:
@@ -301,10 +328,25 @@ def _table(rows: Rows) -> pd.DataFrame:
     return pd.DataFrame(columns | own_columns(rows) | {"id": frame["id"].to_numpy()})
 
 
-def _whole(rows: Rows) -> pd.DataFrame:
-    """Return the rows for a file, with every probability under the name of its class."""
+def _first_mistake(rows: Rows) -> int:
+    """Return the place of the first row that is predicted wrong; 0 if there is none."""
+    wrong = np.flatnonzero((rows.labels >= 0) & ~rows.frame["right"].to_numpy(bool))
+    return int(wrong[0]) if len(wrong) else 0
+
+
+def _whole(rows: Rows, table: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return the rows for a file, with every probability under the name of its class.
+
+    Args:
+        table: a visitor's own file, whose other columns are added.
+    """
     names = [*rows.classes, ""]
     frame = rows.frame.assign(label=[names[k] for k in rows.labels], predicted=[names[k] for k in rows.predicted])
     if "likely" in frame:
         frame = frame.assign(likely=[names[k] for k in rows.frame["likely"]])
-    return frame.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)})
+    frame = frame.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)})
+    if table is None:
+        return frame.rename(columns=lambda name: name if name.removeprefix(PREFIX) in frame else name.removeprefix(PREFIX))
+    frame = frame[[name for name in frame if not str(name).startswith(PREFIX)]]
+    further = table[[name for name in table if name not in frame]].iloc[frame["id"].astype(int).to_numpy() - 1]
+    return pd.concat([frame.reset_index(drop=True), further.reset_index(drop=True)], axis=1)

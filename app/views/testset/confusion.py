@@ -10,7 +10,7 @@ from app import visit
 from app.blocks.my_file import unlabelled
 from app.blocks.rows import choose_rows, list_rows, rows_of_second_run
 from app.text import intro, md
-from app.views.testset import matrix_part, operating_part
+from app.views.testset import matrix_part, operating_part, weak_part
 from app.views.testset.phenomena_part import phenomena
 from sentviz.analysis.testset.operating import accuracy
 
@@ -19,8 +19,8 @@ intro(
     "Which classes the model confuses, and the rows of every cell.",
     "Open a row in Explore to see why it is wrong. Intervals cover test-set sampling, not retraining.",
 )
-VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration": "Calibration"}
-every = choose_rows()
+VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration": "Calibration", "slices": "Weakest slices"}
+every = choose_rows(sliced=True)
 if not every.labelled:
     st.info(
         f"{md(unlabelled(every.over, every.classes))} No prediction can be right or wrong without a label; the rows are listed below.",
@@ -35,7 +35,7 @@ if beside is not None:
     beside = replace(beside, frame=beside.frame[known])
 runs = [rows] if beside is None else [rows, beside]
 
-views = {"probabilities": list(VIEWS), "scores": ["matrix", "curves"], "classes": ["matrix"]}[rows.source.gives]
+views = {"probabilities": list(VIEWS), "scores": ["matrix", "curves", "slices"], "classes": ["matrix", "slices"]}[rows.source.gives]
 view = visit.setting(st.segmented_control, "View", "view", views, format_func=VIEWS.get, label_visibility="collapsed")
 own = accuracy(rows.labels, rows.predicted)
 right = int(rows.frame["right"].sum())
@@ -44,6 +44,8 @@ st.markdown(
     f"{md(rows.source.name)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
     f" {matrix_part.mistake(rows)}{left_out}"
 )
+if rows.over == "mine" and view == "matrix":
+    weak_part.first_ones()
 if rows.source.gives != "probabilities":
     st.caption(
         "The file has no probabilities, so there are no curves and no calibration."
@@ -55,11 +57,13 @@ match view:
         operating_part.curves(runs)
     case "calibration":
         operating_part.calibration(runs)
+    case "slices":
+        weak_part.show()
     case _:
         matrix_part.show(runs)
         if rows.over == "demo":
             phenomena({each.source.name: each for each in runs})
-if len(rows.classes) == 2 and view != "calibration" and rows.source.gives == "probabilities":
+if len(rows.classes) == 2 and view not in ("calibration", "slices") and rows.source.gives == "probabilities":
     st.slider(
         f"Least probability to predict “{md(rows.classes[1])}”",
         0.0,

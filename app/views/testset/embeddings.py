@@ -10,6 +10,7 @@ from app import visit
 from app.blocks import pictures
 from app.blocks.figure import export_menu, show_drawn
 from app.blocks.rows import choose_rows, list_rows, outlined_points, rows_of_second_run
+from app.blocks.slice_choice import choose_slice
 from app.components import browser
 from app.text import halves, intro, md, page_theme
 from app.views.testset import selection_part
@@ -39,12 +40,13 @@ intro(
     "Large distances and sizes of groups mean little.",
 )
 rows = choose_rows(beside=False)
+sliced, inside = choose_slice(rows)
 focus = visit.focus()
 try:
     run = rows.source.require_run("vectors of its rows")
 except SentvizError as error:
     st.info(md(str(error)), icon=":material/scatter_plot:")
-    list_rows(rows)
+    list_rows(sliced)
     st.stop()
 last = run.capabilities.layers
 layer = last if focus.depth < 0 else min(focus.depth, last)
@@ -105,9 +107,9 @@ def part_of(of: pictures.VectorSource) -> tuple[Any, Slice | None]:
     try:
         part = Slice.parse(focus.slice)
         if part is None:
-            return None, None
+            return (inside[of.places] if focus.among else None), None
         second = rows_of_second_run(rows) if part.kind == "agree" else None
-        return part.mask(rows, second, outlined_points(part, rows))[of.places], part
+        return part.mask(rows, second, outlined_points(part, rows))[of.places] & inside[of.places], part
     except SentvizError:
         return None, None  # the list of rows below shows why
 
@@ -272,4 +274,4 @@ except SentvizError as error:
     st.warning(md(str(error)), icon=":material/block:")
 if pictures.problem():
     st.caption(md(pictures.problem()))
-list_rows(rows, below=neighbours)
+list_rows(sliced, below=neighbours)

@@ -29,7 +29,7 @@ intro(
     "The words of right predictions and of mistakes: those typical of a cell of the confusion matrix, or frequent in it.",
     "A word that is typical of mistakes need not cause them: open a row in Explore and remove the word.",
 )
-rows = choose_rows(beside=False)
+rows = choose_rows(beside=False, sliced=True)
 focus = visit.focus()
 by: By = "count" if focus.words == "count" else "keyness"
 
@@ -46,7 +46,7 @@ def counts_of(rows: Rows) -> lib.Counts:
         SentvizError: no texts, and no stored words either.
     """
     if rows.over == "mine":
-        key = (rows.source.digest, rows.file, focus.threshold, followed)
+        key = (rows.source.digest, rows.file, focus.threshold, rows.among, followed)
 
         def count() -> lib.Counts:
             with st.spinner("Counting words"), turn(long=True) as step:
@@ -54,11 +54,11 @@ def counts_of(rows: Rows) -> lib.Counts:
 
         return visit.keep_result("mine-words", key, count)
     if rows.has_text:
-        return counted(rows.source.digest, rows.over, focus.threshold, followed, rows)
+        return counted(rows.source.digest, rows.over, focus.threshold, f"{rows.among} {followed}", rows)
     run = rows.source.run
     if run is None:
         raise InputError(f"{rows.source.name} has no texts, so its words cannot be counted.")
-    if rows.over != "test" or lib.FILE not in run.config["files"]:
+    if rows.over != "test" or lib.FILE not in run.config["files"] or rows.among:
         raise InputError("The texts of these rows are not on this machine, so their words cannot be counted. Get the data set below.")
     if focus.threshold >= 0:
         raise InputError("The words stored with this run are those of its usual predictions. Words for another threshold need the texts.")

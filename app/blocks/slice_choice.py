@@ -1,0 +1,87 @@
+"""The slice of rows that the Test set pages are about: chosen by column, source, length, script, phenomenon or word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from app import visit
+from app.text import md
+from sentviz.analysis.testset.facets import facets
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.slices import Slice
+from sentviz.analysis.testset.subset import Subset
+from sentviz.errors import InputError, SentvizError
+
+SAMPLE = 5_000  # rows of a data set from which slices are proposed; of a visitor's own file, all rows
+FIRST_MISTAKE = "first mistake"  # in place of the list that holds the open row
+
+
+def choose_slice(rows: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
+    """Draw the choice of slices; return the chosen rows, and which of the rows they are, (n,). All rows, if the slice holds no row."""
+    every, subset = np.ones(len(rows), dtype=bool), Subset()
+    try:
+        subset = Subset.parse(visit.focus().among)
+        (chosen,), inside = subset.chosen(rows), subset.mask(rows)
+    except SentvizError as error:
+        st.warning(md(f"{error} All rows are shown."), icon=":material/filter_alt_off:")
+        chosen, inside = rows, every
+    shares = _proposed(rows)
+    options = [*dict.fromkeys([*shares, *map(str, subset.parts)])]
+
+    def named(text: str) -> str:
+        part = Slice.parse(text) if text in options else None
+        share = f" · {shares[text]:.0%}" if text in shares else ""
+        return text if part is None else f"{part.says(rows.classes)}{share}"
+
+    if options:
+        st.multiselect(
+            "Slice",
+            options,
+            format_func=named,
+            accept_new_options=rows.has_text,
+            placeholder="All rows. Choose slices, or type a word.",
+            help="Rows that are in each chosen slice; of slices of one column, one is enough. The percentages are shares of all rows.",
+            width=640,
+            **visit.bound("among", [*map(str, subset.parts)], put=_text_of),
+        )
+    return chosen, inside
+
+
+def _text_of(chosen: list[str]) -> str:
+    """Return the subset of chosen slices; a typed text that is not a slice is a word."""
+    parts = []
+    for text in chosen:
+        try:
+            part = Slice.parse(text)
+        except InputError:
+            part = Slice("word", " ".join(text.replace("~", " ").casefold().split()))
+        if part is not None:
+            parts.append(part)
+    return str(Subset.of(parts))
+
+
+def _proposed(rows: Rows) -> dict[str, float]:
+    """Return the slices that can be chosen, with their shares of the rows."""
+    if rows.over == "mine":
+        return visit.keep_result("mine-slices", (rows.source.digest, rows.file), lambda: _shares(rows))
+    return _shared(rows.source.data, rows.over, len(rows), rows.has_text, rows)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _shared(data: str, over: str, n: int, has_text: bool, _rows: Rows) -> dict[str, float]:
+    places = np.sort(np.random.default_rng(0).permutation(n)[:SAMPLE])
+    return _shares(replace(_rows, frame=_rows.frame.iloc[places].reset_index(drop=True)))
+
+
+def _shares(rows: Rows) -> dict[str, float]:
+    return {str(each.part): each.rows / len(rows) for each in facets(rows)}
+
+
+def open_slice(text: str) -> None:
+    """Show the rows of a slice, with its first mistake open."""
+    visit.go(among=text, slice="")
+    st.session_state["row-open"] = (FIRST_MISTAKE, 0)

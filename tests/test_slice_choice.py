@@ -1,0 +1,65 @@
+"""Slices on the pages of rows: the link chooses them, every page follows, and what the rows do not have is one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import cache
+from sentviz.analysis.testset.rows import Rows
+from sentviz.analysis.testset.subset import Subset
+from tests.test_app import SHIPPED, opened, page_text, switched
+from tests.test_weak import rows_of, table
+
+pytestmark = [pytest.mark.slow, SHIPPED]
+PART = "col=product:phone~has=negation"
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rows]:
+    """Made-up rows of a file in place of those of the demo set."""
+    every = rows_of(table())
+    monkeypatch.setattr(cache, "table", lambda focus: every)
+    yield every
+
+
+def heading(app: AppTest) -> str:
+    return next(each.value for each in app.markdown if "table_rows" in each.value)
+
+
+def test_a_link_s_slice_is_on_every_page_of_rows(rows: Rows) -> None:
+    """Confusion and Words are of the slice's rows; Embeddings lists them. The choice shows the two slices, a removed one is gone."""
+    (part,) = Subset.parse(PART).chosen(rows)
+    app = opened("confusion", over="demo", among=PART)
+    assert f"**{int(part.frame['right'].sum()):,} of {len(part):,}** rows" in page_text(app)
+    assert f"{len(part):,} of {len(part):,} rows" in heading(app)
+    assert app.multiselect(key="focus-among").value == PART.split("~")
+    for page in ("words", "embeddings"):
+        assert f"{len(part):,} of {len(part):,} rows" in heading(switched(app, page))
+    app.multiselect(key="focus-among").set_value(["has=negation"]).run()
+    assert not app.exception and app.session_state["focus"].among == "has=negation"
+
+
+def test_a_click_on_a_weak_slice_opens_its_first_mistake(rows: Rows) -> None:
+    app = opened("confusion", over="demo", view="slices")
+    assert "slices were searched on one half of the rows" in page_text(app)
+    app.button(key="weak-0").click().run()
+    assert not app.exception and app.session_state["focus"].among in ("word=battery", PART)
+    chosen = Subset.parse(app.session_state["focus"].among).mask(rows)
+    shown = next(text.value for text in app.text)
+    row = rows.frame[rows.frame["text"] == shown].iloc[0]
+    assert not row["right"] and chosen[row.name]
+
+
+def test_a_slice_without_rows_is_one_sentence(rows: Rows) -> None:
+    """A column that the rows lack, and a slice of no row, are named; all rows are shown."""
+    for text, why in (
+        ("col=colour:red", "no column “colour”"),
+        ("col=product:phone~word=nowhere", "None of the 2,400 rows is in the slice"),
+    ):
+        app = opened("confusion", over="demo", among=text)
+        assert [why in str(each.value) for each in app.warning] == [True] and "2,400 of 2,400 rows" in heading(app)
+    app = opened("confusion", over="demo", among="nonsense")
+    assert "the slice “nonsense”, which is not available; all rows are shown" in "".join(str(each.value) for each in app.info)
