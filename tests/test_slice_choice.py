@@ -48,9 +48,9 @@ def test_a_click_on_a_weak_slice_opens_its_first_mistake(rows: Rows) -> None:
     app.button(key="weak-0").click().run()
     assert not app.exception and app.session_state["focus"].among in ("word=battery", PART)
     chosen = Subset.parse(app.session_state["focus"].among).mask(rows)
-    shown = next(text.value for text in app.text)
-    row = rows.frame[rows.frame["text"] == shown].iloc[0]
-    assert not row["right"] and chosen[row.name]
+    text = next(each.value for each in app.text)
+    row = rows.frame[rows.frame["text"] == text].iloc[0]
+    assert not row["right"] and chosen[int(str(row.name))]
 
 
 def test_a_slice_without_rows_is_one_sentence(rows: Rows) -> None:

@@ -56,7 +56,7 @@ def rows() -> Rows:
 def test_planted_slices_are_found_and_nothing_else(rows: Rows) -> None:
     """The pair of a column and a phenomenon and the word are found; their numbers are those of a loop over the rows."""
     weak = weak_slices(rows)
-    assert set(weak.found["slice"]) == {"col=product:phone~has=negation", "word=battery"}
+    assert set(weak.weaker["slice"]) == {"col=product:phone~has=negation", "word=battery"}
     assert len(weak.frame) <= 10 and weak.halves[0] + weak.halves[1] == N
     second = ~halves(rows, 0)
     for row in weak.frame.to_dict("records"):
@@ -75,7 +75,7 @@ def test_planted_slices_are_found_and_nothing_else(rows: Rows) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_other_halves_find_the_planted_slices_too(rows: Rows, seed: int) -> None:
-    assert {"col=product:phone~has=negation", "word=battery"} <= set(weak_slices(rows, seed=seed).found["slice"])
+    assert {"col=product:phone~has=negation", "word=battery"} <= set(weak_slices(rows, seed=seed).weaker["slice"])
 
 
 def shuffles_with_a_slice(frame: pd.DataFrame, shuffles: int) -> int:
@@ -83,7 +83,7 @@ def shuffles_with_a_slice(frame: pd.DataFrame, shuffles: int) -> int:
     rows = rows_of(frame)
     of = candidates(rows)
     labels = (np.random.default_rng(seed).permutation(rows.labels) for seed in range(shuffles))
-    return sum(not searched(rows, of, rows.predicted == each).found.empty for each in labels)
+    return sum(not searched(rows, of, rows.predicted == each).weaker.empty for each in labels)
 
 
 def test_shuffled_labels_give_no_slice() -> None:
@@ -155,7 +155,7 @@ def test_one_class_and_strange_columns_are_searched() -> None:
 def test_flipped_labels_make_the_weak_slices_of_the_mirror(rows: Rows) -> None:
     """If every label is flipped, the slices with most right predictions are weak: none of the planted ones is found."""
     flipped = replace(rows, frame=rows.frame.assign(label=1 - rows.labels, right=~rows.frame["right"].to_numpy(bool)))
-    assert not {"col=product:phone~has=negation", "word=battery"} & set(weak_slices(flipped).found["slice"])
+    assert not {"col=product:phone~has=negation", "word=battery"} & set(weak_slices(flipped).weaker["slice"])
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_the_command_and_the_figure_show_what_was_found(tmp_path: Path) -> None:
     figure = gallery.draw(str(file), "weak-slices")
     weak = sentviz.weak_slices(rows_of(table()))
     pd.testing.assert_frame_equal(figure.frame, weak.frame)
-    assert f"{len(weak.found)} of the slices are significantly weaker" in figure.caption
+    assert f"{len(weak.weaker)} of the slices are significantly weaker" in figure.caption
     part = gallery.draw(str(file), "confusion", among="has=negation")
     assert part.frame["count"].sum() == table()["text"].str.endswith(" not").sum() + table()["text"].str.contains(" not battery").sum()
     assert "with negation n = " in str(part.source)

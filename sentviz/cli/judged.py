@@ -81,7 +81,7 @@ def print_weak(rows: Rows, seed: int) -> None:
         f"Where {rows.source.name} is weakest: {weak.candidates:,} slices searched on {weak.halves[0]:,} rows, {len(weak.frame)} tested on"
         f" {weak.halves[1]:,} held-out rows, seed {seed}"
     )
-    for row in weak.found.to_dict("records"):
+    for row in weak.weaker.to_dict("records"):
         click.echo(f"  {visible(line(row))}; p = {row['adjusted']:.2g}\n    --among {shlex.quote(row['slice'])}")
-    if weak.found.empty:
+    if weak.weaker.empty:
         click.echo("  No slice is significantly weaker than the other rows.")

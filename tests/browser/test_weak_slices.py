@@ -1,4 +1,4 @@
-"""From the first screen to the weakest slice of an own file, its next mistake, a new label and the exported file."""
+"""An own file is opened and leads to its weakest slice, its next mistake, a new label and an exported file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_from_a_file_to_its_weakest_slice_a_mistake_a_label_and_an_export(page: 
     click(row.get_by_role("button", name="Next mistake"))
     page.wait_for_function("text => document.querySelector('.st-key-one-row [data-testid=stText]')?.innerText !== text", arg=first)
     settled(page)
-    shown = row.locator("[data-testid=stText]").first.inner_text()
+    text = row.locator("[data-testid=stText]").first.inner_text()
     click(row.locator("[data-testid=stSelectbox]").first)
     click(page.get_by_role("option", name="positive").first)
     page.get_by_text("1 row with your label or note.").wait_for()
@@ -62,5 +62,5 @@ def test_from_a_file_to_its_weakest_slice_a_mistake_a_label_and_an_export(page: 
     of = table(5, 5_000)
     assert sorted(rows["text"]) == sorted(of.loc[of["text"].str.contains("battery"), "text"])
     assert rows["product"].tolist() == of["product"].iloc[rows["id"] - 1].tolist() and "your label" in rows
-    assert rows.loc[rows["your label"] == "positive", "text"].tolist() == [shown]
+    assert rows.loc[rows["your label"] == "positive", "text"].tolist() == [text]
     assert clicks <= 11, f"{clicks} clicks, {seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""Where the model is weakest: slices found by search, each with a button that shows its rows and opens its first mistake."""
+"""Slices on which the model is weakest, found by search: a button of each shows its rows and opens its first mistake."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def _button(row: dict[Any, Any], key: str, **how: Any) -> None:
 def first_ones() -> None:
     """Name the weakest slices of a visitor's own file in one line; nothing if none was found or the rows cannot be searched."""
     try:
-        found = _searched(every_row()).found
+        weaker = _searched(every_row()).weaker
     except SentvizError:
         return
-    if found.empty:
+    if weaker.empty:
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="weakest"):
         st.markdown("**Weakest:**", width="content")
-        for place, row in enumerate(found.head(FIRST).to_dict("records")):
+        for place, row in enumerate(weaker.head(FIRST).to_dict("records")):
             _button(row, f"weakest-{place}")
         more: dict[str, Any] = {"on_click": visit.go, "kwargs": {"view": "slices"}}
         st.button("Intervals", icon=":material/bar_chart:", type="tertiary", key="weakest-all", **more)
@@ -78,7 +78,7 @@ def show() -> None:
     left, right = halves("weak-slices")
     of = Answers.of(rows)
     of.weak = weak
-    found = weak.found.to_dict("records")
+    weaker = weak.weaker.to_dict("records")
 
     def take() -> None:
         points = st.session_state["plot-weak-slices"]["selection"]["points"]
@@ -89,10 +89,10 @@ def show() -> None:
         show_figure("weak-slices", of, selected=visit.focus().among or None, on_select=take)
     with right:
         st.markdown("##### Where it is weakest", help=tip("weak-slice"))
-        for place, row in enumerate(found):
+        for place, row in enumerate(weaker):
             _button(row, f"weak-{place}", type="secondary")
             st.caption(md(numbers(row)))
-        if not found:
+        if not weaker:
             st.markdown("No slice is significantly weaker than the other rows.")
         st.caption(
             f"{weak.candidates:,} slices were searched on one half of the rows. {len(weak.frame)} of them were tested on the other"

@@ -81,7 +81,7 @@ class WeakSlices:
     accuracy: float  # accuracy on all rows
 
     @property
-    def found(self) -> pd.DataFrame:
+    def weaker(self) -> pd.DataFrame:
         """The slices that are weaker than the other rows."""
         return self.frame[self.frame["found"]].reset_index(drop=True)
 
@@ -90,9 +90,9 @@ class WeakSlices:
         n = sum(self.halves)
         tested = f"{len(self.frame)} of {self.candidates:,} candidates tested on {self.halves[1]:,} held-out rows"
         head = f"{self.name}: {self.accuracy:.1%} of {n:,} rows are right; {tested}"
-        if self.found.empty:
+        if self.weaker.empty:
             return f"{head}. No slice is significantly weaker than the other rows."
-        return "\n".join((head, *(f"  {line(row)}" for row in self.found.to_dict("records"))))
+        return "\n".join((head, *(f"  {line(row)}" for row in self.weaker.to_dict("records"))))
 
 
 def line(row: dict[Any, Any]) -> str:
