@@ -194,10 +194,12 @@ def figure_html(figure: Figure, columns: int, figures: list[dict[str, Any]]) -> 
 
 
 def items_html(lines: Iterable[str], kind: str = "ul") -> str:
+    """Return a list of lines, which are HTML already; `kind` is "ul" or "ol"."""
     items = "".join(f'<li dir="auto">{line}</li>' for line in lines)
     return f"<{kind}>{items}</{kind}>"
 
 
 def table_html(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a table of names and values, which are text."""
     lines = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
     return f"<table>{lines}</table>"
