@@ -43,7 +43,9 @@ def page_yours(page: Any, address: str, bring: str) -> None:
     page.goto(address)
     page.wait_for_selector("[data-testid=stTopNavLink]", timeout=120_000)
     page.locator("[data-testid=stTopNavLink]", has_text="Yours").click()
-    page.get_by_text(bring, exact=True).click()
+    page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
+    if bring != "A file":  # which is chosen at first
+        page.get_by_text(bring, exact=True).click()
     settled(page)
 
 
@@ -84,7 +86,7 @@ def test_a_file_is_trained_on_stopped_continued_and_opened(page: Any, alone: str
     """The training shows its progress, stops, continues where it was, and its run opens with its mistakes."""
     page_yours(page, alone, "A file")
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(reviews(tmp_path / "soups.csv", 120)))
-    page.get_by_role("button", name="Save to my library").click(timeout=60_000)
+    page.get_by_role("button", name="Save to my library").click(timeout=180_000)
     page.get_by_text("Saved as mine/soups.").wait_for(timeout=60_000)
     page.get_by_role("button", name="Train soups/minilm").click()
     page.get_by_text("step ").first.wait_for(timeout=180_000)
