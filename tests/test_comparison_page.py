@@ -29,6 +29,14 @@ def test_rows_are_those_of_the_chosen_part() -> None:
     assert len(table) and table[RUN].str.startswith("✓").all() and table[CONTROL].str.startswith("✗").all()
 
 
+def test_a_slice_of_the_link_is_what_is_compared() -> None:
+    """The verdict is on the rows of the slice, which the sentence below it names."""
+    app = opened("comparison", versus=CONTROL, over="demo", among="has=negation")
+    assert not app.exception and "rows (demo set, " in words(app).replace("\\", "")
+    every = opened("comparison", versus=CONTROL, over="demo")
+    assert "All predict the same 270 rows" in words(every) and "All predict the same 270 rows" not in words(app)
+
+
 def test_one_model_and_other_data_sets_are_a_sentence() -> None:
     assert "have no common row" in words(opened("comparison", versus="imdb/ndt-unit-2"))
     assert "File" in words(opened("comparison", over="mine")) or not opened("comparison", over="mine").exception

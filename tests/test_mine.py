@@ -76,6 +76,19 @@ def test_a_workbook_becomes_a_data_set(tmp_path: Path) -> None:
     assert "--classes 0=NAME,1=NAME names them" in str(added)
 
 
+def test_further_columns_stay_with_their_rows_for_slices(tmp_path: Path) -> None:
+    """Each row has its product and price in every split, whatever the order; an id forms no groups, and this is said."""
+    products, prices = [f"product {i % 3}" for i in range(40)], [None, *(i / 7 for i in range(1, 40))]
+    table(product=products, price=prices, note=[f"note {i}" for i in range(40)]).to_csv(path := tmp_path / "reviews.csv", index=False)
+    added = add_data(path, name="soups")
+    assert any("Columns without groups" in remark and "“note”" in remark for remark in added.understood.sentences)
+    for split in ("train", "validation", "test"):
+        rows = datasets.load_split("mine/soups", split).frame
+        places = [int(key.removeprefix(f"{split}-").partition("-")[0]) - 1 for key in rows["id"]]
+        assert rows["own:product"].tolist() == [products[place] for place in places]
+        np.testing.assert_allclose(rows["own:price"], [np.nan if prices[place] is None else prices[place] for place in places])
+
+
 def test_equal_texts_stay_in_one_split(tmp_path: Path) -> None:
     """Texts that differ in case and white space only count as equal, over many seeds."""
     frame = pd.concat([table(), table().assign(review=table()["review"].str.upper() + " ")])

@@ -125,7 +125,7 @@ def rows_of_second_run(rows: Rows) -> Rows | None:
     except SentvizError as error:
         st.caption(md(str(error)))
         return None
-    second = _same_rows(rows, second) if rows.among else second
+    second = same_rows(rows, second) if rows.among else second
     if list(second.frame["id"]) != list(rows.frame["id"]):
         if second.unread != rows.unread:
             st.caption(md(f"{name} is not shown for comparison, because it cannot read the same rows. {unread(second)}"))
@@ -142,13 +142,13 @@ def _second_of_file(rows: Rows, mine: TextTable) -> Rows | None:
             second = cache.table_of(cache.run(mine.beside), visit.focus())
         else:
             second = cache.brought_rows(mine, mine.beside)
-        return at_threshold(aligned(rows, _same_rows(rows, second)))
+        return at_threshold(aligned(rows, same_rows(rows, second)))
     except SentvizError as error:
         st.caption(md(str(error)))
         return None
 
 
-def _same_rows(rows: Rows, second: Rows) -> Rows:
+def same_rows(rows: Rows, second: Rows) -> Rows:
     """Return the second predictions for the rows that are chosen."""
     inside = second.frame["id"].isin(rows.frame["id"])
     return replace(second, frame=second.frame[inside].reset_index(drop=True), among=rows.among, described=rows.described)

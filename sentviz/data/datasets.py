@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from sentviz.data.cleaning import cleaned
 from sentviz.data.dataset_info import MINE, Cut, DatasetInfo, Part, origin, read_descriptions, read_own
+from sentviz.data.own_columns import PREFIX
 from sentviz.data.texts import is_blank
 from sentviz.errors import DataMissingError, InputError, SentvizError, nearest
 from sentviz.io.files import sha256
@@ -168,7 +169,7 @@ def require(name: str) -> None:
 
 
 def load_file(name: str, part: str) -> pd.DataFrame:
-    """Return one file as it was released: id, text, [text_pair], label; for lexicons and side tables, every column.
+    """Return one file as it was released: id, text, [text_pair], label, [own:NAME]; for lexicons and side tables, every column.
 
     Ids are strings, unique within the data set: the name of the part is put before an id that does not begin with it, as in
     ``"train-123"``. Empty texts are included.
@@ -179,6 +180,7 @@ def load_file(name: str, part: str) -> pd.DataFrame:
     """
     import pandas as pd
     import pyarrow
+    import pyarrow.parquet
 
     name, part = origin(name, part)
     item = info(name)
@@ -191,8 +193,9 @@ def load_file(name: str, part: str) -> pd.DataFrame:
         columns = ["id", "text", *(["text_pair"] if item.pair else []), "label"]
         types = {"id": "str", "label": "float64" if item.kind == "regression" else "int64"}
     try:
-        frame = pd.read_parquet(path, columns=columns).astype(types)
-        if types and frame.isna().to_numpy().any():
+        own = [each for each in pyarrow.parquet.read_schema(path).names if each.startswith(PREFIX)] if types else []
+        frame = pd.read_parquet(path, columns=[*columns, *own] if columns else None).astype(types)
+        if columns and frame[columns].isna().to_numpy().any():
             raise ValueError("missing values")
     except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
         raise DataMissingError(f"{path} is damaged or incomplete; {_remedy(item, part)}.") from error

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.columns import SPLIT_NAMES, guess, usual
+from sentviz.data.own_columns import own_columns
 from sentviz.data.demo import in_order
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError, nearest
@@ -161,11 +162,14 @@ def understand(frame: pd.DataFrame, name: str, choices: Choices | None = None) -
     if empty := [SPLITS[k] for k in range(len(SPLITS)) if not (split_of == k).any()]:
         raise InputError(f"{name}: no row is left for {empty[0]}.")
     remarks += _repeats(groups, numbers, split_of, bool(column))
+    own, ungrouped = own_columns(frame, {text, label, column})
+    remarks += ungrouped
     parts = {}
     for k, split in enumerate(SPLITS):
         chosen = np.flatnonzero(split_of == k)
         rows = [(f"{chosen_rows[i] + 1}-{_mark(texts[chosen_rows[i]])}", texts[chosen_rows[i]], numbers[i]) for i in chosen]
-        parts[split] = pd.DataFrame(rows, columns=["id", "text", "label"]).astype({"id": str, "text": str, "label": "int64"})
+        plain = pd.DataFrame(rows, columns=["id", "text", "label"]).astype({"id": str, "text": str, "label": "int64"})
+        parts[split] = pd.concat([plain, own.iloc[chosen_rows[chosen]].reset_index(drop=True)], axis=1)
     language = choices.language or _language(texts)
     return Understood(text, label, column, language, labels, parts, division, {why: n for why, n in left_out.items() if n}, tuple(remarks))
 

@@ -13,7 +13,9 @@ from app import cache, visit
 from app.blocks import my_file
 from app.blocks.figure import show_drawn
 from app.blocks.files import MIME, as_report, csv_button
+from app.blocks.rows import same_rows
 from app.blocks.run_choice import choose_runs, in_groups, option
+from app.blocks.slice_choice import choose_slice
 from app.server import queue
 from app.text import intro, md, name_runs, with_code
 from app.views.testset import comparison_rows
@@ -101,7 +103,7 @@ def sources() -> tuple[list[Rows], bool]:
 
 
 @st.cache_resource(max_entries=24, show_spinner="Comparing the models")
-def _shared(digests: tuple[str, ...], over: str, together: bool, _rows: Sequence[Rows]) -> Comparison:
+def _shared(digests: tuple[str, ...], over: str, among: str, together: bool, _rows: Sequence[Rows]) -> Comparison:
     return compare_rows(_rows, together=together)
 
 
@@ -109,8 +111,8 @@ def compared(rows: Sequence[Rows], together: bool) -> Comparison:
     """Return the comparison, computed once for all visitors; of a visitor's own rows once per visit."""
     digests = tuple(each.source.digest for each in rows)
     if rows and rows[0].over != "mine":
-        return _shared(digests, rows[0].over, together, rows)
-    key = (digests, *(each.file for each in rows))
+        return _shared(digests, rows[0].over, rows[0].among, together, rows)
+    key = (digests, rows[0].among if rows else "", *(each.file for each in rows))
     return visit.keep_result("comparison", key, lambda: compare_rows(rows, together=together))
 
 
@@ -145,7 +147,9 @@ def numbers(result: Comparison, together: bool) -> None:
         "comparison",
         slim=True,
         code=gallery.call("comparison", of, options),
-        of=() if result.first.over == "mine" else (*(each.source.digest for each in rows), result.first.over, str(together)),
+        of=()
+        if result.first.over == "mine"
+        else (*(each.source.digest for each in rows), result.first.over, result.first.among, str(together)),
     )
     percent = {name: st.column_config.NumberColumn(format="percent") for name in ("accuracy", "low", "high", "confidence")}
     columns = {
@@ -173,6 +177,9 @@ try:
     if len(all_rows) < 2:
         st.info(f"Choose two to {MOST} models above.", icon=":material/compare_arrows:")
         st.stop()
+    sliced, _ = choose_slice(all_rows[0])
+    if sliced.among:
+        all_rows = [sliced, *(same_rows(sliced, each) for each in all_rows[1:])]
     outcome = compared(all_rows, with_all_seeds)
 except SentvizError as error:
     st.warning(with_code(str(error)), icon=":material/block:")

@@ -37,7 +37,7 @@ def show(of: Comparison) -> None:
     if not places:
         st.caption("All predict the same class for each row.")
         return
-    key = f"comparison-{part}-{'-'.join(each.rows.source.digest for each in of.candidates)}"
+    key = f"comparison-{part}-{of.first.among}-{'-'.join(each.rows.source.digest for each in of.candidates)}"
     start = first_row(len(places), key)
     table = _table(of, places)
     left, right = halves("comparison-rows", 1.6, 1.0)

@@ -26,13 +26,13 @@ intro(
     "A listed row is a candidate, not an error: read it, then give it your own label or a note. The CSV of the list has both.",
 )
 VIEWS = {"labels": "Label errors", "repeats": "Repeats", "train": "Leakage from training"}
-rows = choose_rows(beside=False)
+rows = choose_rows(beside=False, sliced=True)
 view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
 
 
 def once(what: str, compute: Callable[[Callable[[], object]], Any]) -> Any:
     """Return a result for the rows in focus, computed once for all visitors; of a visitor's own rows once per visit."""
-    key = (what, rows.source.digest, rows.over, rows.file)
+    key = (what, rows.source.digest, rows.over, rows.among, rows.file)
     if rows.over != "mine":
         return _shared(*key, compute)
 
@@ -44,14 +44,14 @@ def once(what: str, compute: Callable[[Callable[[], object]], Any]) -> Any:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing the rows")
-def _shared(what: str, digest: str, over: str, file: tuple[str, ...], _compute: Callable[[Callable[[], object]], Any]) -> Any:
+def _shared(what: str, digest: str, over: str, among: str, file: tuple[str, ...], _compute: Callable[[Callable[[], object]], Any]) -> Any:
     return _compute(lambda: None)
 
 
 def judged(step: Callable[[], object]) -> tuple[Rows, Any]:
     """Return `label_errors` of the rows, with the stored vectors if there are any, and what the ranking is worth on them."""
     run = rows.source.run
-    if run is None or rows.over != "test" or "embeddings.safetensors" not in run.config["files"]:
+    if run is None or rows.over != "test" or rows.among or "embeddings.safetensors" not in run.config["files"]:
         judged_rows = errors.label_errors(rows)
     else:
         from sentviz.analysis.embeddings.cache import stored_sample

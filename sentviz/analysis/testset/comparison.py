@@ -399,7 +399,8 @@ def _place(rows: Rows) -> tuple[str, str]:
 def rows_in_words(rows: Rows) -> str:
     """Return the origin of rows in words, for example "test split of sst2"."""
     name = OVER.get(rows.over, rows.over)
-    return f"{name} of {rows.source.data}" if _place(rows)[1] and rows.over in OVER else name
+    name = f"{name} of {rows.source.data}" if _place(rows)[1] and rows.over in OVER else name
+    return f"{name}, {rows.described}" if rows.among else name
 
 
 def _in_order(rows: Rows, ids: Sequence[str]) -> Rows:
