@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.columns import SPLIT_NAMES, guess, usual
-from sentviz.data.own_columns import own_columns
 from sentviz.data.demo import in_order
+from sentviz.data.own_columns import own_columns
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError, nearest
 

@@ -44,7 +44,7 @@ def page_yours(page: Any, address: str, bring: str) -> None:
     page.wait_for_selector("[data-testid=stTopNavLink]", timeout=120_000)
     page.locator("[data-testid=stTopNavLink]", has_text="Yours").click()
     page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
-    if bring != "A file":  # which is chosen at first
+    if bring != "A file":  # the page opens with a file
         page.get_by_text(bring, exact=True).click()
     settled(page)
 

@@ -14,6 +14,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub (transf
 
 from sentviz import training  # noqa: E402
 from sentviz.data import datasets  # noqa: E402
+from sentviz.data.given import order_of as order  # noqa: E402
 from sentviz.data.lexicon import Lexicon  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
@@ -21,7 +22,6 @@ from sentviz.models.protocol import Capture  # noqa: E402
 from sentviz.runs.catalog import catalog  # noqa: E402
 from sentviz.runs.store import Run  # noqa: E402
 from sentviz.training import Trainer  # noqa: E402
-from sentviz.training.adoption import _order as order  # noqa: E402
 from sentviz.training.foreign import ForeignTask  # noqa: E402
 from sentviz.training.recipe import Recipe  # noqa: E402
 from tests.foreign.models import SHORT, TEXT, answers, changed, saved  # noqa: E402
