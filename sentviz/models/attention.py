@@ -106,10 +106,10 @@ class Distance:
 
 @dataclass(frozen=True)
 class Dense:
-    """A term without structure: DeBERTa's distances, each weighted by what query and key contain."""
+    """A term without structure: DeBERTa's distances, each weighted by what query and key contain, or MPNet's from transformers."""
 
     name: str
-    values: Tensor  # (B, 1|C, 1|H, n, m)
+    values: Tensor  # (B|1, 1|C, 1|H, n, m)
 
     def dense(self) -> Tensor:
         """Return the term, (B, 1|C, 1|H, n, m)."""

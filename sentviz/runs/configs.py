@@ -271,7 +271,7 @@ class HubConfig(ModelKind):
             last=self.pooling == "last",
             pairs=self.segments > 1,
             pattern=any(self.windows),
-            dials=(LEXICON,) * (self.lexicon != "none") + (DISTANCE,) * self.architecture.startswith("deberta"),
+            dials=(LEXICON,) * (self.lexicon != "none") + (DISTANCE,) * self.architecture.startswith(("deberta", "mpnet")),
         )
 
 

@@ -16,7 +16,7 @@ from sentviz.models import hub
 from tests.makers import toy_splits
 
 DECODERS = ("gpt2", "llama", "qwen2", "qwen3")
-KINDS = ("bert", "electra", "roberta", "xlm-roberta", "distilbert", "modernbert", "deberta", "deberta-v2", *DECODERS)
+KINDS = ("bert", "electra", "roberta", "xlm-roberta", "distilbert", "modernbert", "mpnet", "deberta", "deberta-v2", *DECODERS)
 OWN = ("우리 마을 정원은 정말 따뜻하고 밝았다", "노래가 차갑고 지루해서 실망했다", "Was für ein schöner Leuchtturm!")
 TEXT = "What a warm, clever garden; 우리 정원은 정말 따뜻하고 밝았다, never a dull song!"
 SHORT = "a cold soup"
@@ -106,6 +106,7 @@ def small(kind: str, size: int, labels: tuple[str, ...]) -> Any:
         "distilbert": lambda: transformers.DistilBertConfig(
             dim=16, n_layers=3, n_heads=4, hidden_dim=24, **{k: shape[k] for k in ("vocab_size", "max_position_embeddings", "id2label")}
         ),
+        "mpnet": lambda: transformers.MPNetConfig(**ends, **shape),
         "deberta": lambda: transformers.DebertaConfig(**disentangled, type_vocab_size=0, **shape),
         "deberta-v2": lambda: transformers.DebertaV2Config(
             **disentangled,
@@ -139,7 +140,7 @@ def small(kind: str, size: int, labels: tuple[str, ...]) -> Any:
 def saved(folder: Path, kind: str, labels: tuple[str, ...] = ("NEGATIVE", "NEUTRAL", "POSITIVE")) -> Path:
     """Write a model folder as Hugging Face does."""
     texts = [*toy_splits()["train"].frame["text"], *OWN * 5]
-    make = {"roberta": byte_pairs, "modernbert": byte_pairs, "xlm-roberta": sentence_pieces}.get(kind, word_pieces)
+    make = {"roberta": byte_pairs, "mpnet": byte_pairs, "modernbert": byte_pairs, "xlm-roberta": sentence_pieces}.get(kind, word_pieces)
     make = unframed_pairs if kind in DECODERS else make
     tokenizer = make(texts)
     small(kind, len(tokenizer), labels).save_pretrained(folder)

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["bert", "modernbert", "deberta-v2", "gpt2", "qwen2"])
+@pytest.mark.parametrize("kind", ["bert", "modernbert", "deberta-v2", "mpnet", "gpt2", "qwen2"])
 def test_an_adopted_model_is_exported(kind: str, tmp_path: Path) -> None:
     """The graph gives the run's probabilities, for texts of different lengths in one batch, and names what it returns."""
     run = training.adopt(saved(tmp_path / kind, kind), "", tmp_path / "runs")

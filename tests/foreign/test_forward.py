@@ -24,6 +24,7 @@ from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
 from tests.foreign.models import DECODERS, KINDS, SHORT, TEXT, answers, expected_output, loaded, theirs  # noqa: E402
 
 pytestmark = pytest.mark.slow
+UNCALLED = ("deberta", "deberta-v2", "mpnet")  # transformers computes their attention without its attention interface
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -39,7 +40,7 @@ def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: di
         np.testing.assert_allclose(ours, wanted[0], atol=1e-5)
     np.testing.assert_allclose(verdict_by_layer(model, trace)[-1], trace.probabilities, atol=1e-6)
 
-    together = expected_output(folders[kind], TEXT, SHORT, how="eager" if "deberta" in kind else "sdpa").logits
+    together = expected_output(folders[kind], TEXT, SHORT, how="eager" if kind in UNCALLED else "sdpa").logits
     np.testing.assert_allclose(answers(model, TEXT, SHORT), together, atol=1e-5)
     np.testing.assert_allclose(answers(model, TEXT)[0], trace.logits, atol=1e-5)
     np.testing.assert_allclose(answers(model, SHORT)[0], together[1], atol=1e-5)
@@ -96,7 +97,7 @@ def by_loops(polarity: np.ndarray[Any, Any], injection: str, strength: float) ->
     return attend
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "deberta" not in kind])  # DeBERTa calls no function for its attention
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in UNCALLED])
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_injection_is_the_formula_in_transformers_own_forward(
     kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
@@ -223,7 +224,7 @@ def test_every_explanation_and_the_arithmetic_of_a_cell(kind: str, folders: dict
     trace = explained(model, model.trace(text), [name for name, how in SCORES.items() if how.needs != "components" and not how.package])
     n = len(trace.tokens)
     for name, how in SCORES.items():
-        if how.needs != "components":
+        if how.needs != "components" and not how.package:
             assert score(trace, name).shape == (n,) and np.isfinite(score(trace, name)).all()
     assert not trace.token_scores["removal"][trace.specials].any()
     whole = integrate(model, trace, steps=64)
@@ -296,17 +297,17 @@ def test_a_decoder_sees_no_later_token_and_is_read_at_its_last_one(kind: str, fo
     assert "a later token, which this model does not see" in steps
 
 
-@pytest.mark.parametrize("kind", ["deberta", "deberta-v2"])
-def test_distances_of_deberta_are_a_term_that_can_be_removed(kind: str, folders: dict[str, Path]) -> None:
-    """The scores are q k / sqrt(3 d_k) plus the term of distances; without the term, the softmax of the products alone is left."""
+@pytest.mark.parametrize(("kind", "factor"), [("deberta", 3), ("deberta-v2", 3), ("mpnet", 1)])
+def test_distances_are_a_term_that_can_be_removed(kind: str, factor: int, folders: dict[str, Path]) -> None:
+    """The scores are q k / sqrt(3 d_k), or sqrt(d_k) in MPNet, plus the term of distances; without it, the products alone are left."""
     model = loaded(folders[kind])
     trace = model.trace(SHORT, scores=True, projections=True)
-    products = (trace.queries[0] @ trace.keys[0].swapaxes(-1, -2)) / math.sqrt(3 * 4)
+    products = (trace.queries[0] @ trace.keys[0].swapaxes(-1, -2)) / math.sqrt(factor * 4)
     np.testing.assert_allclose(trace.scores[0] - trace.biases["distance"][0], products, atol=1e-5)
     less = model.trace(SHORT, strength={"distance": 0})
     wanted = np.exp(products[0] - products[0].max(axis=-1, keepdims=True))
     np.testing.assert_allclose(less.attention[0], wanted / wanted.sum(axis=-1, keepdims=True), atol=1e-5)
-    assert "/ √12" in " ".join(cell(model, trace, 0, 1, 2, 1).steps())
+    assert {3: "/ √12", 1: "/ √4"}[factor] in " ".join(cell(model, trace, 0, 1, 2, 1).steps())
 
 
 def test_watching_a_part_is_the_part_of_the_whole(folders: dict[str, Path]) -> None:

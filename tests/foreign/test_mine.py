@@ -131,7 +131,7 @@ def pooled(folder: Path, text: str, *, mean: bool = True) -> Any:
     return (vector / vector.norm()).numpy()
 
 
-@pytest.mark.parametrize("kind", ["bert", "distilbert", "modernbert"])
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "modernbert", "mpnet"])
 def test_an_encoder_without_a_head_has_maps_and_vectors_but_no_classes(kind: str, folders: dict[str, Path], tmp_path: Path) -> None:
     model = sentviz.load(encoder(folders[kind], tmp_path / "body"))
     assert not model.capabilities.predicts and model.labels == () and model.config.max_length == 40
@@ -147,14 +147,17 @@ def test_an_encoder_without_a_head_has_maps_and_vectors_but_no_classes(kind: str
         sentence(error)
 
 
+@pytest.mark.parametrize("kind", ["bert", "mpnet"])
 @pytest.mark.parametrize(("classes", "pooling"), [(2, "mean_tokens"), (3, "cls_token")])
-def test_a_linear_head_of_scikit_learn_is_opened_white_box(classes: int, pooling: str, folders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_linear_head_of_scikit_learn_is_opened_white_box(
+    kind: str, classes: int, pooling: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
     """The probabilities are those of the classifier on the sentence's vector, and the gradients pass the pooling; it becomes a run."""
     from sklearn.linear_model import LogisticRegression
 
     rng, names = np.random.default_rng(0), CLASSES[:classes]
     head = LogisticRegression(C=30).fit(rng.normal(size=(60, 16)), [names[i % classes] for i in range(60)])
-    folder = encoder(folders["bert"], tmp_path / "setfit", pooling=pooling)
+    folder = encoder(folders[kind], tmp_path / "setfit", pooling=pooling)
     model = sentviz.load(folder, head=head)
     assert model.labels == tuple(head.classes_) and model.capabilities.predicts
     vector = pooled(folder, SHORT, mean=pooling == "mean_tokens")

@@ -118,6 +118,13 @@ def test_a_configuration_that_is_none(kind: str, value: Any, folders: dict[str, 
     sentence(error)
 
 
+@pytest.mark.parametrize("setting", [{"pad_token_id": 0}, {"relative_attention_num_buckets": 31}])
+def test_an_mpnet_that_transformers_would_compute_otherwise(setting: dict[str, int], folders: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="padding token is not number 1, or with fewer than 32 distances") as error:
+        hub.load(changed(folders["mpnet"], tmp_path / "odd", **setting))
+    sentence(error)
+
+
 def test_odd_files_and_names(folders: dict[str, Path], tmp_path: Path) -> None:
     cases: dict[str, Callable[[Path], object]] = {
         "nested": lambda path: path.write_text('{"a":' * 100_000 + "1" + "}" * 100_000),

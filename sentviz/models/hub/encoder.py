@@ -57,7 +57,7 @@ _DECODER = {
 }
 _GPT2 = {"prefix": "transformer", "layer": "h.{}.", "attention": ("attn.c_attn",) * 3 + ("attn.c_proj",), "final_norm": "ln_f"}
 _DEBERTA = ("DeBERTa", "deberta", "pooler.dense", "classifier", "")
-ARCHITECTURES = {kind: known for kind, known in PRETRAINED.items() if kind != "mpnet"} | {  # MPNet computes its attention itself
+ARCHITECTURES = PRETRAINED | {
     "modernbert": Architecture(
         "ModernBERT",
         "model",
@@ -86,7 +86,7 @@ class Call:
     """The arguments of one layer in one forward pass, and its captured activations."""
 
     layer: int
-    # Arguments: the queries (B, 1, H, n, d_k), their scale, and a term of distances (B, H, n, m) or None.
+    # Arguments: the queries (B, 1, H, n, d_k), their scale, and a term of distances (B|1, H, n, m) or None.
     terms: Callable[[Tensor, float, Tensor | None], AttentionTerms]
     capture: Capture | None
     change: InterventionTensors
@@ -110,7 +110,7 @@ def attention(
 ) -> tuple[Tensor, None]:
     """Return the heads' outputs (B, n, H, d_v) for q, k, v (B, H, n, d). Transformers calls this function in every layer.
 
-    Several heads may share keys and values, which then have fewer heads. `distances` is DeBERTa's term, (B, H, n, m).
+    Several heads may share keys and values, which then have fewer heads. `distances` is the term of DeBERTa or MPNet, (B|1, H, n, m).
 
     Without a capture, the fused kernels run, with the lexicon as three more features of Q and K; training with dropout needs the maps.
     """
@@ -145,20 +145,40 @@ def register() -> None:
     package.AttentionInterface.register(IMPLEMENTATION, attention)
 
 
-# ---- DeBERTa --------------------------------------------------------------------------------------------------------
+# ---- DeBERTa and MPNet ----------------------------------------------------------------------------------------------
 
 DISENTANGLED = ("deberta", "deberta-v2")
 
 
-def disentangle(model: Any) -> None:
-    """Let the layers of a DeBERTa call `attention`: transformers computes their attention without its attention interface.
+def redirect(model: Any) -> None:
+    """Let the layers of a DeBERTa or an MPNet call `attention`: transformers computes their attention without its attention interface.
 
     Q, K, V and the term of distances stay those of transformers' own code.
     """
     for layer in model.base_model.encoder.layer:
-        part = layer.attention.self
-        if not isinstance(part, _Disentangled):
-            part.__class__ = type(type(part).__name__, (_Disentangled, type(part)), {})
+        part, forward = (layer.attention.attn, _Biased) if hasattr(layer.attention, "attn") else (layer.attention.self, _Disentangled)
+        if not isinstance(part, forward):
+            part.__class__ = type(type(part).__name__, (forward, type(part)), {})
+
+
+class _Biased(nn.Module):
+    """The forward pass of MPNet's attention by `attention`."""
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        position_bias: Tensor | None = None,
+        output_attentions: bool = False,
+        **_: Any,
+    ) -> tuple[Tensor, None]:
+        """Return the projected outputs of the heads, (B, n, d)."""
+        part: Any = self
+        q, k, v = (
+            project(hidden_states).unflatten(-1, (part.num_attention_heads, -1)).transpose(1, 2) for project in (part.q, part.k, part.v)
+        )
+        out = attention(part, q, k, v, None, dropout=part.dropout.p if part.training else 0.0, distances=position_bias)[0]
+        return part.o(out.flatten(2)), None
 
 
 class _Disentangled(nn.Module):
@@ -213,8 +233,8 @@ class HubEncoder(Network):
         super().__init__()
         if config.head == "linear" and getattr(model, "pooler", None) is not None:
             model.pooler = None  # BERT's dense layer for pairs of sentences, which a linear head does not read
-        if config.architecture in DISENTANGLED:
-            disentangle(model)
+        if config.architecture in (*DISENTANGLED, "mpnet"):
+            redirect(model)
         self.config, self.model = config, model
         self.known = ARCHITECTURES[config.architecture]
         if config.lexicon != "none":
@@ -263,7 +283,7 @@ class HubEncoder(Network):
     def terms(
         self, layer: int, like: Tensor, scale: float, distances: Tensor | None, inputs: Inputs, change: InterventionTensors
     ) -> AttentionTerms:
-        """Return the terms of a layer's attention; `like` is (B, 1, H, n, d_k), the term of distances (B, H, n, m)."""
+        """Return the terms of a layer's attention; `like` is (B, 1, H, n, d_k), the term of distances (B|1, H, n, m)."""
         config, factor = self.config, None
         biases: tuple[at.Term, ...] = () if distances is None else (at.Dense("distance", distances[:, None] * change.of("distance")),)
         if config.lexicon != "none":
@@ -295,6 +315,8 @@ class HubEncoder(Network):
         if self.config.architecture in DISENTANGLED:
             encoder = self.model.base_model.encoder
             places |= {"relative_pos": encoder.get_rel_pos(x), "rel_embeddings": encoder.get_rel_embedding()}
+        if self.config.architecture == "mpnet":
+            places["position_bias"] = self.model.base_model.encoder.compute_position_bias(x[:1])
         call = Call(layer, lambda like, scale, apart: self.terms(layer, like, scale, apart, inputs, change), capture, change)
         out: Any = None
         token = CALL.set(call)

@@ -89,7 +89,7 @@ def load(
     injection: str = "",
     allow_pickle: bool = False,
 ) -> HubModel:
-    """Open a Hugging Face model: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT, ModernBERT, DeBERTa, GPT-2, Llama, Qwen2 or Qwen3.
+    """Open a Hugging Face model: BERT, ELECTRA, RoBERTa, XLM-R, DistilBERT, ModernBERT, MPNet, DeBERTa, GPT-2, Llama, Qwen2 or Qwen3.
 
     A model without a classification head opens as an encoder: it has maps, vectors and states, but no classes.
 

@@ -121,6 +121,8 @@ def shape(inner: Any, tokenizer_limit: int, **changes: Any) -> HubConfig:
     windows: tuple[int, ...] = ()
     if getattr(inner, "talking_head", False) or getattr(inner, "z_steps", 0) > 1:
         raise ValueError("talking heads or repeated last layers, which cannot be read")
+    if kind == "mpnet" and (inner.pad_token_id != 1 or inner.relative_attention_num_buckets < 32):
+        raise ValueError("an MPNet whose padding token is not number 1, or with fewer than 32 distances")
     if kind.startswith("qwen") and "sliding_attention" in (getattr(inner, "layer_types", None) or ()):
         windows = tuple(2 * inner.sliding_window - 2 if layer == "sliding_attention" else 0 for layer in inner.layer_types)
     if modern:  # each side sees half of local_attention, rounded down
