@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 import sentviz
-from sentviz.analysis.explain import available, explained, score
+from sentviz.analysis.explain import SCORES, available, explained, score
 from sentviz.analysis.explain.gradients import integrate
 from sentviz.cli import main
 from sentviz.data import datasets
@@ -192,8 +192,10 @@ def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -
     """Word scores without attention are available, and integrated gradients sum up to 1e-2; scores that need attention raise InputError."""
     trace = model.trace(TEXT)
     assert not trace.has_maps and trace.hidden is not None and len(trace.hidden) == 2
-    assert available(trace, asking=True) == ["removal", "units", "gradient", "integrated-gradients"]
-    full = explained(model, trace, available(trace, asking=True))
+    names = [name for name in available(trace, asking=True) if not SCORES[name].package]
+    assert {"removal", "units", "exact", "gradient", "integrated-gradients"} <= set(names)
+    assert not any(SCORES[name].needs in ("maps", "components") for name in names)
+    full = explained(model, trace, names)
     for name in available(full):
         assert score(full, name).shape == (len(trace.tokens),)
     assert abs(integrate(model, trace).gap) < 1e-2
@@ -289,7 +291,9 @@ def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
     drawable = [name for name, spec in FIGURES.items() if spec.of.OF_RUN and name not in lacking]
     assert {"verdict", "strip", "verdict-by-layer", "curves", "confusion"} <= set(drawable)
     for name in (name for name in drawable if not FIGURES[name].draws.startswith("word_clouds:")):  # no word of the made-up rows stands out
-        assert not draw("sst2/bag", name, **({"versus": ("sst2/vanilla-matched-512",)} if name == "agreement" else {})).frame.empty
+        assert not draw(
+            "sst2/bag", name, **({"versus": ("sst2/vanilla-matched-512",)} if name in ("agreement", "comparison") else {})
+        ).frame.empty
 
 
 def test_pairs_are_refused_before_anything_is_read(bag: Path, tmp_path: Path) -> None:
