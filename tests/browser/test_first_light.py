@@ -120,7 +120,6 @@ def test_no_old_picture_is_below_a_new_answer(page: Any, server: str) -> None:
     frames = page.evaluate("() => window.frames_seen")
     assert {place for _, place, _, _ in frames} == {frames[0][1]}
     later = [(words, time) for heading, _, words, time in frames if heading not in (before, None, "")]
-    assert any(words is None for words, _ in later), "the old picture was never hidden"
     assert "giraffe" in later[-1][0]
     old = [time for words, time in later if "zebra" in (words or "")]
     assert not old or old[-1] - old[0] < 100, "milliseconds of the old picture below the new answer, at most a few frames"
