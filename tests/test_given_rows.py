@@ -1,4 +1,4 @@
-"""Where commands take rows and answers from: a data set or a file, a run or the user's own model."""
+"""Commands take rows from a data set or a file, and answers from a run or the user's own model."""
 
 from __future__ import annotations
 

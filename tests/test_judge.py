@@ -38,13 +38,18 @@ def test_the_true_effects_are_believed(model: Model) -> None:
     agreed = judged.to_exact
     assert (agreed.ranks, agreed.signs, agreed.first) == (pytest.approx(1.0), 1.0, True)
     assert agreed.error == pytest.approx(0, abs=1e-4) and judged.to_removal.ranks == pytest.approx(1.0)
+    assert judged.reached == pytest.approx(1.0, abs=1e-6)
     assert "explain this prediction well" in str(judged) and "the right sign" in str(judged)
 
 
 def test_inverted_scores_are_not_believed(model: Model) -> None:
     judged = judge(model, TEXT, effects(sign=1.0))
     assert judged.verdict == "doubt" and judged.to_exact.ranks == pytest.approx(-1.0)
-    assert judged.to_exact.signs == 0 and str(judged).startswith("These scores do not explain this prediction.")
+    assert (
+        judged.reached == pytest.approx(0.0, abs=1e-6)
+        and judged.to_exact.signs == 0
+        and str(judged).startswith("These scores do not explain this prediction.")
+    )
 
 
 def test_inverted_scores_explain_the_other_class(model: Model) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +110,14 @@ def _as_numbers(explanation: Judgement) -> dict[str, Any]:
         "random fall": chance.random,
         "random orders as good": chance.higher + chance.equal,
         "random orders": chance.orders,
-        "rank correlation": None if exact.ranks != exact.ranks else exact.ranks,
-        "right signs": None if exact.signs != exact.signs else exact.signs,
+        "rank correlation": _known(exact.ranks),
+        "right signs": _known(exact.signs),
         "finds the strongest": exact.first,
-        "relative error": None if exact.error != exact.error else exact.error,
+        "relative error": _known(exact.error),
+        "order from worst to best": _known(explanation.reached),
+        "rank correlation with removal": _known(explanation.to_removal.ranks),
     }
+
+
+def _known(number: float) -> float | None:
+    return None if isnan(number) else number

@@ -1,4 +1,4 @@
-"""Where a command takes answers and rows from: RUN or --model, the rows of the run or --data.
+"""The sources of a command: its answers come from RUN or --model, its rows from the run or --data.
 
 `--model package.module:object` imports the module and takes the object; `--model FOLDER` opens a folder in the layout of Hugging Face.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ def test_from_the_first_page_to_the_verdict_and_its_report(page: Any, server: st
     page.goto(f"{server}/?run=sst2%2Fndt-unit-2")
     page.locator("h3").first.wait_for(timeout=90_000)
     settled(page)
-    begin, clicks = time.perf_counter(), 0
+    clicks = 0
 
     def click(place: Any) -> None:
         nonlocal clicks
@@ -43,8 +42,6 @@ def test_from_the_first_page_to_the_verdict_and_its_report(page: Any, server: st
         click(page.locator(".st-key-comparison-pdf button"))
     path = tmp_path / "report.pdf"
     download.value.save_as(path)
-    seconds = time.perf_counter() - begin
-    assert seconds < 240
     assert clicks == 6 and "sst2/vanilla-matched" in verdict
     assert path.read_bytes().startswith(b"%PDF-") and verify(path).state == "equal"
     assert page.outside == []

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain import explained, spearman
+from sentviz.analysis.explain.curves import normalised_fall, probabilities
 from sentviz.analysis.explain.exact import Exact, exact
 from sentviz.analysis.explain.faithfulness import MAX_TAIL, Verdict, against_chance
 from sentviz.analysis.explain.given import Fitted, fit, read_scores
@@ -84,6 +85,11 @@ class Judgement:
             return "unclear" if no_better else "believe"
         return "doubt" if no_better or self.to_exact.ranks <= 0 else "unclear"
 
+    @property
+    def reached(self) -> float:
+        """Normalised AOPC of the judged order: 0 for the worst order of this text, 1 for the best; NaN if all orders are equal."""
+        return normalised_fall(probabilities(self.exact.table), np.argsort(-self.by_player, kind="stable"))
+
     def __str__(self) -> str:
         return " ".join([self.answer, str(self.chance), self.beside_exact, *self.fitted.notes])
 
@@ -112,8 +118,11 @@ class Judgement:
             if not np.isnan(agreed.ranks)
             else "",
         ]
-        what = "words" if self.exact.by == "words" else self.exact.by
-        return f"Beside the exact Shapley values of the {what}: {', '.join(filter(None, parts))}.".replace("-", "−")
+        scale = (
+            f" Its order lowers the probability as {self.reached:.0%} of the way from the worst to the best order of these {self.exact.by}."
+        )
+        scale = "" if np.isnan(self.reached) else scale
+        return f"Beside the exact Shapley values of the {self.exact.by}: {', '.join(filter(None, parts))}.{scale}".replace("-", "−")
 
 
 def judge(
