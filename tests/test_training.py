@@ -267,3 +267,18 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeyp
     with pytest.raises(SentvizError, match=r"toy cannot be written: Read-only file system\.$"):
         train(toy_recipe(), tmp_path, progress=False)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("precision", "capability", "is_half"),
+    [("bf16", "AVX512", True), ("bf16", "AVX2", False), ("fp32", "AVX512", False), ("auto", "AVX512", False)],
+)
+def test_bf16_is_computed_where_the_processor_has_it(
+    precision: str, capability: str, is_half: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A product within the trainer's context has the type of the recipe, or fp32 on a processor that imitates bf16."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    use_toy_data(monkeypatch)
+    with toy_trainer(tmp_path, precision=precision)._precision("cpu"):
+        product = torch.ones(2, 2) @ torch.ones(2, 2)
+    assert (product.dtype == torch.bfloat16) == is_half

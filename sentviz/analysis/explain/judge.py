@@ -118,10 +118,10 @@ class Judgement:
             if not np.isnan(agreed.ranks)
             else "",
         ]
-        scale = (
-            f" Its order lowers the probability as {self.reached:.0%} of the way from the worst to the best order of these {self.exact.by}."
+        order = (
+            f" Their order is {self.reached:.0%} of the way from the worst order of these {self.exact.by} to the best, by the mean fall."
         )
-        scale = "" if np.isnan(self.reached) else scale
+        scale = "" if np.isnan(self.reached) else order
         return f"Beside the exact Shapley values of the {self.exact.by}: {', '.join(filter(None, parts))}.{scale}".replace("-", "−")
 
 
