@@ -108,7 +108,9 @@ def _again(tokens: Sequence[str], scores: Mapping[str, npt.ArrayLike], title: st
     return method_matrix(tokens, scores, title=title, about=about, width=width, theme=theme)
 
 
-def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", theme: Theme = "light") -> Figure:
+def ranking(
+    frame: pd.DataFrame, *, title: str, better: str = "higher", reference: str = "random", percent: bool = False, theme: Theme = "light"
+) -> Figure:
     """Draw methods as dots with intervals, the best at the top; the reference is a grey line with its interval.
 
     Args:
@@ -116,6 +118,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
         title: name of the number.
         better: "higher" or "lower".
         reference: method to draw as a line.
+        percent: write shares as percentages.
     Raises:
         InputError: there is no method besides the reference.
     """
@@ -137,7 +140,7 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
         y=np.arange(len(rows)),
         mode="markers+text",
         marker={"size": 10, "color": colours.lines[0]},
-        text=[number(value) for value in values[:, 0]],
+        text=[f"{value:.0%}" if percent else number(value) for value in values[:, 0]],
         textposition="top center",
         textfont={"size": 11, "color": colours.muted},
         customdata=values,
@@ -145,6 +148,6 @@ def ranking(frame: pd.DataFrame, *, title: str, better: str = "higher", referenc
     )
     names = [as_text(name, 40) for name in rows["method"]]
     plot.update_yaxes(row_axis(names, 0.7, 0.4))
-    plot.update_xaxes(automargin=False, nticks=7)
+    plot.update_xaxes(automargin=False, nticks=7, tickformat=".0%" if percent else "")
     caption = f"{title}: {better} is better. Bars are 95% bootstrap intervals over {int(rows['n'].max())} texts."
     return Figure(file_safe("ranking", title), plot, frame.reset_index(drop=True), caption)

@@ -180,12 +180,15 @@ def _judged(of: Sentence, *, scores: str = "", theme: Theme = "light") -> Figure
     from sentviz.analysis.explain import explained
     from sentviz.analysis.explain.judge import judged
 
-    trace = of.trace if "removal" in of.trace.token_scores else explained(of.model, of.trace)
-    try:
-        numbers = json.loads(scores) if scores else trace.token_scores["removal"]
-    except ValueError:
-        raise InputError('The option scores is JSON, for example [["word", 0.2], ...].') from None
-    return judged_scores(judged(of.model, trace, numbers), "Scores given" if scores else "Word removal", theme)
+    def compute() -> Judgement:
+        trace = of.trace if "removal" in of.trace.token_scores else explained(of.model, of.trace)
+        try:
+            numbers = json.loads(scores) if scores else trace.token_scores["removal"]
+        except ValueError:
+            raise InputError('The option scores is JSON, for example [["word", 0.2], ...].') from None
+        return judged(of.model, trace, numbers)
+
+    return judged_scores(of.once(("judged", scores), compute), "Scores given" if scores else "Word removal", theme)
 
 
 def judged_scores(judgement: Judgement, title: str, theme: Theme = "light") -> Figure:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sentviz.analysis.explain.measured import faithfulness_of, has_faithfulness
 from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, capability, figure, table
 from sentviz.gallery.sentence import MAPS, MOVING
@@ -25,8 +24,6 @@ HEADS = table("heads.parquet", "heads", "sentviz heads")
 GATE = capability("gate", "gates")
 GATES = table("gates.parquet", "gates", "sentviz gates")
 COMPONENTS = table("components.parquet", "components", "sentviz specialise")
-MEASURE = "The explanations of {run} are not measured yet: `sentviz faithfulness {run}` measures them."
-FAITHFULNESS = RunRequirement("measured explanations", lambda run: "" if has_faithfulness(run) else MEASURE.format(run=run.name))
 LEADERS = table("leaders.parquet", "leaders", "sentviz leaders")
 LAMBDAS = capability("lambdas", "lambda")
 SCALARS = capability("scalars", "learned scalars")
@@ -174,26 +171,6 @@ def _component_likeness(of: Runs, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.specialise import likeness
 
     return likeness(of.run.frame("components.parquet"), run=of.run.name, theme=theme)
-
-
-RANKED = {
-    "comprehensiveness": ("Comprehensiveness", "higher"),
-    "sufficiency": ("Sufficiency", "lower"),
-    "size": ("Rank correlation with the size of word removal's effect", "higher"),
-}
-
-
-@figure("faithfulness", "How faithful the explanations are", Runs, "methods:ranking", FAITHFULNESS)
-def _faithfulness(of: Runs, *, metric: str = "comprehensiveness", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.explain import SCORES
-    from sentviz.figures.methods import ranking
-
-    if metric not in RANKED:
-        raise InputError(f"There is no metric {metric!r}; there are {', '.join(RANKED)}.")
-    title, better = RANKED[metric]
-    frame = faithfulness_of(of.run)
-    frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
-    return ranking(frame[frame["metric"] == metric], title=title, better=better, theme=theme)
 
 
 # ---- leaders of a hardmax transformer

@@ -22,6 +22,7 @@ from app.blocks.sentence import (
 from app.fields import whole_number
 from app.text import halves, intro, md
 from app.views.sentence import bertviz_part, gates_part, lexicon_part, map_part
+from app.views.sentence.judge_part import judge_scores
 from sentviz.analysis.explain import SCORES, available
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
@@ -97,6 +98,7 @@ def show_scores(trace: Trace, run: Run) -> None:
         if SCORES[name].about:
             st.caption(md(SCORES[name].about))
         show_figure("strip", of, f"side-{name}", slim=True, score=name)
+    judge_scores(full, run)
 
 
 focus = visit.focus()

@@ -16,6 +16,7 @@ from app.views.sentence.edit_part import remember, report, side_by_side, swap_wo
 from app.views.sentence.lexicon_part import strip_figure
 from sentviz.analysis.explain import SCORES, answer, available, with_scores
 from sentviz.analysis.explain.notices import notices
+from sentviz.analysis.explain.refereed import found_first, method_line
 from sentviz.data.examples import examples_for
 from sentviz.errors import SentvizError
 from sentviz.io.glossary import tip
@@ -68,7 +69,9 @@ with place:
     offer_reader(run, trace.text)
 left, right = halves("explore", 2.1, 1.0)  # without controls the second column is hidden, so that the picture stays the same element
 with left:
-    names = available(trace, asking=True)
+    trust = found_first(run)
+    order = ["exact", *trust]
+    names = sorted(available(trace, asking=True), key=lambda name: order.index(name) if name in order else len(order))
     score = focus.score if focus.score in names else "removal"
     exact = exact_part.scored(trace, run) if score == "exact" else None
     if exact is not None:
@@ -83,9 +86,9 @@ with left:
             "Score",
             "score",
             names,
-            format_func=lambda name: SCORES[name].title,
+            format_func=lambda name: SCORES[name].title + (f" · {trust[name].short}" if name in trust else ""),
             label_visibility="collapsed",
-            width=240,
+            width=280,
         )
         class_choice(run, trace)
         if score == "exact":
@@ -95,6 +98,8 @@ with left:
         exact_part.show(exact, trace, run)
     for remark in [remark for kind, remark in messages if kind == "changed"]:  # below the picture, so that nothing moves while one drags
         st.caption(f":material/experiment: {remark}")
+    if line := method_line(run, drawn_score):
+        st.caption(md(line), help=tip("referee"))
     faithful = why_part.place("faithful")
     attends(run)
     intro(

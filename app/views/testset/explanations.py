@@ -1,71 +1,137 @@
-"""Which explanation can be trusted? Faithfulness over a sample of the test split."""
+"""Which explanation can be trusted? Every method beside exact values on short texts, and faithfulness on texts of any length."""
 
 from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
 
-from app import cache
+from app import cache, visit
 from app.blocks.figure import show_figure
-from app.blocks.measure import measured_run
-from app.text import halves, intro
+from app.blocks.measure import lacking, measured_run
+from app.text import halves, intro, md
+from app.views.papers.board_part import ICONS
+from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.analysis.explain import SCORES
+from sentviz.analysis.explain.claims import CLAIMS
 from sentviz.analysis.explain.measured import faithfulness_of, flips_of, has_faithfulness
-from sentviz.gallery.subjects import Runs
-from sentviz.gallery.training import RANKED
+from sentviz.analysis.explain.refereed import has_referee, headline, methods_of, turning_line
+from sentviz.gallery.explanations import RANKED
+from sentviz.gallery.subjects import Runs, Study
 from sentviz.io.glossary import tip
+from sentviz.runs.store import Run
+
+SHORT = {
+    "first": "First word",
+    "signs": "Signs",
+    "ranks": "Ranks",
+    "error": "Error",
+    "reached": "Order",
+    "comprehensiveness": "Comprehensiveness",
+}
+
+
+def beside_exact(run: Run) -> None:
+    """Show how every method compares with exact values on short texts."""
+    table = methods_of(run)
+    st.markdown(f"### {md(headline(run))}", help=tip("referee"))
+    left, right = halves("referee", 1.0, 1.15)
+    with left:
+        metric = visit.setting(st.segmented_control, "Measure", "metric", list(SHORT), format_func=SHORT.get, label_visibility="collapsed")
+        show_figure("referee", Runs(run), metric=metric)
+    with right:
+        show_figure("referee-curves", Runs(run))
+        if line := turning_line(run):
+            st.markdown(md(line), help=tip("interaction"))
+    dataset = str(table["rows"].iloc[0])
+    own = dataset == run.config["data"]["name"]
+    st.caption(
+        f"Exact Shapley values of all subsets of the words, for texts of 4 to 10 words of {'the' if own else 'another'} test split"
+        f" ({md(dataset)}{'' if own else ', because the own split has too few short texts'}); all scores explain the predicted class, and"
+        " absent words are deleted. KernelSHAP, permutation SHAP and LIME predict 200 subsets themselves, of at most 1,024, so that they"
+        " come close to the exact values by construction."
+    )
+
+
+def faithful(run: Run) -> None:
+    """Show the faithfulness of every method over a sample of the test split, their times, and the smallest edits."""
+    frame = faithfulness_of(run)
+    frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
+
+    def of(metric: str) -> pd.DataFrame:
+        return frame[frame["metric"] == metric]
+
+    left, right = halves("faithfulness")
+    for column, metric in zip((left, right, left), RANKED, strict=True):
+        with column:
+            show_figure("faithfulness", Runs(run), f"ranking-{metric}", metric=metric)
+    with right:
+        rivals = of("comprehensiveness").query("method != 'random' and method != 'Word removal'").sort_values("value", ascending=False)
+        best = rivals.iloc[0]
+        near = int((rivals["high"].iloc[1:] >= best["low"]).sum())
+        st.markdown(f"##### Highest after word removal: {best['method']}", help=tip("faithfulness"))
+        overlap = "the interval of one other overlaps" if near == 1 else f"the intervals of {near} others overlap"
+        st.markdown(
+            f"Comprehensiveness {best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]; "
+            + (f"{overlap} with it, so the difference is not significant." if near else "no other interval overlaps with it.")
+        )
+        st.caption(
+            "Word removal is the reference: it runs the model without each word, which is close to what comprehensiveness measures, so it"
+            " has an advantage by construction. A method whose number is near the grey line is no better than chance."
+        )
+        times = of("milliseconds").sort_values("value")
+        if not times.empty:
+            st.markdown("##### Time per sentence")
+            costs = (f"{row['method']} {row['value']:.0f}" for row in times.to_dict("records"))
+            n = int(times["n"].max())
+            st.markdown(
+                f"Milliseconds in addition to the prediction, mean of {n} sentences on the machine that measured: "
+                + " · ".join(costs)
+                + "."
+            )
+        smallest_edits(run)
+
+
+def smallest_edits(run: Run) -> None:
+    """Show in how many texts a small edit changes the predicted class."""
+    flips = {row["metric"]: row for row in flips_of(run).to_dict("records")}
+    if not flips:
+        return
+    st.markdown("##### The smallest edit that changes the predicted class", help=tip("flip"))
+    shares = {metric: f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]" for metric, row in flips.items()}
+    cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per sentence"
+    st.markdown(
+        f"Found for {shares['found']} of {flips['found']['n']} sentences; one word is enough for {shares['one']} ({cost})."
+        + (
+            f" For {shares['known']} of them, a one-word edit was found, or all plausible one-word edits were tried."
+            if "known" in shares
+            else ""
+        )
+        + (f" {shares['random']} of random edits of as many words also change the predicted class." if "random" in shares else "")
+    )
+
 
 intro(
-    "How faithful each explanation is over a sample of the test split, compared with a random order of the same words.",
+    "Which explanation to believe on this model: every method beside the exact answer on short texts, and beside random explanations.",
     "A faithful explanation names words that decide the prediction. The prediction can still be wrong.",
 )
 every = list(cache.runs().values())
-run = measured_run([each for each in every if has_faithfulness(each)], every, "faithfulness", "cannot be measured")
-frame = faithfulness_of(run)
-frame = frame.assign(method=[SCORES[name].title if name in SCORES else name for name in frame["method"]])
-
-
-def of(metric: str) -> pd.DataFrame:
-    return frame[frame["metric"] == metric]
-
-
-left, right = halves("faithfulness")
-for column, metric in zip((left, right, left), RANKED, strict=True):
-    with column:
-        show_figure("faithfulness", Runs(run), f"ranking-{metric}", metric=metric)
-with right:
-    rivals = of("comprehensiveness").query("method != 'random' and method != 'Word removal'").sort_values("value", ascending=False)
-    best = rivals.iloc[0]
-    near = int((rivals["high"].iloc[1:] >= best["low"]).sum())
-    st.markdown(f"##### Highest after word removal: {best['method']}", help=tip("faithfulness"))
-    overlap = "the interval of one other overlaps" if near == 1 else f"the intervals of {near} others overlap"
-    st.markdown(
-        f"Comprehensiveness {best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]; "
-        + (f"{overlap} with it, so the difference is not significant." if near else "no other interval overlaps with it.")
-    )
-    st.caption(
-        "Word removal is the reference: it runs the model without each word, which is close to what comprehensiveness measures, so it has"
-        " an advantage by construction. A method whose number is near the grey line is no better than chance."
-    )
-    times = of("milliseconds").sort_values("value")
-    if not times.empty:
-        st.markdown("##### Time per sentence")
-        costs = (f"{row['method']} {row['value']:.0f}" for row in times.to_dict("records"))
-        n = int(times["n"].max())
-        st.markdown(
-            f"Milliseconds in addition to the prediction, mean of {n} sentences on the machine that measured: " + " · ".join(costs) + "."
-        )
-    flips = {row["metric"]: row for row in flips_of(run).to_dict("records")}
-    if flips:
-        st.markdown("##### The smallest edit that changes the predicted class", help=tip("flip"))
-        shares = {metric: f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]" for metric, row in flips.items()}
-        cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per sentence"
-        st.markdown(
-            f"Found for {shares['found']} of {flips['found']['n']} sentences; one word is enough for {shares['one']} ({cost})."
-            + (
-                f" For {shares['known']} of them, a one-word edit was found, or all plausible one-word edits were tried."
-                if "known" in shares
-                else ""
-            )
-            + (f" {shares['random']} of random edits of as many words also change the predicted class." if "random" in shares else "")
-        )
+run = measured_run([each for each in every if has_referee(each) or has_faithfulness(each)], every, "faithfulness", "cannot be measured")
+if has_referee(run):
+    beside_exact(run)
+with st.container() if not has_referee(run) else st.expander("Texts of any length: faithfulness", icon=":material/rule:"):
+    if has_faithfulness(run):
+        faithful(run)
+    else:
+        lacking(run, "faithfulness")
+        smallest_edits(run)
+with st.expander("All models", icon=":material/table:"):
+    metric = st.segmented_control("Measure of all models", list(SHORT), default="first", format_func=SHORT.__getitem__, key="all-metric")
+    show_figure("referee-board", Study.of("all", [each for each in every if has_referee(each)]), metric=metric or "first")
+with st.expander("Three claims about explanations", icon=":material/gavel:"):
+    findings = {claim: claim.test(every) for claim in CLAIMS}
+    for claim, finding in findings.items():
+        st.markdown(f"{ICONS[finding.verdict]} **{claim.statement}**: {VERDICT_WORDS[finding.verdict]}. Test: {claim.how}.")
+        if finding.parts:
+            parts = [(name, VERDICT_WORDS[part.verdict], part.evidence) for name, part in finding.parts]
+            st.dataframe(pd.DataFrame(parts, columns=["run", "verdict", "evidence"]), hide_index=True, height="content")
+    st.caption("Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds.")

@@ -210,7 +210,7 @@ def over_split(
             progress(i + 1, sample)
     if not parts:
         raise InputError(f"None of the texts has {MIN_WORDS} words.")
-    return _summary(pd.concat(parts, ignore_index=True), seed)
+    return summary(pd.concat(parts, ignore_index=True), seed)
 
 
 def _aopc(
@@ -251,8 +251,14 @@ def _mean(table: Doubles) -> Doubles:
     return np.where(counts > 0, np.where(known, table, 0).sum(axis=0) / np.maximum(counts, 1), np.nan)
 
 
-def _summary(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return means over texts with bootstrap intervals. All methods share the resamples, so that they can be compared."""
+def summary(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Return means over texts with bootstrap intervals. All methods share the resamples, so that they can be compared.
+
+    Args:
+        rows: text, method, metric, value, random (of the same text and metric).
+    Frame:
+        as for `over_split`.
+    """
     import pandas as pd
 
     from sentviz.analysis.evaluation import interval

@@ -6,7 +6,7 @@ its unknown token if it has none; *padded* by the padding token, which the model
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -28,6 +28,7 @@ MASKS, PADS = ("[MASK]", "<mask>"), ("[PAD]", "<pad>")
 
 Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Valued = Callable[[Bools], Doubles]  # coalitions (N, n) -> their values (N,)
 
 
 def filler(model: Model, absent: Absent) -> int:

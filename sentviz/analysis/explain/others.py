@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain.game import Doubles, Game
+from sentviz.analysis.explain.game import Doubles, Game, Valued
 from sentviz.analysis.explain.parts import fitting, numbered, spread
 from sentviz.analysis.explain.permutation import SAMPLES, longest
 from sentviz.errors import InputError
@@ -44,52 +44,54 @@ def is_installed(package: str) -> bool:
     return find_spec(package) is not None
 
 
-def kernel_shap(model: Model, trace: Trace, *, samples: int = SAMPLES, seed: int = 0) -> Fitted:
-    """Return KernelSHAP's values, computed by `shap` from `samples` subsets.
+def kernel_shap(model: Model, trace: Trace) -> Fitted:
+    """Return KernelSHAP's values of the words of a text, computed by `shap`.
 
     Raises:
         InputError: `shap` is not installed.
     """
-    shap = _package("shap")
-
-    def fit(game: Game, n: int) -> Sequence[float]:
-        with _SEEDED:
-            state = np.random.get_state()  # noqa: NPY002
-            np.random.seed(seed)  # noqa: NPY002
-            try:
-                explainer = shap.KernelExplainer(lambda rows: game(rows > 0), np.zeros((1, n)))
-                values = explainer.shap_values(np.ones((1, n)), nsamples=samples, l1_reg=0, silent=True)
-            finally:
-                np.random.set_state(state)  # noqa: NPY002
-        return np.asarray(values, dtype=np.float64).reshape(n).tolist()
-
-    return _fitted(model, trace, fit)
+    return _fitted(model, trace, kernel_values)
 
 
-def lime(model: Model, trace: Trace, *, samples: int = SAMPLES, seed: int = 0) -> Fitted:
-    """Return LIME's weights, computed by `lime` from `samples` subsets.
+def lime(model: Model, trace: Trace) -> Fitted:
+    """Return LIME's weights of the words of a text, computed by `lime`.
 
     Raises:
         InputError: `lime` is not installed.
     """
+    return _fitted(model, trace, lime_weights)
+
+
+def kernel_values(game: Valued, n: int, samples: int = SAMPLES, seed: int = 0) -> Doubles:
+    """Return KernelSHAP's values of n players (n,) from `samples` subsets; `game` maps coalitions (N, n) to their values (N,)."""
+    shap = _package("shap")
+    with _SEEDED:
+        state = np.random.get_state()  # noqa: NPY002
+        np.random.seed(seed)  # noqa: NPY002
+        try:
+            explainer = shap.KernelExplainer(lambda rows: game(rows > 0), np.zeros((1, n)))
+            values = explainer.shap_values(np.ones((1, n)), nsamples=samples, l1_reg=0, silent=True)
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
+    return np.asarray(values, dtype=np.float64).reshape(n)
+
+
+def lime_weights(game: Valued, n: int, samples: int = SAMPLES, seed: int = 0) -> Doubles:
+    """Return LIME's weights of n players (n,) from `samples` subsets; `game` maps coalitions (N, n) to their values (N,)."""
     text = _package("lime.lime_text")
+    names = [f"w{i}" for i in range(n)]  # LIME removes these names from a line; we predict the text without their parts
 
-    def fit(game: Game, n: int) -> Sequence[float]:
-        names = [f"w{i}" for i in range(n)]  # LIME removes these names from a line; we predict the text without their parts
+    def predict(lines: Sequence[str]) -> Doubles:
+        there = [set(line.split()) for line in lines]
+        odds = game(np.array([[name in some for name in names] for some in there]))
+        return np.stack([-odds, odds], axis=1)
 
-        def predict(lines: Sequence[str]) -> Doubles:
-            there = [set(line.split()) for line in lines]
-            odds = game(np.array([[name in some for name in names] for some in there]))
-            return np.stack([-odds, odds], axis=1)
-
-        explainer = text.LimeTextExplainer(split_expression=r"\s+", bow=False, random_state=seed)
-        explanation = explainer.explain_instance(" ".join(names), predict, labels=(1,), num_features=n, num_samples=samples)
-        weights = np.zeros(n)
-        for place, weight in explanation.local_exp[1]:
-            weights[place] = weight
-        return weights.tolist()
-
-    return _fitted(model, trace, fit)
+    explainer = text.LimeTextExplainer(split_expression=r"\s+", bow=False, random_state=seed)
+    explanation = explainer.explain_instance(" ".join(names), predict, labels=(1,), num_features=n, num_samples=samples)
+    weights = np.zeros(n)
+    for place, weight in explanation.local_exp[1]:
+        weights[place] = weight
+    return weights
 
 
 def _package(name: str) -> Any:
@@ -101,9 +103,9 @@ def _package(name: str) -> Any:
         return import_module(name)
 
 
-def _fitted(model: Model, trace: Trace, fit: Callable[[Game, int], Sequence[float]]) -> Fitted:
+def _fitted(model: Model, trace: Trace, fit: Callable[[Valued, int], Doubles]) -> Fitted:
     _, players = fitting(model, trace, longest(len(trace.tokens) - trace.padding))
     game, n = Game(model, trace, players), len(players)
     whole = float(np.diff(game(np.array([[False] * n, [True] * n])))[0])
-    values = [whole] if n < 2 else fit(game, n)  # one word has the complete value
-    return Fitted(spread(players, np.array(values), len(trace.tokens)), numbered(trace, players))
+    values = np.array([whole]) if n < 2 else fit(game, n)  # one word has the complete value
+    return Fitted(spread(players, values, len(trace.tokens)), numbered(trace, players))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.explain.exact import MAX_TOKENS, shapley_values, subsets
-from sentviz.analysis.explain.game import Absent, Doubles, Game
+from sentviz.analysis.explain.game import Absent, Doubles, Game, Valued
 from sentviz.analysis.explain.parts import fitting, numbered, spread
 from sentviz.data.texts import Word
 from sentviz.errors import InputError
@@ -56,26 +56,33 @@ def permutation_shap(model: Model, trace: Trace, *, samples: int = SAMPLES, seed
     if samples < 2:
         raise InputError(f"Permutation SHAP needs at least two samples, not {samples}.")
     _, players = fitting(model, trace, longest(len(trace.tokens) - trace.padding))
-    game, n = Game(model, trace, players, absent), len(players)
-    if n < 2 or 1 << n <= samples:
-        table = game(subsets(n))
-        values, errors, draws, rise = shapley_values(table), np.zeros(n), 0, float(table[-1] - table[0])
-    else:
-        draws = max(LEAST_DRAWS, (samples - 2) // (2 * (n - 1)))
-        rng = np.random.default_rng(seed)
-        forward = np.stack([rng.permutation(n) for _ in range(draws)])
-        orders = np.concatenate([forward, forward[:, ::-1]])  # (2 draws, n)
-        ranks = orders.argsort(axis=1)
-        present = ranks[:, None, :] < np.arange(n + 1)[:, None]  # (2 draws, n + 1, n): the first 0, 1 .. n players of each order
-        worth = game(present.reshape(-1, n)).reshape(2 * draws, n + 1)
-        gains = np.take_along_axis(np.diff(worth, axis=1), ranks, axis=1)  # (2 draws, n) by player
-        drawn = (gains[:draws] + gains[draws:]) / 2
-        values, errors = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / np.sqrt(draws)
-        rise = float(worth[0, -1] - worth[0, 0])
+    values, errors, draws, rise = sampled_values(Game(model, trace, players, absent), len(players), samples, seed)
     m = len(trace.tokens)
     return Sampled(
         tuple(players), values, errors, draws, rise, spread(players, values, m), spread(players, errors, m), numbered(trace, players)
     )
+
+
+def sampled_values(game: Valued, n: int, samples: int = SAMPLES, seed: int = 0) -> tuple[Doubles, Doubles, int, float]:
+    """Return sampled Shapley values of n players (n,), their standard errors (n,), the number of draws, and the sum of the values.
+
+    Args:
+        game: coalitions (N, n) -> their values (N,).
+        samples, seed: as for `permutation_shap`.
+    """
+    if n < 2 or 1 << n <= samples:
+        table = game(subsets(n))
+        return shapley_values(table), np.zeros(n), 0, float(table[-1] - table[0])
+    draws = max(LEAST_DRAWS, (samples - 2) // (2 * (n - 1)))
+    rng = np.random.default_rng(seed)
+    forward = np.stack([rng.permutation(n) for _ in range(draws)])
+    orders = np.concatenate([forward, forward[:, ::-1]])  # (2 draws, n)
+    ranks = orders.argsort(axis=1)
+    present = ranks[:, None, :] < np.arange(n + 1)[:, None]  # (2 draws, n + 1, n): the first 0, 1 .. n players of each order
+    worth = game(present.reshape(-1, n)).reshape(2 * draws, n + 1)
+    gains = np.take_along_axis(np.diff(worth, axis=1), ranks, axis=1)  # (2 draws, n) by player
+    drawn = (gains[:draws] + gains[draws:]) / 2
+    return drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / np.sqrt(draws), draws, float(worth[0, -1] - worth[0, 0])
 
 
 def longest(tokens: int) -> int:

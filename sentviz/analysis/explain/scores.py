@@ -376,12 +376,16 @@ def deviation(trace: Trace, name: str) -> Floats:
 
 def spearman(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     """Return Spearman's rank correlation of two scores (n,); ties get their mean rank. NaN for fewer than three or for equal values."""
-    import pandas as pd
-
-    first, second = pd.Series(a).rank(), pd.Series(b).rank()
-    if len(a) < 3 or first.nunique() < 2 or second.nunique() < 2:
+    if len(a) < 3:
         return float("nan")
-    return float(np.corrcoef(first, second)[0, 1])
+    first, second = (ranks - ranks.mean() for ranks in (_mean_ranks(a), _mean_ranks(b)))
+    length = np.sqrt((first @ first) * (second @ second))
+    return float(first @ second / length) if length else float("nan")
+
+
+def _mean_ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(np.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 def agreement(trace: Trace, scores: Floats, *, signed: bool = False) -> float | None:

@@ -19,7 +19,14 @@ def read_measured(name: str) -> pd.DataFrame:
     """Return a whole table by its name, for example "flips"; a shared frame that must not be changed."""
     import pandas as pd
 
+    if (path := FOLDER / f"{name}.parquet").is_file():
+        return pd.read_parquet(path)
     return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(("digest", "cases", "passed"), str))
+
+
+def has_table(name: str) -> bool:
+    """Return whether a table exists."""
+    return any((FOLDER / f"{name}.{ending}").is_file() for ending in ("csv", "parquet"))
 
 
 def rows_of(name: str, run: Run) -> pd.DataFrame:

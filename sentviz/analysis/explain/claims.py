@@ -1,0 +1,109 @@
+"""Three claims about explanation methods, tested on the stored comparisons with exact values of six runs.
+
+The tests read `sentviz.analysis.explain.refereed`; they need neither torch nor data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sentviz.analysis.claim import Claim, Effect, Finding, decide, not_testable, strictest_finding
+from sentviz.analysis.explain.refereed import NEGATED, has_referee, methods_of
+from sentviz.analysis.explain.scores import SCORES
+
+if TYPE_CHECKING:
+    from sentviz.runs.store import Run
+
+RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/vanilla-matched")
+# Methods that need at most one pass through the model for each word.
+ONE_PASS = ("received", "first-layer", "difference", "rollout", "flow", "value-weighted", "value-zeroing", "gradient")
+THIRD = 1 / 3
+
+Row = Mapping[Any, Any]
+
+
+def removal_is_best(run: Run) -> Finding:
+    """Compare word removal with each method of ONE_PASS: by ranks if it has signs, otherwise by size; "holds" if removal beats all."""
+    gaps = {
+        row["method"]: row
+        for row in methods_of(run).to_dict("records")
+        if row["method"] in ONE_PASS and row["metric"] == ("ranks-behind" if SCORES[row["method"]].signed else "size-behind")
+    }
+    nearest = min(gaps.values(), key=lambda row: float(row["value"]))
+    better = [name for name, row in gaps.items() if row["high"] < 0]
+    evidence = (
+        f"the nearest is {SCORES[nearest['method']].title}, {_number(nearest)} behind in rank correlation with the exact values"
+        f" (n = {nearest['n']:.0f})"
+    )
+    return Finding(decide(all(row["low"] > 0 for row in gaps.values()), bool(better)), evidence, effect=_effect(nearest))
+
+
+def gradient_is_random(run: Run) -> Finding:
+    """Compare gradient × input with random scores, by ranks and by first words: "holds" if it is better by neither, "fails" if by both."""
+    ranks, first = (_row(run, "gradient", metric) for metric in ("ranks", "first"))
+    ahead = [ranks["low"] > 0, first["low"] > first["random"]]
+    evidence = (
+        f"rank correlation {_number(ranks)} (random 0), first word in {100 * first['value']:.0f} %"
+        f" [{100 * first['low']:.0f}, {100 * first['high']:.0f}] of texts (random {100 * first['random']:.0f} %; n = {first['n']:.0f})"
+    )
+    return Finding(decide(not any(ahead), all(ahead)), evidence, effect=_effect(ranks))
+
+
+def interactions_are_hidden(run: Run) -> Finding:
+    """Compare the share of negated texts in which one word turns another with a third."""
+    row = _row(run, "exact", NEGATED)
+    evidence = f"{100 * row['value']:.0f} % [{100 * row['low']:.0f}, {100 * row['high']:.0f}] of {row['n']:.0f} texts"
+    return Finding(
+        decide(row["low"] >= THIRD, row["high"] < THIRD), evidence, effect=Effect.from_share(row["value"], row["low"], row["high"], THIRD)
+    )
+
+
+def _on_each(test: Callable[[Run], Finding], runs: Sequence[Run]) -> Finding:
+    """Make a test on each run of RUNS that was compared with exact values; the strictest verdict wins."""
+    held = {run.name: run for run in runs if run.name in RUNS and has_referee(run)}
+    if not held:
+        return not_testable("none of its runs was compared with exact values")
+    return strictest_finding({name: test(held[name]) for name in RUNS if name in held})
+
+
+def _row(run: Run, method: str, metric: str) -> Row:
+    table = methods_of(run)
+    row: Row = table[(table["method"] == method) & (table["metric"] == metric)].iloc[0].to_dict()
+    return row
+
+
+def _number(row: Row) -> str:
+    return f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]".replace("-", "−")
+
+
+def _effect(row: Row) -> Effect:
+    return Effect(float(row["value"]), float(row["low"]), float(row["high"]), "rank correlation")
+
+
+def _claim(name: str, statement: str, test: Callable[[Run], Finding], how: str) -> Claim:
+    return Claim(name, statement, "sentviz", "runs here", partial(_on_each, test), how=how)
+
+
+CLAIMS = (
+    _claim(
+        "removal",
+        "Word removal is the best approximation of the exact values among methods with at most one pass per word",
+        removal_is_best,
+        "rank correlation with exact Shapley values, of sizes for scores without a sign; paired difference over the same texts",
+    ),
+    _claim(
+        "gradient",
+        "Gradient × input is no better than random on trained transformers",
+        gradient_is_random,
+        "rank correlation and share of first words beside random scores of the same texts",
+    ),
+    _claim(
+        "interactions",
+        "One number per word hides an interaction in at least a third of negated sentences",
+        interactions_are_hidden,
+        "share of negated texts of 4 to 10 words in which one word turns the effect of another (`referee.turning`)",
+    ),
+)
+"""Our claims about explanations."""

@@ -1,0 +1,120 @@
+"""The stored comparisons of explanation methods with exact values (`sentviz.analysis.explain.referee`), and what they say in words.
+
+`sentviz.analysis.testset.referee_runs` measures them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sentviz.analysis.explain.stored import has_table, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from sentviz.runs.store import Run
+
+TABLE, CURVES = "referee", "referee_curves"
+NEGATED, OTHERS = "turning negated", "turning others"  # metrics of the method "exact"
+FROM_SUBSETS = ("permutation", "kernel-shap", "lime")  # methods that predict many subsets of the words
+
+
+def methods_of(run: Run) -> pd.DataFrame:
+    """Return the stored measurements of a run's explanations; empty if there are none.
+
+    Frame:
+        as `sentviz.analysis.explain.referee.Measured.methods`, and rows: the data set whose test split was asked.
+    """
+    return rows_of(TABLE, run)
+
+
+def has_referee(run: Run) -> bool:
+    """Return whether the explanations of a run were compared with exact values."""
+    return has_table(TABLE) and not methods_of(run).empty
+
+
+def curves_of(run: Run) -> pd.DataFrame:
+    """Return the stored curves of a run's explanations, as `Measured.curves` of `sentviz.analysis.explain.referee`; may be empty."""
+    return rows_of(CURVES, run)
+
+
+def found_first(run: Run) -> dict[str, Share]:
+    """Return in what share of short texts each method names the most decisive word first, the best method first; {} if not measured."""
+    rows = methods_of(run).query("metric == 'first' and method not in ('exact', 'random')") if has_referee(run) else None
+    if rows is None:
+        return {}
+    ordered = rows.sort_values("value", ascending=False, kind="stable")
+    return {row["method"]: Share(row["value"], row["low"], row["high"], row["random"], int(row["n"])) for row in ordered.to_dict("records")}
+
+
+@dataclass(frozen=True)
+class Share:
+    """Share of texts with its interval, and the share of random explanations."""
+
+    value: float
+    low: float
+    high: float
+    random: float
+    n: int
+
+    @property
+    def at_chance(self) -> bool:
+        """True if the interval reaches the random share, or lies below it."""
+        return self.low <= self.random
+
+    @property
+    def short(self) -> str:
+        """The share, or "at chance"."""
+        return "at chance" if self.at_chance else f"{100 * self.value:.0f} %"
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+
+
+def method_line(run: Run, method: str) -> str:
+    """Return a sentence on how far a method can be believed on a run; "" if that is not measured."""
+    share = found_first(run).get(method)
+    if share is None:
+        return ""
+    where = f"in {share} of {share.n} short texts (random scores: {100 * share.random:.0f} %)"
+    if share.at_chance:
+        return f"On {run.name} this method is no better than random: it names the most decisive word first {where}."
+    return f"On {run.name} this method names the most decisive word first {where}."
+
+
+def headline(run: Run) -> str:
+    """Return in a sentence which methods to believe on a run, and which not."""
+    from sentviz.analysis.explain.scores import SCORES
+
+    shares = found_first(run)
+    titles = {name: SCORES[name].title if name in SCORES else name for name in shares}
+    quick = {name: share for name, share in shares.items() if name not in FROM_SUBSETS}
+    best = next(iter(quick.values()))
+    near = [titles[name] for name, share in quick.items() if share.high >= best.low and not share.at_chance]
+    worse = [titles[name] for name, share in shares.items() if share.at_chance]
+    if not near:
+        return "No quick method finds the most decisive word more often than random scores."
+    parts = [f"Of the quick methods, {_listed(near)} find{'s' * (len(near) == 1)} the most decisive word most often ({best})"]
+    parts += [f"{titles[name]} in {shares[name].short}" for name in list(shares)[:1] if name in FROM_SUBSETS]
+    return ", ".join(parts) + (f". No better than random: {_listed(worse)}." if worse else ". All are better than random.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def turning_line(run: Run) -> str:
+    """Return a sentence on how often one number per word is not enough on a run; "" if that is not measured."""
+    rows = {row["metric"]: row for row in methods_of(run).query("method == 'exact'").to_dict("records")}
+    if NEGATED not in rows:
+        return ""
+    negated = rows[NEGATED]
+    share = Share(negated["value"], negated["low"], negated["high"], 0.0, int(negated["n"]))
+    rest = f", and in {100 * rows[OTHERS]['value']:.0f} % of the {rows[OTHERS]['n']:.0f} others" if OTHERS in rows else ""
+    return (
+        f"In {share} of {share.n} short texts with a negation{rest}, one word turns the effect of another: with the one, the other"
+        " supports the prediction, and without it opposes it, or the reverse. One number per word cannot show this."
+    )

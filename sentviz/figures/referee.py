@@ -1,0 +1,148 @@
+"""Explanation methods against exact values: curves of deletion and insertion, and the board of all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from sentviz.errors import InputError
+from sentviz.figures.colours import Theme, blend, colour_scale, palette
+from sentviz.figures.figure import DASHES, Figure, annotate, file_safe, lay_out, new_plot, sentence
+from sentviz.figures.panels import band, cell_texts, dotted, legend_below, panel_grid
+from sentviz.figures.text import as_run, as_text, label_width
+
+MOST = 6  # lines of a panel
+_CELL, _ROW = 44, 25  # pixels of a cell of the board
+CURVES = {"deletion": "The named words removed", "insertion": "Only the named words"}
+
+
+def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int, theme: Theme = "light") -> Figure:
+    """Draw the mean probability while words are removed in the order of an explanation, and while they are added to an empty text.
+
+    Args:
+        frame: title (of the method), curve ("deletion" or "insertion") and p0, p1 .. at even shares of the words from 0 to 1; rows of the
+            titles "random", "random-low" and "random-high" are drawn as a line with its band.
+        methods: titles to draw, at most 6, the most important first.
+        n: number of texts.
+    Frame:
+        method, curve, share (of the words), probability.
+    Raises:
+        InputError: there is no method, there are too many, or one has no curve.
+    """
+    if not 1 <= len(methods) <= MOST:
+        raise InputError(f"This figure has room for 1 to {MOST} methods, not {len(methods)}.")
+    if missing := [name for name in methods if name not in set(frame["title"])]:
+        raise InputError(f"There is no curve of {missing[0]!r}.")
+    colours, points = palette(theme), [column for column in frame.columns if column[:1] == "p" and column[1:].isdigit()]
+    shares = np.linspace(0, 1, len(points))
+    lines = {(name, curve): np.array(heights, dtype=float) for name, curve, *heights in frame[["title", "curve", *points]].to_numpy(object)}
+    plot, places = panel_grid(list(CURVES.values()), 2, theme, apart=0.09, shared_yaxes=True)
+    for curve, place in zip(CURVES, places, strict=True):
+        first = place["col"] == 1
+        if ("random-low", curve) in lines:
+            band(plot, shares, lines["random-low", curve], lines["random-high", curve], colours.muted, 0.18, **place)
+        for i, name in enumerate([*methods, "random"]):
+            if (name, curve) not in lines:
+                continue
+            style = dotted(colours, 1.6) if name == "random" else {"color": colours.line(i), "width": 2.2, "dash": DASHES[i % len(DASHES)]}
+            plot.add_scatter(
+                x=shares,
+                y=lines[name, curve],
+                mode="lines",
+                name="random orders" if name == "random" else as_text(name, 40),
+                legendgroup=name,
+                showlegend=first,
+                line=style,
+                hovertemplate=f"{as_text(name, 40)}<br>%{{x:.0%}} of the words: %{{y:.3f}}<extra></extra>",
+                **place,
+            )
+    lay_out(plot, theme, "What the words that a method names do", (760, 420), (60, 72, 20, 120), legend=legend_below(-0.24))
+    plot.update_xaxes(range=[0, 1], tickformat=".0%", nticks=6, title_text="share of the words, in the method's order", automargin=False)
+    plot.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", automargin=False)
+    plot.update_yaxes(title_text="mean probability of the prediction", row=1, col=1)
+    drawn = [
+        (name, curve, *point)
+        for name, curve in lines
+        if name in {*methods, "random"}
+        for point in zip(shares, lines[name, curve], strict=True)
+    ]
+    tidy = pd.DataFrame(drawn, columns=["method", "curve", "share", "probability"])
+    caption = sentence(
+        [
+            f"Means over {n} short texts. A good method makes the left curve fall early, because the words that it names first decide the"
+            " prediction, and the right curve rise early, because they are enough for it.",
+            "The grey band has 95% of the means of random orders.",
+        ]
+    )
+    return Figure(file_safe("referee-curves"), plot, tidy, caption)
+
+
+def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher", theme: Theme = "light") -> Figure:
+    """Draw a row per run and a column per method; colours compare each number with that of random explanations of the same texts.
+
+    Args:
+        frame: run, title (of the method), value, low, high, random, n; runs and methods are drawn in the order of their first rows.
+        title: name of the number. better: "higher" or "lower".
+    Frame:
+        run, method, value, low, high, random, n, beyond (True if the interval does not reach the random value).
+    Raises:
+        InputError: there is no row.
+    """
+    if frame.empty:
+        raise InputError("No run of these has measured explanations.")
+    colours, sign = palette(theme), 1 if better == "higher" else -1
+    beyond = (frame["low"] > frame["random"]) if sign > 0 else (frame["high"] < frame["random"])
+    best = 1.0 if sign > 0 else 0.0
+    strength = ((frame["value"] - frame["random"]) / (best - frame["random"])).clip(-1, 1)
+    data = frame.assign(beyond=beyond, shade=np.where(beyond, strength.clip(lower=0), np.minimum(strength, 0)))
+    runs, methods = list(dict.fromkeys(data["run"])), list(dict.fromkeys(data["title"]))
+    wide = {name: data.pivot(index="run", columns="title", values=name).reindex(index=runs, columns=methods) for name in ("value", "shade")}
+    names, heads = [as_run(name, 34) for name in runs], [as_text(name, 30) for name in methods]
+    left = 20 + round(max(label_width(name, 12) for name in names))
+    top = 60 + round(max(label_width(name, 12) for name in heads))
+    shade = wide["shade"].to_numpy(float)
+    hover = data.assign(
+        text=[
+            f"{as_run(row['run'], 34)}, {as_text(row['title'], 30)}<br>{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}],"
+            f" random {row['random']:.3f}, n = {row['n']:.0f}"
+            for row in data.to_dict("records")
+        ]
+    ).pivot(index="run", columns="title", values="text")
+    plot = new_plot(
+        theme,
+        title,
+        (left + 24 + _CELL * len(methods), top + 16 + _ROW * len(runs)),
+        (left, top, 24, 16),
+        go.Heatmap(
+            z=shade,
+            x=list(range(len(methods))),
+            y=list(range(len(runs))),
+            zmin=-1,
+            zmax=1,
+            colorscale=colour_scale(colours.judged),
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            hoverongaps=False,
+            customdata=hover.reindex(index=runs, columns=methods).fillna("").to_numpy(),
+            hovertemplate="%{customdata}<extra></extra>",
+        ),
+    )
+    percent = bool((data["value"].between(0, 1) & data["random"].between(0, 1)).all())
+    texts = [[("" if np.isnan(v) else f"{100 * v:.0f}" if percent else f"{v:.2f}") for v in row] for row in wide["value"].to_numpy(float)]
+    annotate(plot, cell_texts(texts, blend(colours.judged, (np.nan_to_num(shade).ravel() + 1) / 2), 11))
+    plain = {"showgrid": False, "automargin": False}
+    plot.update_xaxes(side="top", tickvals=list(range(len(methods))), ticktext=heads, tickangle=-90, **plain)
+    plot.update_yaxes(tickvals=list(range(len(runs))), ticktext=names, range=[len(runs) - 0.5, -0.5], ticklabelstandoff=4, **plain)
+    caption = sentence(
+        [
+            f"{title}{', in %' if percent else ''}: {better} is better; {int(data['n'].min())} to {int(data['n'].max())} texts per run.",
+            "Teal: better than random explanations of the same texts (95% bootstrap interval), the darker the closer to the exact values."
+            " White and magenta: not better, the darker the worse.",
+        ]
+    )
+    tidy = data.assign(method=data["title"])[["run", "method", "value", "low", "high", "random", "n", "beyond"]]
+    return Figure(file_safe("referee-board"), plot, tidy.reset_index(drop=True), caption)

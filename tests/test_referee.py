@@ -1,0 +1,273 @@
+"""Explanation methods against exact values: measures against plain loops, planted games, a model whose values are known, and the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from sentviz.analysis.explain import claims, explained, referee, refereed
+from sentviz.analysis.explain import stored as tables
+from sentviz.analysis.explain.exact import exact, shapley_values, subsets
+from sentviz.analysis.explain.leave_out import words
+from sentviz.errors import InputError
+from sentviz.models.model import Model
+from sentviz.runs.catalog import study_runs
+from sentviz.runs.store import SHIPPED, Run
+from tests.makers import small_model
+
+TEXTS = [
+    "what a warm song",
+    "what a warm, clever song",
+    "a song",
+    "not a clever song at all",
+    "warm and clever, what a song",
+    "a b c d e f g h i j k l",
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """Return a random word-level model of two components."""
+    return small_model(components=2, mixing="free")
+
+
+def _table(value: Callable[[set[int]], float], n: int) -> np.ndarray:
+    return np.array([value({i for i in range(n) if row[i]}) for row in subsets(n)])
+
+
+def _of(table: np.ndarray, scores: dict[str, np.ndarray]) -> pd.DataFrame:
+    return referee.of_text(table, scores, 0)[0].set_index(["method", "metric"])["value"]
+
+
+def test_measures_equal_plain_loops() -> None:
+    """Ranks, signs, first word, error, AOPC between all orders' limits, ERASER's two, and areas, of one signed score."""
+    table = np.random.default_rng(4).normal(size=32)
+    scores, removed = np.array([0.4, -1.3, 0.9, 0.1, -0.2]), np.arange(5.0)
+    got = _of(table, {"gradient": scores, "removal": removed})["gradient"]
+    truth, p = shapley_values(table), 1 / (1 + np.exp(-table))
+
+    def left(gone: tuple[int, ...]) -> float:
+        return float(p[sum(1 << i for i in range(5) if i not in gone)])
+
+    def fall(order: tuple[int, ...]) -> float:
+        return float(np.mean([left(()) - left(order[:k]) for k in range(1, 6)]))
+
+    order = tuple(sorted(range(5), key=lambda i: -scores[i]))
+    every = [fall(each) for each in permutations(range(5))]
+    tops = [1, 1, 2, 2, 3]  # 10 .. 50 % of five words
+    without = [left(order[:k]) for k in range(6)]
+    alone = [left(tuple(set(range(5)) - set(order[:k]))) for k in range(6)]
+    assert got["ranks"] == pytest.approx(spearmanr(scores, truth).statistic)
+    assert got["size"] == pytest.approx(spearmanr(abs(scores), abs(truth)).statistic)
+    assert got["signs"] == np.mean(np.sign(scores) == np.sign(truth))
+    assert got["first"] == float(np.argmax(abs(scores)) == np.argmax(abs(truth)))
+    assert got["error"] == pytest.approx(np.sqrt(((scores - truth) ** 2).sum() / (truth**2).sum()))
+    assert got["reached"] == pytest.approx((fall(order) - min(every)) / (max(every) - min(every)))
+    assert got["comprehensiveness"] == pytest.approx(np.mean([left(()) - without[k] for k in tops]))
+    assert got["sufficiency"] == pytest.approx(np.mean([left(()) - alone[k] for k in tops]))
+    assert got["deletion"] == pytest.approx(np.trapezoid(without, np.linspace(0, 1, 6)))
+    assert got["insertion"] == pytest.approx(np.trapezoid(alone, np.linspace(0, 1, 6)))
+    assert got["ranks-behind"] == pytest.approx(spearmanr(removed, truth).statistic - got["ranks"])
+
+
+def test_scores_without_a_sign_are_compared_with_sizes() -> None:
+    """Attention has no signs, ranks or error; it finds a first word that speaks against the class."""
+    table = _table(lambda present: -3.0 * (1 in present) + 1.0 * (0 in present) + 0.2 * len(present), 4)
+    got = _of(table, {"received": np.array([0.3, 0.9, 0.1, 0.05]), "removal": shapley_values(table)})["received"]
+    assert got["first"] == 1.0 and got["size"] > 0.5
+    assert got[["ranks", "signs", "error"]].isna().all()
+
+
+def test_random_explanations_are_at_chance() -> None:
+    """Over 120 texts of five words, random explanations find the first word in a fifth, half of the signs, and no ranks."""
+    rng = np.random.default_rng(1)
+    parts = [referee.of_text(table := rng.normal(size=32), {"removal": shapley_values(table)}, i)[0] for i in range(120)]
+    chance = pd.concat(parts).groupby("metric")["random"].mean()
+    assert chance["first"] == pytest.approx(0.2, abs=0.03) and chance["signs"] == pytest.approx(0.5, abs=0.03)
+    assert abs(chance["ranks"]) < 0.04 and np.isnan(chance["error"])
+
+
+def test_additive_words_are_found_exactly_and_nothing_turns() -> None:
+    """If effects add up, removal and every sampler equal the exact values, and no word turns another."""
+    weights = np.array([0.5, -1.0, 2.0, 0.25, -0.1])
+    table = _table(lambda present: 0.3 + sum(weights[i] for i in present), 5)
+    got = _of(table, {"removal": weights, "permutation": weights})
+    for method in ("removal", "permutation"):
+        assert got[method, "ranks"] == pytest.approx(1) and got[method, "signs"] == 1 and got[method, "error"] == pytest.approx(0, abs=1e-9)
+    assert got["exact", "reached"] == pytest.approx(1)
+    assert not referee.turning(table)
+
+
+@pytest.mark.parametrize(("together", "expected"), [(6.0, True), (3.1, True), (1.05, False), (0.0, False)])
+def test_a_word_that_turns_another_is_found(together: float, expected: bool) -> None:
+    """Players 0 ("not") and 1 ("bad") speak against the class alone. With 3.1 more together, "bad" turns "not"; with 1.05, hardly."""
+    table = _table(lambda present: -1.0 * (0 in present) - 3.0 * (1 in present) + together * ({0, 1} <= present) + 0.2 * (2 in present), 3)
+    assert referee.turning(table) is expected
+
+
+def test_turning_equals_a_loop_over_orders() -> None:
+    """The mean effects with and without the other word equal means over all orders of four words, for 30 random games."""
+    rng = np.random.default_rng(8)
+    for _ in range(30):
+        table = rng.normal(size=16) * 0.3 + _table(lambda present: float(len(present)), 4)
+        strongest, found = np.abs(shapley_values(table)).max(), False
+        for i, j in permutations(range(4), 2):
+            effects: dict[bool, list[float]] = {True: [], False: []}
+            for order in permutations(range(4)):
+                before = order[: order.index(i)]
+                place = sum(1 << each for each in before)
+                effects[j in before].append(float(table[place | 1 << i] - table[place]))
+            after, first = np.mean(effects[True]), np.mean(effects[False])
+            found |= bool(after * first < 0 and min(abs(after), abs(first)) >= 0.1 * strongest)
+        assert referee.turning(table) == found
+
+
+def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> None:
+    """Gradients are summed over tokens; removal and units count each word or unit once; samplers read the table of subsets."""
+    trace = model.trace("what a warm, clever song")
+    values = exact(model, trace)
+    scores = referee.method_scores(model, trace, values)
+    scored = explained(model, trace, ["gradient", "removal"])
+    assert {"removal", "permutation", "units", "gradient", "received", "difference", "rollout"} <= set(scores)
+    for player, of in enumerate(values.players):
+        assert scores["gradient"][player] == pytest.approx(sum(scored.token_scores["gradient"][i] for i in of.indices))
+    assert len(words(trace)) == len(values.players) and scores["removal"] == pytest.approx(values.left_out, abs=1e-5)
+    assert scores["permutation"] == pytest.approx(values.values, abs=1e-9)  # 64 subsets are fewer than 200 samples
+
+
+def test_a_sample_of_texts_is_measured(model: Model) -> None:
+    """Only texts of 4 to 10 words count; every method has every measure; negated texts and others are counted apart."""
+    negated = np.array(["not" in text.split() for text in TEXTS])
+    got = referee.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
+    again = referee.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
+    pd.testing.assert_frame_equal(got.methods, again.methods)
+    table = got.methods.set_index(["method", "metric"])
+    assert (table.loc["removal"].loc[["ranks", "first", "reached"], "n"] == 3).all()
+    assert table.loc[("exact", "turning negated"), "n"] == 1  # the negated text was in the sample or was added
+    assert set(got.curves["curve"]) == {"deletion", "insertion"} and {"random", "random-low", "random-high"} <= set(got.curves["method"])
+    ends = got.curves[got.curves["curve"] == "deletion"][["p0", "p10"]]
+    assert np.ptp(ends["p0"]) < 1e-9 and np.ptp(ends["p10"]) < 1e-9  # all orders begin with the text and end without a word
+    with pytest.raises(InputError, match="None of the texts has 4 to 10 words"):
+        referee.measure(model, ["a song", "warm"], np.zeros(2, bool))
+
+
+# ---- stored tables, and what is said of them
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> Callable[[pd.DataFrame], Run]:
+    """Store rows (method, metric, value, low, high, random) as the only table, and return a run that they are of."""
+
+    def keep(rows: pd.DataFrame) -> Run:
+        table = rows.assign(n=50, seed=0, rows="sst2", run="sst2/one", digest="abc")
+        monkeypatch.setattr(tables, "read_measured", lambda name: table)
+        return cast("Run", SimpleNamespace(name="sst2/one", digest="abc"))
+
+    return keep
+
+
+def _rows(*lines: tuple[str, str, float, float, float, float]) -> pd.DataFrame:
+    return pd.DataFrame(lines, columns=["method", "metric", "value", "low", "high", "random"])
+
+
+def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]) -> None:
+    """The best quick methods are named, samplers apart, and methods at chance; another run has no sentence."""
+    run = stored(
+        _rows(
+            ("lime", "first", 0.95, 0.90, 0.99, 0.2),
+            ("removal", "first", 0.80, 0.70, 0.90, 0.2),
+            ("rollout", "first", 0.72, 0.65, 0.80, 0.2),
+            ("flow", "first", 0.50, 0.40, 0.60, 0.2),
+            ("gradient", "first", 0.22, 0.12, 0.32, 0.2),
+            ("random", "first", 0.20, 0.18, 0.22, 0.2),
+            ("exact", "first", 1.0, 1.0, 1.0, 0.2),
+            ("exact", "turning negated", 0.5, 0.4, 0.6, np.nan),
+        )
+    )
+    assert list(refereed.found_first(run)) == ["lime", "removal", "rollout", "flow", "gradient"]
+    assert refereed.headline(run) == (
+        "Of the quick methods, Word removal and Attention rollout find the most decisive word most often (80 % [70, 90]), LIME in 95 %."
+        " No better than random: Gradient × input."
+    )
+    assert refereed.method_line(run, "gradient").startswith("On sst2/one this method is no better than random")
+    assert refereed.method_line(run, "removal").endswith("first in 80 % [70, 90] of 50 short texts (random scores: 20 %).")
+    assert refereed.turning_line(run).startswith("In 50 % [40, 60] of 50 short texts with a negation, one word turns")
+    other = cast("Run", SimpleNamespace(name="sst2/two", digest="abc"))
+    assert not refereed.has_referee(other) and refereed.found_first(other) == {} and refereed.method_line(other, "removal") == ""
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), [(0.1, 0.3, "holds"), (-0.3, -0.1, "fails"), (-0.1, 0.1, "open")])
+def test_removal_is_judged_in_three_directions(stored: Callable[[pd.DataFrame], Run], low: float, high: float, verdict: str) -> None:
+    """The nearest method decides: removal ahead of all, behind one, or neither. Scores without a sign are compared by size."""
+    run = stored(
+        _rows(
+            ("gradient", "ranks-behind", 0.5, 0.4, 0.6, np.nan),
+            ("gradient", "size-behind", -0.9, -0.95, -0.8, np.nan),
+            ("rollout", "size-behind", (low + high) / 2, low, high, np.nan),
+            ("lime", "ranks-behind", -0.4, -0.5, -0.3, np.nan),
+        )
+    )
+    assert claims.removal_is_best(run).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("ranks", "first", "verdict"),
+    [
+        ((-0.1, 0.1), (0.1, 0.3), "holds"),
+        ((0.1, 0.3), (0.3, 0.5), "fails"),
+        ((0.1, 0.3), (0.1, 0.3), "open"),
+        ((-0.4, -0.2), (0, 0.1), "holds"),
+    ],
+)
+def test_gradients_are_judged_in_three_directions(
+    stored: Callable[[pd.DataFrame], Run], ranks: tuple[float, float], first: tuple[float, float], verdict: str
+) -> None:
+    """Better by both measures refutes the claim, by one leaves it open; worse than random is no better than random."""
+    run = stored(_rows(("gradient", "ranks", sum(ranks) / 2, *ranks, 0.0), ("gradient", "first", sum(first) / 2, *first, 0.2)))
+    assert claims.gradient_is_random(run).verdict == verdict
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), [(0.4, 0.6, "holds"), (0.1, 0.2, "fails"), (0.2, 0.5, "open")])
+def test_interactions_are_judged_in_three_directions(stored: Callable[[pd.DataFrame], Run], low: float, high: float, verdict: str) -> None:
+    """The interval of the share lies above a third, below it, or on both sides."""
+    run = stored(_rows(("exact", "turning negated", (low + high) / 2, low, high, np.nan)))
+    assert claims.interactions_are_hidden(run).verdict == verdict
+
+
+def test_methods_that_read_the_table_of_subsets_are_those_that_sample_it() -> None:
+    assert set(refereed.FROM_SUBSETS) == set(referee._FROM_SUBSETS)
+
+
+def test_the_strictest_run_decides_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One run that refutes outweighs others; without stored runs a claim cannot be judged."""
+    names = {"sst2/ndt-unit-2": 0.9, "english/minilm": 0.1}
+    table = pd.concat(
+        _rows(("exact", "turning negated", value, value - 0.05, value + 0.05, np.nan)).assign(run=name, digest="abc", n=50)
+        for name, value in names.items()
+    )
+    monkeypatch.setattr(tables, "read_measured", lambda name: table)
+    runs = [cast("Run", SimpleNamespace(name=name, digest="abc")) for name in (*names, "sst2/other")]
+    claim = next(claim for claim in claims.CLAIMS if claim.id == "interactions")
+    finding = claim.test(runs)
+    assert finding.verdict == "fails" and dict(finding.parts)["sst2/ndt-unit-2"].verdict == "holds" and len(finding.parts) == 2
+    assert claim.test(runs[2:]).verdict == "unjudged"
+
+
+def test_the_shipped_tables_are_of_shipped_runs() -> None:
+    """Every stored row names an installed run with its digest, no share is beyond 0 to 1, and no text is stored."""
+    known = {run.name: run.digest for run in study_runs([SHIPPED]).runs}
+    if not known:
+        pytest.skip("checkpoints/ is empty")
+    methods, curves = tables.read_measured(refereed.TABLE), tables.read_measured(refereed.CURVES)
+    for table in (methods, curves):
+        assert {(row.run, row.digest) for row in table[["run", "digest"]].itertuples()} <= set(known.items())
+    shares = methods[methods["metric"].isin(["first", "signs", "reached"])]
+    assert shares["value"].between(0, 1).all() and (shares["low"] <= shares["value"]).all() and (shares["value"] <= shares["high"]).all()
+    assert set(methods["run"]) == set(curves["run"]) and curves.filter(regex=r"^p\d").stack().between(0, 1).all()
