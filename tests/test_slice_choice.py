@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import cache
+from app.blocks import my_file
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.subset import Subset
 from tests.test_app import SHIPPED, opened, page_text, switched
@@ -63,3 +65,20 @@ def test_a_slice_without_rows_is_one_sentence(rows: Rows) -> None:
         assert [why in str(each.value) for each in app.warning] == [True] and "2,400 of 2,400 rows" in heading(app)
     app = opened("confusion", over="demo", among="nonsense")
     assert "the slice “nonsense”, which is not available; all rows are shown" in "".join(str(each.value) for each in app.info)
+
+
+@pytest.mark.parametrize("over", ["demo", "mine"])
+def test_two_files_with_one_slice_text_have_their_own_rows(over: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other texts, other labels or another threshold under the same names and keys are other rows: no stored mask is used for them."""
+    first, second = (replace(rows_of(table(seed)), over=over) for seed in (0, 1))
+    known = [first]
+    monkeypatch.setattr(cache, "table", lambda focus: known[-1])
+    monkeypatch.setattr(my_file, "choose_file", lambda run, *, beside=True: True)
+    app = opened("confusion", over=over, among="word=battery~cell=0,1")
+    swapped = replace(second, frame=second.frame.assign(label=1 - second.labels))
+    for rows in (first, second, swapped, first):
+        known.append(rows)
+        (part,) = Subset.parse("word=battery~cell=0,1").chosen(rows)
+        assert f"{len(part):,} of {len(part):,} rows" in heading(app.run())
+    assert len({each.digest for each in (first, second, swapped)}) == 3
+    assert rows_of(table()).digest == rows_of(table()).digest

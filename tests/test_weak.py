@@ -170,7 +170,17 @@ def test_the_command_and_the_figure_show_what_was_found(tmp_path: Path) -> None:
     figure = gallery.draw(str(file), "weak-slices")
     weak = sentviz.weak_slices(rows_of(table()))
     pd.testing.assert_frame_equal(figure.frame, weak.frame)
-    assert f"{len(weak.weaker)} of the slices are significantly weaker" in figure.caption
+    words = "significantly weaker (p adjusted by Holm below 0.05)"
+    assert f"{words}; the others are grey." in figure.caption
+    first, tested = weak.frame.iloc[:1], weak.frame.iloc[:3]
+    for frame, weaker, sentence in (
+        (tested, [True, False, False], f"1 is {words}; the others are grey."),
+        (tested, [True, True, False], f"2 are {words}; the others are grey."),
+        (tested, [True] * 3, f"All are {words}."),
+        (tested, [False] * 3, f"No slice is {words}."),
+        (first, [True], f"The slice is {words}."),
+    ):
+        assert sentence in drawn(frame.assign(found=weaker)).caption
     part = gallery.draw(str(file), "confusion", among="has=negation")
     assert part.frame["count"].sum() == table()["text"].str.endswith(" not").sum() + table()["text"].str.contains(" not battery").sum()
     assert "with negation n = " in str(part.source)

@@ -25,7 +25,8 @@ def choose_slice(rows: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
     every, subset = np.ones(len(rows), dtype=bool), Subset()
     try:
         subset = Subset.parse(visit.focus().among)
-        (chosen,), inside = subset.chosen(rows), subset.mask(rows)
+        inside = _inside(subset, rows) if subset.parts else every
+        (chosen,) = subset.chosen(rows, inside=inside)
     except SentvizError as error:
         st.warning(md(f"{error} All rows are shown."), icon=":material/filter_alt_off:")
         chosen, inside = rows, every
@@ -51,6 +52,11 @@ def choose_slice(rows: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
     return chosen, inside
 
 
+def _inside(subset: Subset, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Return which rows are in the subset, (n,), stored for the visit: for a cluster of many rows, this takes seconds."""
+    return visit.keep_result("slice-masks", (rows.digest, str(subset)), lambda: subset.mask(rows), most=8)
+
+
 def _text_of(chosen: list[str]) -> str:
     """Return the subset of chosen slices; a typed text that is not a slice is a word."""
     parts = []
@@ -67,7 +73,7 @@ def _text_of(chosen: list[str]) -> str:
 def _proposed(rows: Rows) -> dict[str, float]:
     """Return the slices that can be chosen, with their shares of the rows."""
     if rows.over == "mine":
-        return visit.keep_result("mine-slices", (rows.source.digest, rows.file), lambda: _shares(rows))
+        return visit.keep_result("mine-slices", rows.digest, lambda: _shares(rows))
     return _shared(rows.source.data, rows.over, len(rows), rows.has_text, rows)
 
 

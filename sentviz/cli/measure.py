@@ -72,8 +72,8 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
     RUN may also be a table with predictions of another program: FILE, or FILE:MODEL if it has those of several models. Columns such as
     predicted, prob, p_positive and bert_predicted are recognised. Its mistakes are listed, the most confident ones first.
 
-    With --slices, slices by column, source, length, script, phenomenon, word, and pairs of them are searched on one half of the rows. Those
-    that are weaker than the other rows also on the other half are printed, with intervals.
+    With --slices, slices by column, source, length, script, phenomenon, word, cluster of texts, and pairs of them are searched on one half
+    of the rows. Those that are weaker than the other rows also on the other half are printed, with intervals.
     """
     from sentviz.analysis.testset.brought import is_table
 

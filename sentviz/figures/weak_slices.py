@@ -67,15 +67,24 @@ def weak_slices(
     caption = sentence(
         [
             f"Slices of the rows on which {run or 'the model'} is weakest: the accuracy of the slice minus that of all other rows.",
-            f"{candidates:,} slices were searched on one half of the rows; {len(frame)} were tested on {held_out:,} held-out rows."
+            f"{candidates:,} slices were searched on one half of the rows; {len(frame)} {'was' if len(frame) == 1 else 'were'} tested on"
+            f" {held_out:,} held-out rows."
             if candidates
             else "",
-            f"The intervals hold together with 95%. {int(frame['found'].sum())} of the slices are significantly weaker (p adjusted by Holm"
-            " below 0.05); the others are grey.",
+            f"The intervals hold together with 95%. {_weaker(int(frame['found'].sum()), len(frame))}",
             "On the right: accuracy and number of the slice's held-out rows.",
         ]
     )
     return Figure(file_safe("weak-slices", run), plot, frame.reset_index(drop=True), caption)
+
+
+def _weaker(count: int, tested: int) -> str:
+    weaker = "significantly weaker (p adjusted by Holm below 0.05)"
+    if count == 0:
+        return f"No slice is {weaker}."
+    if count == tested:
+        return f"The slice is {weaker}." if tested == 1 else f"All are {weaker}."
+    return f"{count} {'is' if count == 1 else 'are'} {weaker}; the others are grey."
 
 
 def lines(says: str) -> str:

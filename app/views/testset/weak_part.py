@@ -23,19 +23,18 @@ FIRST = 3  # slices that are named above the matrix
 
 def _searched(rows: Rows) -> WeakSlices:
     """Return the weak slices of all rows, searched once for all visitors; of a visitor's own rows once per visit."""
-    threshold = rows.threshold
     if rows.over != "mine":
-        return _shared(rows.source.digest, rows.over, threshold, rows)
+        return _shared(rows.digest, rows)
 
     def search() -> WeakSlices:
         with st.spinner("Searching for weak slices"), turn(long=True) as step:
             return weak_slices(rows, step=step)
 
-    return visit.keep_result("weak-slices", (rows.source.digest, rows.file, threshold), search, most=4)
+    return visit.keep_result("weak-slices", rows.digest, search, most=4)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Searching for weak slices")
-def _shared(digest: str, over: str, threshold: float, _rows: Rows) -> WeakSlices:
+def _shared(digest: str, _rows: Rows) -> WeakSlices:
     return weak_slices(_rows)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -107,6 +109,16 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the source, the classes, and all columns of the frame, row by row. Equal digests mean equal slices."""
+        import pandas as pd
+
+        about = self.source.name, self.source.digest, self.source.data, self.over, self.classes, [*map(str, self.frame)]
+        whole = blake2b(repr(about).encode("utf-8", "replace"), digest_size=16)
+        whole.update(pd.util.hash_pandas_object(self.frame, index=False).to_numpy().tobytes())
+        return whole.hexdigest()
 
     @property
     def labelled(self) -> bool:

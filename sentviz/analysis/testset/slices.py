@@ -12,12 +12,13 @@ length=..10                 number of words, with the ends of a range
 script=Hangul               more than half of the letters are of the script; other = no such script
 source=imdb                 data set of a mixture that the row comes from
 has=negation                a phenomenon that a rule finds in the text
+cluster=12:refund,battery   of 12 clusters of all rows, the one with these keywords, see `sentviz.analysis.testset.clusters`
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -25,7 +26,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.testset import groups
+from sentviz.analysis.testset import clusters, groups
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.word_counts import LETTERS, plain
 from sentviz.errors import InputError
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Bools = npt.NDArray[np.bool_]
-KINDS = ("cell", "word", "p", "agree", "tag", "lasso", "col", "range", "length", "script", "source", "has")
+KINDS = ("cell", "word", "p", "agree", "tag", "lasso", "col", "range", "length", "script", "source", "has", "cluster")
 AGREE = ("both", "first", "second", "neither")
 CORNERS = 24
 
@@ -86,6 +87,11 @@ class Slice:
         ends = "..".join("" if np.isinf(end) else f"{end:.12g}" for end in (low, high))
         return cls("range", f"{groups.quoted(name)}:{ends}") if name else cls("length", ends)
 
+    @classmethod
+    def cluster(cls, k: int, keywords: Iterable[str]) -> Slice:
+        """The rows of the one of k clusters that has these keywords."""
+        return cls("cluster", f"{k}:{','.join(keywords)}")
+
     def check(self) -> None:
         """Raise InputError if the value is invalid."""
         try:
@@ -117,6 +123,9 @@ class Slice:
                 return self.value in (*groups.SCRIPTS, groups.OTHER)
             case "has":
                 return self.value in groups.RULES
+            case "cluster":
+                k, words = self.clustered
+                return clusters.FEWEST <= k <= clusters.MOST and len(words) <= clusters.KEYWORDS and all(words)
             case _:
                 return True
 
@@ -139,6 +148,12 @@ class Slice:
         k, _, ends = self.value.partition(":")
         low, _, high = ends.partition("-")
         return int(k), float(low), float(high)
+
+    @property
+    def clustered(self) -> tuple[int, tuple[str, ...]]:
+        """Number of clusters, and keywords of one of them."""
+        k, _, words = self.value.partition(":")
+        return int(k), tuple(words.split(","))
 
     @property
     def picture(self) -> tuple[str, int]:
@@ -209,6 +224,8 @@ class Slice:
                 return f"from {self.value}"
             case "has":
                 return f"with {self.value}"
+            case "cluster":
+                return f"similar texts: {', '.join(self.clustered[1])}"
             case _:
                 method, layer = self.picture
                 from sentviz.analysis.embeddings.projection import method_title
@@ -261,6 +278,8 @@ class Slice:
                 return groups.from_source(rows, self.value)
             case "has":
                 return groups.by_phenomenon(rows, self.value)[self.value]
+            case "cluster":
+                return clusters.in_cluster(rows, *self.clustered)
             case "lasso":
                 from sentviz.analysis.embeddings.projection import inside
 

@@ -16,7 +16,7 @@ from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError
 
 MOST = 12  # slices
-EITHER = ("cell", "length", "script", "source", "tag", "p")  # a row is in one slice of these kinds at most, or in bands next to each other
+EITHER = ("cell", "length", "script", "source", "tag", "p", "cluster")  # a row is in one slice of these kinds at most, or in adjacent bands
 ALONE = ("agree", "lasso")  # slices that need more than the rows
 
 
@@ -72,16 +72,18 @@ class Subset:
             inside &= np.any([part.mask(rows) for part in each], axis=0)
         return inside
 
-    def chosen(self, *sources: Rows) -> list[Rows]:
+    def chosen(self, *sources: Rows, inside: npt.NDArray[np.bool_] | None = None) -> list[Rows]:
         """Return the rows of the subset, as the first of some sources with the same rows has them.
 
+        Args:
+            inside: (n,) the mask of the first source, if it is known.
         Raises:
             InputError: as `mask`, or no row is in the subset.
         """
         if not self.parts:
             return [*sources]
         first = sources[0]
-        inside = self.mask(first)
+        inside = self.mask(first) if inside is None else inside
         if not inside.any():
             raise InputError(f"None of the {len(first):,} rows is in the slice “{self.says(first.classes)}”.")
         text, words = str(self), self.says(first.classes)

@@ -1,8 +1,8 @@
 """Search for slices on which a model is weaker than on the other rows.
 
 Rows are divided into two halves at random; rows with equal texts are in the same half. Candidates are the slices of
-`sentviz.analysis.testset.facets`, every word that is in enough rows, and pairs of these. The first half ranks the candidates and chooses at
-most ten. Only these are tested on the second half, which had no part in the choice.
+`sentviz.analysis.testset.facets`, every word that is in enough rows, clusters of the texts, and pairs of these. The first half ranks the
+candidates and chooses at most ten. Only these are tested on the second half, which had no part in the choice.
 
 Both halves compare a slice with the rows outside it among rows of the same predicted class. Under shuffled labels, the right predictions of
 a class are a random sample of its rows, so the number of right predictions in a slice is a sum of hypergeometric numbers. The test on the
@@ -16,6 +16,7 @@ for m tested slices, so that all m intervals hold together with 95 %.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from statistics import NormalDist
@@ -26,12 +27,12 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import holm, wilson
 from sentviz.analysis.testset.brought import is_table, sources
+from sentviz.analysis.testset.clusters import divided, usual_number
 from sentviz.analysis.testset.facets import masks
 from sentviz.analysis.testset.rows import Rows, stored, with_texts
 from sentviz.analysis.testset.slices import Slice
 from sentviz.analysis.testset.subset import Subset
-from sentviz.analysis.testset.word_counts import parts as parts_of
-from sentviz.analysis.testset.word_counts import split_words, stop_words
+from sentviz.analysis.testset.word_counts import frequent_words
 from sentviz.errors import InputError
 from sentviz.runs.store import find
 
@@ -47,7 +48,6 @@ ALPHA = 0.05
 LEAST = 10  # rows of a slice, and outside it, in each half
 FEWEST = 100  # labelled rows for a search
 MOST_TESTED = 10  # slices that the second half tests
-MOST_WORDS = 3_000
 PAIRED, PAIRED_WORDS, MOST_PAIRS = 60, 30, 200  # slices and words that form pairs, and pairs that are kept
 WORSE = -2.0  # z of a candidate on the first half
 GAIN = 1.0  # z by which a pair must be below both of its parts
@@ -121,14 +121,18 @@ def weak_slices(rows: Rows | str, *, seed: int = 0, step: Callable[[], object] =
     """
     if isinstance(rows, str):
         rows = sources(rows)[0] if is_table(rows) else with_texts(stored(find(rows)))
-    rows = replace(rows, frame=rows.frame[rows.labels >= 0].reset_index(drop=True))
+    every, rows = rows, _labelled(rows)
     if len(rows) < FEWEST:
         raise InputError(f"A search for weak slices needs {FEWEST} rows with labels, and {rows.source.name} has {len(rows):,}.")
     right = rows.frame["right"].to_numpy(bool)
     if right.all() or not right.any():
         is_all = "right" if right.all() else "wrong"
         raise InputError(f"All {len(rows):,} predictions of {rows.source.name} are {is_all}, so no slice is weaker than the others.")
-    return searched(rows, candidates(rows, seed=seed, step=step), right, seed=seed)
+    return searched(rows, candidates(every, seed=seed, step=step), right, seed=seed)
+
+
+def _labelled(rows: Rows) -> Rows:
+    return replace(rows, frame=rows.frame[rows.labels >= 0].reset_index(drop=True))
 
 
 # ---- candidates
@@ -137,11 +141,20 @@ def weak_slices(rows: Rows | str, *, seed: int = 0, step: Callable[[], object] =
 def candidates(rows: Rows, *, seed: int = 0, step: Callable[[], object] = lambda: None) -> Candidates:
     """Return the slices that are searched; each has, and leaves out, at least 10 rows of each half.
 
+    The clusters are those of all rows, as a link's are, so rows of a subset have none; everything else is about the labelled rows.
+
     Raises:
         InputError: no slice has enough rows.
     """
     from scipy import sparse
 
+    known, names, clusters = np.flatnonzero(rows.labels >= 0), list[str](), dict[tuple[str, ...], Bools]()
+    if rows.has_text:
+        names, having = frequent_words(rows, step)
+        k = usual_number(len(rows))
+        with suppress(InputError):  # Texts that differ too little have no clusters.
+            clusters = {} if rows.among else divided(names, having, k, step=step)
+    rows = _labelled(rows)
     first = halves(rows, seed)
     parts: list[tuple[Slice, ...]] = []
     tables: list[Any] = [sparse.csr_matrix((0, len(rows)), dtype=np.int32)]
@@ -149,10 +162,11 @@ def candidates(rows: Rows, *, seed: int = 0, step: Callable[[], object] = lambda
         step()
         parts.append((part,))
         tables.append(sparse.csr_matrix(inside.astype(np.int32)))
-    names: list[str] = []
-    if rows.has_text:
-        names, table = _words(rows, step)
-        tables.append(table)
+    for keywords, inside in clusters.items():
+        parts.append((Slice.cluster(k, keywords),))
+        tables.append(sparse.csr_matrix(inside[known].astype(np.int32)))
+    if names:
+        tables.append(having[:, known])
     whole = sparse.vstack(tables, format="csr")
     parts += [(Slice("word", name),) for name in names]
     sizes = np.stack([whole @ first.astype(np.int64), whole @ (~first).astype(np.int64)])
@@ -169,31 +183,6 @@ def halves(rows: Rows, seed: int) -> Bools:
     keys = rows.texts if rows.has_text else rows.frame["id"].astype(str)
     marks = (blake2b(f"{seed} {key.strip().casefold()}".encode("utf-8", "replace"), digest_size=1).digest() for key in keys)
     return np.array([mark[0] & 1 for mark in marks], dtype=bool)
-
-
-def _words(rows: Rows, step: Callable[[], object]) -> tuple[list[str], Any]:
-    """Return the words that are in enough rows, at most `MOST_WORDS` of those in most rows, and which rows have them, (V, n)."""
-    from scipy import sparse
-
-    numbers: dict[str, int] = {}
-    pieces = []
-    texts = rows.texts
-    stops = stop_words()
-    for start, end in parts_of(texts):
-        step()
-        words, ids, starts = split_words(texts.iloc[start:end])
-        known = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64)
-        piece = sparse.csr_matrix((np.ones(len(ids), dtype=np.int32), known[ids], starts), shape=(end - start, len(numbers)))
-        piece.sum_duplicates()
-        piece.data[:] = 1
-        pieces.append(piece)
-    for piece in pieces:
-        piece.resize(piece.shape[0], len(numbers))
-    table = sparse.vstack(pieces, format="csc")
-    in_rows, names = np.diff(table.indptr), np.array(list(numbers), dtype=object)
-    order = np.argsort(-in_rows, kind="stable")
-    often = [place for place in order[in_rows[order] >= 2 * LEAST] if names[place] not in stops][:MOST_WORDS]
-    return names[often].tolist(), table[:, often].T.tocsr()
 
 
 # ---- search

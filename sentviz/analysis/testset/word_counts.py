@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ FILE = "words.parquet"
 PRIOR = 500.0  # words
 PART = 8_000_000  # characters of texts whose words are counted at a time
 LEAST, MANY = 5, 1_000  # rows that a word stands in, at least; of fewer rows than MANY, two are enough
+FREQUENT, MOST_FREQUENT = 20, 3_000  # rows that a frequent word stands in, at least; number of frequent words, at most
 LETTERS = r"\pL\pN\pM"
 _MARKUP = r"<[/!]?[A-Za-z][^<>]*>|&(?:#\w+|[A-Za-z]\w*);|(?:https?://|www\.)[^\s<>]+"
 
@@ -246,6 +247,35 @@ def split_words(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
     ids = words.indices.to_numpy().astype(np.int64)[first[good]]
     starts = np.concatenate([[0], np.cumsum(good)])[lists.offsets.to_numpy() - lists.offsets[0].as_py()]
     return words.dictionary.to_pylist(), ids, starts.astype(np.int64)
+
+
+def frequent_words(rows: Rows, step: Callable[[], object] = lambda: None) -> tuple[list[str], Any]:
+    """Return the words that are in at least 20 rows, none of the stop words, and at most 3,000 of those in most rows, with a sparse table
+    (V, n) of the rows that have them.
+
+    Args:
+        step: called before each part of the rows; an exception from it ends the work.
+    """
+    from scipy import sparse
+
+    numbers: dict[str, int] = {}
+    pieces = [sparse.csr_matrix((0, 0), dtype=np.int32)]
+    texts, stops = rows.texts, stop_words()
+    for start, end in parts(texts):
+        step()
+        words, ids, starts = split_words(texts.iloc[start:end])
+        known = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64)
+        piece = sparse.csr_matrix((np.ones(len(ids), dtype=np.int32), known[ids], starts), shape=(end - start, len(numbers)))
+        piece.sum_duplicates()
+        piece.data[:] = 1
+        pieces.append(piece)
+    for piece in pieces:
+        piece.resize(piece.shape[0], len(numbers))
+    table = sparse.vstack(pieces, format="csc")
+    in_rows, names = np.diff(table.indptr), np.array(list(numbers), dtype=object)
+    order = np.argsort(-in_rows, kind="stable")
+    often = [place for place in order[in_rows[order] >= FREQUENT] if names[place] not in stops][:MOST_FREQUENT]
+    return names[often].tolist(), table[:, often].T.tocsr()
 
 
 def keyness(counts: Counts, cell: Cell, prior: float = PRIOR, *, once: bool = False) -> pd.DataFrame:
