@@ -18,7 +18,7 @@ from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.explain.stored import read_measured
 from sentviz.analysis.testset import behaviour as card_module
 from sentviz.analysis.testset import judges
-from sentviz.analysis.testset.behaviour import Card, baselines_of, judged, measure, stored_card, why_not_tested
+from sentviz.analysis.testset.behaviour import Card, baselines_of, judged, measure, stored_card, tfidf_name, why_not_tested
 from sentviz.analysis.testset.behaviour_report import as_json, as_markdown, read_requirement
 from sentviz.cli import main
 from sentviz.data import behaviour, templates
@@ -210,6 +210,7 @@ def test_every_shipped_run_that_can_be_tested_is_in_the_table() -> None:
     for run in runs().values():
         if isinstance(run, Run) and not why_not_tested(run):
             assert stored_card(run) is not None, run.name
+            assert tfidf_name(run.config["data"]["name"]) in set(table["run"]), run.name
     for name in ("sst2/vanilla", "nsmc/cls"):
         stored, fresh = stored_card(find(name)), card_module.card_of(find(name))
         assert stored is not None and (stored.passed == fresh.passed).all() and (stored.passed_random == fresh.passed_random).all()

@@ -82,3 +82,11 @@ def test_two_files_with_one_slice_text_have_their_own_rows(over: str, monkeypatc
         assert f"{len(part):,} of {len(part):,} rows" in heading(app.run())
     assert len({each.digest for each in (first, second, swapped)}) == 3
     assert rows_of(table()).digest == rows_of(table()).digest
+
+
+@pytest.mark.parametrize("page", ["behaviour", "explanations", "components", "cls"])
+def test_a_page_that_cannot_follow_a_slice_says_so(page: str) -> None:
+    """One sentence names the slice and the reason; without a slice there is none."""
+    said = [each.value for each in opened(page, among="has=negation").caption if "does not apply here" in each.value]
+    assert len(said) == 1 and "“with negation”" in said[0]
+    assert "does not apply here" not in page_text(opened(page))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from app import visit
+from app import cache, visit
 from app.text import md
 from sentviz.analysis.testset.facets import facets
 from sentviz.analysis.testset.rows import Rows
@@ -85,6 +85,18 @@ def _shared(data: str, over: str, n: int, has_text: bool, _rows: Rows) -> dict[s
 
 def _shares(rows: Rows) -> dict[str, float]:
     return {str(each.part): each.rows / len(rows) for each in facets(rows)}
+
+
+def note_unsliced(why: str) -> None:
+    """Say that the page does not follow the chosen slice, and why, if a slice is chosen.
+
+    Args:
+        why: end of the sentence, what the page is about.
+    """
+    focus = visit.focus()
+    if focus.among:
+        says = Subset.parse(focus.among).says(cache.run(focus.run).labels)
+        st.caption(f":material/filter_alt_off: The slice “{md(says)}” does not apply here: {why}.")
 
 
 def open_slice(text: str) -> None:

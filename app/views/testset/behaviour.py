@@ -12,6 +12,7 @@ from app.blocks.figure import show_figure
 from app.blocks.files import csv_button
 from app.blocks.pages import SIZE, first_row, page_buttons
 from app.blocks.run_choice import series_of, several
+from app.blocks.slice_choice import note_unsliced
 from app.server.progress import wait
 from app.text import halves, intro, md
 from sentviz.analysis.testset.behaviour import Card, baselines_of, card_of, shipped_rates, stored_card, why_not_tested
@@ -78,6 +79,7 @@ intro(
     " and edits that must move the prediction in one direction.",
     "The sentences are made from templates, so a rate is about these templates. It is no accuracy on your data.",
 )
+note_unsliced("the cases are sentences of our own, not rows of a data set or file")
 tested = [run for run in cache.models().values() if not why_not_tested(run)]
 chosen = several(tested, "cannot be tested, because it has no weights, reads pairs, or has no negative and positive classes")[:MOST]
 cards = {run.name: card for run in chosen if (card := _card(run)) is not None}

@@ -11,6 +11,7 @@ from app import answers, cache, visit
 from app.blocks.figure import show_drawn, show_figure
 from app.blocks.measure import lacking
 from app.blocks.run_choice import choose_runs, in_groups, most_similar, option, picker_row, quiet_note, readable, series_of
+from app.blocks.slice_choice import note_unsliced
 from app.text import halves, intro, md, name_runs
 from app.views.testset import gates_part
 from sentviz.analysis.maps.heads import CLS_MEASURES, FILE, MEASURES, of_trace
@@ -26,6 +27,7 @@ intro(
     "What every head attends to, mean over all texts of a split: the token itself, its neighbours, [CLS]. Rings show your sentence.",
     "A single sentence can differ from the mean.",
 )
+note_unsliced("the measurements are stored as means over the whole split, not for each of its rows")
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

@@ -8,6 +8,7 @@ import streamlit as st
 from app import cache
 from app.blocks.figure import show_figure
 from app.blocks.measure import measured_run
+from app.blocks.slice_choice import note_unsliced
 from app.text import halves, intro, md
 from sentviz.analysis.maps.specialise import FILE, verdict
 from sentviz.analysis.maps.wordclasses import own_lists
@@ -19,6 +20,7 @@ intro(
     "Do the components A₁, A₂, … of a model look at different words? A sample of the test split, compared with chance.",
     "The page does not show what they do to the prediction.",
 )
+note_unsliced("the measurements are stored as means over their sample, not for each of its rows")
 several = [run for run in cache.runs().values() if run.capabilities.components > 1]
 if not several:
     st.info("No installed run has several components. `sentviz train sst2 --model ndt-unit-2` trains one.", icon=":material/layers:")

@@ -8,6 +8,7 @@ import streamlit as st
 from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.measure import lacking, measured_run
+from app.blocks.slice_choice import note_unsliced
 from app.text import halves, intro, md
 from app.views.papers.board_part import ICONS
 from sentviz.analysis.claim import VERDICT_WORDS
@@ -114,6 +115,7 @@ intro(
     "Which explanation to believe on this model: every method beside the exact answer on short texts, and beside random explanations.",
     "A faithful explanation names words that decide the prediction. The prediction can still be wrong.",
 )
+note_unsliced("the measurements are stored as means over their sample, not for each of its rows")
 every = list(cache.runs().values())
 run = measured_run([each for each in every if has_referee(each) or has_faithfulness(each)], every, "faithfulness", "cannot be measured")
 if has_referee(run):

@@ -43,7 +43,6 @@ COLUMNS = ["run", "digest", "cases", "capability", "passed", "random"]
 TOLERANCE = 0.1  # allowed move of the positive probability in the wrong direction, as in CheckList
 LEXICONS = {"en": "VADER", "ko": "KNU lexicon"}
 MIXTURES = {"en": "english_balanced", "ko": "korean"}  # training rows of TF-IDF next to models of unknown training data
-MOST_ROWS = 200_000  # training rows of TF-IDF; next to runs with more, it was trained on a mixture
 SEEN = "templates/"  # part of a data set that holds both halves of the templates
 
 
@@ -368,14 +367,12 @@ def _baselines() -> Iterator[Card]:
     from sentviz.runs.store import runs
 
     tested = [run for run in runs().values() if isinstance(run, Run) and not why_not_tested(run)]
-    rows = {run.config["data"]["name"]: run.config["data"]["splits"]["train"]["n"] for run in tested}
-    recipes = {run.config["data"]["name"]: run for run in sorted(tested, key=lambda run: rows[run.config["data"]["name"]])}
+    recipes = {run.config["data"]["name"]: run for run in tested}
     for spoken in LANGUAGES:
         yield judged(LEXICONS[spoken], lexicon_judge(spoken), behaviour.cases(spoken), spoken=spoken)
     for data, run in recipes.items():
-        if rows[data] <= MOST_ROWS:
-            train = datasets.rows_of_recipe(run.config["recipe"], "train")
-            yield judged(tfidf_name(data), tfidf_judge(train), behaviour.cases(language(run)), spoken=language(run))
+        train = datasets.rows_of_recipe(run.config["recipe"], "train")
+        yield judged(tfidf_name(data), tfidf_judge(train), behaviour.cases(language(run)), spoken=language(run))
 
 
 if __name__ == "__main__":
