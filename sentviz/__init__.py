@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
+    from sentviz.analysis.causal.patching import patch
     from sentviz.analysis.explain.judge import judge
     from sentviz.analysis.testset.brought import predictions
     from sentviz.analysis.testset.compare import compare
@@ -45,6 +46,7 @@ __all__ = [
     "find",
     "judge",
     "load",
+    "patch",
     "predictions",
     "preset",
     "train",
@@ -66,6 +68,7 @@ _MODULES = {
     "find": "runs.store",
     "judge": "analysis.explain.judge",
     "load": "models.loading",
+    "patch": "analysis.causal.patching",
     "predictions": "analysis.testset.brought",
     "preset": "runs.presets",
     "train": "training",

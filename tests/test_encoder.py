@@ -13,7 +13,7 @@ from torch import Tensor
 from sentviz.models.encoder import Encoder
 from sentviz.models.hardmax import HardmaxEncoder
 from sentviz.models.loading import network_of
-from sentviz.models.protocol import Capture, Inputs, InterventionTensors
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Replacement
 from sentviz.runs.configs import ConvolutionalConfig, EncoderConfig, HardmaxConfig, ModelConfig, RecurrentConfig
 from tests import makers, slow
 from tests.makers import small_encoder
@@ -162,12 +162,17 @@ def test_the_last_layer_makes_the_state_of_cls_alone_where_nobody_looks(name: st
     encoder = small_encoder(9, **form)
     rng, has = np.random.default_rng(1), encoder.capabilities
     batch = batch_of(form, [rng.integers(1, 20, size=n) for n in (40, 23, 4, 1)])
-    off = torch.rand(4, has.layers, has.heads, generator=torch.Generator().manual_seed(0)) < 0.4
+    tokens, zero = torch.from_numpy(rng.integers(0, 40, 12)), torch.zeros(())
+    rows, heads = torch.arange(12) % 4, torch.from_numpy(rng.integers(0, has.heads, 12))
+    last, vectors = has.layers - 1, torch.from_numpy(rng.normal(size=(12, 8)))
+    of_row = {("head", last): Replacement((rows, heads, slice(None)), zero), ("state", last): Replacement((rows, tokens), vectors)}
+    after = {(what, last): Replacement((rows, tokens), vectors) for what in ("residual", "feedforward")}
     changes = [
         InterventionTensors(),
-        InterventionTensors(values_off=torch.from_numpy(rng.random((4, 40)) < 0.3)),
+        InterventionTensors(replaced={("value", last): (Replacement((rows, heads, tokens), zero),)}),
         InterventionTensors(heads_off=frozenset({(has.layers - 1, 1)})),
-        InterventionTensors(heads_off_by_row=off),
+        InterventionTensors(replaced={site: (each,) for site, each in (of_row | after).items()}),
+        InterventionTensors(replaced={("state", has.layers): (Replacement((rows, tokens), vectors),)}),
         InterventionTensors(gates_open=frozenset({2}), gates_shut=frozenset({1}), strength={"gate": 0.5, "lexicon": 0.5}),
     ]
     widths: list[int] = []

@@ -64,8 +64,7 @@ class Attention(nn.Module):
         q, k, v = self.projected(x, first)
         q, k = (t.view(*t.shape[:-1], config.components, heads, -1).permute(0, 2, 3, 1, 4) for t in (q, k))  # (B, C, H, n, d_k)
         v = v.view(*v.shape[:-1], heads, -1).transpose(1, 2)  # (B, H, n, d_v)
-        if change.values_off is not None:
-            v = v.masked_fill(change.values_off[:, None, :, None], 0)
+        v = change.put("value", self.layer, v)
         if terms.rotary:
             q, k = _rotate(q), _rotate(k)
         if terms.cosine:
@@ -76,8 +75,17 @@ class Attention(nn.Module):
         else:
             seen, effective = capture_layer(q, k, v, terms, capture)
             out = terms.attend(q, k, v) if effective is None else effective @ v
-        out = change.silence(self.layer, terms.after(out))
+        if config.components > 1 and change.reads("component", self.layer):
+            out = self._by_component(q, k, v, terms, change)
+        out = change.put("head", self.layer, terms.after(out))
         return self.output(out.transpose(1, 2).flatten(-2)), seen
+
+    def _by_component(self, q: Tensor, k: Tensor, v: Tensor, terms: AttentionTerms, change: InterventionTensors) -> Tensor:
+        """Return the mixed outputs (B, H, n, d_v) from the output of each component, which `change` replaces or records."""
+        alone = replace(terms, lambdas=terms.lambdas.new_ones(1))
+        parts = [alone.part(components=(c,)).attend(q[:, c : c + 1], k[:, c : c + 1], v) for c in range(q.shape[1])]
+        joined = change.put("component", self.layer, torch.stack(parts, dim=1).transpose(2, 3).flatten(-2))
+        return torch.einsum("bcnhv,c->bhnv", joined.view(*joined.shape[:-1], v.shape[1], -1), terms.lambdas)
 
     def projected(self, x: Tensor, first: int | None) -> tuple[Tensor, Tensor, Tensor]:
         """Return Q, K and V of all components and heads, concatenated; Q of the first tokens only if `first` is set."""
@@ -213,7 +221,7 @@ class Block(nn.Module):
         super().__init__()
         self.attention, self.ffn = Attention(config, layer), FeedForward(config)
         self.attention_norm, self.ffn_norm = _norm(config), _norm(config)
-        self.dropout, self.norm_first = nn.Dropout(config.dropout), config.norm_first
+        self.dropout, self.norm_first, self.layer = nn.Dropout(config.dropout), config.norm_first, layer
 
     def forward(
         self, x: Tensor, inputs: Inputs, capture: Capture | None, change: InterventionTensors, first: int | None = None
@@ -221,11 +229,11 @@ class Block(nn.Module):
         """Return the block's output, (B, n, d) -> (B, n, d), or (B, first, d) for the first tokens only, and its captured activations."""
         if self.norm_first:
             out, seen = self.attention(self.attention_norm(x), inputs, capture, change, first)
-            x = x[:, :first] + self.dropout(out)
-            return x + self.dropout(self.ffn(self.ffn_norm(x))), seen
+            x = change.put("residual", self.layer, x[:, :first] + self.dropout(out))
+            return x + self.dropout(change.put("feedforward", self.layer, self.ffn(self.ffn_norm(x)))), seen
         out, seen = self.attention(x, inputs, capture, change, first)
-        x = self.attention_norm(x[:, :first] + self.dropout(out))
-        return self.ffn_norm(x + self.dropout(self.ffn(x))), seen
+        x = self.attention_norm(change.put("residual", self.layer, x[:, :first] + self.dropout(out)))
+        return self.ffn_norm(x + self.dropout(change.put("feedforward", self.layer, self.ffn(x)))), seen
 
 
 class AwarePositions(nn.Module):

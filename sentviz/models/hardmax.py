@@ -193,12 +193,12 @@ class HardmaxEncoder(Network):
         """Return z + step * (A z - z); a silenced layer moves no token."""
         points, pace = x[:, None, None], self.pace
         terms = self.terms(x, inputs, pace)
-        values = (x if change.values_off is None else x.masked_fill(change.values_off[:, :, None], 0))[:, None]
+        values = change.put("value", layer, x[:, None])
         seen, effective = (
             capture_layer(points, points, values, terms, capture) if capture is not None and capture.includes(layer) else (None, None)
         )
         out = terms.attend(points, points, values) if effective is None else effective @ values
-        return x + change.silence(layer, pace * (out - x[:, None]))[:, 0], seen
+        return x + change.put("head", layer, pace * (out - x[:, None]))[:, 0], seen
 
     def short(self, rows: Sequence[Ids], temperature: float = 0.0, heads_off: Collection[tuple[int, int]] = ()) -> Output:
         """Return the logits and means that `forward` gives for rows of words, but faster: equal words pass the layers once.

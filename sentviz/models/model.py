@@ -19,7 +19,7 @@ from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length, collate, portions, read, tokens_per_batch
-from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output
+from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output, Site
 from sentviz.models.weights import load_weights, normalize_polarities
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities, ModelConfig
@@ -134,7 +134,27 @@ class Model:
 
     def applied(self, change: Intervention | None) -> InterventionTensors:
         """Return an intervention as the network takes it."""
-        return InterventionTensors.from_intervention(change or UNCHANGED, self.lambdas)
+        change = change or UNCHANGED
+        return InterventionTensors.from_intervention(change, self.lambdas, lambda: self.recorded(*change.donor)[0] if change.donor else {})
+
+    def recorded(
+        self, text: str, text_pair: str | None = None, change: Intervention | None = None, *, gradients: bool = False
+    ) -> tuple[dict[Site, Tensor], Tensor]:
+        """Return the vectors of every site for one text, (1, .., n, size), and the logits (1, K).
+
+        Args:
+            gradients: keep what torch needs for gradients of the logits with respect to the vectors.
+        """
+        self.check()
+        record: dict[Site, Tensor] = {}
+        changed = replace(self.applied(change), record=record)
+        with torch.inference_mode(False), torch.set_grad_enabled(gradients):
+            inputs = self.network.ready(self.inputs(self.encode(text, text_pair, change)))
+            x = changed.put("state", 0, self.network.embed(inputs).detach().requires_grad_(gradients))
+            for layer in range(self.capabilities.layers):
+                x = changed.put("state", layer + 1, self.network.step(layer, x, inputs, None, changed)[0])
+            logits: Tensor = self.network.classifier(self.network.pool(x, inputs.mask))
+        return record, logits
 
     def read(self, frame: pd.DataFrame, max_length: int = 0) -> list[TokenizedText]:
         """Return every row of a frame as token ids, which `forward` takes; at most `max_length` of them if it is not 0."""

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from sentviz.errors import InputError
 from sentviz.models.terms import AttentionTerms
 from sentviz.runs.configs import Capabilities, ModelConfig
-from sentviz.runs.intervention import Intervention
+from sentviz.runs.intervention import AXES, Intervention, Taken
 
 TABLE_ROWS = 4_096  # rows of an embedding table that are read at a time
 SHUT = -1e4  # used as the log of a gate that is 0: the softmax then gives the token a weight of 0
@@ -66,24 +67,57 @@ class Capture:
         return not self.layers or layer in self.layers
 
 
+Site = tuple[str, int]  # a quantity of `VECTORS` and its layer; of states the depth
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """New vectors for some places of a quantity in one layer."""
+
+    at: tuple[Tensor | slice, ...]  # (k,) places along each axis of (B, .., n, size) but the last
+    values: Tensor  # (k, size), or a number for all
+
+    def into(self, x: Tensor) -> Tensor:
+        """Return a copy of (B, .., n, size) with the new vectors. Places behind its n tokens are left out."""
+        at, values, tokens = self.at, self.values.to(x), self.at[-1]
+        if isinstance(tokens, Tensor) and not bool((inside := tokens < x.shape[-2]).all()):
+            at = tuple(axis[inside] if isinstance(axis, Tensor) else axis for axis in at)
+            values = values[inside] if values.dim() else values
+        x = x.clone()
+        x[at] = values
+        return x
+
+    def rows(self, start: int, stop: int) -> Replacement:
+        """Return the part for some rows of the batch, (k,) of them in the first axis, counted from `start`."""
+        rows = cast(Tensor, self.at[0])
+        some = (rows >= start) & (rows < stop)
+        at = (rows[some] - start, *(axis[some] if isinstance(axis, Tensor) else axis for axis in self.at[1:]))
+        return Replacement(at, self.values[some] if self.values.dim() else self.values)
+
+
 @dataclass(frozen=True)
 class InterventionTensors:
     """An `Intervention` in the form that a network applies: tensors and sets of indices. The network itself is never changed."""
 
     lambdas: Tensor | None = None  # (L, C) mixing weights that replace the learned ones
     heads_off: frozenset[tuple[int, int]] = frozenset()  # (layer, head) pairs whose output is set to zero
-    values_off: Tensor | None = None  # (B, n) True = the token's value vectors are set to zero
     strength: Mapping[str, float] = field(default_factory=dict)  # name of a score term -> factor: 1 as trained, 0 = term removed
     gates_open: frozenset[int] = frozenset()  # positions of tokens in the original text whose gate is 1 in every layer
     gates_shut: frozenset[int] = frozenset()  # positions whose gate is 0, for any strength of the gate
-    heads_off_by_row: Tensor | None = None  # (B, L, H) True = the head's output is set to zero in that row of the batch
+    replaced: Mapping[Site, tuple[Replacement, ...]] = field(default_factory=dict)  # new vectors
+    record: dict[Site, Tensor] | None = None  # receives the vectors of every site, (B, .., n, size), as the pass computes them
 
     @classmethod
-    def from_intervention(cls, intervention: Intervention, learned: Callable[[], npt.NDArray[np.float32]]) -> InterventionTensors:
+    def from_intervention(
+        cls, intervention: Intervention, learned: Callable[[], npt.NDArray[np.float32]], donor_vectors: Callable[[], Mapping[Site, Tensor]]
+    ) -> InterventionTensors:
         """Build the tensors of an intervention that the model can apply.
 
         Args:
             learned: returns the (L, C) learned mixing weights; called if a weight is changed.
+            donor_vectors: returns the vectors of the other text, one row, by site; called if a vector is taken from it.
+        Raises:
+            InputError: the other text does not have a token from which a vector is taken.
         """
         if not intervention:
             return cls()
@@ -98,6 +132,7 @@ class InterventionTensors:
             strength=intervention.strength,
             gates_open=frozenset(intervention.gates_open),
             gates_shut=frozenset(intervention.gates_shut),
+            replaced=_replacements(intervention, donor_vectors() if intervention.donor else {}),
         )
 
     def of(self, term: str) -> float:
@@ -116,16 +151,42 @@ class InterventionTensors:
                 term = term.masked_fill(torch.isin(tokens, torch.tensor(sorted(forced), device=term.device)), value)
         return term
 
-    def silence(self, layer: int, out: Tensor) -> Tensor:
-        """Return the heads' outputs of a layer, (B, H, n, d_v), with those of silenced heads set to zero."""
-        off = [head for at, head in self.heads_off if at == layer]
-        if not off and self.heads_off_by_row is None:
-            return out
-        keep = out.new_ones(out.shape[1], 1, 1)
-        keep[off] = 0
-        if self.heads_off_by_row is not None:
-            keep = keep * ~self.heads_off_by_row[:, layer, :, None, None]
-        return out * keep
+    def put(self, what: str, layer: int, x: Tensor) -> Tensor:
+        """Return the vectors of a site, with replaced vectors and silenced heads; record them if asked.
+
+        Shapes: state, residual and feedforward (B, n, d), head and value (B, H, n, d_v), component (B, C, n, H d_v).
+        """
+        if what == "head" and (off := [head for at, head in self.heads_off if at == layer]):
+            keep = x.new_ones(x.shape[1], 1, 1)
+            keep[off] = 0
+            x = x * keep
+        for new in self.replaced.get((what, layer), ()):
+            x = new.into(x)
+        if self.record is not None:
+            self.record[what, layer] = x
+        return x
+
+    def reads(self, what: str, layer: int) -> bool:
+        """Return whether `put` replaces or records a site."""
+        return self.record is not None or (what, layer) in self.replaced
+
+
+def _replacements(intervention: Intervention, of_donor: Mapping[Site, Tensor]) -> dict[Site, tuple[Replacement, ...]]:
+    """Return the replaced vectors of an intervention, for all rows of a batch."""
+    replaced: dict[Site, tuple[Replacement, ...]] = {}
+    for edit in intervention.vectors:
+        site, whole = (edit.what, edit.at[0]), len(edit.at) == len(AXES[edit.what])
+        places = edit.at[1:] if whole else (*edit.at[1:], None)
+        at = (slice(None), *(slice(None) if place is None else torch.tensor([place]) for place in places))
+        if isinstance(edit.to, Taken):
+            source = of_donor[site][0]
+            if edit.to.token >= source.shape[-2]:
+                raise InputError(f"{edit.text()}: the other text has {source.shape[-2]} tokens.")
+            values = source[(*edit.at[1:-1], edit.to.token)][None]
+        else:
+            values = torch.tensor(float(edit.to))
+        replaced[site] = (*replaced.get(site, ()), Replacement(at, values))
+    return replaced
 
 
 @dataclass
@@ -208,6 +269,11 @@ class Network(nn.Module):
         """Run the last layer if nothing is captured, (B, n, d) -> (B, n or fewer, d): at least the states that `pool` reads."""
         return self.step(self.capabilities.layers - 1, x, inputs, None, change)[0]
 
+    def advance(self, layer: int, x: Tensor, inputs: Inputs, change: InterventionTensors) -> Tensor:
+        """Return the states after a layer under an intervention; after the last layer at least those that `pool` reads."""
+        last = layer == self.capabilities.layers - 1
+        return change.put("state", layer + 1, self.final(x, inputs, change) if last else self.step(layer, x, inputs, None, change)[0])
+
     def pool(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Return the classifier's input from a layer's states, (B, n, d) -> (B, d): the mean over the tokens without padding."""
         if mask is None:
@@ -245,7 +311,7 @@ class Network(nn.Module):
             change: the intervention; none by default.
         """
         change, inputs = change or InterventionTensors(), self.ready(inputs)
-        x = self.embed(inputs)
+        x = change.put("state", 0, self.embed(inputs))
         components, attention = self._stacks(x, capture)
         hidden, captured = [x], dict[int, LayerActivations]()
         places = {layer: i for i, layer in enumerate(_captured_layers(capture, self.capabilities.layers))} if capture is not None else {}
@@ -255,12 +321,13 @@ class Network(nn.Module):
             if capture is not None and components is not None and attention is not None and layer in places:
                 layer_capture = replace(capture, into=(components[places[layer]], attention[places[layer]]))
             x, layer_activations = self.step(layer, x, inputs, layer_capture, change)
+            x = change.put("state", layer + 1, x)
             if capture is not None:
                 hidden.append(x)
                 if layer_activations is not None:
                     captured[layer] = layer_activations
         if skips_states:
-            x = self.final(x, inputs, change)
+            x = self.advance(self.capabilities.layers - 1, x, inputs, change)
         pooled = self.pool(x, inputs.mask)
         logits = self.classifier(pooled)
         return Output(logits, pooled, components, attention, hidden, captured) if capture is not None else Output(logits, pooled)

@@ -59,6 +59,7 @@ class Capabilities:
     dials: tuple[AdjustableTerm, ...] = ()  # terms of the scores whose strength can be changed
     switches: tuple[AdjustableTerm, ...] = ()  # terms that are either as trained or removed
     scalars: tuple[str, ...] = ()  # names of the learned scalars in the history
+    replaces: tuple[str, ...] = ()  # vectors of tokens that an intervention can replace: see sentviz.runs.intervention.VECTORS
 
     @property
     def attention(self) -> str:
@@ -210,6 +211,7 @@ class EncoderConfig(ModelKind):
             dials=(GATE,) * self.gate + (LEXICON,) * (self.lexicon != "none") + (DISTANCE,) * (self.relative > 0),
             switches=(MASK,) * (self.masked and self.segments == 1 and not self.embedding_norm),  # padding is id 0 in our own vocabularies
             scalars=("lambda",) * self.mixes + ("temperature",) * self.qk_norm + ("alpha", "beta", "gamma") * (self.positions == "aware"),
+            replaces=("state", "residual", "feedforward", "head", "value") + ("component",) * self.mixes,
         )
 
 
@@ -272,6 +274,7 @@ class HubConfig(ModelKind):
             pairs=self.segments > 1,
             pattern=any(self.windows),
             dials=(LEXICON,) * (self.lexicon != "none") + (DISTANCE,) * self.architecture.startswith(("deberta", "mpnet")),
+            replaces=("state", "feedforward", "head", "value"),
         )
 
 

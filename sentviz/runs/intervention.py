@@ -1,9 +1,10 @@
 """Interventions: what is changed while a model reads a text, as plain data and as text. Needs neither torch nor NumPy.
 
 An `Edit` names a quantity inside the model and the value that it gets. Its text is written as in `head:1.4=0`: layer 1, head 4, output 0.
+The value may also be that of a token of another text, as in `head:1.4.3=@5`: the third token gets the output of the fifth token there.
 An `Intervention` is a set of edits; its text joins them, as in `head:1.4=0~term:gate=0.5`. `sentviz.models.protocol` applies it.
 
-Every quantity of a model can be named, also those that no model replaces yet; `Intervention.check` refuses the latter.
+Every quantity of a model can be named; `Intervention.check` refuses those that a model cannot change.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from urllib.parse import quote, unquote
 
 from sentviz.errors import InputError
 
@@ -30,14 +32,25 @@ AXES: Mapping[str, tuple[str, ...]] = {  # axes that the places of an edit count
     "state": ("depth", "token"),  # hidden state: depth 0 is the embedding, depth l the output of layer l
     "residual": ("layer", "token"),  # input of a layer plus the output of its attention
     "feedforward": ("layer", "token"),  # output of a layer's feed-forward network
-    "component": ("layer", "component", "token"),  # row of a component's map, of all heads
+    "component": ("layer", "component", "token"),  # output A_c V of a component's map before lambda mixes it, of all heads
     "value": ("layer", "head", "token"),  # value vector of a token
 }
-REPLACED = {"lambda": 2, "head": 2, "gate": 1, "term": 0}  # quantities that models can change today, with the number of their places
+VECTORS = ("state", "residual", "feedforward", "head", "component", "value")  # quantities with a vector for each token
 
 MOST_EDITS = 4_096  # largest number of edits in a text
 MOST_NAMED = 5  # tokens that a sentence names
+_DONOR = ("donor:1=", "donor:2=")  # before the other text, and before its second text
 _EDIT = re.compile(r"([a-z]+):([A-Za-z_][A-Za-z0-9_]{0,39}|\d{1,9}(?:\.\d{1,9}){0,2})=([^=~\s]{1,40})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The value that a quantity has at a token of the other text of an intervention."""
+
+    token: int  # counted from 0
+
+    def __str__(self) -> str:
+        return f"@{self.token + 1}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,7 @@ class Edit:
     what: Quantity
     at: tuple[int, ...] = ()  # places along the axes of the quantity, counted from 0
     name: str = ""  # name of a term; empty for all other quantities
-    to: float | Literal["mean"] = 0.0  # new value; "mean" is the mean over a data set
+    to: float | Literal["mean"] | Taken = 0.0  # new value, of a vector that of all its numbers; "mean" is the mean over a data set
 
     def __post_init__(self) -> None:
         axes = AXES.get(self.what)
@@ -56,6 +69,8 @@ class Edit:
         sizes = {len(axes), len(axes) - 1} if axes[1:] and axes[-1] == "token" else {len(axes)}
         if len(self.at) not in sizes:
             raise InputError(f"A change of a {self.what} needs {' and '.join(axes) or 'no position'}, not the positions {list(self.at)}.")
+        if isinstance(self.to, Taken) and (axes[-1:] != ("token",) or self.what == "gate" or len(self.at) < len(axes)):
+            raise InputError(f"{self.text()}: only the vector of one token can be taken from another text, as in head:1.4.3=@5.")
         if bool(self.name) != (self.what == "term"):
             raise InputError("A change of a term needs the name of the term. Other changes have no name.")
 
@@ -83,10 +98,12 @@ class Edit:
         named = not place[0].isdigit()
         places = () if named else zip(place.split("."), (*axes, "", "", ""), strict=False)  # further places are refused below
         at = tuple(int(part) - (axis != "depth") for part, axis in places)
-        to = _number(value)
-        if value != "mean" and not math.isfinite(to):
+        to: float | Literal["mean"] | Taken = "mean" if value == "mean" else _number(value)
+        if (token := re.fullmatch(r"@([1-9]\d{0,8})", value, re.ASCII)) is not None:
+            to = Taken(int(token[1]) - 1)
+        elif isinstance(to, float) and not math.isfinite(to):
             raise InputError(f"The value of a change must be a finite number, not {value!r}.")
-        return cls(cast(Quantity, what), at, place if named else "", "mean" if value == "mean" else to)
+        return cls(cast(Quantity, what), at, place if named else "", to)
 
 
 @dataclass(frozen=True)
@@ -97,8 +114,11 @@ class Intervention:
     """
 
     edits: tuple[Edit, ...] = ()
+    donor: tuple[str, str | None] | None = None  # text and second text from which vectors are taken; None if no edit takes one
 
     def __post_init__(self) -> None:
+        if not any(isinstance(edit.to, Taken) for edit in self.edits):
+            object.__setattr__(self, "donor", None)
         unique = dict.fromkeys(edit for edit in self.edits if not (edit.what == "term" and edit.to == 1))
         object.__setattr__(self, "edits", tuple(sorted(unique, key=lambda edit: edit.target)))
 
@@ -144,30 +164,39 @@ class Intervention:
             InputError: an edit cannot be read, or there are more than `MOST_EDITS`.
         """
         parts = text.split("~") if text else []
+        texts = [next((unquote(part.removeprefix(name)) for part in parts if part.startswith(name)), None) for name in _DONOR]
+        parts = [part for part in parts if not part.startswith(_DONOR)]
         if len(parts) > MOST_EDITS:
             raise InputError(f"There are {len(parts):,} changes; {MOST_EDITS:,} are read at most.")
-        return cls(tuple(map(Edit.parse, parts)))
+        return cls(tuple(map(Edit.parse, parts)), None if texts[0] is None else (texts[0], texts[1]))
 
     def text(self) -> str:
-        """Return the edits as text, as in `head:1.4=0~term:gate=0.5`; empty if there are none."""
-        return "~".join(edit.text() for edit in self.edits)
+        """Return the edits as text, as in `head:1.4=0~term:gate=0.5`; empty if there are none. Another text follows in URL quotation."""
+        quoted_texts = zip(_DONOR, self.donor or (), strict=False)
+        quoted = [name + quote(text, safe="").replace("~", "%7E") for name, text in quoted_texts if text is not None]
+        return "~".join([*(edit.text() for edit in self.edits), *quoted])
 
     # ---- what is changed
 
     @property
     def lambdas(self) -> dict[tuple[int, ...], float]:
         """New mixing weights by (layer, component)."""
-        return {edit.at: float(edit.to) for edit in self.edits if edit.what == "lambda"}
+        return {edit.at: _number(edit.to) for edit in self.edits if edit.what == "lambda"}
 
     @property
     def heads_off(self) -> tuple[tuple[int, ...], ...]:
         """(layer, head) of the heads whose output is zero, sorted."""
-        return tuple(edit.at for edit in self.edits if edit.what == "head")
+        return tuple(edit.at for edit in self.edits if edit.what == "head" and len(edit.at) == 2 and edit.to == 0)
+
+    @property
+    def vectors(self) -> tuple[Edit, ...]:
+        """Edits of vectors, without silenced heads."""
+        return tuple(edit for edit in self.edits if edit.what in VECTORS and (edit.what != "head" or edit.at not in self.heads_off))
 
     @property
     def strength(self) -> dict[str, float]:
         """Factors by the name of a term; terms that are as trained are left out."""
-        return {edit.name: float(edit.to) for edit in self.edits if edit.what == "term"}
+        return {edit.name: _number(edit.to) for edit in self.edits if edit.what == "term"}
 
     @property
     def gates_open(self) -> tuple[int, ...]:
@@ -185,11 +214,11 @@ class Intervention:
     def with_(self, *edits: Edit) -> Intervention:
         """Return the intervention with further edits, which replace earlier edits of the same target."""
         targets = {edit.target for edit in edits}
-        return Intervention((*(edit for edit in self.edits if edit.target not in targets), *edits))
+        return replace(self, edits=(*(edit for edit in self.edits if edit.target not in targets), *edits))
 
     def without(self, what: Quantity, at: tuple[int, ...] | None = None) -> Intervention:
         """Return the intervention without its edits of a quantity, or without the one at a place."""
-        return Intervention(tuple(edit for edit in self.edits if edit.what != what or (at is not None and edit.at != at)))
+        return replace(self, edits=tuple(edit for edit in self.edits if edit.what != what or (at is not None and edit.at != at)))
 
     # ---- whether a model can apply it
 
@@ -203,6 +232,8 @@ class Intervention:
         Raises:
             InputError: two edits set the same target, or the model does not have or cannot change what an edit names.
         """
+        if self.donor is None and any(isinstance(edit.to, Taken) for edit in self.edits):
+            raise InputError("Some changes take vectors from another text, which is missing. Add donor:1= and the text.")
         for edit in self.edits:
             if (lacks := _refusal(edit, has, tokens, name)) is not None:
                 raise InputError(lacks)
@@ -231,6 +262,10 @@ class Intervention:
         for term, factor in self.strength.items():
             how = f"without its {term}" if not factor else f"with {factor:g} times the trained strength of its {term}"
             changes.append(f"the model runs {how}")
+        if vectors := [edit.text() for edit in self.vectors]:
+            more = f" and {len(vectors) - MOST_NAMED} more" if len(vectors) > MOST_NAMED else ""
+            source = "" if self.donor is None else f", with vectors of the text “{self.donor[0][:200]}”"
+            changes.append(f"vectors are replaced ({', '.join(vectors[:MOST_NAMED])}{more}){source}")
         return [f"This is an intervention: {change}." for change in changes]
 
 
@@ -274,8 +309,10 @@ def _lambda_edits(lambdas: Any, has: Capabilities) -> list[Edit]:
 
 def _refusal(edit: Edit, has: Capabilities, tokens: int, name: str) -> str | None:
     """Return why a model cannot apply an edit, in a sentence; None if it can."""
-    if edit.to == "mean" or REPLACED.get(edit.what) != len(edit.at):
-        return f"{edit.text()} is not possible. Possible changes: lambdas, gates, terms, and setting the output of a head to 0."
+    if edit.to != "mean" and edit.what in VECTORS and (edit.what != "head" or len(edit.at) == 3 or (edit.to != 0 and has.replaces)):
+        return _refused_vector(edit, has, tokens, name)
+    if edit.what not in ("lambda", "head", "gate", "term") or not isinstance(edit.to, float | int):
+        return _impossible(edit, has)
     if not math.isfinite(edit.to):
         return {"lambda": "A lambda must be a finite number.", "term": f"The strength of {edit.name} must be a finite number."}.get(
             edit.what, f"{edit.text()}: the value must be a finite number."
@@ -292,6 +329,23 @@ def _refusal(edit: Edit, has: Capabilities, tokens: int, name: str) -> str | Non
     if edit.what == "lambda" and size == 1 and edit.to != 1:
         return f"{name} has one component with lambda 1, so its mixing cannot be changed."
     return f"The output of a head can only be set to 0, not to {edit.to:g}." if edit.what == "head" and edit.to != 0 else None
+
+
+def _impossible(edit: Edit, has: Capabilities) -> str:
+    vectors = f", and vectors of tokens: {', '.join(has.replaces)}" if has.replaces else ""
+    return f"{edit.text()} is not possible. Possible changes: lambdas, gates, terms, setting the output of a head to 0{vectors}."
+
+
+def _refused_vector(edit: Edit, has: Capabilities, tokens: int, name: str) -> str | None:
+    """Return why a model cannot replace a vector, in a sentence; None if it can."""
+    if edit.what not in has.replaces:
+        return _impossible(edit, has)
+    sizes = {"depth": has.layers + 1, "layer": has.layers, "head": has.heads, "component": has.components, "token": tokens}
+    for axis, place in zip(AXES[edit.what], edit.at, strict=False):
+        if not 0 <= place < sizes[axis]:
+            first = int(axis != "depth")
+            return f"{edit.text()}: {name} has no {axis} {place + first}; here they go from {first} to {sizes[axis] - 1 + first:,}."
+    return None
 
 
 def _refused_term(edit: Edit, has: Capabilities, name: str) -> str | None:

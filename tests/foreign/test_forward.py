@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
+from sentviz.analysis.causal import patch  # noqa: E402
 from sentviz.analysis.explain import SCORES, explained, score  # noqa: E402
 from sentviz.analysis.explain.gradients import integrate  # noqa: E402
 from sentviz.analysis.maps.arithmetic import cell  # noqa: E402
@@ -21,6 +23,7 @@ from sentviz.data.lexicon import Lexicon  # noqa: E402
 from sentviz.errors import InputError  # noqa: E402
 from sentviz.models.protocol import Capture, Inputs  # noqa: E402
 from sentviz.papers.fused.presets import INJECTIONS  # noqa: E402
+from sentviz.runs.target import log_odds  # noqa: E402
 from tests.foreign.models import DECODERS, KINDS, SHORT, TEXT, answers, expected_output, loaded, theirs  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -320,3 +323,54 @@ def test_watching_a_part_is_the_part_of_the_whole(folders: dict[str, Path]) -> N
     assert model.config.windows == (0, 6, 0)
     with torch.inference_mode():
         assert model.network(model.inputs(model.encode(SHORT)), Capture(maps=False)).attention is None
+
+
+def patched(model: Any, ids: list[int], module: torch.nn.Module, change: Callable[[torch.Tensor], torch.Tensor], *, before: bool) -> Any:
+    """Return the logits of transformers if a module's states, or its output, are changed."""
+
+    def first(_: torch.nn.Module, args: Any, kwargs: Any) -> Any:
+        if args:
+            return (change(args[0].clone()), *args[1:]), kwargs
+        return args, kwargs | {"hidden_states": change(kwargs["hidden_states"].clone())}
+
+    if before:
+        handle = module.register_forward_pre_hook(first, with_kwargs=True)
+    else:
+        handle = module.register_forward_hook(lambda _, args, out: change(out.clone()))
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([ids])).logits[0].numpy()
+    handle.remove()
+    return logits
+
+
+@pytest.mark.parametrize("kind", ("bert", "distilbert", "mpnet", "modernbert", "deberta-v2", "gpt2", "qwen3"))
+def test_patched_cells_are_those_of_hooks_on_transformers(kind: str, folders: dict[str, Path]) -> None:
+    """States, heads and feed-forward outputs replaced in our batch equal hooks on transformers' model, to 1e-5 log-odds."""
+    pair_of_texts = "a warm clever song and never a dull soup", "a cold clever garden and never a warm soup"
+    model, foreign = loaded(folders[kind]), theirs(folders[kind])
+    pair = patch(model, *pair_of_texts)
+    ids = [model.encode(text).ids.tolist() for text in pair_of_texts]
+    known, scale = model.network.known, pair.goal - pair.start
+    aligned = [(i, j) for i, j in enumerate(pair.partners) if j is not None]
+    maps = {what: pair.map(what, exact=True) for what in ("state", "feedforward", "head")}
+    for layer in (1, 2):  # DeBERTa's convolution reads the input of the first layer, too
+        module = foreign.base_model.get_submodule(known.layer.format(layer).removesuffix("."))
+        out, size = module.get_submodule(known.attention[3]), 6 if kind == "qwen3" else 4
+        places = [("head", out, True, (layer, h), slice(h * size, h * size + size), aligned) for h in (0, 3)]
+        for i, j in aligned[2::4]:
+            places.append(("state", module, True, (layer, i), slice(None), [(i, j)]))
+            places.append(("feedforward", module.get_submodule(known.ffn[1]), False, (layer, i), slice(None), [(i, j)]))
+        for what, target, before, at, part, tokens in places:
+            inputs_seen: list[torch.Tensor] = []
+            patched(foreign, ids[1], target, lambda x, inputs_seen=inputs_seen: (inputs_seen.append(x), x)[1], before=before)
+
+            def change(x: torch.Tensor, source: torch.Tensor = inputs_seen[0], tokens: Any = tokens, part: slice = part) -> torch.Tensor:
+                for i, j in tokens:
+                    x[0, i, part] = source[0, j, part]
+                return x
+
+            logits = patched(foreign, ids[0], target, change, before=before)
+            wanted = float(log_odds(logits, *pair.target)) - pair.start
+            assert maps[what].share[at] * scale == pytest.approx(wanted, abs=1e-5), (what, at)
+    assert np.nanmax(np.abs(pair.map("value", exact=True).share)) > 1e-4
+    assert pair.joint([pair.edit("state", (1, i)) for i, _ in aligned]).share == pytest.approx(1, abs=1e-4) or len(ids[0]) != len(ids[1])

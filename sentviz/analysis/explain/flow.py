@@ -192,11 +192,14 @@ def _turn_distances(model: Model, layer: int, x: Tensor, out: Tensor, inputs: In
     import torch.nn.functional as F
 
     from sentviz.models.batches import tokens_per_batch
+    from sentviz.models.protocol import Replacement
 
     n, distances, unchanged = x.shape[1], [], F.normalize(out.double(), dim=-1)
-    for off in torch.split(torch.eye(n, dtype=torch.bool), max(1, tokens_per_batch(model.network) // n)):
+    for tokens in torch.split(torch.arange(n), max(1, tokens_per_batch(model.network) // n)):
         model.check()
-        count = len(off)
-        changed, _ = model.network.step(layer, x.expand(count, -1, -1), inputs.expand(count), None, replace(change, values_off=off))
+        count = len(tokens)
+        off = Replacement((torch.arange(count), slice(None), tokens), torch.zeros(()))
+        without = replace(change, replaced={**change.replaced, ("value", layer): (*change.replaced.get(("value", layer), ()), off)})
+        changed, _ = model.network.step(layer, x.expand(count, -1, -1), inputs.expand(count), None, without)
         distances.append((F.normalize(changed.double(), dim=-1) - unchanged).square().sum(dim=-1) / 2)  # 1 - cos, exact near 0
     return torch.cat(distances).T

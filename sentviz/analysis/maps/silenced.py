@@ -7,7 +7,6 @@ This corresponds to word removal. Positive: the head supports the prediction. He
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,10 +17,7 @@ from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from sentviz.models.model import Model
-    from sentviz.models.protocol import Inputs, InterventionTensors, Network
 
 
 def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
@@ -34,29 +30,14 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     """
     import torch
 
-    from sentviz.models.batches import tokens_per_batch
+    from sentviz.models.copies import logits_of_copies
+    from sentviz.models.protocol import Replacement
 
     has = model.capabilities
     if not has.silence:
         raise InputError(f"{trace.run} has no heads to silence.")
-    changed, network = model.applied(model.intervention(trace.change)), model.network
-    with torch.inference_mode():
-        inputs = network.ready(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
-        x = network.embed(inputs)  # Row 0 is the unchanged model. A head's row is added at its own layer: below it, nothing differs.
-        room = max(1, tokens_per_batch(network) // max(1, x.shape[1]))
-        for layer in range(has.layers):
-            model.check()
-            off = torch.zeros(len(x) + has.heads, has.layers, has.heads, dtype=torch.bool)
-            off[len(x) :, layer] = torch.eye(has.heads, dtype=torch.bool)
-            rows = zip(*(torch.split(each, room) for each in (torch.cat([x, x[:1].expand(has.heads, -1, -1)]), off)), strict=True)
-            x = torch.cat([_after(network, layer, r, inputs.expand(len(r)), replace(changed, heads_off_by_row=o)) for r, o in rows])
-        logits = network.classifier(network.pool(x, inputs.expand(len(x)).mask))
+    heads, zero = torch.arange(has.heads), torch.zeros(())
+    off = {("head", layer): Replacement((layer * has.heads + heads, heads, slice(None)), zero) for layer in range(has.layers)}
+    logits = logits_of_copies(model, trace, off, has.layers * has.heads)
     odds = log_odds(logits.double().numpy(), int(trace.probabilities.argmax()))
     return np.asarray(odds[0] - odds[1:], dtype=np.float32).reshape(has.layers, has.heads)
-
-
-def _after(network: Network, layer: int, x: Tensor, inputs: Inputs, change: InterventionTensors) -> Tensor:
-    """Return the output of a layer: the input of the next layer, or of the classifier."""
-    if layer == network.capabilities.layers - 1:
-        return network.final(x, inputs, change)
-    return network.step(layer, x, inputs, None, change)[0]

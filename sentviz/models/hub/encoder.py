@@ -54,8 +54,15 @@ _DECODER = {
     "types": False,
     "final_norm": "norm",
     "causal": True,
+    "ffn": ("mlp.up_proj", "mlp.down_proj"),
 }
-_GPT2 = {"prefix": "transformer", "layer": "h.{}.", "attention": ("attn.c_attn",) * 3 + ("attn.c_proj",), "final_norm": "ln_f"}
+_GPT2 = {
+    "ffn": ("mlp.c_fc", "mlp.c_proj"),
+    "prefix": "transformer",
+    "layer": "h.{}.",
+    "attention": ("attn.c_attn",) * 3 + ("attn.c_proj",),
+    "final_norm": "ln_f",
+}
 _DEBERTA = ("DeBERTa", "deberta", "pooler.dense", "classifier", "")
 ARCHITECTURES = PRETRAINED | {
     "modernbert": Architecture(
@@ -66,6 +73,7 @@ ARCHITECTURES = PRETRAINED | {
         "gelu",
         layer="layers.{}.",
         attention=("attn.Wqkv",) * 3 + ("attn.Wo",),
+        ffn=("mlp.Wi", "mlp.Wo"),
         types=False,
         final_norm="final_norm",
     ),
@@ -119,8 +127,7 @@ def attention(
     if (shared := query.shape[1] // key.shape[1]) > 1:
         key, value = key.repeat_interleave(shared, dim=1), value.repeat_interleave(shared, dim=1)
     q, k, capture = query[:, None], key[:, None], call.capture
-    if call.change.values_off is not None:
-        value = value.masked_fill(call.change.values_off[:, None, :, None], 0)
+    value = call.change.put("value", call.layer, value)
     terms = call.terms(q, query.shape[-1] ** -0.5 if scaling is None else scaling, distances)
     if capture is not None and capture.includes(call.layer):
         call.seen, effective = capture_layer(q, k, value, terms, capture)
@@ -129,7 +136,13 @@ def attention(
         out = F.dropout(terms.maps(q, k)[:, 0], dropout) @ value
     else:
         out = terms.attend(q, k, value)
-    return call.change.silence(call.layer, out).transpose(1, 2), None
+    return call.change.put("head", call.layer, out).transpose(1, 2), None
+
+
+def feed_forward(module: nn.Module, _: Any, out: Tensor) -> Tensor:
+    """Return the output of a layer's feed-forward network with replaced vectors: a forward hook of its last linear layer."""
+    call = CALL.get(None)
+    return out if call is None else call.change.put("feedforward", call.layer, out)
 
 
 @cache
@@ -237,6 +250,8 @@ class HubEncoder(Network):
             redirect(model)
         self.config, self.model = config, model
         self.known = ARCHITECTURES[config.architecture]
+        for layer in range(config.layers):
+            self._layer(layer).get_submodule(self.known.ffn[1]).register_forward_hook(feed_forward)
         if config.lexicon != "none":
             self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
         self.polarity: Tensor

@@ -1,0 +1,105 @@
+"""The command `sentviz patch`: which states carry the prediction from one sentence to another."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from sentviz.cli.terminal import command, main, progress_bar
+from sentviz.figures.text import visible
+
+if TYPE_CHECKING:
+    from sentviz.analysis.causal import Pair
+    from sentviz.models.model import Model
+
+SHOWN = 5  # cells of a quantity that are printed
+
+
+@main.command()
+@click.argument("run")
+@click.argument("first")
+@click.argument("second", required=False)
+@click.option("--pairs", nargs=2, help="Second sentences of FIRST and SECOND, for runs that read pairs.")
+@click.option("--align", multiple=True, metavar="I=J", help="Take the states of token J of SECOND for token I of FIRST. May be repeated.")
+@click.option("--cell", "cells", multiple=True, metavar="CELL", help="Cell of a path, as in head:4.7.3 or state:2.5. May be repeated.")
+@click.option("--exact", is_flag=True, help="Compute every cell, also if a map is large. By default large maps are estimated first.")
+@command
+def patch(
+    run: str, first: str, second: str | None, pairs: tuple[str, str] | None, align: tuple[str, ...], cells: tuple[str, ...], exact: bool
+) -> None:
+    """Replace states of RUN on sentence FIRST by those on SECOND, and print which of them carry the prediction over.
+
+    Without SECOND, the smallest edit of FIRST that changes the predicted class is searched and used. Layers, heads and tokens count from 1;
+    `state:0.3` is the embedding of the third token. With --cell, the cells are also replaced together.
+    """
+    from sentviz.analysis.causal import patch as pair_of
+    from sentviz.models.loading import load
+
+    model = load(run)
+    pair = pair_of(model, first, second or _flip(model, first), partners=dict(map(_aligned, align)), pairs=pairs or (None, None))
+    for trace in (pair.first, pair.second):
+        click.echo(f"{trace.label:>10} {float(trace.probabilities.max()):6.1%}  {visible(trace.text)}")
+    click.echo("Aligned: " + " ".join(_alignment(pair)))
+    for note in pair.notes():
+        click.echo(note)
+    click.echo(f"\nDifference: {pair.goal - pair.start:+.3f} log-odds of {pair.label}. Shares of the difference that come over:")
+    with progress_bar("Heads by token") as report:
+        message, _ = pair.strongest(report)
+    click.echo(message)
+    for what in model.capabilities.replaces:
+        _print_map(pair, what, exact)
+    back = pair.reverse()
+    click.echo(f"\nThe other way, with states of the first sentence in the second: {back.strongest()[0]}")
+    if cells:
+        edits = [_cell(pair, cell) for cell in cells]
+        joint = pair.joint(edits)
+        click.echo(f"\nTogether {joint.share:+.1%}, sum of the single shares {joint.total:+.1%}:")
+        for edit, share in zip(edits, joint.singles, strict=True):
+            click.echo(f"  {share:+7.1%}  {pair.says(edit.what, edit.at)}")
+
+
+def _flip(model: Model, text: str) -> str:
+    from sentviz.analysis.explain.flip import smallest_flip
+
+    flip = smallest_flip(model, model.trace(text, maps=False))
+    if not flip.edits:
+        raise click.UsageError("No small edit changes the predicted class of this sentence. Give the second sentence.")
+    return flip.text
+
+
+def _aligned(text: str) -> tuple[int, int | None]:
+    if (match := re.fullmatch(r"(\d{1,6})=(\d{1,6}|-)", text)) is None:
+        raise click.UsageError(f"Write --align as I=J, for example 4=5, or 4=- for no token, not {text!r}.")
+    return int(match[1]) - 1, None if match[2] == "-" else int(match[2]) - 1
+
+
+def _cell(pair: Pair, text: str) -> Any:
+    from sentviz.runs.intervention import Edit
+
+    target = Edit.parse(f"{text}=0")
+    return pair.edit(target.what, target.at)
+
+
+def _alignment(pair: Pair) -> list[str]:
+    """Return the tokens of the first sentence, with their partners if they differ."""
+    first, second = (tuple(map(visible, trace.tokens)) for trace in (pair.first, pair.second))
+    names = ((first[i], None if j is None else second[j]) for i, j in enumerate(pair.partners))
+    return [mine if mine == theirs else f"[{mine} ← {theirs or '-'}]" for mine, theirs in names]
+
+
+def _print_map(pair: Pair, what: str, exact: bool) -> None:
+    from sentviz.analysis.causal.patching import TITLES
+
+    found = pair.map(what, exact=exact or None)
+    shares = np.where(found.exact, found.share, -np.inf).ravel()
+    note = "" if found.estimate is None else f" (estimated; the best {int(found.exact.sum())} are exact"
+    if note:
+        note += ")" if found.agreement is None else f", rank correlation with their estimates {found.agreement:+.2f})"
+    click.echo(f"\n{TITLES[what]}{note}:")
+    for place in np.argsort(-shares, kind="stable")[:SHOWN]:
+        at = tuple(int(i) for i in np.unravel_index(place, found.share.shape))
+        if found.exact[at]:
+            click.echo(f"  {found.share[at]:+7.1%}  {pair.label} {found.probability[at]:.1%}  {visible(pair.says(what, at))}")
