@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.analysis.maps.injection import Entries
+    from sentviz.models.model import Model
     from sentviz.runs.catalog import StudyRuns
 
 KEPT_TABLES = 4
@@ -202,7 +204,27 @@ def table_of(of: Run, focus: Focus) -> Rows:
     mine = st.session_state.get("mine")
     if mine is None:
         raise InputError("Your file is no longer available, because it is kept only for one visit. Choose the file again.")
-    return keep_result("mine-rows", (of.digest, mine.key), lambda: _answered(of, mine), most=KEPT_TABLES)
+    return keep_result("mine-rows", (of.digest, mine.key), lambda: _answered(model(of), RowsSource.of(of), mine), most=KEPT_TABLES)
+
+
+@st.cache_resource(show_spinner=False)
+def own_model() -> Model | None:
+    """Return the model of the operator's own code, of `sentviz app --model`; None if the app was started without one."""
+    from sentviz.cli.own import APP_CLASSES, APP_MODEL
+    from sentviz.cli.own import own_model as opened
+
+    name = os.environ.get(APP_MODEL, "")
+    return opened(name, os.environ.get(APP_CLASSES, "")) if name else None
+
+
+def own_rows(of: Model, mine: TextTable) -> Rows:
+    """Return the predictions of a model without a run for a visitor's own file, stored for the visit only.
+
+    Raises:
+        SentvizError: in one sentence for the visitor.
+    """
+    source = RowsSource(of.name, f"own model {of.name}", calibration=of.calibration)
+    return keep_result("mine-rows", (source.digest, mine.key), lambda: _answered(of, source, mine), most=KEPT_TABLES)
 
 
 def brought_rows(mine: TextTable, answers: Predictions) -> Rows:
@@ -221,7 +243,7 @@ def brought_rows(mine: TextTable, answers: Predictions) -> Rows:
     return keep_result("mine-rows", (mine.key, answers), read, most=KEPT_TABLES)
 
 
-def _answered(of: Run, mine: TextTable) -> Rows:
+def _answered(of: Model, source: RowsSource, mine: TextTable) -> Rows:
     """Predict the rows of a visitor's own file, and let other work in between."""
     from sentviz.analysis.testset.rows import predicted
 
@@ -236,7 +258,7 @@ def _answered(of: Run, mine: TextTable) -> Rows:
                     updated = time.monotonic()
                     bar.progress(done / total)
 
-            rows = predicted(model(of).stoppable(step), RowsSource.of(of), mine.rows(of.labels), "mine", tick)
+            rows = predicted(of.stoppable(step), source, mine.rows(of.labels), "mine", tick)
             return replace(rows, file=mine.key)
     finally:
         bar.empty()

@@ -21,6 +21,7 @@ from scipy.stats import t
 from sentviz.analysis.testset.compare import compare, with_seeds
 from sentviz.analysis.testset.comparison import Comparison, compare_rows
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows, stored
+from sentviz.analysis.testset.speed import timed
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.export.chromium import find_browser
@@ -231,6 +232,30 @@ def test_files_of_columns_with_and_without_numbers(tmp_path: Path) -> None:
         compare(str.upper, str.lower)
     with pytest.raises(InputError, match="neither the name of a data set nor a file"):
         compare("a", "b", data="nothing")
+
+
+@pytest.mark.slow
+def test_the_speed_of_a_black_box_and_a_run_is_measured_when_asked_for() -> None:
+    """Rows per second of models only; two columns of the report that have no number stay two columns."""
+
+    def box(texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+        shares = np.array([len(text) % 10 / 10 for text in texts])
+        return np.stack([1 - shares, shares], axis=1)
+
+    frame = pd.DataFrame({"text": [f"a song {i} " * (1 + i % 3) for i in range(12)], "label": ["negative", "positive"] * 6})
+    frame["bert_predicted"] = frame["label"]
+    sources = "bert", box, "sst2/vanilla"
+    assert not compare(*sources, data=frame, classes=("negative", "positive")).speeds
+    result = compare(*sources, data=frame, classes=("negative", "positive"), speed=True)
+    assert set(result.speeds) == {"box", "sst2/vanilla"} and min(result.speeds.values()) > 0
+    known = result.table.set_index("source")["speed"]
+    assert np.isnan(known.drop([*result.speeds]).item()) and known["box"] == result.speeds["box"]
+    page = render(result, "html").decode()
+    (table,) = (part for part in page.split("<table>") if "rows per second" in part.split("</table>")[0])
+    lines = re.findall(r"<tr>.*?</tr>", table)
+    assert len({len(re.findall("<t[dh]", line)) for line in lines}) == 1 and "measured once, on 64 rows" in page
+    with pytest.raises(InputError, match="has no texts"):
+        timed(compare_rows([column("a", [1, 0, 1, 1]), column("b", [1, 0, 0, 1])]))
 
 
 # ---- the report

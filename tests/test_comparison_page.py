@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterator
 
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import cache
 from sentviz.analysis.testset.compare import compare
+from sentviz.cli.own import APP_CLASSES, APP_MODEL
+from sentviz.data.upload import TextTable
 from tests.test_app import RUN, SHIPPED, opened, words
 
 pytestmark = [pytest.mark.slow, SHIPPED]
 CONTROL = "sst2/vanilla-matched"
+BERT = "bert (answers.csv)"
 
 
 def test_the_verdict_comes_first_and_takes_the_stored_seeds_together() -> None:
@@ -40,3 +49,54 @@ def test_a_slice_of_the_link_is_what_is_compared() -> None:
 def test_one_model_and_other_data_sets_are_a_sentence() -> None:
     assert "have no common row" in words(opened("comparison", versus="imdb/ndt-unit-2"))
     assert "File" in words(opened("comparison", over="mine")) or not opened("comparison", over="mine").exception
+
+
+def with_file(frame: pd.DataFrame) -> AppTest:
+    """Open the page, choose "your file", and give it a table."""
+    app = opened("comparison")
+    app.session_state["mine"] = TextTable("answers.csv", frame, "text", "label", f"{len(frame)}")
+    return app.button_group(key="focus-over").set_value("mine").run()
+
+
+def own_box(texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+    """Stand in for a model of the operator's own code."""
+    positive = np.array([0.9 if "good" in text else 0.2 for text in texts])
+    return np.stack([1 - positive, positive], axis=1)
+
+
+@pytest.fixture
+def box(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Start the app as `sentviz app --model` does; return the name of the model."""
+    monkeypatch.setenv(APP_MODEL, "tests.test_comparison_page:own_box")
+    monkeypatch.setenv(APP_CLASSES, "negative,positive")
+    cache.own_model.clear()
+    yield "own_box"
+    cache.own_model.clear()
+
+
+def test_columns_of_a_file_a_black_box_and_a_run_are_compared(box: str) -> None:
+    """All models of the file are compared at first; runs and a black box that are added by a click read its texts."""
+    n = 60
+    frame = pd.DataFrame(
+        {"text": [f"a {'good' if i % 2 else 'bad'} song, number {i}" for i in range(n)], "label": ["negative", "positive"] * 30}
+    )
+    frame["bert_predicted"] = frame["label"].where(np.arange(n) > 3, "positive")
+    frame["box_p_positive"] = np.where(np.arange(n) % 2 == 0, 0.3, 0.6)
+    app = with_file(frame)
+    assert not app.exception and "box" in words(app).split("####")[1], words(app)
+    picked = next(each for each in app.multiselect if each.key.startswith("comparison-sources"))
+    assert picked.value == ["bert", "box"] and "comparison-speed" not in {each.key for each in app.button}
+    picked.set_value(["bert", box, RUN]).run()
+    assert not app.exception and set(app.dataframe[0].value["source"]) == {BERT, box, RUN}
+    app.button(key="comparison-speed").click().run()
+    speed = app.dataframe[0].value.set_index("source")["speed"]
+    assert not app.exception and speed[RUN] > 0 and speed[box] > 0 and np.isnan(speed[BERT])
+
+
+def test_columns_without_a_common_row_are_one_sentence() -> None:
+    """One model of the file answers the first rows and the other the rest."""
+    frame = pd.DataFrame({"text": [f"a song {i}" for i in range(6)], "label": ["negative", "positive"] * 3})
+    frame["a_predicted"] = frame["label"].where(frame.index < 3)
+    frame["b_predicted"] = frame["label"].where(frame.index >= 3)
+    app = with_file(frame)
+    assert not app.exception and [str(each.value).count("no common row") for each in app.warning] == [1]

@@ -17,11 +17,21 @@ from sentviz.cli.terminal import command, main
 @click.option("--seeds/--no-seeds", default=True, show_default=True, help="Take all installed seeds of a configuration together.")
 @click.option("--text", default="", help="Column of a file's texts; by default it is guessed.")
 @click.option("--label", default="", help="Column of a file's labels; by default it is guessed.")
+@click.option("--speed", is_flag=True, help="Also measure the rows per second of each model on this machine, on 64 rows.")
 @own_model_options
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="FILE.html or FILE.pdf: a report on one page.")
 @command
 def compare(
-    sources: tuple[str, ...], data: str, split: str, seeds: bool, text: str, label: str, model_name: str, classes: str, out: Path | None
+    sources: tuple[str, ...],
+    data: str,
+    split: str,
+    seeds: bool,
+    text: str,
+    label: str,
+    speed: bool,
+    model_name: str,
+    classes: str,
+    out: Path | None,
 ) -> None:
     """Compare two to six SOURCES on the same rows: which is right more often, by how much, and how certain that is.
 
@@ -36,7 +46,9 @@ def compare(
         raise click.UsageError(f"The report is written as .html or .pdf, not as {out.name}.")
     named = [name for name in classes.split(",") if name.strip()]
     own = [own_model(model_name, classes)] if model_name else []
-    result = compare_sources(*sources, *own, data=data or None, split=split, seeds=seeds, classes=named, text=text, label=label)
+    result = compare_sources(
+        *sources, *own, data=data or None, split=split, seeds=seeds, classes=named, text=text, label=label, speed=speed
+    )
     click.echo(f"{visible(result.headline)}\n{visible(result.method)}")
     for remark in result.remarks:
         click.echo(f"! {visible(remark)}")
@@ -47,6 +59,8 @@ def compare(
         p = "<0.001" if row["p"] < 0.001 else f"{row['p']:.3f}"
         compared = "best" if each is result.best else f"{behind:<28}{p:>6}"
         click.echo(f"{visible(each.title):<{width}}{row['accuracy']:>9.2%}  {row['low']:.2%} - {row['high']:.2%}  {compared}")
+    for name, rate in result.speeds.items():
+        click.echo(f"{visible(name)}: {rate:,.0f} rows per second on this machine")
     click.echo()
     for line in differences(result):
         click.echo(visible(line))

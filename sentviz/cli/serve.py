@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 
 import click
 
+from sentviz.cli.own import APP_CLASSES, APP_MODEL, own_model, own_model_options
 from sentviz.cli.terminal import command, main
 
 
 @main.command("app", context_settings={"ignore_unknown_options": True})
 @click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port; if it is in use, the next free one.")
 @click.option("--browser/--no-browser", default=True, help="Open the app in the browser, or only start it.")
+@own_model_options
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[STREAMLIT OPTION]...")
 @command
-def app(port: int, browser: bool, options: tuple[str, ...]) -> None:
-    """Open the app, reachable from this machine only. Options of `streamlit run` are passed on."""
+def app(port: int, browser: bool, model_name: str, classes: str, options: tuple[str, ...]) -> None:
+    """Open the app, reachable from this machine only. Options of `streamlit run` are passed on.
+
+    With --model, a model of your own code can be chosen in Test set > Compare models.
+    """
     from sentviz.io.paths import place
 
+    if model_name:
+        own_model(model_name, classes)  # what is wrong with it is said here, not on a page
+        os.environ |= {APP_MODEL: model_name, APP_CLASSES: classes}
     folder = place("app")
     sys.path.insert(0, str(folder.parent))
     chosen = [f"--server.port={port}", f"--server.headless={str(not browser).lower()}"]

@@ -1,7 +1,7 @@
 """Write a comparison as a report on one page, HTML or PDF, for a person who decides.
 
 The page has question, verdict, figure, table, where the sources differ, calibration, cost, what was not tested, and provenance. It has no
-date: the same comparison gives the same bytes.
+date: the same comparison gives the same bytes (a measured speed is part of a comparison).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from plotly.offline import get_plotlyjs
 
 from sentviz.analysis.testset.comparison import Comparison, in_points, rows_in_words
+from sentviz.analysis.testset.speed import ROWS
 from sentviz.browser.page import page
 from sentviz.errors import InputError
 from sentviz.export.chromium import SHEET_MARGIN
@@ -34,6 +35,7 @@ from sentviz.runs.store import version
 
 FORMATS = ("html", "pdf")
 MAX_CLASSES = 5  # classes whose recalls fit on the page
+SPEED_MEASURED = f"Speed elsewhere: rows per second were measured once, on {ROWS} rows, and depend on the machine and on what else it does."
 _WIDTH = 700  # pixels of the figure: A4 without its margins
 _LOOK = f"""
 main {{ max-width: {_WIDTH}px; }}
@@ -138,15 +140,17 @@ def _details(of: Comparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     lines = []
     for row in of.table.to_dict("records"):
         gap = 100 * (row["confidence"] - row["accuracy"])
-        known = {
-            ("+" if gap >= 0.05 else "") + number(gap, 1): gap,
-            f"{row['error']:.3f}": row["error"],
-            f"{row['parameters']:,.0f}": row["parameters"],
-            f"{row['minutes']:,.0f}": row["minutes"],
-        }
-        values = ["–" if np.isnan(value) else text for text, value in known.items()]
+        known = [
+            (("+" if gap >= 0.05 else "") + number(gap, 1), gap),
+            (f"{row['error']:.3f}", row["error"]),
+            (f"{row['parameters']:,.0f}", row["parameters"]),
+            (f"{row['minutes']:,.0f}", row["minutes"]),
+            *([(f"{row['speed']:,.0f}", row["speed"])] if of.speeds else ()),
+        ]
+        values = ["–" if np.isnan(value) else text for text, value in known]
         lines.append((row["source"], *(f"{recalls.loc[row['source'], name]:.1%}" for name in classes), *values))
-    named = ("confidence above accuracy, points", "calibration error", "parameters", "minutes of one training")
+    named = ["confidence above accuracy, points", "calibration error", "parameters", "minutes of one training"]
+    named += ["rows per second"] if of.speeds else []
     return ("", *(f"recall of {name}" for name in classes), *named), lines
 
 
@@ -169,7 +173,7 @@ def untested(of: Comparison) -> Iterable[str]:
         yield f"Whether {', '.join(unknown)} saw these rows in training."
     yield "Wrong labels: every label is taken as right."
     yield "Edited sentences, such as negation, names or typing errors."
-    yield "The time of a prediction, which runs do not store."
+    yield SPEED_MEASURED if of.speeds else "The time of a prediction, which runs do not store."
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

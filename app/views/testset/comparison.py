@@ -23,8 +23,10 @@ from sentviz import gallery
 from sentviz.analysis.testset.compare import with_seeds
 from sentviz.analysis.testset.comparison import MOST, Comparison, compare_rows, in_points
 from sentviz.analysis.testset.rows import OVER, Rows
+from sentviz.analysis.testset.speed import ROWS, timed
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
+from sentviz.export.comparison import SPEED_MEASURED
 from sentviz.gallery.subjects import Answers
 from sentviz.runs.store import Run
 
@@ -68,19 +70,30 @@ def rows_of_file() -> list[Rows]:
         st.stop()
     st.session_state["mine"] = table
     proposals = {each.model: each for each in my_file.proposed(table)}
-    names = [*proposals, *(in_groups(cache.models()) if table.text else [])]
+    box = cache.own_model() if table.text else None
+    names = [*proposals, *([box.name] if box else []), *(in_groups(cache.models()) if table.text else [])]
+
+    def named(name: str) -> str:
+        if name in proposals:
+            return f"{name}, from the file"
+        return f"{name}, your own code" if box and name == box.name else option(name)
+
+    def rows_by(name: str) -> Rows:
+        if name in proposals:
+            return cache.brought_rows(table, proposals[name])
+        if box and name == box.name:
+            return cache.own_rows(box, table)
+        return cache.table_of(cache.run(name), replace(focus, over="mine"))
+
     picked = st.multiselect(
-        f"Sources, two to {MOST}: models of the file, or runs that read its texts",
+        f"Sources, two to {MOST}: models of the file, or models that read its texts",
         names,
         default=[*list(proposals)[:MOST], *([first.name] if len(proposals) < 2 and first.name in names else [])],
-        format_func=lambda name: f"{name}, from the file" if name in proposals else option(name),
+        format_func=named,
         key=f"comparison-sources-{'-'.join(table.key)}",
         max_selections=MOST,
     )
-    return [
-        cache.brought_rows(table, proposals[name]) if name in proposals else cache.table_of(cache.run(name), replace(focus, over="mine"))
-        for name in picked
-    ]
+    return [rows_by(name) for name in picked]
 
 
 def sources() -> tuple[list[Rows], bool]:
@@ -116,6 +129,33 @@ def compared(rows: Sequence[Rows], together: bool) -> Comparison:
     return visit.keep_result("comparison", key, lambda: compare_rows(rows, together=together))
 
 
+def speeds_key(result: Comparison) -> tuple[object, ...]:
+    return tuple(each.rows.source.digest for each in result.candidates), result.first.over
+
+
+def with_speed(result: Comparison) -> Comparison:
+    """Return the comparison with the speed of its models, if it was measured in this visit."""
+    return replace(result, speeds=st.session_state.get("comparison-speeds", {}).get(speeds_key(result), {}))
+
+
+def speed_button(result: Comparison) -> None:
+    """Offer to measure the speed of the models that are compared, until it is measured."""
+    box = cache.own_model()
+    if result.speeds or not any(each.rows.source.ask or (box and each.name == box.name) for each in result.candidates):
+        return
+    says = f"Rows per second of each model on this machine, on {ROWS} rows. The table and the report then have a column for it."
+    if not st.button("Measure the speed", icon=":material/speed:", key="comparison-speed", help=says):
+        return
+    try:
+        with st.spinner("Measuring the speed"), queue.turn(long=True):
+            speeds = timed(result, {box.name: box} if box else {}, load=cache.model).speeds
+    except SentvizError as error:
+        st.warning(with_code(str(error)), icon=":material/block:")
+        return
+    st.session_state.setdefault("comparison-speeds", {})[speeds_key(result)] = speeds
+    st.rerun()
+
+
 def verdict(result: Comparison) -> None:
     """Draw the verdict, how it was reached, and the buttons for the report."""
     st.markdown(f"#### {md(result.headline)}")
@@ -136,6 +176,7 @@ def verdict(result: Comparison) -> None:
                 disabled=format == "pdf" and not pictures,
             )
         csv_button(result.table, f"sentviz-comparison-{result.first.over}", "comparison-csv")
+        speed_button(result)
 
 
 def numbers(result: Comparison, together: bool) -> None:
@@ -159,8 +200,11 @@ def numbers(result: Comparison, together: bool) -> None:
         "error": st.column_config.NumberColumn("calibration error", format="%.3f"),
         "parameters": st.column_config.NumberColumn(format="localized"),
         "minutes": st.column_config.NumberColumn("minutes of training", format="%.0f"),
+        "speed": st.column_config.NumberColumn("rows per second", format="localized", help=SPEED_MEASURED),
     }
-    table = result.table.assign(behind=100 * result.table["behind"]).drop(columns=["behind_low", "behind_high", "hardware"])
+    table = result.table.assign(behind=100 * result.table["behind"]).drop(
+        columns=["behind_low", "behind_high", "hardware", *([] if result.speeds else ["speed"])]
+    )
     st.dataframe(table, hide_index=True, placeholder="–", height="content", column_config=percent | columns)
     if len(result.pairs) > 1:
         with st.expander(f"All {len(result.pairs)} pairs", icon=":material/table:"):
@@ -180,7 +224,7 @@ try:
     sliced, _ = choose_slice(all_rows[0])
     if sliced.among:
         all_rows = [sliced, *(same_rows(sliced, each) for each in all_rows[1:])]
-    outcome = compared(all_rows, with_all_seeds)
+    outcome = with_speed(compared(all_rows, with_all_seeds))
 except SentvizError as error:
     st.warning(with_code(str(error)), icon=":material/block:")
     st.stop()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sentviz.analysis.testset.brought import predictions, text_column
 from sentviz.analysis.testset.comparison import Comparison, compare_rows
 from sentviz.analysis.testset.rows import Rows, RowsSource, answered, predicted
+from sentviz.analysis.testset.speed import timed
 from sentviz.data import datasets
 from sentviz.data.columns import guess
 from sentviz.data.formats import KINDS
@@ -36,6 +37,7 @@ def compare(
     classes: Sequence[str] = (),
     text: str = "",
     label: str = "",
+    speed: bool = False,
 ) -> Comparison:
     """Compare two to six sources of predictions on the same rows.
 
@@ -51,6 +53,7 @@ def compare(
         seeds: whether runs that differ only in their seed are one candidate. To stored rows, all installed seeds of each run are added.
         classes: names of the classes that the file, or a black box without names, has, in order.
         text, label: columns of the file; guessed by default.
+        speed: whether the rows per second of each model are measured on this machine, on 64 rows.
     Raises:
         InputError: a source does not fit the rows; also as for `compare_rows`.
         RunError: a run is unknown, has no weights or no stored predictions of the split.
@@ -58,10 +61,15 @@ def compare(
     if data is None and sources and isinstance(sources[0], str | Path) and Path(sources[0]).suffix.lower() in KINDS:
         data, sources = sources[0], sources[1:]
     if data is None:
-        return _stored(sources, split, seeds)
-    if isinstance(data, str) and data in set(datasets.datasets()["name"]):
-        return compare_rows([_on_data_set(source, data, split, classes) for source in sources], together=seeds)
-    return compare_rows(_on_table(sources, data, classes, text, label), together=seeds)
+        result = _stored(sources, split, seeds)
+    elif isinstance(data, str) and data in set(datasets.datasets()["name"]):
+        result = compare_rows([_on_data_set(source, data, split, classes) for source in sources], together=seeds)
+    else:
+        result = compare_rows(_on_table(sources, data, classes, text, label), together=seeds)
+    if not speed:
+        return result
+    opened = (_model(source, classes)[0] for source in sources if not isinstance(source, str | Path | Run))
+    return timed(result, {model.name: model for model in opened})
 
 
 def with_seeds(of: Sequence[Run], installed: Sequence[Run], split: str = "test") -> list[Run]:

@@ -9,8 +9,8 @@ multiplied by m and each interval has the level 1 - 0.05 / m (Bonferroni), so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
@@ -119,6 +119,7 @@ class Comparison:
         noise: chance in training, pooled over the candidates with several trainings; None if there is none.
         left_out: labelled rows that at least one source did not predict.
         unlabelled: rows without a label.
+        speeds: rows per second by name of a candidate, from `sentviz.analysis.testset.speed`; empty if not measured.
     """
 
     candidates: tuple[Candidate, ...]
@@ -126,6 +127,7 @@ class Comparison:
     noise: SeedNoise | None
     left_out: int = 0
     unlabelled: int = 0
+    speeds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -233,7 +235,7 @@ class Comparison:
 
         Columns: source, seeds, accuracy, low, high; behind (accuracy minus that of the best), behind_low, behind_high, p (both corrected;
         NaN for the best); f1 (macro mean); error (expected calibration error), confidence (mean); parameters, minutes (of one training),
-        hardware; "" or NaN if unknown. Shares are from 0 to 1; of several trainings, means.
+        hardware, speed (rows per second); "" or NaN if unknown. Shares are from 0 to 1; of several trainings, means.
         """
         import pandas as pd
 
@@ -251,7 +253,7 @@ class Comparison:
         row["f1"] = each.mean(_macro_f1)
         row["error"] = each.mean(lambda rows: expected_error(rows.labels, rows.probabilities)) if sure else np.nan
         row["confidence"] = each.mean(lambda rows: rows.frame["confidence"].mean()) if sure else np.nan
-        return row | _cost(each.rows)
+        return row | _cost(each.rows) | {"speed": self.speeds.get(each.name, np.nan)}
 
     def trainings(self) -> pd.DataFrame:
         """Return the accuracy of each training of candidates with several: source, seed, accuracy (0 to 1)."""
