@@ -75,6 +75,14 @@ def test_shuffled_labels_give_no_cluster(rows: Rows) -> None:
     assert sum(not searched(known, of, known.predicted == each).weaker.empty for each in labels) <= 3
 
 
+@pytest.mark.exhaustive
+def test_at_most_one_shuffle_in_twenty_finds_a_slice_or_cluster(rows: Rows) -> None:
+    """200 shuffles of the labels, with clusters among the candidates."""
+    of, known = candidates(rows), rows_of(table()[rows.labels >= 0].drop(columns="topic"))
+    labels = (np.random.default_rng(seed).permutation(known.labels) for seed in range(200))
+    assert sum(not searched(known, of, known.predicted == each).weaker.empty for each in labels) <= 10
+
+
 def test_as_many_clusters_as_topics_are_the_topics(rows: Rows, topics: np.ndarray) -> None:
     """Every row is in one cluster; a second call gives the same ones; a cluster is named by words of its topic."""
     matches, again = clusters(rows, 4), clusters(rows, 4)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -190,6 +192,26 @@ def test_columns_that_form_no_groups_are_named() -> None:
     assert list(large) == ["own:time"] and "“order”" in notes[0]
     many, notes = own_columns(pd.DataFrame({f"c{i}": ["a", "b"] for i in range(60)}), ())
     assert len(many.columns) == MOST_COLUMNS and "The first 50 columns form groups; 10 more do not." in notes
+
+
+@pytest.mark.exhaustive
+def test_a_million_rows_form_groups_in_seconds() -> None:
+    """At most 20 CPU seconds and 1 GB; a column of 100,000 different values forms no groups."""
+    n = 1_000_000
+    place = np.arange(n)
+    columns = {"product": place % 3, "price": place * 0.01, "user": [f"u{i % 100_000}" for i in place], "empty": np.nan}
+    frame = pd.DataFrame(columns | {"day": [f"{2000 + i % 20}-05-01" for i in place]})
+    begin = time.process_time()
+    own_columns(frame, ())
+    seconds = time.process_time() - begin
+    tracemalloc.start()
+    try:
+        own, remarks = own_columns(frame, ())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert list(own) == ["own:product", "own:price", "own:day"] and any("“user”" in remark for remark in remarks)
+    assert seconds < 20 and peak < 1e9, f"{seconds:.1f} s, {peak / 1e6:.0f} MB"
 
 
 def test_a_file_s_columns_stay_with_its_rows() -> None:

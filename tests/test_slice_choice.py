@@ -90,3 +90,15 @@ def test_a_page_that_cannot_follow_a_slice_says_so(page: str) -> None:
     said = [each.value for each in opened(page, among="has=negation").caption if "does not apply here" in each.value]
     assert len(said) == 1 and "“with negation”" in said[0]
     assert "does not apply here" not in page_text(opened(page))
+
+
+@pytest.mark.parametrize("page", ["confusion", "labels", "words", "embeddings"])
+def test_a_slice_of_one_row_or_of_one_class_opens_on_every_page(page: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One text has the word; the cell holds rows of one class only."""
+    frame = rows.frame.copy()
+    frame.loc[0, "text"] = "singular thing"
+    single = replace(rows, frame=frame)
+    monkeypatch.setattr(cache, "table", lambda focus: single)
+    app = opened(page, over="demo", among="word=singular")
+    assert not app.exception and ("1 of 1 rows" in page_text(app) or page == "labels")
+    assert not opened(page, over="demo", among="cell=0,0").exception

@@ -219,7 +219,7 @@ class Slice:
             case "length":
                 return _lengths(*self.ends)
             case "script":
-                return "in another script" if self.value == groups.OTHER else f"in {self.value} letters"
+                return f"language (by script): {self.value}"
             case "source":
                 return f"from {self.value}"
             case "has":
