@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from sentviz.data.lexicon import Lexicon
 from sentviz.data.predictions import NO_MODEL, Predictions
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError, RunError, SentvizError
+from sentviz.io.paths import APP_CLASSES, APP_MODEL
 from sentviz.runs import store
 from sentviz.runs.catalog import language, reads_pairs
 from sentviz.runs.configs import Capabilities
@@ -25,7 +27,6 @@ from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
     from sentviz.analysis.maps.injection import Entries
-    from sentviz.models.model import Model
     from sentviz.runs.catalog import StudyRuns
 
 KEPT_TABLES = 4
@@ -33,13 +34,34 @@ MOVES = 0.1  # seconds between two updates of a progress bar
 
 
 def _searched() -> tuple[str, ...]:
-    """Return the folders of runs. Results that were cached for other folders do not apply."""
-    return tuple(map(str, store.roots()))
+    """Return the folders of runs, and the name of the model in memory. Results that were cached for others do not apply."""
+    return *map(str, store.roots()), os.environ.get(APP_MODEL, "")
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
 def _all_runs(searched: tuple[str, ...]) -> dict[str, Run | RunError]:
-    return store.runs()
+    first: dict[str, Run | RunError] = {}
+    if named := os.environ.get(APP_MODEL):
+        try:
+            in_memory = _in_memory(named, os.environ.get(APP_CLASSES, ""))
+            first[in_memory.name] = in_memory
+        except SentvizError as error:  # `sentviz app` told it before the server started
+            first[named] = RunError(str(error))
+    return first | store.runs()
+
+
+@st.cache_resource(max_entries=1, show_spinner="Opening your model")
+def _in_memory(named: str, classes: str) -> Run:
+    """Return the model that `sentviz app --model` names, open in memory and read by all visitors."""
+    from sentviz.analysis.explain import explained
+    from sentviz.cli.own import own_model
+    from sentviz.data.examples import examples_for
+    from sentviz.models.opened import OpenModel
+
+    model = own_model(named, classes)
+    text = next(iter(examples_for(model.labels).values())).text
+    name = re.split(r"[:/\\.]", named.rstrip("/\\"))[-1]
+    return OpenModel.of(model, name=f"open/{name}", first_trace=explained(model, model.trace(text)))
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
@@ -78,8 +100,9 @@ def best_run(spoken: str = "en") -> str:
 
 
 def default_run() -> str:
-    """Return the run of a link that names none: the best one for English, else the first one; "" if there are no runs."""
-    return best_run() or next(iter(runs()), "")
+    """Return the run of a link that names none: the model in memory, the best run for English, or the first one; "" if there are none."""
+    first = next(iter(runs()), "")
+    return first if os.environ.get(APP_MODEL) else best_run() or first
 
 
 def run(name: str) -> Run:
@@ -204,27 +227,7 @@ def table_of(of: Run, focus: Focus) -> Rows:
     mine = st.session_state.get("mine")
     if mine is None:
         raise InputError("Your file is no longer available, because it is kept only for one visit. Choose the file again.")
-    return keep_result("mine-rows", (of.digest, mine.key), lambda: _answered(model(of), RowsSource.of(of), mine), most=KEPT_TABLES)
-
-
-@st.cache_resource(show_spinner=False)
-def own_model() -> Model | None:
-    """Return the model of the operator's own code, of `sentviz app --model`; None if the app was started without one."""
-    from sentviz.cli.own import APP_CLASSES, APP_MODEL
-    from sentviz.cli.own import own_model as opened
-
-    name = os.environ.get(APP_MODEL, "")
-    return opened(name, os.environ.get(APP_CLASSES, "")) if name else None
-
-
-def own_rows(of: Model, mine: TextTable) -> Rows:
-    """Return the predictions of a model without a run for a visitor's own file, stored for the visit only.
-
-    Raises:
-        SentvizError: in one sentence for the visitor.
-    """
-    source = RowsSource(of.name, f"own model {of.name}", calibration=of.calibration)
-    return keep_result("mine-rows", (source.digest, mine.key), lambda: _answered(of, source, mine), most=KEPT_TABLES)
+    return keep_result("mine-rows", (of.digest, mine.key), lambda: _answered(of, mine), most=KEPT_TABLES)
 
 
 def brought_rows(mine: TextTable, answers: Predictions) -> Rows:
@@ -243,7 +246,7 @@ def brought_rows(mine: TextTable, answers: Predictions) -> Rows:
     return keep_result("mine-rows", (mine.key, answers), read, most=KEPT_TABLES)
 
 
-def _answered(of: Model, source: RowsSource, mine: TextTable) -> Rows:
+def _answered(of: Run, mine: TextTable) -> Rows:
     """Predict the rows of a visitor's own file, and let other work in between."""
     from sentviz.analysis.testset.rows import predicted
 
@@ -258,7 +261,7 @@ def _answered(of: Model, source: RowsSource, mine: TextTable) -> Rows:
                     updated = time.monotonic()
                     bar.progress(done / total)
 
-            rows = predicted(of.stoppable(step), source, mine.rows(of.labels), "mine", tick)
+            rows = predicted(model(of).stoppable(step), RowsSource.of(of), mine.rows(of.labels), "mine", tick)
             return replace(rows, file=mine.key)
     finally:
         bar.empty()

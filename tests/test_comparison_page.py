@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import cache
 from sentviz.analysis.testset.compare import compare
-from sentviz.cli.own import APP_CLASSES, APP_MODEL
 from sentviz.data.upload import TextTable
+from sentviz.io.paths import APP_CLASSES, APP_MODEL
 from tests.test_app import RUN, SHIPPED, opened, words
 
 pytestmark = [pytest.mark.slow, SHIPPED]
@@ -65,13 +62,11 @@ def own_box(texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]
 
 
 @pytest.fixture
-def box(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def box(monkeypatch: pytest.MonkeyPatch) -> str:
     """Start the app as `sentviz app --model` does; return the name of the model."""
     monkeypatch.setenv(APP_MODEL, "tests.test_comparison_page:own_box")
     monkeypatch.setenv(APP_CLASSES, "negative,positive")
-    cache.own_model.clear()
-    yield "own_box"
-    cache.own_model.clear()
+    return "open/own_box"
 
 
 def test_columns_of_a_file_a_black_box_and_a_run_are_compared(box: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
 from sentviz.cli import main
+from sentviz.io.paths import APP_CLASSES, APP_MODEL
 from sentviz.runs.store import find
 from tests.docs import DOCS
 from tests.foreign.models import saved, theirs
@@ -36,7 +38,11 @@ def test_the_page_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     theirs(Path("my-encoder")).base_model.float().save_pretrained("my-encoder")
     rows = toy_splits()["train"].frame.head(40)
     names = {"texts": rows["text"].tolist(), "labels": ["negative" if label == 0 else "positive" for label in rows["label"]]}
-    commands = 0
+    commands, started = 0, []
+    monkeypatch.setattr("runpy.run_module", lambda *_, **__: started.append((os.environ[APP_MODEL], os.environ[APP_CLASSES])))
+    for variable in (APP_MODEL, APP_CLASSES):
+        monkeypatch.setenv(variable, "")
+    monkeypatch.setattr("sys.argv", ["sentviz"])
     for example in examples(PAGE):
         if example.language == "python":
             with redirect_stdout(io.StringIO()):
@@ -46,4 +52,5 @@ def test_the_page_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             done = CliRunner().invoke(main, shlex.split(line)[1:])
             assert done.exit_code == 0, done.output
             commands += 1
-    assert commands == 4 and find("adopted/my-model").has_rows and Path("my-encoder/model_head.safetensors").is_file()
+    assert started == [("mine:predict", "negative,positive")]
+    assert commands == 5 and find("adopted/my-model").has_rows and Path("my-encoder/model_head.safetensors").is_file()

@@ -11,6 +11,8 @@ import sentviz
 from sentviz.errors import InputError
 from sentviz.export.record import Record
 from sentviz.gallery import draw
+from sentviz.io.paths import APP_CLASSES, APP_MODEL
+from tests.test_app import opened, page_text
 from tests.test_blackbox import LABELS, WEIGHTS, counting
 
 
@@ -43,3 +45,19 @@ def test_what_a_model_without_files_cannot_show_is_said() -> None:
         draw(model, "confusion")
     with pytest.raises(InputError, match="give a text"):
         draw(model, "strip")
+
+
+@pytest.mark.slow
+def test_the_app_opens_with_a_model_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explore shows the function first, for a link without a run, too; the demo set is predicted; Runs says that there are no files."""
+    monkeypatch.setenv(APP_MODEL, "tests.test_blackbox:counting")
+    monkeypatch.setenv(APP_CLASSES, ",".join(LABELS))
+    app = opened(run="")
+    assert app.session_state["focus"].run == "open/counting" and not app.warning
+    app = opened("confusion", run="open/counting", over="demo")
+    assert "open/counting is right on" in page_text(app)
+    app = opened("confusion", run="open/counting", over="test")
+    assert "open/counting has no predictions for the" in page_text(app)
+    assert "open in memory and has no files" in page_text(opened("runs", run="open/counting"))
+    monkeypatch.setenv(APP_MODEL, "tests.test_blackbox:missing")
+    assert opened("glossary", run="").session_state["focus"].run != "open/counting"

@@ -65,7 +65,8 @@ def choose_rows(*, beside: bool = True, sliced: bool = False) -> Rows:
         options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), "mine"]
         visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
     if focus.over not in options:
-        missing = f"{focus.run} has no predictions for the {OVER[focus.over]}." if run.has_rows else WITHOUT_ROWS.format(focus.run)
+        is_adopted = bool(run.config["files"]) and not run.has_rows
+        missing = WITHOUT_ROWS.format(focus.run) if is_adopted else f"{focus.run} has no predictions for the {OVER[focus.over]}."
         st.info(f"{with_code(missing)} Choose other rows above.", icon=":material/inventory_2:")
         st.stop()
     if focus.over == "mine" and not my_file.choose_file(run, beside=beside):

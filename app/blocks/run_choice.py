@@ -129,13 +129,14 @@ def quiet_note(text: str, help: str | None = None) -> None:
     st.caption(md(text), width="content", help=help)
 
 
-def several(fitting: Sequence[Run], lack: str) -> list[Run]:
+def several(fitting: Sequence[Run], lack: str, *files: str) -> list[Run]:
     """Draw the choice of runs and return the chosen ones in the order of the focus, at first the run in focus and its companions.
 
     If the page cannot show the run in focus, a fitting one is chosen, with a quiet note. The page stops if no run fits.
 
     Args:
         lack: why a run does not fit, for example "has no gates".
+        files: files of a run that the page reads.
     """
     names = [run.name for run in fitting]
     if not names:
@@ -160,7 +161,8 @@ def several(fitting: Sequence[Run], lack: str) -> list[Run]:
         if not fits:
             quiet_note(f"{focus.run} is left out because it {lack}.")
     by_name = {run.name: run for run in fitting}
-    chosen = readable([by_name[name] for name in wanted], "history.parquet")
+    chosen = [by_name[name] for name in wanted]
+    chosen = readable(chosen, *files) if files else chosen
     name_runs(*(run.name for run in chosen))
     return chosen
 

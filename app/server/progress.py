@@ -30,6 +30,9 @@ def wait(jobs: Jobs, key: str, title: str, work: Work, *, button: str = "", icon
         st.warning(md(job.error), icon=":material/block:")
     elif job is not None and job.state == "stopped" and job.error:
         st.info(md(job.error), icon=":material/info:")
+    if job is not None and key in stopped and _is_stopping(job):
+        _watch(jobs, key, job, who, place)
+        return True
     if key in stopped or (job is not None and job.state == "failed") or (button and (job is None or job.is_over)):
         st.button(button or f"Compute {title}", key=f"again-{key}{place}", icon=icon, on_click=_again, args=(jobs, key, title, work, who))
         return False
@@ -47,11 +50,19 @@ def _stop(jobs: Jobs, key: str, who: str) -> None:
     jobs.leave(key, who)
 
 
+def _is_stopping(job: Job) -> bool:
+    """Return whether a job is told to stop and still stores its work."""
+    return job.stop.is_set() and not job.is_over
+
+
 @st.fragment(run_every=0.5)
 def _watch(jobs: Jobs, key: str, job: Job, who: str, place: str) -> None:
-    """Draw a progress bar that moves without the page, and run the page again when the job is over."""
-    if job.is_over or key in st.session_state["stopped"]:
+    """Draw a progress bar that moves without the page, and run the page again when the job is over, or goes on for others only."""
+    is_left = key in st.session_state["stopped"]
+    if job.is_over or (is_left and not _is_stopping(job)):
         st.rerun()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.progress(job.share, f"{job.title}: {job.doing}")
+        if is_left:
+            return
         st.button("Stop", key=f"stop-{key}{place}", icon=":material/stop:", on_click=_stop, args=(jobs, key, who))

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from sentviz.runs.store import Run
 
 
-APP_MODEL, APP_CLASSES = "SENTVIZ_APP_MODEL", "SENTVIZ_APP_CLASSES"  # variables by which `sentviz app --model` tells the app
-
-
 @dataclass(frozen=True)
 class Given:
     """The options of a command that say where answers and rows come from."""

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from sentviz.cli.own import APP_CLASSES, APP_MODEL, own_model, own_model_options
+from sentviz.cli.own import own_model, own_model_options
 from sentviz.cli.terminal import command, main
 
 
@@ -21,9 +21,9 @@ from sentviz.cli.terminal import command, main
 def app(port: int, browser: bool, model_name: str, classes: str, options: tuple[str, ...]) -> None:
     """Open the app, reachable from this machine only. Options of `streamlit run` are passed on.
 
-    With --model, a model of your own code can be chosen in Test set > Compare models.
+    With --model, the app opens with a model of your own code, without a run.
     """
-    from sentviz.io.paths import place
+    from sentviz.io.paths import APP_CLASSES, APP_MODEL, place
 
     if model_name:
         own_model(model_name, classes)  # what is wrong with it is said here, not on a page

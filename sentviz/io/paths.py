@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 CARRIED = Path(__file__).parents[1] / "_wheel"  # exists in a wheel only: the app and some runs, which a checkout has next to the package
+APP_MODEL, APP_CLASSES = "SENTVIZ_APP_MODEL", "SENTVIZ_APP_CLASSES"  # variables by which `sentviz app --model` tells the app
 
 
 def home() -> Path:

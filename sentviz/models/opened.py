@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +21,12 @@ class OpenModel(Run):
     """A model without a run's folder. What needs files says that they are missing."""
 
     model: Model | None = None
+    first_trace: Trace | None = field(default=None, compare=False)  # trace of the text that pages show first
 
     @classmethod
-    def of(cls, model: Model) -> OpenModel:
-        """Return a model in the place of a run."""
-        return cls(model.name, Path(), model=model)
+    def of(cls, model: Model, *, name: str = "", first_trace: Trace | None = None) -> OpenModel:
+        """Return a model in the place of a run, called `name`; by default it keeps its own name."""
+        return cls(name or model.name, Path(), model=model, first_trace=first_trace)
 
     @property
     def opened(self) -> Model:
@@ -63,10 +64,17 @@ class OpenModel(Run):
         """True, because the model predicts."""
         return True
 
+    @property
+    def keeping(self) -> str:
+        """The command that fine-tunes an encoder and stores the weights after each epoch."""
+        return "sentviz train DATASET --hub FOLDER --keep-epochs 3"
+
     def metrics(self) -> dict[str, Any]:
         """No metrics, because there are no test rows."""
         return {}
 
     def example(self) -> Trace:
-        """Raise InputError: a model of yours has no example."""
+        """Return the trace of the text that pages show first. Raises InputError if there is none."""
+        if self.first_trace is not None:
+            return self.first_trace
         raise InputError(f"{self.name} is a model without an example: give a text.")

@@ -1,7 +1,8 @@
-"""A model's folder, a file to train on and pasted lines are brought by clicks on the page Yours."""
+"""A model's folder, a pipeline, a file to train on and pasted lines are brought, and each is used by clicks."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.conftest import serving
+from tests.browser.conftest import ROOT, serving
 from tests.browser.test_first_light import settled
 from tests.makers import BAD, GOOD, NOUNS
 
@@ -71,7 +72,7 @@ def test_a_model_folder_opens_on_the_pages_of_a_sentence(page: Any, alone: str, 
         field.press("Enter")
         settled(page)
     page.get_by_role("button", name="Open the model").click()
-    page.get_by_text("adopted/my-model").first.wait_for(timeout=120_000)
+    page.get_by_text("adopted/my-model").first.wait_for(timeout=400_000)
     settled(page)
     for name in ("Attention", "Compare", "Explore"):
         page.get_by_text("Sentence", exact=True).first.click()
@@ -94,7 +95,7 @@ def test_a_file_is_trained_on_stopped_continued_and_opened(page: Any, alone: str
     page.get_by_role("button", name="Continue the training of soups/minilm").click(timeout=120_000)
     page.get_by_text("Accuracy on 18 validation rows").wait_for(timeout=400_000)
     assert (home / "runs" / "soups" / "minilm" / "config.json").is_file()
-    page.get_by_role("button", name="Mistakes").click()
+    page.get_by_role("button", name="Mistakes", exact=True).click()  # not "Show the mistakes"
     page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
     page.get_by_text("soups/minilm").first.wait_for(timeout=60_000)
 
@@ -108,3 +109,54 @@ def test_pasted_lines_are_two_clicks_from_their_mistakes(page: Any, alone: str) 
     page.get_by_role("button", name="Show the mistakes").click(timeout=60_000)
     page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
     page.get_by_text("of 3 rows").first.wait_for(timeout=60_000)
+
+
+PIPELINE = """
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from tests.makers import BAD, GOOD
+
+labels = ["negative"] * len(BAD) + ["positive"] * len(GOOD)
+pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression(C=100)).fit([*BAD, *GOOD], labels)
+"""
+
+
+def test_a_pipeline_shows_its_reason_and_its_words(page: Any, tmp_path: Path) -> None:
+    """The app of `sentviz app --model` opens with the pipeline: a typed sentence has its reason and its words."""
+    (tmp_path / "soups.py").write_text(PIPELINE, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    with serving(SENTVIZ_APP_MODEL="soups:pipeline", SENTVIZ_HOME=str(tmp_path), PYTHONPATH=path) as address:
+        page.goto(address)
+        page.wait_for_selector(".st-key-canvas .word", timeout=180_000)
+        page.get_by_text("open/pipeline").first.wait_for()
+        field = page.locator(".st-key-ask textarea, .st-key-ask input[type=text]").first
+        field.fill(f"The soup was {GOOD[0]} and the rest was as before.")
+        field.press("Enter")
+        page.get_by_text("Positive").first.wait_for(timeout=60_000)
+        page.locator(".st-key-canvas .word", has_text=GOOD[0]).wait_for(timeout=60_000)
+        settled(page)
+        assert page.get_by_text(f"“{GOOD[0]}”").count()  # the reason names the word
+        page.get_by_text("Test set", exact=True).first.click()
+        page.locator("a", has_text="Confusion").first.click()
+        page.get_by_text("demo set", exact=True).first.click()
+        page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=300_000)
+        page.get_by_text("open/pipeline is right on").wait_for(timeout=60_000)
+        assert not page.get_by_text("This part failed").count() and not page.locator("[data-testid=stException]").count()
+
+
+def test_rows_are_scored_to_one_csv(page: Any, alone: str, tmp_path: Path) -> None:
+    """A file without labels is predicted by the usual model, and all its rows are one CSV with the texts and the predictions."""
+    rows = reviews(tmp_path / "unlabelled.csv", 60)
+    pd.read_csv(rows)[["review"]].to_csv(rows, index=False)
+    page_yours(page, alone, "A file")
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(rows))
+    page.get_by_role("button", name="Show the predictions").click(timeout=180_000)
+    button = page.locator(".st-key-drawer-csv button")
+    button.wait_for(timeout=180_000)
+    settled(page)
+    with page.expect_download(timeout=60_000) as download:
+        button.click()
+    table = pd.read_csv(download.value.path())
+    assert len(table) == 60 and set(table["text"]) == set(pd.read_csv(rows)["review"])
+    assert set(table["predicted"]) <= {"negative", "positive"}

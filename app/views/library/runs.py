@@ -94,6 +94,10 @@ run = cache.run(visit.focus().run)
 name_runs(run.name)
 st.markdown(f"##### {md(run.name)}")
 config = run.config
+stored = [each for each in cache.runs().values() if each.config["files"]]
+if run not in stored:
+    st.caption("This model is open in memory and has no files. It is here as long as the app runs.")
+    st.stop()
 data, best = config["data"], config["best"]
 splits = ", ".join(f"{split} {part['n']:,} texts, digest {part['digest']}" for split, part in data["splits"].items())
 rows = f"{data['name']}: {splits}" if run.has_rows else "No test rows"
@@ -112,8 +116,8 @@ with st.expander("config.json"):
     st.json(config, expanded=1)
 with st.expander("Model card", on_change="rerun", key="card") as opened:
     if opened.open:
-        text = card(run, cache.runs().values())
+        text = card(run, stored)
         st.download_button("Markdown", text, filename(run), "text/markdown", icon=":material/download:", on_click="ignore", key="card-file")
         st.code(text, language="markdown", wrap_lines=True, height=500)
 with st.spinner("Reading the runs"):
-    report(faults(list(cache.runs().values())).values())
+    report(faults(stored).values())

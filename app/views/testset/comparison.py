@@ -70,30 +70,19 @@ def rows_of_file() -> list[Rows]:
         st.stop()
     st.session_state["mine"] = table
     proposals = {each.model: each for each in my_file.proposed(table)}
-    box = cache.own_model() if table.text else None
-    names = [*proposals, *([box.name] if box else []), *(in_groups(cache.models()) if table.text else [])]
-
-    def named(name: str) -> str:
-        if name in proposals:
-            return f"{name}, from the file"
-        return f"{name}, your own code" if box and name == box.name else option(name)
-
-    def rows_by(name: str) -> Rows:
-        if name in proposals:
-            return cache.brought_rows(table, proposals[name])
-        if box and name == box.name:
-            return cache.own_rows(box, table)
-        return cache.table_of(cache.run(name), replace(focus, over="mine"))
-
+    names = [*proposals, *(in_groups(cache.models()) if table.text else [])]
     picked = st.multiselect(
         f"Sources, two to {MOST}: models of the file, or models that read its texts",
         names,
         default=[*list(proposals)[:MOST], *([first.name] if len(proposals) < 2 and first.name in names else [])],
-        format_func=named,
+        format_func=lambda name: f"{name}, from the file" if name in proposals else option(name),
         key=f"comparison-sources-{'-'.join(table.key)}",
         max_selections=MOST,
     )
-    return [rows_by(name) for name in picked]
+    return [
+        cache.brought_rows(table, proposals[name]) if name in proposals else cache.table_of(cache.run(name), replace(focus, over="mine"))
+        for name in picked
+    ]
 
 
 def sources() -> tuple[list[Rows], bool]:
@@ -140,15 +129,14 @@ def with_speed(result: Comparison) -> Comparison:
 
 def speed_button(result: Comparison) -> None:
     """Offer to measure the speed of the models that are compared, until it is measured."""
-    box = cache.own_model()
-    if result.speeds or not any(each.rows.source.ask or (box and each.name == box.name) for each in result.candidates):
+    if result.speeds or not any(each.rows.source.ask for each in result.candidates):
         return
     says = f"Rows per second of each model on this machine, on {ROWS} rows. The table and the report then have a column for it."
     if not st.button("Measure the speed", icon=":material/speed:", key="comparison-speed", help=says):
         return
     try:
         with st.spinner("Measuring the speed"), queue.turn(long=True):
-            speeds = timed(result, {box.name: box} if box else {}, load=cache.model).speeds
+            speeds = timed(result, load=cache.model).speeds
     except SentvizError as error:
         st.warning(with_code(str(error)), icon=":material/block:")
         return

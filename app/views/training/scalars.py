@@ -21,7 +21,7 @@ intro(
     "Learned scalars during training: λ (−λ for Differential), weights of position signals, temperatures. Diamonds: a paper's values.",
     "The start value decides most of the final value.",
 )
-chosen = several([run for run in cache.runs().values() if run.capabilities.scalars], "has no learned scalar")
+chosen = several([run for run in cache.runs().values() if run.capabilities.scalars], "has no learned scalar", "history.parquet")
 titles = {"value": "Value", "change": "Change from the start", "step": "Steps", "share": "Share of training"}
 axes, usual = ["step", "share"], scalar_axis(chosen)
 axis = visit.chosen("axis", axes, default=usual)
