@@ -10,7 +10,7 @@ import pytest
 import sentviz
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.answers import Scorer
-from tests.test_score import TEXTS, command, written_files
+from tests.corpora import TEXTS, command, written_files
 
 
 @pytest.fixture(scope="module")

@@ -203,7 +203,7 @@ class Model:
         """
         applied = self.applied(change)
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
-        pooled = np.empty((len(rows), self.config.width), dtype=np.float32)
+        pooled = np.empty((len(rows), self.config.pooled_width), dtype=np.float32)
         done, length = 0, self._filled(change)
         for batch in by_length([length or len(row) for row in rows], tokens_per_batch(self.network)):
             self.check()

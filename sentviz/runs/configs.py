@@ -99,6 +99,11 @@ class ModelKind:
     FEWEST: ClassVar[int] = 1  # minimum number of classes
     classes: int
 
+    @property
+    def pooled_width(self) -> int:
+        """Number of entries of the vector that the last linear layer reads."""
+        return int(self.width)  # type: ignore[attr-defined]  # every kind has a width
+
     def __post_init__(self) -> None:
         check_settings(self)
         if self.classes < self.FEWEST:
@@ -229,7 +234,9 @@ class HubConfig(ModelKind):
     windows: tuple[int, ...] = ()  # (L,) window of each layer in tokens around a query; 0 = all tokens
     pooling: Literal["cls", "mean", "last"] = "cls"
     head: Literal["own", "linear"] = "own"  # "own": the checkpoint's classification head; "linear": a linear layer on the pooled states
-    normalized: bool = False  # the linear head reads pooled vectors of length 1
+    normalized: bool = False  # the linear head reads vectors of length 1
+    dense: tuple[int, ...] = ()  # widths of the dense layers between the pooling and the linear head
+    dense_activation: Literal["none", "tanh", "relu", "gelu"] = "none"
     segments: int = 1
     positions: Literal["learned", "rotary"] = "learned"
     lexicon: Literal["none", "add", "multiply"] = "none"
@@ -251,6 +258,9 @@ class HubConfig(ModelKind):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "windows", tuple(self.windows) or (0,) * self.layers)
+        object.__setattr__(self, "dense", tuple(self.dense))
+        if self.dense and (min(self.dense) < 1 or self.head != "linear"):
+            raise ValueError("dense needs positive widths and a linear head.")
         if not self.classes and self.head == "own":
             raise ValueError("A classification head has at least one class.")
         if len(self.windows) != self.layers:
@@ -260,6 +270,11 @@ class HubConfig(ModelKind):
     def key_size(self) -> int:
         """d_k of one head."""
         return self.width // self.heads
+
+    @property
+    def pooled_width(self) -> int:
+        """Number of entries of the vector that the last linear layer reads."""
+        return (self.width, *self.dense)[-1]
 
     @cached_property
     def capabilities(self) -> Capabilities:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,77 @@ def test_an_encoder_without_a_head_has_maps_and_vectors_but_no_classes(kind: str
         sentence(error)
 
 
+def with_dense(folder: Path, *layers: tuple[int, int, str], bias: bool = True) -> list[tuple[Any, Any]]:
+    """Add dense layers to the body of a model as sentence-transformers does; return their weights and biases."""
+    from safetensors.torch import save_file
+
+    rng, modules, weights = np.random.default_rng(1), json.loads((folder / "modules.json").read_text()), []
+    for place, (inner, outer, activation) in enumerate(layers, 2):
+        part = folder / f"{place}_Dense"
+        part.mkdir()
+        weight, shift = (rng.normal(size=size).astype(np.float32) for size in ((outer, inner), outer))
+        tensors = {"linear.weight": torch.tensor(weight)} | ({"linear.bias": torch.tensor(shift)} if bias else {})
+        save_file(tensors, part / "model.safetensors")
+        (part / "config.json").write_text(json.dumps({"in_features": inner, "out_features": outer, "activation_function": activation}))
+        modules.insert(place, {"idx": place, "path": part.name, "type": "sentence_transformers.models.Dense"})
+        weights.append((weight, shift if bias else np.zeros(outer)))
+    (folder / "modules.json").write_text(json.dumps(modules))
+    return weights
+
+
+@pytest.mark.parametrize(("activation", "bias"), [("activation.Tanh", True), ("activation.GELU", True), ("linear.Identity", False)])
+def test_dense_layers_of_sentence_transformers_are_computed(activation: str, bias: bool, folders: dict[str, Path], tmp_path: Path) -> None:
+    """The vector is that of loops over single numbers; the gradients pass the layers; the model becomes a run with the same answers."""
+    from sklearn.linear_model import LogisticRegression
+
+    bends: dict[str, Any] = {
+        "activation.Tanh": math.tanh,
+        "activation.GELU": lambda each: each * (1 + math.erf(each / math.sqrt(2))) / 2,
+        "linear.Identity": float,
+    }
+    folder, plain = encoder(folders["bert"], tmp_path / "dense"), encoder(folders["bert"], tmp_path / "plain", normalized=False)
+    name = f"torch.nn.modules.{activation}"
+    weights = with_dense(folder, (16, 6, name), (6, 5, name), bias=bias)
+    vector = sentviz.load(plain).trace(SHORT).pooled.tolist()
+    for weight, shift in weights:
+        sums = [sum(a * x for a, x in zip(row, vector, strict=True)) + b for row, b in zip(weight.tolist(), shift.tolist(), strict=True)]
+        vector = [bends[activation](each) for each in sums]
+    length = math.sqrt(sum(each**2 for each in vector))
+    expected = [each / length for each in vector]
+    np.testing.assert_allclose(sentviz.load(folder).trace(SHORT).pooled, expected, atol=1e-5)
+
+    head = LogisticRegression(C=30).fit(np.random.default_rng(0).normal(size=(60, 5)), ["bad", "good"] * 30)
+    store_head(head, folder)
+    model = sentviz.load(folder)
+    np.testing.assert_allclose(model.trace(SHORT).probabilities, head.predict_proba([expected])[0], atol=1e-5)
+    assert abs(explained(model, model.trace(SHORT), ["gradient"]).token_scores["gradient"]).max() > 0
+    run = training.adopt(folder, "", tmp_path / "runs")
+    np.testing.assert_allclose(answers(sentviz.load(run.folder), TEXT), answers(model, TEXT), atol=1e-5)
+
+
+TANH, RELU, SILU = (f"torch.nn.modules.activation.{name}" for name in ("Tanh", "ReLU", "SiLU"))
+
+
+@pytest.mark.parametrize(
+    ("layers", "why"),
+    [
+        ([(16, 6, SILU)], "has the activation SiLU"),
+        ([(16, 6, TANH), (6, 5, RELU)], "several activations"),
+        ([(8, 6, TANH)], r"a dense layer has the shape \(6, 8\) for vectors of width 16"),
+        ([], r"2_Dense cannot be read: its weights must be in model\.safetensors"),
+    ],
+)
+def test_dense_layers_that_are_refused(layers: list[Any], why: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    """Another activation, several activations, a wrong width, and pickled weights each give one sentence."""
+    folder = encoder(folders["bert"], tmp_path / "odd")
+    with_dense(folder, *(layers or [(16, 6, TANH)]))
+    if not layers:
+        (folder / "2_Dense" / "model.safetensors").rename(folder / "2_Dense" / "pytorch_model.bin")
+    with pytest.raises(RunError, match=why) as error:
+        sentviz.load(folder)
+    sentence(error)
+
+
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
 @pytest.mark.parametrize(("classes", "pooling"), [(2, "mean_tokens"), (3, "cls_token")])
 def test_a_linear_head_of_scikit_learn_is_opened_white_box(
@@ -206,10 +278,10 @@ def test_heads_that_are_refused(folders: dict[str, Path], tmp_path: Path) -> Non
         with pytest.raises(RunError, match=match) as error:
             sentviz.load(encoder(folders["bert"], tmp_path / f"odd{i}", pooling=pooling))
         sentence(error)
-    for name, part in (("dense", "Dense"), ("outside", "Pooling")):
+    for name, part in (("norm", "LayerNorm"), ("outside", "Pooling")):
         odd = encoder(folders["bert"], tmp_path / name, normalized=False)
         modules = json.loads((odd / "modules.json").read_text())
-        modules += [{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}] * (part == "Dense")
+        modules += [{"path": "2_LayerNorm", "type": "sentence_transformers.models.LayerNorm"}] * (part == "LayerNorm")
         modules[1]["path"] = "../1_Pooling" if part == "Pooling" else "1_Pooling"
         (odd / "modules.json").write_text(json.dumps(modules))
         with pytest.raises(RunError, match=r"names the parts|names a folder outside") as error:

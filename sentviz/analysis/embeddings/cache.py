@@ -161,7 +161,7 @@ def layer_vectors(model: Model, frame: pd.DataFrame, tick: Tick | None = None) -
     if tick is not None:
         tick(0.0, f"reading {n:,} texts")
     read = model.read(frame)
-    result = np.empty((model.config.layers + 1, n, model.config.width), dtype=np.float16)
+    result = np.empty((model.config.layers + 1, n, model.config.pooled_width), dtype=np.float16)
     done = 0
     for rows in by_length([len(row) for row in read]):
         batch = model.batch([read[i] for i in rows])

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -256,9 +257,11 @@ class HubEncoder(Network):
             self.register_buffer("polarity", torch.full((config.vocab_size, 3), 1 / 3))
         self.polarity: Tensor
         if config.head == "linear":
-            self.classifier = linear = nn.Linear(config.width, 1)  # torch warns of a layer without outputs
+            widths = (config.width, *config.dense)
+            self.dense = nn.ModuleList(nn.Linear(*each) for each in pairwise(widths))
+            self.classifier = linear = nn.Linear(widths[-1], 1)  # torch warns of a layer without outputs
             linear.out_features = config.classes
-            linear.weight, linear.bias = nn.Parameter(torch.zeros(config.classes, config.width)), nn.Parameter(torch.zeros(config.classes))
+            linear.weight, linear.bias = nn.Parameter(torch.zeros(config.classes, widths[-1])), nn.Parameter(torch.zeros(config.classes))
         else:  # the model's own last layer under the name that every network uses, without registering its parameters a second time
             self.__dict__["classifier"] = model.get_submodule(self.known.classifier)
 
@@ -366,6 +369,8 @@ class HubEncoder(Network):
         else:
             x = x[:, 0] if self.config.pooling == "cls" else super().pool(x, mask)
         if self.config.head == "linear":
+            for layer in self.dense:
+                x = layer(x) if self.config.dense_activation == "none" else BENDS[self.config.dense_activation](layer(x))
             return F.normalize(x, dim=-1) if self.config.normalized else x
         if known.causal:
             return x

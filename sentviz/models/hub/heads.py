@@ -1,11 +1,12 @@
 """Linear heads on the pooled states of an encoder, and the files with which sentence-transformers and SetFit describe them.
 
-    modules.json               the encoder, its pooling, and whether the pooled vectors get length 1
+    modules.json               the encoder, its pooling, dense layers, and whether the vectors get length 1
     config_setfit.json         class names
     model_head.safetensors     the head: weight (K, d) and bias (K,); `store_head` writes it, with the class names
     model_head.pkl             the head as SetFit writes it: a pickle, which is never read, since reading it may run any code
 
-The probabilities are softmax(W x + b) for the pooled vector x, so gradients reach the words through the pooling.
+The probabilities are softmax(W x + b) for the vector x, so gradients reach the words through the pooling. A dense layer changes the pooled
+vector to x = f(A x + a).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from sentviz.models.pretrained.checkpoint import SIZES, brief
 
 HEAD, PICKLED = "model_head.safetensors", "model_head.pkl"
 POOLINGS = {"mean_tokens": "mean", "cls_token": "cls", "lasttoken": "last", "mean": "mean", "cls": "cls"}  # name in modules.json -> ours
+ACTIVATIONS = {"Identity": "none", "Tanh": "tanh", "ReLU": "relu", "GELU": "gelu"}  # class of torch -> f of a dense layer
+PARTS = ("Transformer", "Pooling")  # first modules of an encoder of sentences
 PROBES, NEAR = 32, 1e-4  # random vectors on which a classifier is compared with its weights, and allowed difference of a probability
 
 
@@ -37,12 +40,15 @@ class LinearHead:
     bias: Tensor  # (K,)
     labels: tuple[str, ...] = ()  # (K,) class names; () = unnamed
     pooling: str = "mean"  # "mean" over the tokens, or "cls", the first token
-    normalized: bool = False  # pooled vectors have length 1
+    normalized: bool = False  # the vectors have length 1
+    dense: tuple[tuple[Tensor, Tensor], ...] = ()  # A (e, d) and a (e,) of each dense layer between pooling and head
+    activation: str = "none"  # f of the dense layers
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of `HubConfig` that describe it."""
-        return {"head": "linear", "classes": len(self.weight), "pooling": self.pooling, "normalized": self.normalized}
+        settings = {"head": "linear", "classes": len(self.weight), "pooling": self.pooling, "normalized": self.normalized}
+        return settings | {"dense": tuple(len(bias) for _, bias in self.dense), "dense_activation": self.activation}
 
 
 @dataclass(frozen=True)
@@ -54,17 +60,29 @@ class Sentences:
     normalized: bool = False
     limit: int = 1 << 30  # maximum number of tokens
     labels: tuple[str, ...] = ()
+    dense: tuple[tuple[Tensor, Tensor], ...] = ()
+    activation: str = "none"
 
-    def empty(self, width: int) -> LinearHead:
-        """Return the head of an encoder without classes."""
-        return LinearHead(torch.zeros(0, width), torch.zeros(0), (), self.pooling, self.normalized)
+    def empty(self, width: int, name: str) -> LinearHead:
+        """Return the head of an encoder of a width without classes.
+
+        Raises:
+            RunError: a dense layer does not fit.
+        """
+        for weight, bias in self.dense:
+            if weight.shape != (len(bias), width) or not (torch.isfinite(weight).all() and torch.isfinite(bias).all()):
+                raise RunError(f"{name}: a dense layer has the shape {tuple(weight.shape)} for vectors of width {width}, or is damaged.")
+            width = len(bias)
+        return LinearHead(torch.zeros(0, width), torch.zeros(0), (), self.pooling, self.normalized, self.dense, self.activation)
 
     def with_head(self, head: Any, width: int, name: str) -> LinearHead:
-        """Return the head of an encoder: a fitted linear classifier of scikit-learn, a `torch.nn.Linear`, or a safetensors file.
+        """Return the head of an encoder of a width: a linear classifier of scikit-learn, a `torch.nn.Linear`, or a safetensors file.
 
         Raises:
             InputError: it is something else, does not fit the encoder, or its probabilities are not those of a linear layer with softmax.
         """
+        empty = self.empty(width, name)
+        width = empty.weight.shape[1]
         weight, bias, labels = _stored(Path(head)) if isinstance(head, str | Path) else _parts(head)
         weight, bias = weight.to(torch.float32, copy=True), bias.to(torch.float32, copy=True)
         if weight.ndim != 2 or bias.shape != weight.shape[:1] or weight.shape[1] != width or len(weight) < 2:
@@ -75,7 +93,7 @@ class Sentences:
         if not (torch.isfinite(weight).all() and torch.isfinite(bias).all()):
             raise InputError(f"The head of {name} holds values that are not numbers.")
         labels = labels or (self.labels if len(self.labels) == len(weight) else ())
-        return replace(self.empty(width), weight=weight, bias=bias, labels=labels)
+        return replace(empty, weight=weight, bias=bias, labels=labels)
 
 
 def store_head(head: Any, folder: str | Path) -> Path:
@@ -106,15 +124,17 @@ def read_sentences(folder: Path) -> Sentences:
     """
     modules = _json(folder, "modules.json", list) or []
     kinds = [str(each.get("type", "")).rpartition(".")[2] for each in modules if isinstance(each, dict)]
-    if modules and (kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"])):
+    dense = kinds.count("Dense")
+    if modules and kinds not in ([*PARTS, *["Dense"] * dense, *end] for end in ([], ["Normalize"])):
         raise RunError(
-            f"{folder.name}: modules.json names the parts {', '.join(kinds)}. Parts that can be read: Transformer, Pooling and Normalize."
+            f"{folder.name}: modules.json names the parts {', '.join(kinds)}. Parts that can be read, in this order: Transformer, Pooling,"
+            " Dense and Normalize."
         )
     labels = (_json(folder, "config_setfit.json", dict) or {}).get("labels") or ()
     if not modules:
         return Sentences(labels=_names(labels))
-    body, pooled = (str(each.get("path", "")) for each in modules[:2])
-    if any(part.startswith((".", "/", "~")) or ".." in part or "\\" in part for part in (body, pooled)):
+    body, pooled, *paths = (str(each.get("path", "")) for each in modules)
+    if any(part.startswith((".", "/", "~")) or ".." in part or "\\" in part for part in (body, pooled, *paths)):
         raise RunError(f"{folder.name}: modules.json names a folder outside the model's.")
     settings = _json(folder / pooled, "config.json", dict) or {}
     modes = [str(settings["pooling_mode"])] if "pooling_mode" in settings else []
@@ -125,7 +145,29 @@ def read_sentences(folder: Path) -> Sentences:
         )
     limit = (_json(folder / body, "sentence_bert_config.json", dict) or {}).get("max_seq_length")
     most = limit if isinstance(limit, int) and limit > 0 else 1 << 30
-    return Sentences(body, POOLINGS[modes[0]], len(kinds) > 2, most, _names(labels))
+    layers = [_dense(folder, part) for part in paths[:dense]]
+    if len(activations := {activation for *_, activation in layers} or {"none"}) > 1:
+        raise RunError(f"{folder.name} has dense layers with several activations ({', '.join(sorted(activations))}), which cannot be read.")
+    weights = tuple((weight, bias) for weight, bias, _ in layers)
+    return Sentences(body, POOLINGS[modes[0]], kinds[-1] == "Normalize", most, _names(labels), weights, activations.pop())
+
+
+def _dense(folder: Path, part: str) -> tuple[Tensor, Tensor, str]:
+    """Return weight (e, d), bias (e,) and activation of a dense layer, which is a folder of a model's folder."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    named = str((_json(folder / part, "config.json", dict) or {}).get("activation_function", "Tanh")).rpartition(".")[2]
+    if named not in ACTIVATIONS:
+        raise RunError(f"{folder.name}: {part} has the activation {named}. Activations that can be read: {', '.join(ACTIVATIONS)}.")
+    try:
+        tensors = load_file(folder / part / "model.safetensors")
+        weight = tensors["linear.weight"].float()
+        return weight, tensors.get("linear.bias", torch.zeros(len(weight))).float(), ACTIVATIONS[named]
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise RunError(
+            f"{folder.name}: the dense layer {part} cannot be read: its weights must be in model.safetensors ({brief(error)})."
+        ) from error
 
 
 def stored_head(folder: Path) -> Path | None:

@@ -74,6 +74,8 @@ class Opened:
             with torch.no_grad():
                 encoder.classifier.weight.copy_(head.weight)  # type: ignore[operator]
                 encoder.classifier.bias.copy_(head.bias)  # type: ignore[operator]
+                for layer, (weight, bias) in enumerate(head.dense):
+                    encoder.get_submodule(f"dense.{layer}").load_state_dict({"weight": weight, "bias": bias})
         if lexicon is not None:
             fuse(encoder, self.tokenizer, lexicon)
         return HubModel(self.name, encoder, self.tokenizer, self.labels)
@@ -222,7 +224,7 @@ def _assembled(
         labels = named(own, classes, name)
     else:
         width = model.config.hidden_size
-        linear = parts.empty(width) if head is None else parts.with_head(head, width, name)
+        linear = parts.empty(width, name) if head is None else parts.with_head(head, width, name)
         if head is None and classes:
             raise InputError(f"{name} has no classification head, so it has no classes to name. Give it a head: head=...")
         labels = named(linear.labels or ("",) * len(linear.weight), classes, name)

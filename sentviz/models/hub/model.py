@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sentviz.data.lexicon import Lexicon
     from sentviz.runs.store import Run
 
+LINEAR = ("head", "classes", "pooling", "normalized", "dense", "dense_activation")  # settings of an encoder with a linear head
 LONGEST = 512  # maximum number of tokens, even if a model can read more: the maps of all layers must fit into memory
 MOST = {"num_labels": LABELS} | dict.fromkeys(("num_hidden_layers", "n_layers"), int(BOUNDS["layers"][1]))
 
@@ -56,7 +57,7 @@ class HubModel(Model):
             inner = transformers().AutoConfig.for_model(kind, **settings)
             chosen = {field: getattr(config, field) for field in ("lexicon", "lexicon_heads", "lexicon_scaled")}
             if config.head == "linear":
-                chosen |= {field: getattr(config, field) for field in ("head", "classes", "pooling", "normalized")}
+                chosen |= {field: getattr(config, field) for field in LINEAR}
             if shape(inner, config.max_length, **chosen) != config:
                 raise ValueError("its parts model and hub differ")
             special_ids, unknown = words["special_ids"], words["unknown"]
