@@ -22,6 +22,8 @@ def why_not_learned(run: Run) -> str:
     except RunError:
         return ""
     split = "validation" if "confusion" in metrics.get("validation", {}) else "test"
+    if split not in metrics:  # a model without test rows
+        return ""
     counts = np.array(metrics[split]["confusion"])
     right, n, most = np.trace(counts), counts.sum(), counts.sum(axis=1).max()
     low, high = map(float, wilson(right, n))

@@ -37,7 +37,9 @@ class OpenModel(Run):
     @cached_property
     def config(self) -> dict[str, Any]:
         """What a run's config.json would say."""
-        return {"files": {}, "recipe": {"seed": None}, "data": {"name": "", "splits": {}}, "preset": ""}
+        parameters = self.opened.network.parameters_count() or float("nan")  # unknown for a black box
+        about = {"parameters": parameters, "seconds": 0, "hardware": "", "preset": ""}
+        return about | {"files": {}, "recipe": {"seed": None}, "data": {"name": "", "splits": {}}}
 
     @property
     def capabilities(self) -> Capabilities:
