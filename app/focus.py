@@ -54,6 +54,10 @@ def _quoted(value: str) -> str:
     return f"“{value if len(value) <= 28 else value[:27] + '…'}”"
 
 
+def _second(value: str) -> str:
+    return f"second: {_quoted(value)}"
+
+
 def _spaced(value: str) -> str:
     return value.replace("_", " ")
 
@@ -227,6 +231,8 @@ class Focus:
     )  # "" = the run's example sentence
     # the second text, of runs that read pairs
     pair: str = characters(most=LONGEST, private=True, of_pairs=True, chip=_quoted, resets=frozenset({"row"}))
+    # the sentence whose states are put into the text; "" = none
+    second: str = characters(most=LONGEST, private=True, chip=_second, resets=frozenset({"text", "row"}))
     # a row of the run's data set by id, instead of a text
     row: str = characters(resets=frozenset({"run", "over", "text"}), moved=moves_if_set)
     layer: int = whole(1, resets=RUN, fits=lambda value, has: _inside(value, has, 1))
@@ -373,9 +379,9 @@ class Focus:
             strange += len(bad)
         if strange > NOTES:
             notes[-1] += f" The link has {strange - NOTES:,} more such entries."
-        if values.get("text", "").strip():
+        if any(values.get(name, "").strip() for name in ("text", "second")):
             values["shared"] = True
-        else:
+        if not values.get("text", "").strip():
             values |= {"text": "", "pair": ""}
         return cls(**values), notes
 

@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.slow, SHIPPED]
 PAGES = (
     "explore",
     "attention",
+    "causes",
     "compare",
     "hardmax",
     "confusion",

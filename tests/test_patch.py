@@ -48,15 +48,15 @@ def hook(module: nn.Module, change: Callable[[Tensor], Tensor], *, before: bool 
 
 def seen(model: Model, text: str, module: nn.Module, *, before: bool = False) -> Tensor:
     """Return a module's first input or its output in a pass over a text, (n, ..)."""
-    kept: list[Tensor] = []
+    inputs: list[Tensor] = []
 
     def keep(x: Tensor) -> Tensor:
-        kept.append(x[0])
+        inputs.append(x[0])
         return x
 
     with hook(module, keep, before=before):
         model.trace(text)
-    return kept[0]
+    return inputs[0]
 
 
 def place(model: Model, what: str, layer: int, head: int) -> tuple[nn.Module, bool, slice]:
@@ -101,16 +101,16 @@ def test_cells_are_those_of_plain_hooks(name: str, second: str, monkeypatch: pyt
     aligned, scale = [i for i, j in enumerate(pair.partners) if j is not None], pair.goal - pair.start
     for what in ("state", "feedforward", "head", "value"):
         for tokens in (True, False) if what in ("head", "value") else (True,):
-            found = pair.map(what, tokens=tokens, exact=True)
-            assert found.exact.sum() == np.isfinite(found.share).sum()
-            for at in [at for at in np.ndindex(found.share.shape) if at[0] < pair.model.capabilities.layers][:: 13 if tokens else 1]:
+            result = pair.map(what, tokens=tokens, exact=True)
+            assert result.exact.sum() == np.isfinite(result.share).sum()
+            for at in [at for at in np.ndindex(result.share.shape) if at[0] < pair.model.capabilities.layers][:: 13 if tokens else 1]:
                 if tokens and at[-1] not in aligned:
-                    assert np.isnan(found.share[at])
+                    assert np.isnan(result.share[at])
                     continue
                 of = [at[-1]] if tokens else aligned
                 wanted = by_hooks(pair, what, at[0], at[1] if what in ("head", "value") else 0, of)
-                assert found.share[at] * scale == pytest.approx(wanted * scale, abs=1e-5), (what, at)
-            assert np.nanmax(np.abs(found.share)) > 1e-3
+                assert result.share[at] * scale == pytest.approx(wanted * scale, abs=1e-5), (what, at)
+            assert np.nanmax(np.abs(result.share)) > 1e-3
 
 
 def test_components_and_residuals_are_those_of_a_slow_layer() -> None:
@@ -118,7 +118,7 @@ def test_components_and_residuals_are_those_of_a_slow_layer() -> None:
     model = MODELS["ndt"]
     pair = patch(model, A, B)
     mine, theirs = (model.trace(text, projections=True) for text in (A, B))
-    found, scale = pair.map("component", tokens=True), pair.goal - pair.start
+    result, scale = pair.map("component", tokens=True), pair.goal - pair.start
     residual = pair.map("residual")
     for layer, component, token in [(0, 0, 2), (1, 1, 5), (2, 0, 7)]:
         outputs = np.zeros((len(mine.tokens), model.config.width), dtype=np.float32)
@@ -130,7 +130,7 @@ def test_components_and_residuals_are_those_of_a_slow_layer() -> None:
                     outputs[i, 4 * h : 4 * h + 4] += mine.lambdas[layer, c] * row
         with hook(model.network.blocks[layer].attention.output, lambda x, new=outputs: torch.from_numpy(new)[None], before=True):
             logits = model.trace(A).logits
-        assert found.share[layer, component, token] * scale == pytest.approx(log_odds(logits, *pair.target) - pair.start, abs=1e-5)
+        assert result.share[layer, component, token] * scale == pytest.approx(log_odds(logits, *pair.target) - pair.start, abs=1e-5)
         block: Any = model.network.blocks[layer]
         at_ffn = [seen(model, text, block.ffn_norm, before=True) for text in (A, B)]
 
@@ -170,11 +170,11 @@ def test_all_states_bring_the_complete_answer_and_none_brings_nothing(name: str)
 def test_estimates_are_the_slope_and_order_the_exact_cells() -> None:
     """An estimate is the finite difference along the cell's change, to 1 %; the best cells are exact, and their ranks are compared."""
     pair = patch(MODELS["ndt"], A, B)
-    exact, found = pair.map("head", tokens=True, exact=True), pair.map("head", tokens=True, exact=False)
-    assert found.exact.sum() == 20 and found.estimate is not None and not exact.agreement
-    np.testing.assert_allclose(found.share[found.exact], exact.share[found.exact], atol=1e-6)
-    assert found.agreement == pytest.approx(
-        np.corrcoef(*(np.argsort(np.argsort(x[found.exact])) for x in (found.estimate, exact.share)))[0, 1], abs=1e-6
+    exact, result = pair.map("head", tokens=True, exact=True), pair.map("head", tokens=True, exact=False)
+    assert result.exact.sum() == 20 and result.estimate is not None and not exact.agreement
+    np.testing.assert_allclose(result.share[result.exact], exact.share[result.exact], atol=1e-6)
+    assert result.agreement == pytest.approx(
+        np.corrcoef(*(np.argsort(np.argsort(x[result.exact])) for x in (result.estimate, exact.share)))[0, 1], abs=1e-6
     )
     network: Any = MODELS["ndt"].network.double()
     try:
@@ -187,7 +187,7 @@ def test_estimates_are_the_slope_and_order_the_exact_cells() -> None:
                 odds.append(float(log_odds(pair.model.trace(A).logits, *pair.target)))
     finally:
         network.float()
-    assert found.estimate[1, 1, 5] == pytest.approx((odds[1] - odds[0]) / 2e-3 / (pair.goal - pair.start), rel=1e-2)
+    assert result.estimate[1, 1, 5] == pytest.approx((odds[1] - odds[0]) / 2e-3 / (pair.goal - pair.start), rel=1e-2)
     assert exact.frame.set_index(["layer", "head", "token"]).loc[(1, 1, 5), "share"] == exact.share[1, 1, 5]
 
 

@@ -154,7 +154,7 @@ def _export_menu(make: Callable[[Theme], Figure], name: str, key: str, code: Cal
 
 def _holds_text(code: Call | None) -> bool:
     """Return whether a figure shows a text. Its files then hold the text, because it cannot be drawn again without it."""
-    return code is not None and "text" in code.options
+    return code is not None and not {"text", "second"}.isdisjoint(code.options)
 
 
 def _named(make: Callable[[Theme], Figure], code: Call | None, view: str, theme: Theme) -> Figure:

@@ -93,13 +93,13 @@ def _alignment(pair: Pair) -> list[str]:
 def _print_map(pair: Pair, what: str, exact: bool) -> None:
     from sentviz.analysis.causal.patching import TITLES
 
-    found = pair.map(what, exact=exact or None)
-    shares = np.where(found.exact, found.share, -np.inf).ravel()
-    note = "" if found.estimate is None else f" (estimated; the best {int(found.exact.sum())} are exact"
+    result = pair.map(what, exact=exact or None)
+    shares = np.where(result.exact, result.share, -np.inf).ravel()
+    note = "" if result.estimate is None else f" (estimated; the best {int(result.exact.sum())} are exact"
     if note:
-        note += ")" if found.agreement is None else f", rank correlation with their estimates {found.agreement:+.2f})"
+        note += ")" if result.agreement is None else f", rank correlation with their estimates {result.agreement:+.2f})"
     click.echo(f"\n{TITLES[what]}{note}:")
     for place in np.argsort(-shares, kind="stable")[:SHOWN]:
-        at = tuple(int(i) for i in np.unravel_index(place, found.share.shape))
-        if found.exact[at]:
-            click.echo(f"  {found.share[at]:+7.1%}  {pair.label} {found.probability[at]:.1%}  {visible(pair.says(what, at))}")
+        at = tuple(int(i) for i in np.unravel_index(place, result.share.shape))
+        if result.exact[at]:
+            click.echo(f"  {result.share[at]:+7.1%}  {pair.label} {result.probability[at]:.1%}  {visible(pair.says(what, at))}")

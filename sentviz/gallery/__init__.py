@@ -1,8 +1,7 @@
 """All figures by name, for notebooks, the command line, pages and reports.
 
-A figure is registered once, beside the function that makes it of a subject (`sentviz.gallery.registry.figure`): in `sentence`,
-`lexicon`, `explanations`, `training`, `epochs`, `testset`, `words`, `points` or, of a study, in its paper's `figures`; those of any
-paper in `sentviz.papers.studies.figures`.
+A figure is registered once, beside the function that makes it of a subject (`sentviz.gallery.registry.figure`): in the modules of this
+package or, of a study, in its paper's `figures`; those of any paper in `sentviz.papers.studies.figures`.
 Nothing heavy is loaded before one is drawn.
 """
 
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sentviz.analysis.testset.brought import is_table
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.source import Call
-from sentviz.gallery import epochs, explanations, lexicon, points, sentence, testset, training, words  # noqa: F401 - they register their figures
+from sentviz.gallery import epochs, explanations, lexicon, patching, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, FigureSpec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Answers, Sentence, sourced

@@ -63,13 +63,13 @@ class PatchMap:
     share: Floats  # (L or L + 1, ..); NaN for a token without a partner in the other sentence
     logits: Floats  # (.., K) logits of the exact cells; NaN elsewhere
     estimate: Floats | None  # shares by the gradient; None if all cells are exact
-    tokens: tuple[str, ...]  # of the first sentence
+    tokens: tuple[str, ...]  # tokens of the first sentence
     labels: tuple[str, ...]
     probability: Floats  # probability of the class predicted for the second sentence; NaN for estimated cells
 
     @property
     def exact(self) -> Bools:
-        """Whether each cell was computed, not estimated."""
+        """True for each cell that was computed, False if it was estimated."""
         return np.isfinite(self.probability)
 
     @property
@@ -90,7 +90,7 @@ class PatchMap:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """what, one column per axis (counted from 0), token_text, share, probability, exact."""
+        """Table with a row for each cell: what, one column per axis (counted from 0), token_text, share, probability, exact."""
         import pandas as pd
 
         places = np.indices(self.share.shape).reshape(len(self.axes), -1)
@@ -107,7 +107,7 @@ class Joint:
 
     share: float
     singles: tuple[float, ...]
-    probabilities: tuple[float, ...]  # of each class
+    probabilities: tuple[float, ...]  # probability of each class
 
     @property
     def total(self) -> float:
@@ -206,10 +206,10 @@ class Pair:
 
     def strongest(self, progress: Progress | None = None) -> tuple[str, Edit]:
         """Return a sentence on the head and token that bring over most, and its edit."""
-        found = self.map("head", tokens=True, progress=progress)
-        at, k = found.best, self.target[0]
-        share, before, after = found.share[at], float(self.first.probabilities[k]), float(found.probability[at])
-        turned = int(found.logits[at].argmax())
+        result = self.map("head", tokens=True, progress=progress)
+        at, k = result.best, self.target[0]
+        share, before, after = result.share[at], float(self.first.probabilities[k]), float(result.probability[at])
+        turned = int(result.logits[at].argmax())
         turns = f", and the prediction turns to {self.first.labels[turned]}" if self.first.labels[turned] != self.first.label else ""
         name = self.says("head", at)
         sentence = (
@@ -346,12 +346,12 @@ class Pair:
 
     def _estimate(self, what: str, shape: tuple[int, ...], by_token: bool) -> Floats:
         """Return the shares to first order."""
-        (record, _), other = self._sides
+        (record, _), donor = self._sides
         a, b = self._places
         estimate = np.full(shape, np.nan) if by_token else np.zeros(shape)
         for i, layer in enumerate(range(shape[0])):
             site = (what, layer)
-            moved = other[site][0][..., b, :] - record[site].detach()[0][..., a, :]
+            moved = donor[site][0][..., b, :] - record[site].detach()[0][..., a, :]
             products = (moved * self._gradients[site][0][..., a, :]).sum(dim=-1).double().numpy()
             if by_token:
                 estimate[i][..., a] = products
@@ -366,7 +366,7 @@ class Pair:
         from sentviz.models.copies import logits_of_copies
         from sentviz.models.protocol import Replacement
 
-        (record, own_logits), other = self._sides
+        (record, own_logits), donor = self._sides
         a, b = self._places
         partner = np.full(len(self.first.tokens), -1)
         partner[a] = b
@@ -375,7 +375,7 @@ class Pair:
         replaced: dict[Site, Replacement] = {}
         rows: list[tuple[int, ...]] = []
         for layer in range(len(cells)):
-            mine, theirs = record[what, layer].detach()[0], other[what, layer][0]
+            mine, theirs = record[what, layer].detach()[0], donor[what, layer][0]
             places = np.argwhere(cells[layer])
             if by_token:
                 middle, tokens = places[:, :-1].T, places[:, -1]
@@ -392,9 +392,9 @@ class Pair:
             number = np.cumsum(moving) - 1 + len(rows)
             keep = moving[owner]
             if keep.any():
-                kept = torch.from_numpy(np.flatnonzero(keep))
+                used = torch.from_numpy(np.flatnonzero(keep))
                 copy = torch.from_numpy(number[owner[keep]])
-                replaced[what, layer] = Replacement((copy, *(axis[kept] for axis in at), target[kept]), values[kept])
+                replaced[what, layer] = Replacement((copy, *(axis[used] for axis in at), target[used]), values[used])
                 rows += [(layer, *map(int, place)) for place in places[moving]]
         if rows:
             out = logits_of_copies(self.model, self.first, replaced, len(rows), progress).double().numpy()

@@ -1,0 +1,226 @@
+"""Which states inside the model carry the prediction from one sentence to another: patching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import answers, cache, visit
+from app.blocks.figure import show_figure
+from app.blocks.run_choice import note_weights, pick_run
+from app.blocks.sentence import run_with_weights, sentence_box, sentence_of, texts_in_focus
+from app.fields import LONGEST
+from app.server.queue import turn
+from app.text import halves, intro, md
+from sentviz.errors import SentvizError
+from sentviz.gallery.patching import BY_PART, BY_TOKEN, flipped, map_of, pair_of
+from sentviz.gallery.subjects import Sentence
+from sentviz.io.glossary import tip
+from sentviz.runs.intervention import Edit
+from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from sentviz.analysis.causal import Pair
+
+RESETS = ("run", "text", "row", "second")
+LONGEST_PATH = 12  # cells of a path
+NAMES = {
+    "state": "states",
+    "residual": "after attention",
+    "feedforward": "feed-forward",
+    "head": "head outputs",
+    "value": "value vectors",
+    "component": "components",
+}
+DIRECTIONS = {"bring": "Second into first: what brings its answer?", "break": "First into second: what breaks its answer?"}
+
+
+def second_box(run: Run, trace: Trace) -> None:
+    """Draw the box of the second sentence, with the buttons that fill it."""
+
+    def take() -> None:
+        visit.go(second=st.session_state["second-sentence"])
+
+    st.session_state["second-sentence"] = visit.focus().second
+    label: dict[str, Any] = {
+        "label_visibility": "collapsed",
+        "placeholder": "A second sentence with another answer: type it, or press the button below",
+    }
+    st.text_input("Second sentence", key="second-sentence", max_chars=LONGEST, on_change=take, **label)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        help = "The smallest edit of your sentence that changes the predicted class becomes the second sentence"
+        kind: Any = "secondary" if visit.focus().second else "primary"
+        if st.button("Use the smallest edit that flips it", icon=":material/swap_horiz:", key="use-flip", type=kind, help=help):
+            of = sentence_of(run, trace)
+            try:
+                with turn(long=True) as step, st.spinner("Searching the smallest edit"):
+                    of.load = lambda: cache.model(run).stoppable(step)
+                    text, _ = flipped(of)
+            except SentvizError as error:
+                st.warning(md(str(error)), icon=":material/edit:")
+                st.stop()
+            visit.go(second=text)
+            st.rerun()
+        pinned: Trace | None = st.session_state.get("pinned")
+        if pinned is not None and pinned.run != run.name:
+            st.caption(f"The pinned sentence was read by {md(pinned.run)}, whose states do not fit {md(run.name)}.")
+        elif pinned is not None and pinned.text not in (trace.text, visit.focus().second):
+            st.button("Use the pinned sentence", icon=":material/push_pin:", on_click=visit.go, kwargs={"second": pinned.text})
+
+
+def cells() -> list[Edit]:
+    """Return the cells of the path in the order in which they were clicked, without values."""
+    text = visit.page_value("path", "", lambda text: text if read_path(text) is not None else None, resets=RESETS)
+    return read_path(text) or []
+
+
+def read_path(text: str) -> list[Edit] | None:
+    """Read the cells of a path, as in "head:4.7.3~state:2.5"; None if they cannot be read."""
+    try:
+        return [Edit.parse(f"{part}=0") for part in text.split("~") if part][:LONGEST_PATH]
+    except SentvizError:
+        return None
+
+
+def toggle(what: str, at: tuple[int, ...]) -> None:
+    """Add a cell to the path, or remove it."""
+    path = [edit.text().partition("=")[0] for edit in cells()]
+    name = Edit(what, at).text().partition("=")[0]  # type: ignore[arg-type]
+    visit.go(path="~".join([each for each in path if each != name] + [name] * (name not in path)))
+
+
+def clicked(key: str, use: Callable[[int, int], None]) -> Callable[[], None]:
+    """Return a callback that uses row and column of the clicked cell of a map."""
+
+    def take() -> None:
+        if points := st.session_state[f"plot-{key}"]["selection"]["points"]:
+            _, row, column = points[-1]["customdata"]
+            use(int(row), int(column))
+
+    return take
+
+
+def show_path(pair: Pair, of: Sentence) -> None:
+    """Draw the cells of the path with their single shares, and their joint effect beside the sum."""
+    path = cells()
+    st.markdown("##### Path", help="Several cells replaced together. Click cells of the maps by token to add or remove them.")
+    if not path:
+        st.caption("Click cells of a map by token: they are replaced together, and the joint effect is compared with the sum.")
+        return
+    try:
+        edits = [pair.edit(edit.what, edit.at) for edit in path]
+        joint = of.once(("joint", id(pair), tuple(edits)), lambda: pair.joint(edits))
+    except SentvizError as error:
+        st.caption(md(str(error)))
+        st.button("Clear the path", on_click=visit.go, kwargs={"path": ""}, key="clear-path")
+        return
+    after = joint.probabilities[pair.target[0]]
+    st.markdown(
+        f"Together **{joint.share:.0%}** of the difference, the sum of the single shares is **{joint.total:.0%}**.".replace("-", "−")
+        + f" Probability of {md(pair.label)}: {after:.0%}."
+    )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        for edit, share in zip(path, joint.singles, strict=True):
+            label = f"{md(pair.says(edit.what, edit.at))} · {share:+.0%}".replace("-", "−")
+            st.button(label, icon=":material/close:", key=f"path-{edit.text()}", on_click=toggle, args=(edit.what, edit.at))
+        st.button("Clear the path", on_click=visit.go, kwargs={"path": ""}, key="clear-path", type="tertiary")
+
+
+focus = visit.focus()
+run = run_with_weights()
+intro(
+    "Which states inside the model carry the prediction from your sentence to a second one: states of the second are put into the first.",
+    "A replaced state is one that the model may never be in: the maps show what can carry the answer.",
+)
+text, text_pair = texts_in_focus(run)
+with st.container(horizontal=True, gap="small"):
+    pick_run("Model", cache.models(), width=420)
+    sentence_box(run, text, text_pair, "causes-sentence")
+note_weights(visit.chosen_focus().run, run.name)
+if not run.capabilities.replaces:
+    st.info(f"{md(run.name)} has no states of tokens that can be replaced: choose a transformer.", icon=":material/visibility_off:")
+    st.stop()
+try:
+    trace = answers.trace(replace(focus, target="", against=""), scored=False, exact=True)
+except SentvizError as error:
+    st.warning(md(str(error)), icon=":material/edit:")
+    st.stop()
+second_box(run, trace)
+if not focus.second.strip():
+    st.stop()
+direction = visit.chosen("direction", list(DIRECTIONS))
+align = visit.page_value("align", "", str, resets=RESETS)
+states, parts = (
+    visit.chosen(name, [what for what in offered if what in run.capabilities.replaces])
+    for name, offered in (("by", BY_TOKEN), ("of", BY_PART))
+)
+of = sentence_of(run, trace)
+of.known = visit.keep_result("patched", (run.digest, trace.text, trace.text_pair, focus.change, focus.second), dict, most=2)
+options: dict[str, Any] = {"second": focus.second, "align": align, "reverse": direction == "break"}
+try:
+    with turn(long=True) as step, st.spinner("Replacing states"):
+        of.load = lambda: cache.model(run).stoppable(step)
+        pair = pair_of(of, **options)
+        pair.model = cache.model(run).stoppable(step)
+        sentence, strongest = of.once(("strongest", id(pair)), pair.strongest)
+        for what in (states, parts):
+            map_of(of, pair, what)
+        of.once(("heads", id(pair)), lambda: map_of(of, pair, "head", True))
+        pair.model = cache.model(run)
+except SentvizError as error:
+    st.warning(md(str(error)), icon=":material/edit:")
+    st.stop()
+
+st.markdown(f"### {md(sentence)}")
+a, b = pair.first, pair.second
+st.caption(
+    f"{md(a.label.capitalize())} {a.confidence:.0%}: “{md(a.text)}” takes states of {md(b.label)} {b.confidence:.0%}: “{md(b.text)}”."
+    f" {md(' '.join(pair.notes()))}",
+    help=tip("patching"),
+)
+with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+    visit.setting(
+        st.segmented_control, "Direction", "direction", list(DIRECTIONS), format_func=DIRECTIONS.get, label_visibility="collapsed"
+    )
+    with st.popover("Alignment", icon=":material/link:", type="tertiary"):
+        st.caption("Tokens are aligned by edit. Each token of the first sentence takes the states of its partner in the second.")
+        st.markdown(
+            "  \n".join(
+                f"{i + 1} {md(token)} ← {'no token' if j is None else f'{j + 1} {md(b.tokens[j])}'}"
+                for i, (token, j) in enumerate(zip(a.tokens, pair.partners, strict=True))
+            )
+        )
+        help = "Token of the first sentence = token of the second, or - for none, joined by ~"
+        st.text_input("Changed partners, such as 4=5~6=-", help=help, **visit.bound("align", align))
+    st.button("Add this head to the path", key="add-strongest", type="tertiary", on_click=toggle, args=("head", strongest.at))
+path = cells()
+left, right = halves("patch", 1.15, 1.0)
+with left:
+    offered = [what for what in BY_TOKEN if what in run.capabilities.replaces]
+    visit.setting(st.segmented_control, "States", "by", offered, format_func=NAMES.get, label_visibility="collapsed")
+    chosen = [(edit.at[0], edit.at[1]) for edit in path if edit.what == states]
+    take = clicked("patch-tokens", lambda row, column: toggle(states, (row, column)))
+    show_figure("patch-tokens", of, selected=chosen, on_select=take, what=states, **options)
+with right:
+    offered = [what for what in BY_PART if what in run.capabilities.replaces]
+    visit.setting(st.segmented_control, "Parts", "of", offered, format_func=NAMES.get, label_visibility="collapsed")
+    wanted = (int(focus.layer) - 1, int(focus.head) - 1) if focus.head.isdecimal() else (strongest.at[0], strongest.at[1])
+    take_head = clicked("patch-heads", lambda row, column: visit.go(layer=row + 1, head=str(column + 1)))
+    marked = [wanted] if parts != "component" else []
+    show_figure("patch-heads", of, selected=marked, on_select=take_head if parts != "component" else None, what=parts, **options)
+show_path(pair, of)
+layer, head = wanted
+st.markdown(f"##### Head {head + 1} of layer {layer + 1}", help=tip("patching"))
+chosen = [(edit.at[1], edit.at[2]) for edit in path if edit.what == "head" and edit.at[0] == layer]
+take = clicked("patch-head-tokens", lambda row, column: toggle("head", (layer, row, column)))
+show_figure("patch-head-tokens", of, selected=chosen, on_select=take, layer=layer, **options)
+if run.capabilities.maps:
+    for column, side, name in zip(halves("patch-maps"), (a, b), ("first", "second"), strict=True):
+        with column:
+            whole = of.once(("map", name, id(pair)), partial(pair.model.trace, side.text, side.text_pair, projections=True, maps=False))
+            show_figure("attention", sentence_of(run, whole), f"attention-{name}", layer=layer, head=head, side=400)
