@@ -52,7 +52,7 @@ def flipped(of: Sentence) -> tuple[str, str | None]:
 
 
 def read_alignment(align: str) -> dict[int, int | None]:
-    """Read partners of tokens, as in "4=5~6=-", where "-" is no partner; tokens count from 1.
+    """Return partners of tokens from a text such as "4=5~6=-"; a minus sign stands for no partner, and tokens count from 1.
 
     Raises:
         InputError: the text has another form.

@@ -1,4 +1,4 @@
-"""Which states inside the model carry the prediction from one sentence to another: patching."""
+"""Find the states inside the model that carry the prediction from one sentence to another: patching."""
 
 from __future__ import annotations
 
