@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.focus import Focus
+from app.server.progress import time_left
 from app.server.queue import turn
 from app.visit import keep_result
 from sentviz.analysis.testset.rows import Rows, RowsSource
@@ -251,7 +252,7 @@ def _answered(of: Run, mine: TextTable) -> Rows:
     from sentviz.analysis.testset.rows import predicted
 
     bar = st.progress(0.0, f"Running {of.name} on {len(mine.frame):,} rows")
-    updated = time.monotonic()
+    begin = updated = time.monotonic()
     try:
         with turn(long=True) as step:
 
@@ -259,7 +260,8 @@ def _answered(of: Run, mine: TextTable) -> Rows:
                 nonlocal updated
                 if time.monotonic() > updated + MOVES:
                     updated = time.monotonic()
-                    bar.progress(done / total)
+                    left = time_left((updated - begin) * (total - done) / max(1, done))
+                    bar.progress(done / total, f"Running {of.name}: {done:,} of {total:,} rows, about {left} left. A smaller model is faster.")
 
             rows = predicted(model(of).stoppable(step), RowsSource.of(of), mine.rows(of.labels), "mine", tick)
             return replace(rows, file=mine.key)
