@@ -261,7 +261,9 @@ def _answered(of: Run, mine: TextTable) -> Rows:
                 if time.monotonic() > updated + MOVES:
                     updated = time.monotonic()
                     left = time_left((updated - begin) * (total - done) / max(1, done))
-                    bar.progress(done / total, f"Running {of.name}: {done:,} of {total:,} rows, about {left} left. A smaller model is faster.")
+                    bar.progress(
+                        done / total, f"Running {of.name}: {done:,} of {total:,} rows, about {left} left. A smaller model is faster."
+                    )
 
             rows = predicted(model(of).stoppable(step), RowsSource.of(of), mine.rows(of.labels), "mine", tick)
             return replace(rows, file=mine.key)

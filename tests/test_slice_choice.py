@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import cache
 from app.blocks import my_file
+from sentviz.analysis.testset import label_errors
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.subset import Subset
+from sentviz.errors import InputError
 from tests.test_app import SHIPPED, opened, page_text, switched
 from tests.test_weak import rows_of, table
 
@@ -90,6 +93,24 @@ def test_a_page_that_cannot_follow_a_slice_says_so(page: str) -> None:
     said = [each.value for each in opened(page, among="has=negation").caption if "does not apply here" in each.value]
     assert len(said) == 1 and "“with negation”" in said[0]
     assert "does not apply here" not in page_text(opened(page))
+
+
+def test_label_errors_of_a_weak_slice_are_judged_by_all_rows(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a slice on which the model is usually wrong, the suspects are those of all rows; alone, it looks like swapped labels."""
+    inside = Subset.parse(PART).mask(rows)
+    predicted = np.where(inside & (np.arange(len(rows)) % 4 > 0), 1 - rows.labels, rows.predicted)
+    sure = np.random.default_rng(0).uniform(0.6, 0.99, len(rows))
+    columns = {f"p{k}": np.where(predicted == k, sure, 1 - sure) for k in (0, 1)}
+    frame = rows.frame.assign(predicted=predicted, right=predicted == rows.labels, confidence=sure, **columns)
+    rows = replace(rows, frame=frame, source=replace(rows.source, gives="probabilities"))
+    monkeypatch.setattr(cache, "table", lambda focus: rows)
+    with pytest.raises(InputError, match="probably swapped"):
+        label_errors.label_errors(Subset.parse(PART).chosen(rows)[0])
+    app = opened("labels", over="demo", among=PART)
+    assert not app.exception and not app.warning
+    every = label_errors.label_errors(rows).frame
+    suspects = set(every.loc[every["suspect"], "id"]) & set(rows.frame.loc[inside, "id"])
+    assert f"{len(suspects):,} of " in heading(app)
 
 
 @pytest.mark.parametrize("page", ["confusion", "labels", "words", "embeddings"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -12,7 +13,7 @@ from app import cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.get_data import offer
 from app.blocks.my_file import unlabelled
-from app.blocks.rows import choose_rows, list_rows
+from app.blocks.rows import choose_rows, every_row, list_rows
 from app.server.queue import turn
 from app.text import halves, intro, md
 from sentviz.analysis.testset import label_errors as errors
@@ -30,8 +31,8 @@ rows = choose_rows(beside=False, sliced=True)
 view = visit.setting(st.segmented_control, "View", "view", list(VIEWS), format_func=VIEWS.get, label_visibility="collapsed")
 
 
-def once(what: str, compute: Callable[[Callable[[], object]], Any]) -> Any:
-    """Return a result for the rows in focus, computed once for all visitors; of a visitor's own rows once per visit."""
+def once(what: str, rows: Rows, compute: Callable[[Callable[[], object]], Any]) -> Any:
+    """Return a result for rows, computed once for all visitors; of a visitor's own rows once per visit."""
     key = (what, rows.source.digest, rows.over, rows.among, rows.file)
     if rows.over != "mine":
         return _shared(*key, compute)
@@ -48,25 +49,29 @@ def _shared(what: str, digest: str, over: str, among: str, file: tuple[str, ...]
     return _compute(lambda: None)
 
 
-def judged(step: Callable[[], object]) -> tuple[Rows, Any]:
-    """Return `label_errors` of the rows, with the stored vectors if there are any, and what the ranking is worth on them."""
-    run = rows.source.run
-    if run is None or rows.over != "test" or rows.among or "embeddings.safetensors" not in run.config["files"]:
-        judged_rows = errors.label_errors(rows)
+def judged(of: Rows, step: Callable[[], object]) -> tuple[Rows, Any]:
+    """Return `label_errors` of rows, with the stored vectors if there are any, and what the ranking is worth on them."""
+    run = of.source.run
+    if run is None or of.over != "test" or "embeddings.safetensors" not in run.config["files"]:
+        judged_rows = errors.label_errors(of)
     else:
         from sentviz.analysis.embeddings.cache import stored_sample
 
-        places, vectors = stored_sample(run, len(rows))
-        judged_rows = errors.label_errors(rows, vectors, places)
+        places, vectors = stored_sample(run, len(of))
+        judged_rows = errors.label_errors(of, vectors, places)
     step()
-    return judged_rows, planted.check(rows)
+    return judged_rows, planted.check(of)
 
 
 def show_labels() -> None:
     """Show how many labels look wrong, which, and what that is worth, above the list of these rows."""
     if not rows.labelled:
         raise InputError(f"{unlabelled(rows.over, rows.classes)} Without labels none can look wrong; see the repeats.")
-    judged_rows, check = once("labels", judged)
+    every = every_row()
+    judged_rows, check = once("labels", every, partial(judged, every))
+    if rows.among:  # Rates of classes need all rows; a weak slice alone would look like swapped labels.
+        inside = judged_rows.frame["id"].isin(rows.frame["id"])
+        judged_rows = replace(judged_rows, frame=judged_rows.frame[inside], among=rows.among, described=rows.described)
     suspects = replace(judged_rows, frame=judged_rows.frame[judged_rows.frame["suspect"]])
     st.markdown(f"##### {md(errors.describe(judged_rows))}")
     left, right = halves("label-errors", 1.4, 1.0)
@@ -78,13 +83,14 @@ def show_labels() -> None:
         st.caption(
             "Confident learning flags a row if the model gives another class more than that class's usual probability. The list begins"
             " with the labels of the lowest probability. Rows that are only hard for the model are flagged too."
+            + (" The usual probabilities are those of all rows, also outside the slice." if rows.among else "")
         )
     list_rows(suspects, total=len(rows), words="labels that look wrong")
 
 
 def show_repeats() -> None:
     """Show how many rows repeat another one, above the list of the groups."""
-    repeated = once("repeats", lambda step: repeats.repeated(rows, step))
+    repeated = once("repeats", rows, lambda step: repeats.repeated(rows, step))
     st.markdown(f"##### {md(repeats.describe_repeats(repeated, len(rows)))}")
     st.caption(
         "Case, punctuation, HTML and web addresses do not count. Nearly the same: at least 70% of the pairs of words are shared. The rows"
@@ -99,7 +105,7 @@ def show_leaks() -> None:
     if not name:
         raise InputError(f"{rows.source.name} was adopted without data, so its training rows are not known.")
     train = cache.split_of(name, "train")
-    leaked = once("train", lambda step: repeats.leaked(rows, train, step))
+    leaked = once("train", rows, lambda step: repeats.leaked(rows, train, step))
     st.markdown(f"##### {md(repeats.describe_leaks(leaked, rows, len(train)))}")
     st.caption(
         f"A row of {repeats.LONG} words or more also counts if its words stand in this order within a longer training text. The accuracy"
