@@ -90,8 +90,8 @@ def test_two_files_with_one_slice_text_have_their_own_rows(over: str, monkeypatc
 @pytest.mark.parametrize("page", ["behaviour", "explanations", "components", "cls"])
 def test_a_page_that_cannot_follow_a_slice_says_so(page: str) -> None:
     """One sentence names the slice and the reason; without a slice there is none."""
-    said = [each.value for each in opened(page, among="has=negation").caption if "does not apply here" in each.value]
-    assert len(said) == 1 and "“with negation”" in said[0]
+    sentences = [each.value for each in opened(page, among="has=negation").caption if "does not apply here" in each.value]
+    assert len(sentences) == 1 and "“with negation”" in sentences[0]
     assert "does not apply here" not in page_text(opened(page))
 
 
