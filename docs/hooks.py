@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit
-from docsite import behaviour, costs, encoders, findings, gallery, live, papers, words
+from docsite import behaviour, costs, encoders, explanations, findings, gallery, live, papers, words
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -22,10 +22,14 @@ MADE = {
     "capabilities": behaviour.capabilities,
     "costs": costs.costs,
     "encoders": encoders.encoders,
+    "explanation-claims": explanations.explanation_claims,
     "findings": findings.findings,
     "gallery": gallery.page,
     "glossary": words.words,
     "papers": papers.overview,
+    "published-explanations": explanations.published_explanations,
+    "referee": explanations.referee,
+    "referee-board": explanations.referee_board,
     "taught": encoders.taught,
 }
 FONTS = {"SourceSansVF-Upright": "sans", "SourceSansVF-Italic": "sans-italic", "SourceCodeVF-Upright": "mono"}  # fonts of Streamlit

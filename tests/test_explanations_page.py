@@ -1,4 +1,4 @@
-"""Which explanation to believe: the page Explanations, the line on Explore, and scores pasted from other tools."""
+"""Tests of the page Explanations, the line on Explore that says how far to believe a method, and scores pasted from other tools."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _title(name: str) -> str:
 
 
 def test_pasted_scores_are_judged() -> None:
-    """Exact values are believed, the same inverted are not; text that is no JSON, and scores of another text, get one sentence."""
+    """Exact values are believed and inverted ones are not; each bad input gets one sentence."""
     app = opened("attention", run=RUN, text=TEXT, look="scores")
     field = app.text_area(key="judge-scores")
     assert "Paste the scores for this sentence" in page_text(app)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from itertools import permutations
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from scipy.stats import spearmanr
 
 from sentviz.analysis.explain import claims, explained, referee, refereed
 from sentviz.analysis.explain import stored as tables
 from sentviz.analysis.explain.exact import exact, shapley_values, subsets
 from sentviz.analysis.explain.leave_out import words
+from sentviz.cli import main
+from sentviz.data.datasets import Split
 from sentviz.errors import InputError
+from sentviz.gallery import draw
 from sentviz.models.model import Model
 from sentviz.runs.catalog import study_runs
-from sentviz.runs.store import SHIPPED, Run
+from sentviz.runs.store import SHIPPED, Run, find
 from tests.makers import small_model
 
 TEXTS = [
@@ -86,7 +92,7 @@ def test_scores_without_a_sign_are_compared_with_sizes() -> None:
 
 
 def test_random_explanations_are_at_chance() -> None:
-    """Over 120 texts of five words, random explanations find the first word in a fifth, half of the signs, and no ranks."""
+    """Random explanations of 120 texts of five words find a fifth of the first words and half of the signs, without rank correlation."""
     rng = np.random.default_rng(1)
     parts = [referee.of_text(table := rng.normal(size=32), {"removal": shapley_values(table)}, i)[0] for i in range(120)]
     chance = pd.concat(parts).groupby("metric")["random"].mean()
@@ -95,7 +101,7 @@ def test_random_explanations_are_at_chance() -> None:
 
 
 def test_additive_words_are_found_exactly_and_nothing_turns() -> None:
-    """If effects add up, removal and every sampler equal the exact values, and no word turns another."""
+    """Removal and every sampler equal the exact values if effects add up, and no word turns another."""
     weights = np.array([0.5, -1.0, 2.0, 0.25, -0.1])
     table = _table(lambda present: 0.3 + sum(weights[i] for i in present), 5)
     got = _of(table, {"removal": weights, "permutation": weights})
@@ -117,7 +123,7 @@ def test_turning_equals_a_loop_over_orders() -> None:
     rng = np.random.default_rng(8)
     for _ in range(30):
         table = rng.normal(size=16) * 0.3 + _table(lambda present: float(len(present)), 4)
-        strongest, found = np.abs(shapley_values(table)).max(), False
+        strongest, is_turning = np.abs(shapley_values(table)).max(), False
         for i, j in permutations(range(4), 2):
             effects: dict[bool, list[float]] = {True: [], False: []}
             for order in permutations(range(4)):
@@ -125,8 +131,8 @@ def test_turning_equals_a_loop_over_orders() -> None:
                 place = sum(1 << each for each in before)
                 effects[j in before].append(float(table[place | 1 << i] - table[place]))
             after, first = np.mean(effects[True]), np.mean(effects[False])
-            found |= bool(after * first < 0 and min(abs(after), abs(first)) >= 0.1 * strongest)
-        assert referee.turning(table) == found
+            is_turning |= bool(after * first < 0 and min(abs(after), abs(first)) >= 0.1 * strongest)
+        assert referee.turning(table) == is_turning
 
 
 def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> None:
@@ -147,13 +153,15 @@ def test_a_sample_of_texts_is_measured(model: Model) -> None:
     negated = np.array(["not" in text.split() for text in TEXTS])
     got = referee.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
     again = referee.measure(model, TEXTS, negated, sample=3, negations=1, seed=2)
-    pd.testing.assert_frame_equal(got.methods, again.methods)
-    table = got.methods.set_index(["method", "metric"])
+    pd.testing.assert_frame_equal(got, again)
+    table = got.set_index(["method", "metric"])
     assert (table.loc["removal"].loc[["ranks", "first", "reached"], "n"] == 3).all()
     assert table.loc[("exact", "turning negated"), "n"] == 1  # the negated text was in the sample or was added
-    assert set(got.curves["curve"]) == {"deletion", "insertion"} and {"random", "random-low", "random-high"} <= set(got.curves["method"])
-    ends = got.curves[got.curves["curve"] == "deletion"][["p0", "p10"]]
-    assert np.ptp(ends["p0"]) < 1e-9 and np.ptp(ends["p10"]) < 1e-9  # all orders begin with the text and end without a word
+    for curve in ("deletion", "insertion"):
+        first, last = (table.xs(f"{curve}-{point}", level="metric")["value"] for point in ("00", "10"))
+        assert np.ptp(first) < 1e-9 and np.ptp(last) < 1e-9 and len(first) > 8  # all orders begin and end alike
+    chance = table.loc[("random", "deletion-05")]
+    assert chance["low"] < chance["value"] < chance["high"]
     with pytest.raises(InputError, match="None of the texts has 4 to 10 words"):
         referee.measure(model, ["a song", "warm"], np.zeros(2, bool))
 
@@ -168,9 +176,13 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Callable[[pd.DataFrame], Run]:
     def keep(rows: pd.DataFrame) -> Run:
         table = rows.assign(n=50, seed=0, rows="sst2", run="sst2/one", digest="abc")
         monkeypatch.setattr(tables, "read_measured", lambda name: table)
-        return cast("Run", SimpleNamespace(name="sst2/one", digest="abc"))
+        return _run("sst2/one")
 
     return keep
+
+
+def _run(name: str) -> Run:
+    return cast("Run", SimpleNamespace(name=name, digest="abc", config={"files": {}, "data": {"name": "sst2"}}))
 
 
 def _rows(*lines: tuple[str, str, float, float, float, float]) -> pd.DataFrame:
@@ -199,8 +211,9 @@ def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]
     assert refereed.method_line(run, "gradient").startswith("On sst2/one this method is no better than random")
     assert refereed.method_line(run, "removal").endswith("first in 80 % [70, 90] of 50 short texts (random scores: 20 %).")
     assert refereed.turning_line(run).startswith("In 50 % [40, 60] of 50 short texts with a negation, one word turns")
-    other = cast("Run", SimpleNamespace(name="sst2/two", digest="abc"))
-    assert not refereed.has_referee(other) and refereed.found_first(other) == {} and refereed.method_line(other, "removal") == ""
+    unmeasured = _run("sst2/two")
+    assert not refereed.has_referee(unmeasured) and refereed.found_first(unmeasured) == {}
+    assert refereed.method_line(unmeasured, "removal") == ""
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(0.1, 0.3, "holds"), (-0.3, -0.1, "fails"), (-0.1, 0.1, "open")])
@@ -253,7 +266,7 @@ def test_the_strictest_run_decides_a_claim(monkeypatch: pytest.MonkeyPatch) -> N
         for name, value in names.items()
     )
     monkeypatch.setattr(tables, "read_measured", lambda name: table)
-    runs = [cast("Run", SimpleNamespace(name=name, digest="abc")) for name in (*names, "sst2/other")]
+    runs = [_run(name) for name in (*names, "sst2/other")]
     claim = next(claim for claim in claims.CLAIMS if claim.id == "interactions")
     finding = claim.test(runs)
     assert finding.verdict == "fails" and dict(finding.parts)["sst2/ndt-unit-2"].verdict == "holds" and len(finding.parts) == 2
@@ -265,9 +278,29 @@ def test_the_shipped_tables_are_of_shipped_runs() -> None:
     known = {run.name: run.digest for run in study_runs([SHIPPED]).runs}
     if not known:
         pytest.skip("checkpoints/ is empty")
-    methods, curves = tables.read_measured(refereed.TABLE), tables.read_measured(refereed.CURVES)
-    for table in (methods, curves):
-        assert {(row.run, row.digest) for row in table[["run", "digest"]].itertuples()} <= set(known.items())
-    shares = methods[methods["metric"].isin(["first", "signs", "reached"])]
+    table = tables.read_measured(refereed.TABLE)
+    assert {(row.run, row.digest) for row in table[["run", "digest"]].drop_duplicates().itertuples()} <= set(known.items())
+    shares = table[table["metric"].isin(["first", "signs", "reached"])]
     assert shares["value"].between(0, 1).all() and (shares["low"] <= shares["value"]).all() and (shares["value"] <= shares["high"]).all()
-    assert set(methods["run"]) == set(curves["run"]) and curves.filter(regex=r"^p\d").stack().between(0, 1).all()
+    points = table[table["metric"].str.contains(r"-\d\d$")]
+    assert points["value"].between(0, 1).all() and set(points["run"]) == set(table["run"])
+
+
+@pytest.mark.slow
+def test_a_run_of_the_user_keeps_its_comparison(
+    tmp_path: Path, tiny_runs: Path, toy_data: dict[str, Split], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`sentviz referee RUN` prints and stores a table with the run, which figures read; rows of a file are compared without storing."""
+    shutil.copytree(tiny_runs, tmp_path / "runs")
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "mine.csv").write_text("text,label\na warm and clever song,positive\nwhat a dull soup it was,negative\n", encoding="utf-8")
+    printed = CliRunner().invoke(main, ["referee", "toy/ndt-unit-2", "--data", str(tmp_path / "mine.csv"), "--sample", "2"])
+    assert printed.exit_code == 0 and "2 short texts" in printed.output, printed.output
+    assert not refereed.has_referee(find("toy/ndt-unit-2"))
+    stored = CliRunner().invoke(main, ["referee", "toy/ndt-unit-2", "--sample", "5", "--seed", "3"])
+    assert stored.exit_code == 0, stored.output
+    run = find("toy/ndt-unit-2")
+    assert set(refereed.methods_of(run)["seed"]) == {3} and refereed.rows_asked(run) == "toy"
+    assert {"removal", "gradient", "received"} <= set(refereed.found_first(run)) and refereed.headline(run)
+    assert draw("toy/ndt-unit-2", "referee-curves").frame["probability"].between(0, 1).all()
+    assert set(draw("toy/ndt-unit-2", "referee", metric="error").frame["metric"]) == {"error"}

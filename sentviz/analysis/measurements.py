@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.explain.faithfulness import FILE as FAITHFULNESS
+from sentviz.analysis.explain.refereed import FILE as REFEREE
 from sentviz.analysis.maps.gates import FILE as GATES
 from sentviz.analysis.maps.heads import FILE as HEADS
 from sentviz.analysis.maps.specialise import FILE as COMPONENTS
@@ -84,6 +85,14 @@ def _faithfulness(model: Model, rows: Split, progress: Progress, *, sample: int 
     return over_split(model, rows.frame["text"].tolist(), pairs=pairs, sample=sample, seed=seed, progress=progress)
 
 
+def _referee(model: Model, rows: Split, progress: Progress, *, sample: int = 0, seed: int = 0) -> pd.DataFrame:
+    from sentviz.analysis.testset.referee_runs import compare
+
+    if "text_pair" in rows.frame:
+        raise InputError(f"{model.name} reads pairs of texts, but explanations are compared with exact values on single texts.")
+    return compare(model, rows.frame["text"].tolist(), sample=sample, seed=seed, progress=progress)
+
+
 def _components(model: Model, rows: Split, progress: Progress, *, sample: int = 300, seed: int = 0, inits: int = 20) -> pd.DataFrame:
     from sentviz.analysis.maps.specialise import over_split
     from sentviz.analysis.maps.wordclasses import word_classes
@@ -134,6 +143,7 @@ def _of_table(title: str, file: str, over: Callable[..., pd.DataFrame]) -> Measu
 
 MEASUREMENTS: Mapping[str, Measurement] = {
     "faithfulness": _of_table("explanations", FAITHFULNESS, _faithfulness),
+    "referee": _of_table("explanations beside exact values", REFEREE, _referee),
     "specialise": _of_table("components", COMPONENTS, _components),
     "heads": _of_table("heads", HEADS, _heads),
     "gates": _of_table("gates", GATES, _gates),

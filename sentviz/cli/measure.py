@@ -169,6 +169,26 @@ def faithfulness(inputs: Given, sample: int, split: str, seed: int) -> None:
 
 @main.command()
 @given_options
+@click.option("--sample", type=click.IntRange(min=0), default=0, help="Number of texts; default: 300, 150 or 40, by the size of the model.")
+@split_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample and of the random explanations.")
+@command
+def referee(inputs: Given, sample: int, split: str, seed: int) -> None:
+    """Compare each explanation method of RUN with exact Shapley values, over texts of 4 to 10 words. Stores the table with the run.
+
+    With --data or --model, the table is printed and not stored.
+    """
+    from sentviz.analysis.explain.refereed import FILE
+
+    name, rows, frame = measured("referee", inputs, split, FILE, sample=sample, seed=seed)
+    metrics = ["first", "signs", "ranks", "error", "reached"]
+    wide = frame.pivot(index="method", columns="metric", values="value")[metrics].drop(index="exact").sort_values("first", ascending=False)
+    click.echo(f"{name}, {int(frame['n'].max())} short texts of {rows}; first: share of texts whose most decisive word is named first")
+    click.echo(wide.to_string(float_format="{:+.3f}".format))
+
+
+@main.command()
+@given_options
 @click.option("--sample", type=click.IntRange(min=1), default=300, show_default=True, help="Number of texts in the random sample.")
 @split_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample and of the untrained models.")

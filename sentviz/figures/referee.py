@@ -23,34 +23,35 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int, theme
     """Draw the mean probability while words are removed in the order of an explanation, and while they are added to an empty text.
 
     Args:
-        frame: title (of the method), curve ("deletion" or "insertion") and p0, p1 .. at even shares of the words from 0 to 1; rows of the
-            titles "random", "random-low" and "random-high" are drawn as a line with its band.
-        methods: titles to draw, at most 6, the most important first.
+        frame: method, curve ("deletion" or "insertion"), point (0, 1 .. at even shares of the words), value, low, high; the method
+            "random" is drawn as a line with its band from low to high.
+        methods: methods to draw, at most 6, the most important first.
         n: number of texts.
     Frame:
-        method, curve, share (of the words), probability.
+        method, curve, share (of the words), probability, low, high.
     Raises:
         InputError: there is no method, there are too many, or one has no curve.
     """
     if not 1 <= len(methods) <= MOST:
         raise InputError(f"This figure has room for 1 to {MOST} methods, not {len(methods)}.")
-    if missing := [name for name in methods if name not in set(frame["title"])]:
+    if missing := [name for name in methods if name not in set(frame["method"])]:
         raise InputError(f"There is no curve of {missing[0]!r}.")
-    colours, points = palette(theme), [column for column in frame.columns if column[:1] == "p" and column[1:].isdigit()]
-    shares = np.linspace(0, 1, len(points))
-    lines = {(name, curve): np.array(heights, dtype=float) for name, curve, *heights in frame[["title", "curve", *points]].to_numpy(object)}
+    colours, names = palette(theme), [*methods, "random"]
+    data = frame[frame["method"].isin(names)].sort_values("point")
+    data = data.assign(share=data["point"] / data["point"].max()).rename(columns={"value": "probability"})
+    lines = dict(iter(data.groupby(["method", "curve"])))
     plot, places = panel_grid(list(CURVES.values()), 2, theme, apart=0.09, shared_yaxes=True)
     for curve, place in zip(CURVES, places, strict=True):
         first = place["col"] == 1
-        if ("random-low", curve) in lines:
-            band(plot, shares, lines["random-low", curve], lines["random-high", curve], colours.muted, 0.18, **place)
-        for i, name in enumerate([*methods, "random"]):
-            if (name, curve) not in lines:
+        if (chance := lines.get(("random", curve))) is not None:
+            band(plot, chance["share"], chance["low"], chance["high"], colours.muted, 0.18, **place)
+        for i, name in enumerate(names):
+            if (line := lines.get((name, curve))) is None:
                 continue
             style = dotted(colours, 1.6) if name == "random" else {"color": colours.line(i), "width": 2.2, "dash": DASHES[i % len(DASHES)]}
             plot.add_scatter(
-                x=shares,
-                y=lines[name, curve],
+                x=line["share"],
+                y=line["probability"],
                 mode="lines",
                 name="random orders" if name == "random" else as_text(name, 40),
                 legendgroup=name,
@@ -63,13 +64,7 @@ def referee_curves(frame: pd.DataFrame, methods: Sequence[str], *, n: int, theme
     plot.update_xaxes(range=[0, 1], tickformat=".0%", nticks=6, title_text="share of the words, in the method's order", automargin=False)
     plot.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", automargin=False)
     plot.update_yaxes(title_text="mean probability of the prediction", row=1, col=1)
-    drawn = [
-        (name, curve, *point)
-        for name, curve in lines
-        if name in {*methods, "random"}
-        for point in zip(shares, lines[name, curve], strict=True)
-    ]
-    tidy = pd.DataFrame(drawn, columns=["method", "curve", "share", "probability"])
+    tidy = data[["method", "curve", "share", "probability", "low", "high"]].reset_index(drop=True)
     caption = sentence(
         [
             f"Means over {n} short texts. A good method makes the left curve fall early, because the words that it names first decide the"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sentviz.analysis.explain.measured import faithfulness_of, has_faithfulness
-from sentviz.analysis.explain.refereed import curves_of, has_referee, methods_of
+from sentviz.analysis.explain.refereed import has_referee, methods_of
 from sentviz.errors import InputError
 from sentviz.gallery.registry import RunRequirement, figure
 from sentviz.gallery.subjects import Runs, Study, sourced
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MEASURE = "The explanations of {run} are not measured yet: `sentviz faithfulness {run}` measures them."
 FAITHFULNESS = RunRequirement("measured explanations", lambda run: "" if has_faithfulness(run) else MEASURE.format(run=run.name))
-NOT_HELD = "The explanations of {run} are not compared with exact values: only those of the shipped sentiment runs are."
+NOT_HELD = "The explanations of {run} are not compared with exact values yet: `sentviz referee {run}` compares them."
 REFEREE = RunRequirement("explanations compared with exact values", lambda run: "" if has_referee(run) else NOT_HELD.format(run=run.name))
 
 RANKED = {
@@ -56,7 +56,7 @@ def _referee(of: Runs, *, metric: str = "first", theme: Theme = "light") -> Figu
     from sentviz.figures.methods import ranking
 
     title, better = _of(HELD, metric)
-    rows = _titled(held(methods_of(of.run), metric), "method")
+    rows = _titled(rows_of_metric(methods_of(of.run), metric), "method")
     return ranking(rows, title=title, better=better, percent=metric in ("first", "signs"), theme=theme)
 
 
@@ -66,8 +66,13 @@ def _curves(of: Runs, *, methods: Sequence[str] = (), theme: Theme = "light") ->
 
     table = methods_of(of.run)
     names = [methods] if isinstance(methods, str) else list(methods) or drawn_first(table)
-    frame = _titled(curves_of(of.run).rename(columns={"method": "title"}), "title")
-    return referee_curves(frame, [_title(name) for name in names], n=int(held(table, "first")["n"].max()), theme=theme)
+    points = (
+        table["metric"]
+        .str.extract(r"^(?P<curve>deletion|insertion)-(?P<point>\d+)$")
+        .assign(point=lambda frame: frame["point"].astype(float))
+    )
+    frame = _titled(table.assign(**points)[points["point"].notna()], "method")
+    return referee_curves(frame, [_title(name) for name in names], n=int(rows_of_metric(table, "first")["n"].max()), theme=theme)
 
 
 @figure("referee-board", "Which explanation to believe: every run and method", Study, "referee:referee_board")
@@ -76,7 +81,7 @@ def _board(of: Study, *, metric: str = "first", theme: Theme = "light") -> Figur
 
     title, better = _of(HELD, metric)
     runs = [run for run in of.runs if has_referee(run)]
-    tables = [held(methods_of(run), metric).assign(run=run.name) for run in runs]
+    tables = [rows_of_metric(methods_of(run), metric).assign(run=run.name) for run in runs]
     return sourced(referee_board(board_rows(tables, better), title=title, better=better, theme=theme), *runs)
 
 
@@ -84,12 +89,12 @@ def drawn_first(table: pd.DataFrame) -> list[str]:
     """Return the methods whose curves are drawn by default: exact values, removal, the best of gradients and of attention, the worst."""
     from sentviz.analysis.explain import SCORES
 
-    order = held(table, "first").query("method != 'random'").sort_values("value", ascending=False)["method"].tolist()
+    order = rows_of_metric(table, "first").query("method != 'random'").sort_values("value", ascending=False)["method"].tolist()
     best = [next((name for name in order if SCORES[name].needs == needs), "") for needs in ("gradients", "maps")]
     return list(dict.fromkeys(filter(None, ["exact", "removal", *best, order[-1]])))
 
 
-def held(table: pd.DataFrame, metric: str) -> pd.DataFrame:
+def rows_of_metric(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return the rows of a measure of `HELD`; without the exact values where these are perfect by definition."""
     rows = table[table["metric"] == metric]
     return rows[rows["method"] != "exact"] if metric in TRIVIAL else rows

@@ -202,6 +202,7 @@ TABLES: dict[str, dict[str, str]] = {
     "test.parquet": {"split": "s", "id": "s", "label": "i"},
     "heads.parquet": {"layer": "i", "head": "i", "measure": "s", "value": "f", "low": "f", "high": "f", "n": "i"},
     "faithfulness.parquet": {"method": "s", "metric": "s", "value": "f", "low": "f", "high": "f", "random": "f", "n": "i"},
+    "referee.parquet": {"method": "s", "metric": "s", "value": "f", "low": "f", "high": "f", "random": "f", "n": "i"},
     "words.parquet": {"word": "s", "label": "i", "predicted": "i", "count": "i", "rows": "i"},
     "leaders.parquet": {"table": "s", "name": "s", "statistic": "s", "label": "s", "correct": "b", "confidence": "f"}
     | {"layer": "i", "value": "f"},

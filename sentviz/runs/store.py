@@ -14,6 +14,7 @@ After a measurement (`sentviz.runs.writing.attach`):
 epochs/<number>.measured.safetensors, .example.safetensors: a sample of rows and the example after an epoch
                        (sentviz.analysis.epochs.measured)
 faithfulness.parquet   explanations compared with random ones (sentviz.analysis.explain.faithfulness)
+referee.parquet        explanations compared with exact values on short texts (sentviz.analysis.explain.referee)
 heads.parquet          what each head attends to over a split, [CLS] in particular (sentviz.analysis.maps.heads)
 gates.parquet          words whose gates are shut over a split (sentviz.analysis.maps.gates)
 components.parquet     whether components specialise (sentviz.analysis.maps.specialise)

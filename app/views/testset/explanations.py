@@ -15,7 +15,7 @@ from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
 from sentviz.analysis.explain.measured import faithfulness_of, flips_of, has_faithfulness
-from sentviz.analysis.explain.refereed import has_referee, headline, methods_of, turning_line
+from sentviz.analysis.explain.refereed import has_referee, headline, rows_asked, turning_line
 from sentviz.gallery.explanations import RANKED
 from sentviz.gallery.subjects import Runs, Study
 from sentviz.io.glossary import tip
@@ -33,7 +33,6 @@ SHORT = {
 
 def beside_exact(run: Run) -> None:
     """Show how every method compares with exact values on short texts."""
-    table = methods_of(run)
     st.markdown(f"### {md(headline(run))}", help=tip("referee"))
     left, right = halves("referee", 1.0, 1.15)
     with left:
@@ -43,7 +42,7 @@ def beside_exact(run: Run) -> None:
         show_figure("referee-curves", Runs(run))
         if line := turning_line(run):
             st.markdown(md(line), help=tip("interaction"))
-    dataset = str(table["rows"].iloc[0])
+    dataset = rows_asked(run)
     own = dataset == run.config["data"]["name"]
     st.caption(
         f"Exact Shapley values of all subsets of the words, for texts of 4 to 10 words of {'the' if own else 'another'} test split"
@@ -117,7 +116,7 @@ intro(
 )
 note_unsliced("the measurements are stored as means over their sample, not for each of its rows")
 every = list(cache.runs().values())
-run = measured_run([each for each in every if has_referee(each) or has_faithfulness(each)], every, "faithfulness", "cannot be measured")
+run = measured_run([each for each in every if has_referee(each) or has_faithfulness(each)], every, "referee", "cannot be measured")
 if has_referee(run):
     beside_exact(run)
 with st.container() if not has_referee(run) else st.expander("Texts of any length: faithfulness", icon=":material/rule:"):

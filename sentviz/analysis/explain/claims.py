@@ -62,10 +62,10 @@ def interactions_are_hidden(run: Run) -> Finding:
 
 def _on_each(test: Callable[[Run], Finding], runs: Sequence[Run]) -> Finding:
     """Make a test on each run of RUNS that was compared with exact values; the strictest verdict wins."""
-    held = {run.name: run for run in runs if run.name in RUNS and has_referee(run)}
-    if not held:
+    measured = {run.name: run for run in runs if run.name in RUNS and has_referee(run)}
+    if not measured:
         return not_testable("none of its runs was compared with exact values")
-    return strictest_finding({name: test(held[name]) for name in RUNS if name in held})
+    return strictest_finding({name: test(measured[name]) for name in RUNS if name in measured})
 
 
 def _row(run: Run, method: str, metric: str) -> Row:

@@ -18,7 +18,6 @@ score of a word is the sum over its tokens if the method scores tokens. `turning
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from math import comb
 from typing import TYPE_CHECKING
@@ -40,6 +39,7 @@ from sentviz.analysis.explain.permutation import sampled_values
 from sentviz.analysis.explain.refereed import NEGATED, OTHERS
 from sentviz.analysis.explain.scores import LARGER
 from sentviz.analysis.explain.units import spaced_words
+from sentviz.data.texts import Word
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,25 +52,17 @@ Floats = npt.NDArray[np.float32]
 
 LEAST, MOST = 4, 10  # words of a text
 RANDOM = 20  # random explanations of each text
+COLUMNS = ["method", "metric", "value", "low", "high", "random", "n", "seed"]
 POINTS = 11  # points of a stored curve, from no word to all words
 MEASURES = ("ranks", "size", "signs", "first", "error", "reached", "comprehensiveness", "sufficiency", "deletion", "insertion")
 BEHIND = ("ranks", "size", "first")  # measures whose difference to word removal is stored, as "ranks-behind" ..
 CLEAR = 0.1  # least effect of `turning`, as a share of the strongest exact value
-RANDOM_BAND = {"random-low": 2.5, "random-high": 97.5}  # percentiles of the random explanations' mean curves
 # Methods that predict subsets of the words: the table of all subsets has their predictions already.
 _FROM_SUBSETS: Mapping[str, Callable[[Valued, int], Doubles]] = {
     "permutation": lambda game, n: sampled_values(game, n)[0],
     "kernel-shap": kernel_values,
     "lime": lime_weights,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """What was measured of a model's explanations."""
-
-    methods: pd.DataFrame  # method, metric, value, low, high, random, n, seed; see `measure`
-    curves: pd.DataFrame  # method, curve ("deletion" or "insertion"), and the mean probability at each of POINTS points, p0, p1 ..
 
 
 def measure(
@@ -82,7 +74,7 @@ def measure(
     negations: int = 60,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Measured:
+) -> pd.DataFrame:
     """Measure every method of a model on a seeded sample of texts of LEAST to MOST words, each read completely.
 
     Args:
@@ -91,9 +83,11 @@ def measure(
         negations: least number of negated texts for `turning`: after the sample, only its exact values are computed for more of them.
         seed: seed of the sample and of the random explanations.
         progress: called with (done, sample) after each text.
-    Frame `methods`:
+    Frame:
         as `sentviz.analysis.explain.faithfulness.over_split`; the metrics are MEASURES, and for BEHIND the difference to word removal.
-        The method "exact" has the share of texts in which `turning` is true, with Wilson's interval: NEGATED and OTHERS.
+        The points of mean curves are metrics, too: "deletion-00" .. "insertion-10" at POINTS even shares of the words; their interval
+        is that of the means of random explanations. The method "exact" also has the share of texts in which `turning` is true, with
+        Wilson's interval: NEGATED and OTHERS.
     Raises:
         InputError: no text has as many words.
     """
@@ -121,7 +115,8 @@ def measure(
             progress(len(rows), sample)
     if not rows:
         raise InputError(f"None of the texts has {LEAST} to {MOST} words.")
-    return Measured(pd.concat([summary(pd.concat(rows, ignore_index=True), seed), _shares(turns, seed)]), _mean_curves(curves))
+    means = summary(pd.concat(rows, ignore_index=True), seed)
+    return pd.concat([means, _mean_curves(curves, seed), _shares(turns, seed)], ignore_index=True)
 
 
 def short(model: Model, texts: Sequence[str], *, seed: int = 0) -> Iterator[tuple[int, Trace]]:
@@ -146,23 +141,25 @@ def method_scores(model: Model, trace: Trace, values: Exact) -> dict[str, Double
             if name in _FROM_SUBSETS:
                 scores[name] = _FROM_SUBSETS[name](lambda present: values.table[present @ weights], n)
             else:
-                scores[name] = _by_player(trace, name, values)
+                scores[name] = word_scores(trace, name, values.players)
         except InputError:
             continue
     return scores
 
 
-def _by_player(trace: Trace, name: str, values: Exact) -> Doubles:
-    """Return the sum of a method's scores over what it scores inside of each player: tokens, words, or units."""
-    tokens, given = score(trace, name), np.arange(len(trace.tokens))
+def word_scores(trace: Trace, name: str, players: Sequence[Word]) -> Doubles:
+    """Return the sum of a method's scores over what it scores inside of each player, (n,): tokens, words, or units.
+
+    Raises:
+        InputError: as `score`.
+    """
+    tokens, places = score(trace, name), np.arange(len(trace.tokens))
     if name in trace.units:
-        given = trace.units[name]
+        places = trace.units[name]
     elif name == "removal":
-        given = numbered(trace, words(trace))
-    firsts = [np.unique(given[list(player.indices)], return_index=True)[1] for player in values.players]
-    return np.array(
-        [tokens[np.array(player.indices)[first]].sum(dtype=float) for player, first in zip(values.players, firsts, strict=True)]
-    )
+        places = numbered(trace, words(trace))
+    firsts = [np.unique(places[list(player.indices)], return_index=True)[1] for player in players]
+    return np.array([tokens[np.array(player.indices)[first]].sum(dtype=float) for player, first in zip(players, firsts, strict=True)])
 
 
 def of_text(table: Doubles, scores: Mapping[str, Doubles], seed: int) -> tuple[pd.DataFrame, dict[tuple[str, str], Doubles]]:
@@ -248,11 +245,11 @@ def _shares(turns: Sequence[tuple[bool, bool]], seed: int) -> pd.DataFrame:
 
     rows = []
     for name, wanted in ((NEGATED, True), (OTHERS, False)):
-        found = [is_turning for is_negated, is_turning in turns if is_negated == wanted]
-        if found:
-            low, high = wilson(sum(found), len(found))
-            rows.append(("exact", name, np.mean(found), low, high, np.nan, len(found), seed))
-    return pd.DataFrame(rows, columns=["method", "metric", "value", "low", "high", "random", "n", "seed"])
+        results = [is_turning for is_negated, is_turning in turns if is_negated == wanted]
+        if results:
+            low, high = wilson(sum(results), len(results))
+            rows.append(("exact", name, np.mean(results), low, high, np.nan, len(results), seed))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _order(scores: Doubles) -> npt.NDArray[np.int64]:
@@ -264,15 +261,15 @@ def _at_points(curve: Doubles) -> Doubles:
     return np.interp(np.linspace(0, 1, POINTS), np.linspace(0, 1, len(curve)), curve)
 
 
-def _mean_curves(curves: Sequence[Mapping[tuple[str, str], Doubles]]) -> pd.DataFrame:
-    """Return the means over texts; for random explanations also the band of the RANDOM mean curves."""
+def _mean_curves(curves: Sequence[Mapping[tuple[str, str], Doubles]], seed: int) -> pd.DataFrame:
+    """Return the means over texts, a row per point; the interval of random explanations has 95 % of the means of RANDOM explanations."""
     import pandas as pd
 
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for method, curve in dict.fromkeys(key for each in curves for key in each):
-        mean = np.mean([each[method, curve] for each in curves if (method, curve) in each], axis=0)
-        named = {method: mean}
-        if method == "random":
-            named = {method: mean.mean(axis=0)} | {name: np.percentile(mean, share, axis=0) for name, share in RANDOM_BAND.items()}
-        rows += [(name, curve, *line) for name, line in named.items()]
-    return pd.DataFrame(rows, columns=["method", "curve", *(f"p{i}" for i in range(POINTS))])
+        every = [each[method, curve] for each in curves if (method, curve) in each]
+        means = np.atleast_2d(np.mean(every, axis=0))
+        low, high = np.percentile(means, (2.5, 97.5), axis=0) if method == "random" else np.full((2, POINTS), np.nan)
+        points = zip(means.mean(axis=0), low, high, strict=True)
+        rows += [(method, f"{curve}-{i:02d}", *point, np.nan, len(every), seed) for i, point in enumerate(points)]
+    return pd.DataFrame(rows, columns=COLUMNS)

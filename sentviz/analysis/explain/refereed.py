@@ -17,28 +17,30 @@ if TYPE_CHECKING:
 
     from sentviz.runs.store import Run
 
-TABLE, CURVES = "referee", "referee_curves"
+TABLE = "referee"  # shipped measurements, in the folder of `sentviz.analysis.explain.stored`
+FILE = "referee.parquet"  # a file of a run that the user measured
 NEGATED, OTHERS = "turning negated", "turning others"  # metrics of the method "exact"
 FROM_SUBSETS = ("permutation", "kernel-shap", "lime")  # methods that predict many subsets of the words
 
 
 def methods_of(run: Run) -> pd.DataFrame:
-    """Return the stored measurements of a run's explanations; empty if there are none.
+    """Return the comparison of a run's explanations with exact values: its own table, or the shipped rows; empty if there is neither.
 
     Frame:
-        as `sentviz.analysis.explain.referee.Measured.methods`, and rows: the data set whose test split was asked.
+        as `sentviz.analysis.explain.referee.measure`; of shipped runs also rows: the data set whose test split was asked.
     """
-    return rows_of(TABLE, run)
+    return run.frame(FILE) if FILE in run.config["files"] else rows_of(TABLE, run)
 
 
 def has_referee(run: Run) -> bool:
     """Return whether the explanations of a run were compared with exact values."""
-    return has_table(TABLE) and not methods_of(run).empty
+    return FILE in run.config["files"] or (has_table(TABLE) and not rows_of(TABLE, run).empty)
 
 
-def curves_of(run: Run) -> pd.DataFrame:
-    """Return the stored curves of a run's explanations, as `Measured.curves` of `sentviz.analysis.explain.referee`; may be empty."""
-    return rows_of(CURVES, run)
+def rows_asked(run: Run) -> str:
+    """Return the data set whose test split was asked."""
+    table = methods_of(run)
+    return str(table["rows"].iloc[0]) if "rows" in table else str(run.config["data"]["name"])
 
 
 def found_first(run: Run) -> dict[str, Share]:

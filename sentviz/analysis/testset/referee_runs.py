@@ -1,16 +1,15 @@
 """Compare the explanations of runs with exact values on the test split, and store what `sentviz.analysis.explain.referee` measures.
 
-`python -m sentviz.analysis.testset.referee_runs RUN ...` stores the tables `referee` and `referee_curves` in the folder of
-`sentviz.analysis.explain.stored`; each run is stored when it is finished. The tables hold numbers and no texts.
+`python -m sentviz.analysis.testset.referee_runs RUN ...` stores the table `referee` in the folder of `sentviz.analysis.explain.stored`;
+each run is stored when it is finished. The table holds numbers and no texts.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sentviz.analysis.explain.refereed import CURVES, TABLE
+from sentviz.analysis.explain.refereed import TABLE
 from sentviz.analysis.explain.stored import FOLDER, has_table, read_measured
-from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,17 +18,31 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from sentviz.models.model import Model, Progress
     from sentviz.runs.store import Run
 
 SHORT_ROWS = {"en": "sst5_trees_binary", "ko": "nsmc"}  # test rows for runs whose own test split has too few short texts
 SEED = 0
 
 
-def sample_of(run: Run) -> int:
-    """Return the number of texts: 300 for runs of up to four layers, 150 for up to 50 million parameters, 40 for larger ones."""
-    if run.capabilities.layers <= 4:
+def sample_of(model: Model) -> int:
+    """Return the number of texts: 300 for models of up to four layers, 150 for up to 50 million parameters, 40 for larger ones."""
+    if model.capabilities.layers <= 4:
         return 300
-    return 150 if run.config["parameters"] < 50_000_000 else 40
+    return 150 if model.network.parameters_count() < 50_000_000 else 40
+
+
+def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = SEED, progress: Progress | None = None) -> pd.DataFrame:
+    """Compare every method of a model with exact values on short texts, as `sentviz.analysis.explain.referee.measure` returns it.
+
+    Args:
+        sample: number of texts; 0 = `sample_of`.
+    Raises:
+        InputError: as `measure`.
+    """
+    from sentviz.analysis.explain.referee import measure
+
+    return measure(model, texts, negations(texts), sample=sample or sample_of(model), seed=seed, progress=progress)
 
 
 def short_rows(run: Run, sample: int) -> tuple[str, Sequence[str]]:
@@ -60,37 +73,21 @@ def negations(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
     from sentviz.analysis.testset.groups import RULES
     from sentviz.analysis.testset.word_counts import plain
 
-    found = pc.match_substring_regex(plain(pa.array(texts, type=pa.large_string())), RULES["negation"], ignore_case=True)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    matches = pc.match_substring_regex(plain(pa.array(texts, type=pa.large_string())), RULES["negation"], ignore_case=True)
+    return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def measure_run(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows of both tables of a run.
-
-    Raises:
-        InputError: its rows are not installed, or none of them is short.
-    """
-    from sentviz.analysis.explain.referee import measure
-    from sentviz.models.loading import load
-
-    sample = sample_of(run)
-    name, texts = short_rows(run, sample)
-    found = measure(load(run), texts, negations(texts), sample=sample, seed=SEED)
-    of = {"run": run.name, "digest": run.digest}
-    return found.methods.assign(rows=name, **of), found.curves.assign(**of)
-
-
-def store(name: str, run: Run, rows: pd.DataFrame) -> None:
-    """Replace the rows of a run in a table."""
+def store(run: Run, rows: pd.DataFrame) -> None:
+    """Replace the rows of a run in the shipped table."""
     import pandas as pd
 
     from sentviz.io.files import replacing
 
-    known = read_measured(name) if has_table(name) else rows.iloc[:0]
+    known = read_measured(TABLE) if has_table(TABLE) else rows.iloc[:0]
     table = pd.concat([known[known["run"] != run.name], rows], ignore_index=True).sort_values("run", kind="stable", ignore_index=True)
     decimals = table.select_dtypes("number").columns
     table[decimals] = table[decimals].round(4)
-    with replacing(FOLDER / f"{name}.parquet") as path:
+    with replacing(FOLDER / f"{TABLE}.parquet") as path:
         table.astype(dict.fromkeys(table.select_dtypes("float").columns, "float32")).to_parquet(path, index=False)
     read_measured.cache_clear()
 
@@ -101,18 +98,15 @@ def _main() -> None:
 
     import click
 
+    from sentviz.models.loading import load
     from sentviz.runs.store import find
 
     for name in sys.argv[1:]:
         run, begin = find(name), time.process_time()
-        try:
-            methods, curves = measure_run(run)
-        except InputError as error:
-            click.echo(f"{name}: {error}")
-            continue
-        store(TABLE, run, methods)
-        store(CURVES, run, curves)
-        click.echo(f"{name}: {int(methods['n'].max())} texts, {time.process_time() - begin:.0f} CPU seconds")
+        model = load(run)
+        data, texts = short_rows(run, sample_of(model))
+        store(run, compare(model, texts).assign(rows=data, run=run.name, digest=run.digest))
+        click.echo(f"{name}: {sample_of(model)} texts of {data}, {time.process_time() - begin:.0f} CPU seconds")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,103 @@
+"""Comprehensiveness and sufficiency of a run on SST-2's official test sentences, beside numbers that others published for other models.
+
+The 20 % of the words with the highest scores (at least one) are absent, or alone present; p is the probability of the predicted class:
+
+    comprehensiveness   p(text) - p(text without the top words)    higher is better
+    sufficiency         p(text) - p(the top words alone)           lower is better
+
+Absent words are deleted, masked or padded (`sentviz.analysis.explain.game`). The published numbers are those of the package time_interpret
+(Enguehard 2023, arXiv 2305.15853), which deletes 20 % of the tokens. `python -m sentviz.analysis.testset.published` measures again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sentviz.analysis.explain import explained
+from sentviz.analysis.explain.faithfulness import sampled, summary
+from sentviz.analysis.explain.game import ABSENT, Bools, Doubles, Game
+from sentviz.analysis.explain.referee import word_scores
+from sentviz.analysis.explain.stored import FOLDER, read_measured
+from sentviz.analysis.explain.units import spaced_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from sentviz.models.model import Model
+
+TABLE = "published"
+RUN, ROWS, SAMPLE, SEED = "sst2/minilm", "sst5_trees_binary", 200, 0
+METHODS = ("removal", "permutation", "integrated-gradients", "gradient-shap", "gradient")
+TOP = 0.2  # share of the words
+# Experiments on SST-2 in the repository josephenguehard/time_interpret, experiments/nlp/results.csv at 141e3d7.
+PUBLISHED = (
+    ("DistilBERT", "integrated-gradients", 0.2306, 0.2735),
+    ("DistilBERT", "gradient-shap", 0.1922, 0.3251),
+    ("DistilBERT", "gradient", 0.1120, 0.3754),
+    ("BERT", "integrated-gradients", 0.2656, 0.3195),
+    ("BERT", "gradient-shap", 0.1748, 0.3928),
+    ("BERT", "gradient", 0.0923, 0.4385),
+    ("RoBERTa", "integrated-gradients", 0.2288, 0.3066),
+    ("RoBERTa", "gradient-shap", 0.1507, 0.3704),
+    ("RoBERTa", "gradient", 0.0760, 0.4263),
+)
+
+
+def measure(model: Model, texts: Sequence[str], *, sample: int = SAMPLE, seed: int = SEED) -> pd.DataFrame:
+    """Measure a seeded sample of texts of at least three words, with each way in which words can be absent.
+
+    Frame:
+        absent, method, metric, value, low, high (95 % bootstrap over texts), random (mean of one random order per text), n, seed.
+    """
+    import pandas as pd
+
+    rows: list[tuple[object, ...]] = []
+    for i, trace in enumerate(sampled(model, texts, sample=sample, seed=seed)):
+        players = spaced_words(trace)
+        if len(players) < 2:
+            continue
+        trace = explained(model, trace, METHODS)
+        words = {name: word_scores(trace, name, players) for name in METHODS}
+        words["random"] = np.random.default_rng(seed + i).permutation(len(players)).astype(np.float64)
+        for absent in ABSENT:
+            game = Game(model, trace, players, absent, "probability")
+            tops = {name: _top(values) for name, values in words.items()}
+            present = np.stack([np.ones(len(players), bool), *(~top for top in tops.values()), *tops.values()])
+            full, *falls = game(present)
+            fall = dict(
+                zip([(metric, name) for metric in ("comprehensiveness", "sufficiency") for name in tops], full - falls, strict=True)
+            )
+            rows += [(absent, i, name, metric, value, fall[metric, "random"]) for (metric, name), value in fall.items() if name != "random"]
+    table = pd.DataFrame(rows, columns=["absent", "text", "method", "metric", "value", "random"])
+    return pd.concat([summary(part, seed).assign(absent=absent) for absent, part in table.groupby("absent", sort=False)], ignore_index=True)
+
+
+def stored() -> pd.DataFrame:
+    """Return the stored measurement of RUN, as `measure` returns it."""
+    return read_measured(TABLE)
+
+
+def _top(values: Doubles) -> Bools:
+    """Return which words have the highest scores: TOP of them, at least one, (n,) bool."""
+    top = np.zeros(len(values), dtype=bool)
+    top[np.argsort(-values, kind="stable")[: max(1, int(TOP * len(values)))]] = True
+    return top
+
+
+def _main() -> None:
+    import click
+
+    from sentviz.data.datasets import load_split
+    from sentviz.models.loading import load
+
+    table = measure(load(RUN), load_split(ROWS, "test").frame["text"].tolist()).round(4)
+    table.to_csv(FOLDER / f"{TABLE}.csv", index=False)
+    click.echo(table.to_string())
+
+
+if __name__ == "__main__":
+    _main()
