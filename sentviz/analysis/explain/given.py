@@ -242,7 +242,7 @@ def _spans(text: str, result: Given, special: npt.NDArray[np.bool_]) -> tuple[li
     bare = ["" if skipped else _folded(_MARKS.sub("", piece.strip()))[0] for piece, skipped in zip(result.pieces, special, strict=True)]
     places, bag = _in_order(plain, bare) if result.ordered else [], not result.ordered
     if bag or not all(at or not piece for at, piece in zip(places, bare, strict=True)):
-        anywhere = [_occurrences(plain, piece) for piece in bare]
+        anywhere = _occurrences(plain, bare)
         bag = bag or sum(map(bool, anywhere)) > sum(map(bool, places))
         places = anywhere if bag else places
     lost = [piece for piece, letters, at in zip(result.pieces, bare, places, strict=True) if letters and not at]
@@ -270,9 +270,19 @@ def _in_order(plain: str, bare: Sequence[str]) -> list[list[tuple[int, int]]]:
     return places
 
 
-def _occurrences(plain: str, bare: str) -> list[tuple[int, int]]:
-    """Return all places of a whole word."""
-    return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(bare)}(?!\w)", plain)] if bare else []
+def _occurrences(plain: str, pieces: Sequence[str]) -> list[list[tuple[int, int]]]:
+    """Return all places of each piece where no letter or digit is beside it."""
+    words: dict[str, list[tuple[int, int]]] = {}
+    for match in re.finditer(r"\w+", plain):
+        words.setdefault(match.group(), []).append(match.span())
+
+    def places(piece: str) -> list[tuple[int, int]]:
+        if re.fullmatch(r"\w+", piece):
+            return words.get(piece, [])
+        return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(piece)}(?!\w)", plain)] if piece in plain else []
+
+    known = {piece: places(piece) if piece else [] for piece in set(pieces)}
+    return [known[piece] for piece in pieces]
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
