@@ -1,0 +1,50 @@
+"""Comprehensiveness and sufficiency beside published numbers: against a plain loop, and the stored table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sentviz.analysis.explain import explained
+from sentviz.analysis.explain.game import ABSENT
+from sentviz.analysis.explain.referee import word_scores
+from sentviz.analysis.explain.units import spaced_words
+from sentviz.analysis.testset import published
+from tests.makers import planted_model, small_model
+
+
+def test_falls_equal_a_loop_over_texts() -> None:
+    """With deletion, both falls of the best fifth of the words are those of plain predictions of the shortened texts."""
+    model = planted_model(lambda there: 2 * there("warm") - 1.5 * there("dull") + 0.5 * there("song"))
+    texts = ["a dull but warm song", "what a warm song", "never a dull soup here"]
+    table = published.measure(model, texts, sample=3, seed=1)
+    got = table[(table["absent"] == "deleted") & (table["method"] == "removal")].set_index("metric")["value"]
+    falls, rests = [], []
+    for text in texts:
+        trace = explained(model, model.calibrated(1.0).trace(text), ["removal"])
+        words, scores = text.split(), word_scores(trace, "removal", spaced_words(trace))
+        best = int(np.argmax(scores))
+        k = int(trace.probabilities.argmax())
+
+        def chance(kept: list[str], k: int = k) -> float:
+            return float(model.calibrated(1.0).trace(" ".join(kept)).probabilities[k])
+
+        falls.append(chance(words) - chance([*words[:best], *words[best + 1 :]]))
+        rests.append(chance(words) - chance([words[best]]))
+    assert got["comprehensiveness"] == pytest.approx(np.mean(falls), abs=1e-5)
+    assert got["sufficiency"] == pytest.approx(np.mean(rests), abs=1e-5)
+
+
+def test_every_way_of_being_absent_is_measured() -> None:
+    """Each method has both metrics for deleted, masked and padded words; the three differ."""
+    model = small_model()
+    table = published.measure(model, ["what a warm and clever song it was"], sample=1)
+    assert set(table["absent"]) == set(ABSENT) and set(table["method"]) == {*published.METHODS, "random"}
+    assert len(table) == len(ABSENT) * (len(published.METHODS) + 1) * 2
+    assert table[table["metric"] == "comprehensiveness"].groupby("absent")["value"].mean().nunique() == 3
+
+
+def test_the_stored_table_is_complete() -> None:
+    table = published.stored()
+    assert set(table["absent"]) == set(ABSENT) and (table["n"] > 100).all()
+    assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()
