@@ -63,7 +63,8 @@ def choose_rows(*, beside: bool = True, sliced: bool = False) -> Rows:
             _beside(focus.run)
         splits = [split for split in ("test", "official_test") if split in run.metrics()]
         options = [*splits, *(("demo",) if cache.fits_demo(run) else ()), "mine"]
-        visit.choose(st.segmented_control, "Rows", "over", options, format_func=lambda name: OVER[name])
+        over = focus.over if focus.over in options else None  # None: nothing is selected, so that a click on any of them is a change
+        st.segmented_control("Rows", options, **visit.bound("over", over), format_func=lambda name: OVER[name])
     if focus.over not in options:
         is_adopted = bool(run.config["files"]) and not run.has_rows
         missing = WITHOUT_ROWS.format(focus.run) if is_adopted else f"{focus.run} has no predictions for the {OVER[focus.over]}."

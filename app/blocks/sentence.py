@@ -35,9 +35,9 @@ def run_with_weights() -> Run:
 def attends(run: Run) -> bool:
     """Return True if a run has attention maps; otherwise show a note in their place."""
     if not run.capabilities.maps:
+        explains = "Word removal and gradients still explain" if run.capabilities.layers else "Word removal still explains"
         st.info(
-            f"{md(run.name)} has no attention, so it has no attention map. Word removal and gradients still explain its predictions.",
-            icon=":material/visibility_off:",
+            f"{md(run.name)} has no attention, so it has no attention map. {explains} its predictions.", icon=":material/visibility_off:"
         )
     return run.capabilities.maps
 

@@ -58,6 +58,8 @@ def plain_name(run: Run) -> str:
 
 @lru_cache(maxsize=1024)
 def _plain_name(run: Run, digest: str) -> str:
+    if not run.config["files"]:  # a model that is open in memory
+        return "Your model"
     data, layers = str(run.config["data"]["name"]), run.capabilities.layers
     is_general = is_mixture(data)
     spoken = language(run)

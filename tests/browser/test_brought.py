@@ -139,7 +139,9 @@ def test_a_pipeline_shows_its_reason_and_its_words(page: Any, tmp_path: Path) ->
         assert page.get_by_text(f"“{GOOD[0]}”").count()  # the reason names the word
         page.get_by_text("Test set", exact=True).first.click()
         page.locator("a", has_text="Confusion").first.click()
-        page.get_by_text("demo set", exact=True).first.click()
+        page.get_by_text("Choose other rows above").wait_for(timeout=120_000)
+        settled(page)
+        page.get_by_test_id("stButtonGroup").get_by_text("demo set", exact=True).click()
         page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=300_000)
         page.get_by_text("open/pipeline is right on").wait_for(timeout=60_000)
         assert not page.get_by_text("This part failed").count() and not page.locator("[data-testid=stException]").count()
