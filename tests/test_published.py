@@ -26,8 +26,8 @@ def test_falls_equal_a_loop_over_texts() -> None:
         best = int(np.argmax(scores))
         k = int(trace.probabilities.argmax())
 
-        def chance(kept: list[str], k: int = k) -> float:
-            return float(model.calibrated(1.0).trace(" ".join(kept)).probabilities[k])
+        def chance(left: list[str], k: int = k) -> float:
+            return float(model.calibrated(1.0).trace(" ".join(left)).probabilities[k])
 
         falls.append(chance(words) - chance([*words[:best], *words[best + 1 :]]))
         rests.append(chance(words) - chance([words[best]]))
