@@ -94,7 +94,7 @@ def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
     [
         ("scalars", "sst2/bert is left out because it has no learned scalar."),
         ("components", "is shown instead of sst2/bert, which does not have several components."),
-        ("explanations", "sentviz faithfulness sst2/bert"),
+        ("explanations", "sentviz referee sst2/bert"),
         ("cls", "sentviz heads sst2/bert"),
         ("runs", "Adopted, not trained here"),
     ],

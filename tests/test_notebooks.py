@@ -120,7 +120,11 @@ def _why(scope: dict[str, Any]) -> None:
     assert scope["flip"].label == "positive"
 
 
-CHECKS = {"figure_for_a_paper": _figure, "attention_at_work": _attention, "why_negative": _why}
+def _which(scope: dict[str, Any]) -> None:
+    assert scope["judgement"].verdict in ("believe", "doubt", "unclear") and len(scope["judgement"].exact.players) > 5
+
+
+CHECKS = {"figure_for_a_paper": _figure, "attention_at_work": _attention, "why_negative": _why, "which_explanation": _which}
 
 
 def test_every_notebook_is_checked() -> None:

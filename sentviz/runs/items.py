@@ -38,6 +38,7 @@ DRAWN: tuple[Kind, ...] = ("table", "figure")  # kinds that are written as files
 PAGES = {  # addresses of the app's own pages with their titles; the pages of papers have addresses of their own
     "attention": "Attention",
     "compare": "Compare",
+    "causes": "Causes",
     "hardmax": "Hardmax",
     "confusion": "Confusion",
     "comparison": "Compare models",
