@@ -97,6 +97,7 @@ export function mount(root) {
   }
 
   async function tap(at) {
+    if (found) camera.project(found.places, found.n, screen) // the picture may not have been drawn since the points or the view changed
     const k = found ? nearest(screen, found.n, at) : -1
     row.textContent = k < 0 ? "" : (await (await fetch(`row?point=${found.ids[k]}`)).json()).text
   }
