@@ -33,7 +33,7 @@ SHORT = {
 
 def beside_exact(run: Run) -> None:
     """Show how every method compares with exact values on short texts."""
-    st.markdown(f"### {md(headline(run))}", help=tip("referee"))
+    st.markdown(f"### {md(headline(run)).replace(' %', '&nbsp;%')}", help=tip("referee"))
     left, right = halves("referee", 1.0, 1.15)
     with left:
         metric = visit.setting(st.segmented_control, "Measure", "metric", list(SHORT), format_func=SHORT.get, label_visibility="collapsed")
@@ -134,5 +134,5 @@ with st.expander("Three claims about explanations", icon=":material/gavel:"):
         st.markdown(f"{ICONS[finding.verdict]} **{claim.statement}**: {VERDICT_WORDS[finding.verdict]}. Test: {claim.how}.")
         if finding.parts:
             parts = [(name, VERDICT_WORDS[part.verdict], part.evidence) for name, part in finding.parts]
-            st.dataframe(pd.DataFrame(parts, columns=["run", "verdict", "evidence"]), hide_index=True, height="content")
+            st.table(pd.DataFrame(parts, columns=["run", "verdict", "evidence"]).map(md).set_index("run"))
     st.caption("Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds.")

@@ -103,7 +103,7 @@ CLAIMS = (
         "interactions",
         "One number per word hides an interaction in at least a third of negated sentences",
         interactions_are_hidden,
-        "share of negated texts of 4 to 10 words in which one word turns the effect of another (`referee.turning`)",
+        "share of negated texts of 4 to 10 words in which one word turns the effect of another",
     ),
 )
 """Our claims about explanations."""
