@@ -23,6 +23,7 @@ def test_a_failing_command_gives_its_sentence() -> None:
         run_apart(["data", "verify", "nothing"], print)
 
 
+@pytest.mark.exhaustive
 def test_a_training_reports_stops_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of the listener stops the training, which stores its work; the same command then reports the rest and the result."""
     from sentviz.data.mine import add_data

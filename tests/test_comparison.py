@@ -211,6 +211,7 @@ def test_equal_answers_and_an_interval_that_just_excludes_zero() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_files_of_columns_with_and_without_numbers(tmp_path: Path) -> None:
     """Every model of a file is compared. Rows with NaN are left out, and a column of NaN has no predictions."""
     frame = pd.DataFrame({"text": [f"a song {i}" for i in range(8)], "label": ["negative", "positive"] * 4})

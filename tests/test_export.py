@@ -221,6 +221,7 @@ def test_a_crashed_browser_is_replaced() -> None:
 
 
 @needs_browser
+@pytest.mark.exhaustive
 def test_the_browser_stops_with_the_process() -> None:
     code = (
         "from sentviz.figures import probability_bars; from sentviz.export.files import render, BROWSER;"

@@ -69,6 +69,7 @@ def test_a_file_enters_the_library_once() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_model_of_code_is_measured_on_a_file(folder: Path) -> None:
     """evaluate, words, faithfulness and score take a function and a file; accuracy is that of the written labels."""
     options = ("--model", "judge:predict", "--classes", "negative,positive")

@@ -7,6 +7,7 @@ from itertools import combinations, product
 import pytest
 
 from tests.fresh import FAULTS
+from tests.shipped import often
 from tests.test_app import RUN, SHIPPED, opened, words
 
 FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -64,7 +65,7 @@ def test_every_pair_of_values_is_in_a_state() -> None:
 
 @pytest.mark.slow
 @SHIPPED
-@pytest.mark.parametrize("page", FIELDS)
+@pytest.mark.parametrize("page", often(FIELDS, "explore", "confusion", "curves"))
 def test_every_state_of_a_page_opens(page: str) -> None:
     """A page in each state has neither an exception nor a sentence that reports a fault of sentviz."""
     wrong = {}

@@ -179,6 +179,7 @@ def test_a_file_without_labels_is_counted(tmp_path: Path) -> None:
     assert done.exit_code == 0 and "4 rows, 0 with a label" in done.output and "negative 2, positive 2" in done.output
 
 
+@pytest.mark.exhaustive
 def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
     """Counts are those of the table; what the file does not give is said."""
     assert draw(str(file), "confusion").frame["count"].tolist() == [2, 0, 1, 1]
@@ -191,6 +192,7 @@ def test_figures_are_drawn_from_a_file(file: Path, tmp_path: Path) -> None:
     assert pd.read_csv(out, comment="#")["count"].tolist() == [2, 0, 1, 1]
 
 
+@pytest.mark.exhaustive
 def test_a_run_reads_the_texts_beside_the_file(file: Path, tiny_run: Path) -> None:
     """A run is compared on the same rows; one with other classes is refused."""
     from sentviz.analysis.testset.brought import sources

@@ -37,6 +37,7 @@ from sentviz.training import Trainer, task_of, train
 from sentviz.training.recipe import Recipe
 from tests.docs import ROOT, Block, blocks
 from tests.makers import toy_splits, use_toy_data
+from tests.shipped import often
 from tests.test_app import PAGES, opened, words
 
 pytestmark = pytest.mark.slow
@@ -221,7 +222,7 @@ def test_it_resumes_bit_for_bit(bag: Path, tmp_path: Path) -> None:
     assert first == second and all(torch.equal(unbroken[name], resumed[name]) for name in unbroken)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "claims"])
+@pytest.mark.parametrize("page", often((page for page in PAGES if page != "claims"), "explore", "confusion", "epochs"))
 def test_every_page_stands_for_it(bag: Path, page: str) -> None:
     app = opened(page, run="sst2/bag", versus="sst2/vanilla-matched-512", text=TEXT)
     assert not app.error and not app.warning, [element.value for element in (*app.error, *app.warning)]

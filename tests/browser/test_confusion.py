@@ -76,6 +76,7 @@ def test_two_runs_and_a_threshold(page: Any, server: str) -> None:
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_from_one_mistake_to_the_next(page: Any, server: str) -> None:
     """A chosen row shows its reason; the button goes to the next mistake of the list; an own label and note are in the CSV of the list."""
     page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&over=demo")

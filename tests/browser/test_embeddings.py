@@ -91,6 +91,7 @@ def legend(page: Any) -> int:
     return sum(int(re.search(r"\(([\d,]+)\)", text)[1].replace(",", "")) for text in counts if not text.startswith("wrong"))
 
 
+@pytest.mark.exhaustive
 def test_a_lasso_shows_its_rows_and_the_link_shows_them_again(page: Any, server: str) -> None:
     """A lasso around the left half lists its rows, puts a short outline into the link, and a new visit to the link shows the same rows."""
     area = opened(page, server)

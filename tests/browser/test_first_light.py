@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.browser.conftest import listening
 
 
@@ -171,6 +173,7 @@ def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
         assert box["y"] + box["height"] <= 900, part
 
 
+@pytest.mark.exhaustive
 def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> None:
     """Back and forward undo and redo the first change of a page without parameters; a page keeps its own setting while another is open."""
     page.goto(f"{server}/curves")
@@ -211,6 +214,7 @@ def test_panels_scroll_on_a_phone(page: Any, server: str) -> None:
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
 
 
+@pytest.mark.exhaustive
 def test_formulas_fit_a_phone(page: Any, server: str) -> None:
     """At 390 px the longest formulas of the glossary are inside their cards; the part of a root that is cut off does not count."""
     page.set_viewport_size({"width": 390, "height": 844})

@@ -12,6 +12,7 @@ from tests.browser.test_confusion import cell
 from tests.browser.test_first_light import download, settled
 
 
+@pytest.mark.exhaustive
 def test_a_file_is_predicted_and_a_bad_one_refused(page: Any, server: str, tmp_path: Path) -> None:
     good, bad = tmp_path / "mine.csv", tmp_path / "bad.csv"
     good.write_text(
@@ -29,6 +30,7 @@ def test_a_file_is_predicted_and_a_bad_one_refused(page: Any, server: str, tmp_p
     assert page.locator("[data-testid=stMain] b").count() == 0
 
 
+@pytest.mark.exhaustive
 def test_answers_of_a_file_from_the_choice_to_a_row_and_a_pdf(page: Any, server: str, tmp_path: Path) -> None:
     """A file with predictions is asked about; a cell of its matrix shows its rows, one opens, and the matrix is written as PDF."""
     file = tmp_path / "answers.csv"

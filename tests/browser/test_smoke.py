@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.browser.conftest import serving
 from tests.browser.test_first_light import settled
 from tests.fresh import FAULTS
@@ -35,6 +37,7 @@ def test_every_page_is_drawn_with_data(page: Any, server: str) -> None:
     assert not faults(page, server)
 
 
+@pytest.mark.exhaustive
 def test_every_page_is_drawn_without_data(page: Any, tmp_path: Path) -> None:
     """No page shows a fault if there is no data set and the folder for downloads is empty."""
     with serving(SENTVIZ_DATA=str(tmp_path / "none"), SENTVIZ_HOME=str(tmp_path / "home")) as address:

@@ -62,6 +62,7 @@ def shot(page: Any, name: str) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(page.locator(f"{VIEW} canvas.{name}").screenshot())).convert("RGB"), dtype=int)
 
 
+@pytest.mark.exhaustive
 def test_the_slider_drives_every_panel(page: Any, server: str) -> None:
     """Moving the slider from the last epoch to the first changes every panel without a request, and the text names the epoch."""
     slider = opened(page, server)

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from tests.browser.conftest import serving
 from tests.browser.test_first_light import settled
 from tests.makers import BAD, GOOD
 
 
+@pytest.mark.exhaustive
 def test_a_file_is_saved_and_its_mistakes_shown(page: Any, tmp_path: Path) -> None:
     """The saved data set is in the library of the serving machine, and the matrix has every row with a label."""
     file, home = tmp_path / "Soups & Songs.csv", tmp_path / "home"
