@@ -16,7 +16,9 @@ from torch import Tensor, nn
 from sentviz.analysis.causal import Pair, patch
 from sentviz.cli import main
 from sentviz.errors import InputError
+from sentviz.models.baselines import Convolutional
 from sentviz.models.model import Model
+from sentviz.runs.configs import ConvolutionalConfig
 from sentviz.runs.intervention import Edit, Intervention, Taken
 from sentviz.runs.target import log_odds
 from tests.makers import gated_model, small_model
@@ -229,8 +231,10 @@ def test_what_cannot_be_patched_is_said(first: str, second: str, reason: str) ->
 def test_models_without_states_and_answers_without_difference_are_refused() -> None:
     """A model without states, traces of another run, a frozen answer, an unknown quantity: one sentence each. One token is enough."""
     model = MODELS["ndt"]
-    with pytest.raises(InputError, match="needs a transformer"):
-        patch(random_model(5), A, B)
+    cnn = Convolutional(ConvolutionalConfig(model.tokenizer.vocab_size, 2, filters=4)).eval()
+    for without in (random_model(5), Model("toy/cnn", cnn, model.tokenizer, model.labels)):
+        with pytest.raises(InputError, match="needs a transformer"):
+            patch(without, A, B)
     with pytest.raises(InputError, match="the states of two runs"):
         patch(model, A, MODELS["gated"].trace(B))
     with pytest.raises(InputError, match="different changes"):
@@ -242,6 +246,19 @@ def test_models_without_states_and_answers_without_difference_are_refused() -> N
     with pytest.raises(InputError, match="at least one cell"):
         patch(model, A, B).joint([])
     assert patch(model, "warm", "dull").map("state").share[0, 0] == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_text_of_512_tokens_is_estimated_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most `BEST` cells of a large map are computed, the others are estimated, and one sentence says both."""
+    model = small_model(1, **NDT | {"max_length": 512})
+    words = (A.split() * 60)[:512]
+    monkeypatch.setattr("sentviz.analysis.causal.patching.WORK", 1e6)
+    pair = patch(model, " ".join(words), " ".join(["cold" if i % 3 else word for i, word in enumerate(words)]))
+    result = pair.map("head", tokens=True)
+    assert len(pair.first.tokens) == 512 and result.exact.sum() == 20
+    assert "estimated by one gradient; the 20 largest are exact" in result.note
+    assert not pair.map("head", exact=True).note
 
 
 def test_interventions_take_vectors_of_another_text() -> None:

@@ -47,7 +47,7 @@ def patch(
         click.echo(note)
     click.echo(f"\nDifference: {pair.goal - pair.start:+.3f} log-odds of {pair.label}. Shares of the difference that come over:")
     with progress_bar("Heads by token") as report:
-        message, _ = pair.strongest(report)
+        message, _ = pair.strongest(progress=report)
     click.echo(message)
     for what in model.capabilities.replaces:
         _print_map(pair, what, exact)
@@ -95,10 +95,7 @@ def _print_map(pair: Pair, what: str, exact: bool) -> None:
 
     result = pair.map(what, exact=exact or None)
     shares = np.where(result.exact, result.share, -np.inf).ravel()
-    note = "" if result.estimate is None else f" (estimated; the best {int(result.exact.sum())} are exact"
-    if note:
-        note += ")" if result.agreement is None else f", rank correlation with their estimates {result.agreement:+.2f})"
-    click.echo(f"\n{TITLES[what]}{note}:")
+    click.echo(f"\n{TITLES[what]}: {result.note}".rstrip())
     for place in np.argsort(-shares, kind="stable")[:SHOWN]:
         at = tuple(int(i) for i in np.unravel_index(place, result.share.shape))
         if result.exact[at]:

@@ -10,6 +10,7 @@ from sentviz.gallery.subjects import Sentence
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal import Pair, PatchMap
+    from sentviz.analysis.causal.patching import Progress
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
@@ -64,75 +65,48 @@ def read_alignment(align: str) -> dict[int, int | None]:
         raise InputError(f"Write an alignment as 4=5~6=-, not {align[:60]!r}.") from None
 
 
-def map_of(of: Sentence, pair: Pair, what: str, tokens: bool | None = None) -> PatchMap:
+def map_of(of: Sentence, pair: Pair, what: str, tokens: bool | None = None, progress: Progress | None = None) -> PatchMap:
     """Return a map, computed once for each sentence."""
-    result: PatchMap = of.once(("patched", id(pair), what, tokens), lambda: pair.map(what, tokens=tokens))
+    result: PatchMap = of.once(("patched", id(pair), what, tokens), lambda: pair.map(what, tokens=tokens, progress=progress))
     return result
 
 
-@figure(
-    "patch-tokens", "States by layer and token that carry the prediction to a second sentence", Sentence, "patching:share_map", REPLACES
-)
-def _patch_tokens(
+@figure("patch", "States that carry the prediction to a second sentence", Sentence, "patching:share_map", REPLACES)
+def _patch(
     of: Sentence,
     *,
     second: str = "",
     what: str = "state",
+    layer: int | None = None,
     align: str = "",
     reverse: bool = False,
     theme: Theme = "light",
     selected: Any = (),
 ) -> Figure:
-    from sentviz.analysis.causal.patching import TITLES
+    """Draw layers by tokens, or by heads or components; with a layer, its heads or components by tokens."""
+    from dataclasses import replace
 
-    if what not in BY_TOKEN:
-        raise InputError(f"The figure patch-tokens shows {', '.join(BY_TOKEN)}, not {what!r}.")
-    pair = pair_of(of, second, align=align, reverse=reverse)
-    names = ["embedding"] * (what == "state") + [f"layer {layer + 1}" for layer in range(pair.model.capabilities.layers)]
-    return _drawn(of, pair, map_of(of, pair, what), TITLES[what], names, column_names(pair), "token", selected, theme)
-
-
-@figure("patch-heads", "Heads that carry the prediction to a second sentence", Sentence, "patching:share_map", REPLACES)
-def _patch_heads(
-    of: Sentence,
-    *,
-    second: str = "",
-    what: str = "head",
-    align: str = "",
-    reverse: bool = False,
-    theme: Theme = "light",
-    selected: Any = (),
-) -> Figure:
     from sentviz.analysis.causal.patching import TITLES
     from sentviz.figures.text import subscript
 
-    if what not in BY_PART:
-        raise InputError(f"The figure patch-heads shows {', '.join(BY_PART)}, not {what!r}.")
     pair = pair_of(of, second, align=align, reverse=reverse)
     has = pair.model.capabilities
-    columns = [f"head {i + 1}" for i in range(has.heads)]
-    if what == "component":
-        columns = [f"A{subscript(i + 1)}" for i in range(has.components)]
-    rows = [f"layer {layer + 1}" for layer in range(has.layers)]
-    return _drawn(of, pair, map_of(of, pair, what), TITLES[what], rows, columns, what if what == "component" else "head", selected, theme)
-
-
-@figure("patch-head-tokens", "Tokens at which the heads of a layer carry the prediction", Sentence, "patching:share_map", REPLACES)
-def _patch_head_tokens(
-    of: Sentence, *, second: str = "", layer: int = 0, align: str = "", reverse: bool = False, theme: Theme = "light", selected: Any = ()
-) -> Figure:
-    from dataclasses import replace
-
-    pair = pair_of(of, second, align=align, reverse=reverse)
-    has = pair.model.capabilities
-    if not 0 <= layer < has.layers:
+    if what in BY_TOKEN and layer is not None:
+        raise InputError(f"One layer is shown for {', '.join(BY_PART)}; leave the layer out for {what}.")
+    if layer is not None and not 0 <= layer < has.layers:
         raise InputError(f"{of.run.name} has {has.layers} layers.")
-    whole = map_of(of, pair, "head", True)
-    parts = {name: getattr(whole, name)[layer] for name in ("share", "logits", "probability")}
-    estimate = None if whole.estimate is None else whole.estimate[layer]
-    part = replace(whole, **parts, estimate=estimate, axes=("head", "token"))
-    rows = [f"head {i + 1}" for i in range(has.heads)]
-    return _drawn(of, pair, part, f"Heads of layer {layer + 1} by token", rows, column_names(pair), "token", selected, theme)
+    result = map_of(of, pair, what, True if layer is not None else None)
+    parts = [f"A{subscript(i + 1)}" for i in range(has.components)] if what == "component" else [f"head {i + 1}" for i in range(has.heads)]
+    rows = ["embedding"] * (what == "state") + [f"layer {i + 1}" for i in range(has.layers)]
+    columns, kind, title = parts, what if what == "component" else "head", TITLES[what]
+    if layer is not None:
+        cells = {name: getattr(result, name)[layer] for name in ("share", "logits", "probability")}
+        estimate = None if result.estimate is None else result.estimate[layer]
+        result = replace(result, **cells, estimate=estimate, axes=result.axes[1:])
+        rows, title = parts, f"{title}, layer {layer + 1}, by token"
+    if layer is not None or what in BY_TOKEN:
+        columns, kind = column_names(pair), "token"
+    return _drawn(of, pair, result, title, rows, columns, kind, selected, theme)
 
 
 def column_names(pair: Pair) -> list[str]:
@@ -153,18 +127,13 @@ def _drawn(
         f"Share of the difference in log-odds of {pair.label} ({pair.goal - pair.start:+.2f}) that comes over if the vectors of one cell"
         f" are replaced by those of the second sentence. 100% is the complete difference; a negative share moves the prediction away."
     )
-    if result.estimate is not None:
-        rho = result.agreement
-        about += f" Cells are estimated by one gradient; the {int(result.exact.sum())} largest are exact" + (
-            "." if rho is None else f" (rank correlation of both: {rho:+.2f})."
-        )
     return share_map(
         result.share,
         rows,
         columns,
-        what=result.what if kind != "token" or result.what != "head" else "head-tokens",
+        what=result.what if kind != "token" or result.what in BY_TOKEN else f"{result.what}-tokens",
         title=title,
-        about=" ".join([about, *pair.notes()]).replace("+-", "−").replace("-0", "−0"),
+        about=" ".join(filter(None, [about, result.note, *pair.notes()])).replace("+-", "−").replace("-0", "−0"),
         probability=result.probability,
         label=pair.label,
         first_row=int(result.what != "state"),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
@@ -131,6 +132,11 @@ def show_path(pair: Pair, of: Sentence) -> None:
         st.button("Clear the path", on_click=visit.go, kwargs={"path": ""}, key="clear-path", type="tertiary")
 
 
+def move_bar(bar: DeltaGenerator, says: str, before: float, part: float, done: int, total: int) -> None:
+    """Move the progress bar of the page."""
+    bar.progress(min(1.0, before + part * done / max(1, total)), says)
+
+
 focus = visit.focus()
 run = run_with_weights()
 intro(
@@ -162,19 +168,23 @@ states, parts = (
 of = sentence_of(run, trace)
 of.known = visit.keep_result("patched", (run.digest, trace.text, trace.text_pair, focus.change, focus.second), dict, most=2)
 options: dict[str, Any] = {"second": focus.second, "align": align, "reverse": direction == "break"}
+bar = st.empty()
 try:
-    with turn(long=True) as step, st.spinner("Replacing states"):
+    with turn(long=True) as step:
         of.load = lambda: cache.model(run).stoppable(step)
         pair = pair_of(of, **options)
         pair.model = cache.model(run).stoppable(step)
-        sentence, strongest = of.once(("strongest", id(pair)), pair.strongest)
-        for what in (states, parts):
-            map_of(of, pair, what)
-        of.once(("heads", id(pair)), lambda: map_of(of, pair, "head", True))
+        maps = []
+        for place, (what, tokens) in enumerate((("head", True), (states, None), (parts, None))):
+            moved = partial(move_bar, bar, f"Replacing {NAMES[what]}", place / 3, 1 / 3)
+            maps.append(map_of(of, pair, what, tokens, moved))
+        sentence, strongest = of.once(("strongest", id(pair)), partial(pair.strongest, maps[0]))
         pair.model = cache.model(run)
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
+finally:
+    bar.empty()
 
 st.markdown(f"### {md(sentence)}")
 a, b = pair.first, pair.second
@@ -183,6 +193,8 @@ st.caption(
     f" {md(' '.join(pair.notes()))}",
     help=tip("patching"),
 )
+if notes := {NAMES[each.what]: each.note for each in maps if each.note}:
+    st.caption(f":material/speed: Large maps ({', '.join(notes)}): {md(next(iter(notes.values())))}")
 with st.container(horizontal=True, gap="small", vertical_alignment="center"):
     visit.setting(
         st.segmented_control, "Direction", "direction", list(DIRECTIONS), format_func=DIRECTIONS.get, label_visibility="collapsed"
@@ -205,20 +217,20 @@ with left:
     visit.setting(st.segmented_control, "States", "by", offered, format_func=NAMES.get, label_visibility="collapsed")
     chosen = [(edit.at[0], edit.at[1]) for edit in path if edit.what == states]
     take = clicked("patch-tokens", lambda row, column: toggle(states, (row, column)))
-    show_figure("patch-tokens", of, selected=chosen, on_select=take, what=states, **options)
+    show_figure("patch", of, "patch-tokens", selected=chosen, on_select=take, what=states, **options)
 with right:
     offered = [what for what in BY_PART if what in run.capabilities.replaces]
     visit.setting(st.segmented_control, "Parts", "of", offered, format_func=NAMES.get, label_visibility="collapsed")
     wanted = (int(focus.layer) - 1, int(focus.head) - 1) if focus.head.isdecimal() else (strongest.at[0], strongest.at[1])
     take_head = clicked("patch-heads", lambda row, column: visit.go(layer=row + 1, head=str(column + 1)))
     marked = [wanted] if parts != "component" else []
-    show_figure("patch-heads", of, selected=marked, on_select=take_head if parts != "component" else None, what=parts, **options)
+    show_figure("patch", of, "patch-heads", selected=marked, on_select=take_head if parts != "component" else None, what=parts, **options)
 show_path(pair, of)
 layer, head = wanted
 st.markdown(f"##### Head {head + 1} of layer {layer + 1}", help=tip("patching"))
 chosen = [(edit.at[1], edit.at[2]) for edit in path if edit.what == "head" and edit.at[0] == layer]
 take = clicked("patch-head-tokens", lambda row, column: toggle("head", (layer, row, column)))
-show_figure("patch-head-tokens", of, selected=chosen, on_select=take, layer=layer, **options)
+show_figure("patch", of, "patch-head-tokens", selected=chosen, on_select=take, what="head", layer=layer, **options)
 if run.capabilities.maps:
     for column, side, name in zip(halves("patch-maps"), (a, b), ("first", "second"), strict=True):
         with column:

@@ -83,6 +83,14 @@ class PatchMap:
         return rho if np.isfinite(rho) else None
 
     @property
+    def note(self) -> str:
+        """A sentence on how the cells were computed if most of them are estimates; empty if all are exact."""
+        if self.estimate is None:
+            return ""
+        rho = "" if self.agreement is None else f" (rank correlation of both: {self.agreement:+.2f})".replace("-0", "−0")
+        return f"Cells are estimated by one gradient; the {int(self.exact.sum())} largest are exact{rho}."
+
+    @property
     def best(self) -> tuple[int, ...]:
         """The exact cell with the largest share; the first one if there is none."""
         known = np.where(self.exact, np.nan_to_num(self.share, nan=-np.inf), -np.inf)
@@ -204,9 +212,9 @@ class Pair:
             name = f"{what} {rest[0] + 1} of layer {layer + 1}"
         return name if token is None else f"{name} at “{self.first.tokens[token]}”"
 
-    def strongest(self, progress: Progress | None = None) -> tuple[str, Edit]:
-        """Return a sentence on the head and token that bring over most, and its edit."""
-        result = self.map("head", tokens=True, progress=progress)
+    def strongest(self, heads: PatchMap | None = None, progress: Progress | None = None) -> tuple[str, Edit]:
+        """Return a sentence on the head and token that bring over most, and its edit; `heads` is the map of heads by token."""
+        result = self.map("head", tokens=True, progress=progress) if heads is None else heads
         at, k = result.best, self.target[0]
         share, before, after = result.share[at], float(self.first.probabilities[k]), float(result.probability[at])
         turned = int(result.logits[at].argmax())
