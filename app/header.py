@@ -33,6 +33,10 @@ STYLE = (
     " background: rgb(128 128 128 / 22%); } .awaited.picture { width: 100%; height: 26rem; }"
     " [data-testid='stMainBlockContainer'] { padding-top: 4.25rem; }"
     " .st-key-ask, .st-key-answer { margin-bottom: -.4rem; } .st-key-answer { min-height: 4.6rem; position: relative; }"
+    " body[data-typing] .st-key-answer h3[data-live] > * { display: none; }"  # The answer of the page is old while somebody types.
+    " body[data-typing] .st-key-answer h3[data-live]::after { content: attr(data-live); }"
+    " body[data-typing] .st-key-answer :is([data-testid='stCaptionContainer'], [class*='st-key-why']) { opacity: 0; }"
+    " body[data-typing='keys'] :is(.st-key-canvas, :has(.st-key-canvas)) ~ * { opacity: .4; }"
     " .st-key-running, .st-key-scoring { position: absolute; top: 0; right: 9rem; width: auto; }"
     " [data-testid='stColumn']:has(.st-key-canvas) + [data-testid='stColumn']:not(:has(.st-key-interventions)) { display: none; }"
     " .st-key-ask [data-testid='stTextInput'] input { font-size: 1.25rem; }"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.routing import Route
 
 from app.errors import WriteErrors, show_error
+from app.live import Live
 from app.server.headers import Private, Rooted, SecurityHeaders
 from app.server.process import guard_files, limit_arenas, sweeping
 
@@ -15,6 +17,7 @@ guard_files()
 known = st.get_option("server.allowedHosts")
 app = st.App(
     "navigation.py",
+    routes=[Route("/live", Live().answer, methods=["POST"])],
     middleware=[
         Middleware(SecurityHeaders),
         Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False),

@@ -14,6 +14,7 @@ from app.blocks.figure import export_menu
 from app.blocks.sentence import notebook, place
 from app.components import browser
 from app.focus import Focus
+from app.live import is_quick, ticket
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.notices import calibration_note
 from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, scene_of
@@ -32,7 +33,7 @@ HIDDEN = (  # Everything below the answer is hidden in its place, so that nothin
     " .st-key-canvas { visibility: visible; border-radius: 4px; background: rgb(128 128 128 / 22%); }"
     " .st-key-canvas > * { visibility: hidden; }</style>"
 )
-QUICK = 1_000_000_000  # multiplications for each token: 72 heads of a network of 14 million parameters
+FIELDS = {"box": ".st-key-sentence input", "second": ".st-key-sentence-pair input", "heading": ".st-key-answer h3"}  # selectors on Explore
 
 
 def reserve(slot: Any, trace: Trace) -> None:
@@ -62,7 +63,7 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None, removal: Any)
         before: trace of the same text without interventions; None if there are none.
         removal: (m,) removal scores of the predicted class.
     """
-    falls = answers.heads(visit.focus(), trace, wait=_is_quick(run)) if _is_measured(trace, run) else None
+    falls = answers.heads(visit.focus(), trace, wait=is_quick(run)) if _is_measured(trace, run) else None
     pinned = visit.focus().token - 1 if 0 < visit.focus().token <= len(trace.tokens) else None
     chosen = _chosen(trace)
     scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=chosen, pinned=pinned, removal=removal)
@@ -70,26 +71,41 @@ def show(trace: Trace, run: Run, score: str, before: Trace | None, removal: Any)
         scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1
     pin = partial(_pin, len(trace.tokens))
-    data = canvas_data(scene, acts=True)
+    data = canvas_data(scene, acts=True) | {"live": _live(trace, run)}
     browser.draw("canvas", data, key=KEY, pick=partial(_pick, axes), silence=partial(_silence, axes[:2]), pin=pin)
     st.session_state["pictured"] = _subject(trace)
     return scene
 
 
+def _live(trace: Trace, run: Run) -> dict[str, Any]:
+    """Return what the picture needs to follow keys and sliders: their places, texts and values, and the view as `app.live` reads it."""
+    view, has, (layers, components) = visit.focus(), run.capabilities, trace.lambdas.shape
+    dials: list[dict[str, Any]] = []
+    for layer in range(1, layers + 1 if has.lambdas else 1):
+        for part in range(2, components + 1):
+            value = float(trace.lambdas[layer - 1, part - 1])
+            dials.append({"box": f".st-key-lambda-{layer}-{part}", "field": "mix", "at": f"{layer}.{part}", "value": value})
+    for dial in has.dials:
+        value = dict(view.strength).get(dial.term, 1.0)
+        dials.append({"box": f".st-key-strength-{dial.term}", "field": "strength", "at": dial.term, "value": value})
+    return FIELDS | {
+        "text": trace.text,
+        "pair": trace.text_pair or "",
+        "view": replace(view, text="", pair="", row="", shared=False).query(),
+        "visitor": visit.keep_result("ticket", "", ticket),
+        "dials": dials,
+    }
+
+
 def measure_heads(trace: Trace, run: Run) -> None:
     """Measure the effects of heads that the picture did not wait for, and draw the page again with them."""
-    if _is_measured(trace, run) and not _is_quick(run) and answers.heads(visit.focus(), trace, wait=False) is None:
+    if _is_measured(trace, run) and not is_quick(run) and answers.heads(visit.focus(), trace, wait=False) is None:
         answers.heads(visit.focus(), trace)
         visit.draw_again()
 
 
 def _is_measured(trace: Trace, run: Run) -> bool:
     return trace.has_maps and run.capabilities.silence
-
-
-def _is_quick(run: Run) -> bool:
-    """Return whether predicting once without each head takes a fraction of a second: by the multiplications for each token."""
-    return run.capabilities.layers * run.capabilities.heads * int(run.config["parameters"]) <= QUICK
 
 
 def _chosen(trace: Trace) -> Pick | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -128,14 +128,28 @@ def scene_of(
 
     Args:
         has: capabilities of the model.
-        score: score that colours the words, a name of `SCORES` that the trace has; the trace must also have "removal".
+        score: score that colours the words, a name of `SCORES` that the trace has; the trace must also have "removal". With "" the words
+            have no colours.
         heads: (L, H) fall of the prediction's log-odds if a head is silenced, from `sentviz.analysis.maps.silenced`.
         before: trace of the same text without manual changes, if there are some.
         chosen: map to show large. pinned: token that stays highlighted.
         removal: (m,) removal scores of the predicted class, if the trace explains another class.
     """
-    how, coloured = SCORES[score], deviation(trace, score)
     units: list[tuple[int, ...]] = [word.indices for word in words(trace)]
+    scene = Scene(
+        trace,
+        has,
+        units=units,
+        heads=heads,
+        before=None if before is None else before.probabilities,
+        chosen=chosen,
+        pinned=pinned,
+        title=f"“{trace.text if len(trace.text) <= TITLE else trace.text[: TITLE - 1] + '…'}”",
+        steps=tour(has),
+    )
+    if not score:
+        return scene
+    how, coloured = SCORES[score], deviation(trace, score)
     removal = trace.token_scores["removal"] if removal is None else removal
     falls = {unit: float(removal[unit[0]]) for unit in units}
     if (places := trace.units.get(score)) is not None:  # the score is of units of several words
@@ -143,20 +157,13 @@ def scene_of(
         units = [tuple(unit.tolist()) for unit in members if not trace.specials[unit].any()]
         if how.removes and trace.target == PREDICTED:
             falls = {unit: float(coloured[unit[0]]) for unit in units}
-    return Scene(
-        trace,
-        has,
+    return replace(
+        scene,
         scores=coloured,
         tones=np.asarray(anchored(np.nan_to_num(coloured), how.full, how.knee), dtype=np.float32),
         scale=Scale(how.title, *ends(trace, score)),
         units=units,
         falls=np.array([falls.get(unit, np.nan) for unit in units], dtype=np.float32),
-        heads=heads,
-        before=None if before is None else before.probabilities,
-        chosen=chosen,
-        pinned=pinned,
-        title=f"“{trace.text if len(trace.text) <= TITLE else trace.text[: TITLE - 1] + '…'}”",
-        steps=tour(has),
     )
 
 

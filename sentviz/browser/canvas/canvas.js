@@ -10,6 +10,7 @@ import { answers, heads, light, ranking, words } from "./nodes.js"
 import { cellAt, paintMap, paintTile, picture, table } from "./paint.js"
 import { leading, map, read, span, together } from "./scene.js"
 import { Tour } from "./tour.js"
+import { Typing } from "./typing.js"
 import { filled, mapName, ofCell, ofHead, ofWord, silent } from "./words.js"
 
 const ROOM = [200, 420] // smallest and largest height of the large map in pixels
@@ -31,11 +32,28 @@ export function mount(root) {
     cell: null, // cell of the large map under the pointer
     ranks: null, // position of each head if the strongest are shown first; null: by layer
     tour: new Tour(),
-    show: data => show(view, data),
+    typing: null, // follows the fields of the page, if there are some
+    show: data => follow(view, data) && show(view, data),
   }
-  live(view, view.host, () => paint(view), () => view.scene && update(view))
+  live(view, view.host, () => paint(view), () => view.scene && update(view), () => view.typing?.end())
   hands(view)
   return view
+}
+
+/** Return whether what the page sent is shown now: not while the visitor types on. */
+function follow(view, data) {
+  if (data.live) view.typing ??= new Typing(typed => showTyped(view, typed), sent => show(view, sent))
+  return !view.typing || view.typing.page(data)
+}
+
+/** Show another text that is being typed: map and order of the heads stay, so that only numbers and colours move. */
+function showTyped(view, data) {
+  const { pick, ranks, scene } = view, stays = scene?.maps && data.maps && scene.labels.join() === data.labels.join()
+  show(view, { ...data, pinned: null })
+  if (!stays) return
+  Object.assign(view, { pick, ranks })
+  heads(view, act(view))
+  update(view)
 }
 
 function show(view, data) {
@@ -211,7 +229,11 @@ function hands(view) {
   }
   const keys = { ArrowUp: step(-1, 0), ArrowDown: step(1, 0), ArrowLeft: step(0, -1), ArrowRight: step(0, 1), Escape: does.free }
   canvas.onkeydown = event => pressed(event, { ...keys, Enter: () => view.cell && does.pin(token(view.cell[0])) })
-  parts.silence.onclick = () => view.tell("silence", { text: view.scene.text, at: [view.pick.layer, view.pick.head] })
+  parts.silence.onclick = () => {
+    const { scene, pick } = view
+    view.typing?.silence(`${scene.maps.layers[pick.layer]}.${scene.maps.heads[pick.head]}`)
+    view.tell("silence", { text: scene.text, at: [pick.layer, pick.head] })
+  }
   const touring = change => () => {
     change()
     update(view)

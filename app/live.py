@@ -1,0 +1,198 @@
+"""The linked picture while a visitor types: a route of the app's own server that answers without a run of the page.
+
+The browser sends view and text in the body of a request, so that the text is in no address and no log. It asks one question at a time: what
+was typed in between is never asked. Nothing of a request is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from app import cache
+from app.answers import aim_of
+from app.errors import sentence
+from app.fields import LONGEST
+from app.focus import Focus
+from app.server.queue import turns
+from sentviz.analysis.explain import SCORES, answer, available, explained
+from sentviz.browser.canvas import canvas_data, scene_of
+from sentviz.errors import InputError
+from sentviz.runs.catalog import reads_pairs
+from sentviz.runs.store import Run
+from sentviz.runs.target import PREDICTED
+from sentviz.serving.jobs import AT_ONCE
+
+if TYPE_CHECKING:
+    from sentviz.runs.trace import Trace
+
+QUICK = 1_000_000_000  # multiplications for each token: 72 heads of a network of 14 million parameters
+BODY = 2 * 6 * LONGEST + 20_000  # bytes of a question: two texts with up to six bytes for each character, and the view
+ARRIVES = 5.0  # seconds in which a question must have arrived
+WAITING = 64  # questions that are answered or wait; further ones are refused
+TOGETHER = 10.0  # seconds after a question in which its visitor counts as typing
+
+_KEY = secrets.token_bytes(32)
+
+
+def is_quick(run: Run) -> bool:
+    """Return whether predicting without each word and without each head takes milliseconds, by the multiplications for each token."""
+    return run.capabilities.layers * run.capabilities.heads * int(run.config["parameters"]) <= QUICK
+
+
+def ticket() -> str:
+    """Return what a visit needs to ask: a new name, and the proof that this server gave it."""
+    name = secrets.token_hex(8)
+    return f"{name}.{_proof(name)}"
+
+
+def _proof(name: str) -> str:
+    return hmac.digest(_KEY, name.encode(), "sha256").hex()
+
+
+@dataclass(frozen=True)
+class Question:
+    """A text that a visitor types, and the view that it is shown in.
+
+    Attributes:
+        view: parameters of the page's link, which name the run and the changes of the model.
+        visitor: a `ticket`.
+    """
+
+    view: Mapping[str, str]
+    text: str
+    pair: str
+    visitor: str
+
+    @classmethod
+    async def read(cls, request: Request) -> Question:
+        """Read the body of a request.
+
+        Raises:
+            InputError: it is no question. ClientDisconnect: the browser has left.
+        """
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > BODY:
+                raise InputError(f"A text may have at most {LONGEST:,} characters.")
+        import json
+
+        try:
+            given = json.loads(body)
+            view, *texts = (given[name] for name in ("view", "text", "pair", "visitor"))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise InputError("This is not a question that sentviz asks.") from None
+        strings = [*texts, *view.keys(), *view.values()] if isinstance(view, dict) else [None]
+        if not all(isinstance(each, str) for each in strings) or max(map(len, texts[:2])) > LONGEST:
+            raise InputError(f"A question is made of texts of at most {LONGEST:,} characters.")
+        return cls(view, *texts)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this server gave the visitor's ticket."""
+        name, _, proof = self.visitor.partition(".")
+        return hmac.compare_digest(proof.encode(), _proof(name).encode())
+
+    def focus(self) -> Focus:
+        """Return the view of the text, as far as the model can show it."""
+        parsed, _ = Focus.parse(self.view, cache.models(), tuple(SCORES), cache.default_run())
+        fitted, _ = parsed.fit(cache.runs()[parsed.run].capabilities)
+        return fitted.with_(text=self.text, pair=self.pair)
+
+
+class Live:
+    """Answers the questions of all visitors, one of each visitor at a time, with `AT_ONCE` threads."""
+
+    def __init__(self) -> None:
+        self._busy: set[str] = set()  # visitors whose question is being answered
+        self._last: dict[str, tuple[str, float]] = {}  # run and time of each visitor's latest question
+        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="live")
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a question with the data of the picture, or with an error in one sentence; refuse it (503) if too many wait."""
+        if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            return Response(status_code=403)
+        try:
+            question = await asyncio.wait_for(Question.read(request), ARRIVES)
+        except (TimeoutError, ClientDisconnect):
+            return Response(status_code=408)
+        except InputError as error:
+            return JSONResponse({"error": str(error)}, status_code=400)
+        if not question.is_known:
+            return Response(status_code=403)
+        if question.visitor in self._busy or len(self._busy) >= WAITING:
+            return Response(status_code=503, headers={"retry-after": "1"})
+        self._busy.add(question.visitor)
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._found, question)
+        finally:
+            self._busy.discard(question.visitor)
+        return JSONResponse(found, headers={"cache-control": "no-store"})
+
+    def _found(self, question: Question) -> dict[str, Any]:
+        try:
+            focus = question.focus()
+            reader = self._reader(question.visitor, focus.run)
+            with turns("model").turn(question.visitor):
+                return picture(replace(focus, run=reader)) | {"by": reader if reader != focus.run else ""}
+        except Exception as error:
+            return {"error": sentence(error)}
+
+    def _reader(self, visitor: str, run: str) -> str:
+        """Return the run that answers: the wanted one, or its student while others type to it, too."""
+        now = time.monotonic()
+        self._last[visitor] = run, now
+        for other, (_, when) in list(self._last.items()):
+            if now - when > TOGETHER:
+                self._last.pop(other, None)
+        others = any(of == run for other, (of, _) in list(self._last.items()) if other != visitor)
+        return (student(run) if others else "") or run
+
+
+def student(name: str) -> str:
+    """Return the run with weights that was trained on the probabilities of a run, and predicts the same classes; "" if there is none."""
+    labels = cache.runs()[name].labels
+    taught = (run for run in cache.models().values() if str(run.config["recipe"].get("teacher", "")).partition("@")[0] == name)
+    return next((run.name for run in taught if run.labels == labels), "")
+
+
+def picture(focus: Focus) -> dict[str, Any]:
+    """Return the answer in words and the data of the picture of the text in focus.
+
+    Words and heads are measured if that takes milliseconds. Otherwise the picture shows the answer and the maps, and the page follows
+    with the rest.
+
+    Raises:
+        SentvizError: with a message for the visitor.
+    """
+    run = cache.runs()[focus.run]
+    model, pair = cache.model(run), focus.pair if reads_pairs(run) and focus.pair else None
+
+    def traced(change: Any) -> Trace:
+        return model.trace(focus.text, pair, maps=False, projections=True, change=change)  # type: ignore[no-any-return]
+
+    seen = traced(focus.change)
+    before = traced(None) if focus.change else None
+    if not is_quick(run):
+        scene = scene_of(seen, run.capabilities, "", before=before)
+    else:
+        from sentviz.analysis.maps.silenced import silenced
+
+        seen = explained(model, seen, ["removal"])
+        removal, aim = seen.token_scores["removal"], aim_of(run, focus)
+        heads = silenced(model, seen) if seen.has_maps and run.capabilities.silence else None
+        if aim != PREDICTED:
+            seen = explained(model, seen.for_target(aim), ["removal"])
+        score = focus.score if focus.score in available(seen) else "removal"
+        scene = scene_of(seen, run.capabilities, score, heads=heads, before=before, removal=removal)
+    return {"answer": answer(seen), "data": canvas_data(scene, acts=True)}

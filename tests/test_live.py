@@ -1,0 +1,168 @@
+"""The route that answers while a visitor types: equal to the library, for this visitor only, and limited."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from app import cache, live
+from app.live import Live, student, ticket
+from sentviz.models.model import Model
+from sentviz.runs.intervention import Intervention
+from tests.conftest import ROOT
+
+RUN = "toy/ndt-unit-2"
+
+
+def question(text: str = "a warm song", **more: Any) -> dict[str, Any]:
+    """Return the body of a request."""
+    return {"view": {"run": RUN}, "text": text, "pair": "", "visitor": ticket(), **more}
+
+
+@pytest.fixture
+def asked(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    """A client of the route over `tiny_runs`."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+    cache.changed()
+    with TestClient(Starlette(routes=[Route("/live", Live().answer, methods=["POST"])])) as client:
+        yield client
+    cache.changed()
+
+
+@pytest.mark.slow
+def test_an_answer_is_that_of_the_library(asked: TestClient, tiny_model: Model) -> None:
+    """Prediction, words and heads of a text, and of a model changed by hand; nothing may store it."""
+    answer = asked.post("/live", json=question())
+    trace = tiny_model.trace("a warm song")
+    found = answer.json()
+    assert answer.headers["cache-control"] == "no-store" and found["by"] == ""
+    assert found["data"]["tokens"] == list(trace.tokens) and found["answer"].startswith(trace.label.capitalize())
+    assert found["data"]["probabilities"] == pytest.approx(trace.probabilities, abs=1e-4)
+    assert len(found["data"]["falls"]) == len(found["data"]["units"]) and found["data"]["heads"] is not None
+    changed = asked.post("/live", json=question(view={"run": RUN, "mix": "1.2:-0.5", "off": "2.1"})).json()
+    wanted = tiny_model.trace("a warm song", change=Intervention.parse("lambda:1.2=-0.5~head:2.1=0"))
+    assert changed["data"]["probabilities"] == pytest.approx(wanted.probabilities, abs=1e-4)
+    assert changed["data"]["before"] == pytest.approx(trace.probabilities, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_a_large_model_shows_no_words_and_heads_while_one_types(asked: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "QUICK", 0)
+    data = asked.post("/live", json=question()).json()["data"]
+    assert data["maps"] and data["units"] and data["scores"] is data["falls"] is data["heads"] is data["scale"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"{", 400, "not a question"),
+        (b"[" * 100_000, 400, "not a question"),
+        (b"[1]", 400, "not a question"),
+        (json.dumps({"view": {}, "text": "a"}).encode(), 400, "not a question"),
+        (json.dumps(question() | {"text": 3}).encode(), 400, "made of texts"),
+        (json.dumps(question() | {"view": {"run": ["a"]}}).encode(), 400, "made of texts"),
+        (json.dumps(question("a" * 20_001)).encode(), 400, "at most 20,000 characters"),
+        (b" " * 1_000_000, 400, "at most 20,000 characters"),
+    ],
+    ids=range(8),
+)
+def test_what_is_no_question_gets_one_sentence(asked: TestClient, body: bytes, status: int, message: str) -> None:
+    answer = asked.post("/live", content=body)
+    assert answer.status_code == status and message in answer.json()["error"]
+
+
+def test_only_pages_of_this_server_may_ask(asked: TestClient) -> None:
+    """A ticket of nobody, of another server, and a page of another site are refused."""
+    for visitor in ("", "a.b", ticket()[:-1] + "x", "é.ü"):
+        assert asked.post("/live", json=question(visitor=visitor)).status_code == 403
+    assert asked.post("/live", json=question(), headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert asked.get("/live").status_code == 405
+
+
+@pytest.mark.slow
+def test_an_error_is_a_sentence_and_no_text_is_logged(asked: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert "empty" in asked.post("/live", json=question(" ")).json()["error"]
+    assert "error" not in asked.post("/live", json=question("a private song", view={"run": "nothing/known", "score": "none"})).json()
+    assert "private" not in caplog.text
+
+
+@pytest.mark.slow
+def test_visitors_get_their_own_answers(asked: TestClient, tiny_model: Model) -> None:
+    """Eight visitors at once, each with ten texts of their own."""
+    words = ["warm", "cold", "dull", "song", "soup", "good", "bad", "long"]
+    texts = {ticket(): [f"a {word} " + "song " * k for k in range(10)] for word in words}
+    wanted = {text: tiny_model.trace(text).probabilities for own in texts.values() for text in own}
+
+    def type_all(visitor: str) -> bool:
+        found = [asked.post("/live", json=question(text, visitor=visitor)).json()["data"] for text in texts[visitor]]
+        return all(data["probabilities"] == pytest.approx(wanted[text], abs=1e-4) for data, text in zip(found, texts[visitor], strict=True))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(type_all, texts))
+
+
+def test_a_visitor_waits_for_one_answer_and_a_full_queue_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second question of a visitor is refused while the first is answered, and so is anybody's if `WAITING` wait; then all go on."""
+    go, route = threading.Event(), Live()
+    monkeypatch.setattr(Live, "_found", lambda self, question: {"waited": go.wait(10)})
+    monkeypatch.setattr(live, "WAITING", 2)
+
+    class Request:
+        headers = MappingProxyType[str, str]({})
+
+        def __init__(self, visitor: str) -> None:
+            self.body = json.dumps(question(visitor=visitor)).encode()
+
+        async def stream(self) -> Any:
+            yield self.body
+
+    async def ask() -> tuple[list[int], list[int]]:
+        one, two, three = ticket(), ticket(), ticket()
+        first = [asyncio.create_task(route.answer(Request(visitor))) for visitor in (one, two)]  # type: ignore[arg-type]
+        await asyncio.sleep(0.05)
+        refused = [(await route.answer(Request(visitor))).status_code for visitor in (one, three)]  # type: ignore[arg-type]
+        go.set()
+        answered = [(await task).status_code for task in first]
+        return refused, [*answered, (await route.answer(Request(three))).status_code]  # type: ignore[arg-type]
+
+    assert asyncio.run(ask()) == ([503, 503], [200, 200, 200])
+
+
+def test_a_question_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "ARRIVES", 0.01)
+
+    class Request:
+        headers = MappingProxyType[str, str]({})
+
+        async def stream(self) -> Any:
+            await asyncio.sleep(10)
+            yield b""
+
+    assert asyncio.run(Live().answer(Request())).status_code == 408  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not (ROOT / "checkpoints" / "english").is_dir(), reason="checkpoints/ is empty")
+def test_the_student_answers_while_others_type_to_its_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert student("english/mpnet") == "english/minilm" and student("english/minilm") == "" == student("sst2/ndt-unit-2")
+    clock = [0.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: clock[0])
+    route = Live()
+    assert route._reader("a", "english/mpnet") == "english/mpnet"
+    assert route._reader("b", "sst2/ndt-unit-2") == "sst2/ndt-unit-2"
+    assert route._reader("a", "english/mpnet") == "english/mpnet"
+    assert route._reader("c", "english/mpnet") == "english/minilm" == route._reader("a", "english/mpnet")
+    clock[0] += live.TOGETHER + 1
+    assert route._reader("a", "english/mpnet") == "english/mpnet" and set(route._last) == {"a"}
