@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
+    from sentviz.analysis.causal.direct import direct_attribution
     from sentviz.analysis.causal.patching import patch
     from sentviz.analysis.explain.judge import judge
     from sentviz.analysis.testset.brought import predictions
@@ -43,6 +44,7 @@ __all__ = [
     "add_data",
     "catalog",
     "compare",
+    "direct_attribution",
     "find",
     "judge",
     "load",
@@ -65,6 +67,7 @@ _MODULES = {
     "add_data": "data.mine",
     "catalog": "runs.catalog",
     "compare": "analysis.testset.compare",
+    "direct_attribution": "analysis.causal.direct",
     "find": "runs.store",
     "judge": "analysis.explain.judge",
     "load": "models.loading",

@@ -362,3 +362,89 @@ def shapley_by_orders(n: int, value: Callable[[frozenset[int]], float]) -> tuple
                 pairs[i][j] += change / len(merged)
             pairs[j][i] = pairs[i][j]
     return values, pairs
+
+
+def direct_streams(network: Any, trace: Any, feedforward: Any, k: int, j: int) -> dict[str, Any]:
+    """Return what each stream adds to logit k minus logit j: every part of the states is followed alone through each frozen norm.
+
+    Args:
+        network: an `Encoder`. trace: with maps and projections. feedforward: (L) outputs (n, d) of the feed-forward networks.
+    """
+
+    def array(x: Any) -> Any:
+        return x.detach().double().numpy()
+
+    n, d = trace.hidden[0].shape
+    layers, components, heads = trace.components.shape[:3]
+    size = d // heads
+    streams: dict[Any, Any] = {}
+
+    def at(key: Any, token: int, vector: Any) -> None:
+        streams.setdefault(key, np.zeros((n, d)))[token] += vector
+
+    def norm(module: Any, these: dict[Any, Any]) -> dict[Any, Any]:
+        if not list(module.parameters()):
+            return these
+        total = sum(these.values())
+        scale, is_layer = array(module.weight), hasattr(module, "bias") and module.bias is not None
+        out = {}
+        for key, x in these.items():
+            y = np.zeros((n, d))
+            for i in range(n):
+                middle = total[i].mean() if is_layer else 0.0
+                spread = np.sqrt(((total[i] - middle) ** 2).mean() + module.eps)
+                y[i] = (x[i] - (x[i].mean() if is_layer else 0.0)) * scale / spread
+            out[key] = y
+        if is_layer:
+            out["norms"] = out.get("norms", np.zeros((n, d))) + array(module.bias)
+        return out
+
+    for i in range(n):
+        at(("embedding", i), i, trace.hidden[0][i].astype(np.float64))
+    for layer in range(layers):
+        block = network.blocks[layer]
+        attention, out = block.attention, array(block.attention.output.weight)
+        for i in range(n):
+            for h in range(heads):
+                mixed = {
+                    (c, s): trace.lambdas[layer, c]
+                    * float(trace.components[layer, c, h, i, s])
+                    * trace.values[layer, h, s].astype(np.float64)
+                    for c in range(components)
+                    for s in range(n)
+                }
+                whole = sum(mixed.values())
+                factor = np.ones(size)
+                if attention.head_norm is not None:
+                    start = 1 - attention.config.lambda_start[layer][0]
+                    factor = array(attention.head_norm.weight) * start / np.sqrt((whole**2).mean() + 1e-5)
+                for (c, s), vector in mixed.items():
+                    at(("heads", layer, c, h, s), i, out[:, h * size : (h + 1) * size] @ (vector * factor))
+            at("biases", i, array(attention.output.bias))
+        if not block.norm_first:
+            streams = norm(block.attention_norm, streams)
+        for i in range(n):
+            at(("feedforward", layer, i), i, feedforward[layer][i])
+        if not block.norm_first:
+            streams = norm(block.ffn_norm, streams)
+    streams = norm(network.final_norm, streams)
+    pooled = {key: x[0] if trace.pooling == "cls" else x.mean(axis=0) for key, x in streams.items()}
+    if network.dense is not None:
+        pooled = {key: array(network.dense.weight) @ x for key, x in pooled.items()}
+        pooled["biases"] = pooled["biases"] + array(network.dense.bias)
+        before = sum(pooled.values())
+        gelu = np.array([0.5 * x * (1 + math.erf(x / math.sqrt(2))) for x in before])
+        after = np.tanh(before) if network.config.head == "tanh" else gelu
+        pooled = {key: x * after / before for key, x in pooled.items()}
+    row = array(network.classifier.weight)[k] - array(network.classifier.weight)[j]
+    added = {key: float(row @ x) for key, x in pooled.items()}
+    bias = array(network.classifier.bias)
+    return {
+        "embedding": np.array([added["embedding", i] for i in range(n)]),
+        "heads": np.array(
+            [[[[added["heads", l, c, h, s] for s in range(n)] for h in range(heads)] for c in range(components)] for l in range(layers)]  # noqa: E741
+        ),
+        "feedforward": np.array([[added["feedforward", layer, i] for i in range(n)] for layer in range(layers)]),
+        "norms": added.get("norms", 0.0),
+        "biases": added["biases"] + bias[k] - bias[j],
+    }

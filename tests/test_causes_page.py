@@ -13,7 +13,7 @@ TEXT = "not a good film"
 def test_a_click_gives_the_second_sentence_and_the_strongest_head() -> None:
     """From a typed sentence, one click fills the second one; the answer names a head, a layer and a token; the path has a joint effect."""
     app = opened("causes", run="sst2/ndt-unit-2", text=TEXT)
-    assert "carries most" not in words(app)
+    assert "carries most" not in words(app) and "The parts sum to" in words(app)
     app.button(key="use-flip").click().run()
     assert not app.exception and app.session_state["focus"].second
     assert "carries most" in words(app) and "of layer" in words(app)
@@ -29,7 +29,7 @@ def test_links_open_direction_alignment_and_components() -> None:
     """A link gives second sentence, direction, map and alignment; a wrong alignment is one sentence."""
     link = {"run": "sst2/ndt-unit-2", "text": TEXT, "second": "not a bad film", "of": "component", "direction": "break"}
     app = opened("causes", **link, by="feedforward")
-    assert not app.exception and "carries most" in words(app)
+    assert not app.exception and "carries most" in words(app) and "The parts sum to" in words(app)
     assert "Write an alignment" in words(opened("causes", **link, align="x"))
     assert "Both sentences are the same" in words(opened("causes", **link | {"second": TEXT}))
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sentviz.errors import InputError
+from sentviz.figures.text import subscript
 from sentviz.gallery.registry import capability, figure
 from sentviz.gallery.subjects import Sentence
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal import Pair, PatchMap
+    from sentviz.analysis.causal.direct import DirectAttribution
     from sentviz.analysis.causal.patching import Progress
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
 REPLACES = capability("replaces", "states that can be replaced", "{run} has no states of tokens that can be replaced.")
+SUMS = ("part", "token", "head")
+SUMMED = 1e-4  # difference of the logits and their sum below which nothing is missing
 BY_TOKEN, BY_PART = ("state", "residual", "feedforward"), ("head", "value", "component")
 
 
@@ -71,7 +77,7 @@ def map_of(of: Sentence, pair: Pair, what: str, tokens: bool | None = None, prog
     return result
 
 
-@figure("patch", "States that carry the prediction to a second sentence", Sentence, "patching:share_map", REPLACES)
+@figure("patch", "States that carry the prediction to a second sentence", Sentence, "patching:signed_map", REPLACES)
 def _patch(
     of: Sentence,
     *,
@@ -87,7 +93,6 @@ def _patch(
     from dataclasses import replace
 
     from sentviz.analysis.causal.patching import TITLES
-    from sentviz.figures.text import subscript
 
     pair = pair_of(of, second, align=align, reverse=reverse)
     has = pair.model.capabilities
@@ -109,6 +114,70 @@ def _patch(
     return _drawn(of, pair, result, title, rows, columns, kind, selected, theme)
 
 
+@figure("attribution-direct", "The log-odds as a sum over the parts of the model", Sentence, "contributions:contribution_bars", REPLACES)
+def _attribution_direct(of: Sentence, *, by: str = "part", theme: Theme = "light", selected: Any = ()) -> Figure:
+    """Draw the parts as bars beside the logit lens, or the contributions by token or by head."""
+    from sentviz.figures.contributions import contribution_bars
+    from sentviz.figures.patching import signed_map
+
+    if by not in SUMS:
+        raise InputError(f"Contributions are shown by {', '.join(SUMS)}, not by {by!r}.")
+    sums = direct_of(of)
+    layers, components, heads, _ = sums.read.shape
+    if by == "part":
+        rows, values, lens = ["embedding"], [sums.embedding.sum()], [sums.lens[0]]
+        for layer in range(layers):
+            rows += [f"layer {layer + 1} heads", f"layer {layer + 1} feed-forward"]
+            values += [sums.read[layer].sum(), sums.feedforward[layer].sum()]
+            lens += [np.nan, sums.lens[layer + 1]]
+        rest = [("biases of norms", sums.norms), ("other biases", sums.biases)] + [("not known", sums.rest)] * (abs(sums.rest) > SUMMED)
+        rows += [name for name, _ in rest]
+        values += [value for _, value in rest]
+        ends = [*lens, *[np.nan] * len(rest)]
+        return contribution_bars(rows, values, ends, label=sums.label, against=sums.against, about=sums.complete, theme=theme)
+    about = (
+        f"Log-odds of {sums.label} over {sums.against}: what each part adds directly, with the factors of all norms frozen. {sums.complete}"
+    )
+    if by == "head":
+        rows = [f"layer {layer + 1}" for layer in range(layers)]
+        columns = [f"head {h + 1}" + f" A{subscript(c + 1)}" * (components > 1) for h in range(heads) for c in range(components)]
+        cells = sums.read.sum(axis=3).transpose(0, 2, 1).reshape(layers, -1)
+    else:
+        rows, cells = ["embedding"], np.concatenate([sums.embedding[None], np.zeros((2 * layers, len(sums.tokens)))])
+        cells[1::2], cells[2::2] = sums.read.sum(axis=(1, 2)), sums.feedforward
+        for layer in range(layers):
+            rows += [f"L{layer + 1} heads", f"L{layer + 1} feed-fwd."]
+        columns = list(sums.tokens)
+        about += " A head counts at the tokens that it reads, a feed-forward network at the token whose state it changes."
+    return signed_map(
+        cells,
+        rows,
+        columns,
+        name=f"attribution-direct-{by}s",
+        title=f"What adds to {sums.label} over {sums.against}, by {by}",
+        about=about,
+        notes=[[""] * len(columns)] * len(rows),
+        more={},
+        unit="log-odds",
+        first_row=int(by == "head"),
+        kind=by,
+        chosen=selected or (),
+        theme=theme,
+    )
+
+
+def direct_of(of: Sentence) -> DirectAttribution:
+    """Return the direct attribution of a sentence, computed once."""
+
+    def compute() -> DirectAttribution:
+        from sentviz.analysis.causal.direct import direct_attribution
+
+        return direct_attribution(of.model, of.trace)
+
+    result: DirectAttribution = of.once("direct", compute)
+    return result
+
+
 def column_names(pair: Pair) -> list[str]:
     """Return the tokens of the first sentence, with the partner if it differs, as in "dull ← bright"."""
     names = []
@@ -121,21 +190,25 @@ def column_names(pair: Pair) -> list[str]:
 def _drawn(
     of: Sentence, pair: Pair, result: PatchMap, title: str, rows: list[str], columns: list[str], kind: str, selected: Any, theme: Theme
 ) -> Figure:
-    from sentviz.figures.patching import share_map
+    from sentviz.figures.patching import signed_map
 
     about = (
         f"Share of the difference in log-odds of {pair.label} ({pair.goal - pair.start:+.2f}) that comes over if the vectors of one cell"
         f" are replaced by those of the second sentence. 100% is the complete difference; a negative share moves the prediction away."
     )
-    return share_map(
+    return signed_map(
         result.share,
         rows,
         columns,
-        what=result.what if kind != "token" or result.what in BY_TOKEN else f"{result.what}-tokens",
+        name="-".join(["patch", result.what, *["tokens"] * (kind == "token" and result.what not in BY_TOKEN)]),
         title=title,
         about=" ".join(filter(None, [about, result.note, *pair.notes()])).replace("+-", "−").replace("-0", "−0"),
-        probability=result.probability,
-        label=pair.label,
+        notes=[
+            [f"probability of {pair.label} then {p:.1%}" if np.isfinite(p) else "estimated by the gradient" for p in row]
+            for row in result.probability
+        ],
+        more={"probability": result.probability, "exact": result.exact},
+        sure=result.exact,
         first_row=int(result.what != "state"),
         kind=kind,
         chosen=selected or (),

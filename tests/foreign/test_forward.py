@@ -14,7 +14,7 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from sentviz.analysis.causal import patch  # noqa: E402
+from sentviz.analysis.causal import direct_attribution, patch  # noqa: E402
 from sentviz.analysis.explain import SCORES, explained, score  # noqa: E402
 from sentviz.analysis.explain.gradients import integrate  # noqa: E402
 from sentviz.analysis.maps.arithmetic import cell  # noqa: E402
@@ -374,3 +374,14 @@ def test_patched_cells_are_those_of_hooks_on_transformers(kind: str, folders: di
             assert maps[what].share[at] * scale == pytest.approx(wanted, abs=1e-5), (what, at)
     assert np.nanmax(np.abs(pair.map("value", exact=True).share)) > 1e-4
     assert pair.joint([pair.edit("state", (1, i)) for i, _ in aligned]).share == pytest.approx(1, abs=1e-4) or len(ids[0]) != len(ids[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_direct_contributions_sum_to_the_logits_of_transformers(kind: str, folders: dict[str, Path]) -> None:
+    """The contributions of embedding, heads, feed-forward networks and biases sum to the difference of two logits, to 1e-4."""
+    model = loaded(folders[kind])
+    sums = direct_attribution(model, model.trace(TEXT))
+    logits = expected_output(folders[kind], TEXT).logits[0]
+    wanted = logits[model.labels.index(sums.label)] - logits[model.labels.index(sums.against)]
+    assert sums.total == pytest.approx(float(wanted), abs=1e-4) and sums.rest == pytest.approx(0, abs=1e-4)
+    assert np.abs(sums.heads).max() > 1e-4 and np.abs(sums.feedforward).max() > 1e-4

@@ -132,6 +132,22 @@ def show_path(pair: Pair, of: Sentence) -> None:
         st.button("Clear the path", on_click=visit.go, kwargs={"path": ""}, key="clear-path", type="tertiary")
 
 
+def show_sums(of: Sentence) -> None:
+    """Draw what each part of the model adds to the log-odds of the sentence, beside the logit lens."""
+    from sentviz.analysis.causal.direct import direct_attribution as direct_of
+
+    st.markdown("##### What each part adds", help=tip("direct-attribution"))
+    by = {"part": "by layer, beside the logit lens", "token": "by token", "head": "by head"}
+    key = visit.setting(st.segmented_control, "Contributions", "sums", list(by), format_func=by.get, label_visibility="collapsed")
+    try:
+        with turn() as step:
+            of.once("direct", lambda: direct_of(cache.model(run).stoppable(step), of.trace))
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
+        return
+    show_figure("attribution-direct", of, by=key)
+
+
 def move_bar(bar: DeltaGenerator, says: str, before: float, part: float, done: int, total: int) -> None:
     """Move the progress bar of the page."""
     bar.progress(min(1.0, before + part * done / max(1, total)), says)
@@ -158,6 +174,7 @@ except SentvizError as error:
     st.stop()
 second_box(run, trace)
 if not focus.second.strip():
+    show_sums(sentence_of(run, trace))
     st.stop()
 direction = visit.chosen("direction", list(DIRECTIONS))
 align = visit.page_value("align", "", str, resets=RESETS)
@@ -236,3 +253,4 @@ if run.capabilities.maps:
         with column:
             whole = of.once(("map", name, id(pair)), partial(pair.model.trace, side.text, side.text_pair, projections=True, maps=False))
             show_figure("attention", sentence_of(run, whole), f"attention-{name}", layer=layer, head=head, side=400)
+show_sums(of)

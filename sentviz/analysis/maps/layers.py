@@ -30,6 +30,15 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
     Raises:
         InputError: the trace holds no hidden states.
     """
+    return softmax(logits_by_layer(model, trace), trace.calibration)
+
+
+def logits_by_layer(model: Model, trace: Trace) -> Floats:
+    """Return the logits (L+1, K) from which `verdict_by_layer` computes its probabilities.
+
+    Raises:
+        InputError: the trace holds no hidden states.
+    """
     import torch
 
     if trace.hidden is None:
@@ -37,7 +46,7 @@ def verdict_by_layer(model: Model, trace: Trace) -> Floats:
     with torch.inference_mode():
         states = torch.from_numpy(trace.hidden.copy()).to(next(model.network.parameters()).dtype)  # Stored states have single precision.
         logits = torch.cat([model.network.classifier(model.network.pool(state[None], None)) for state in states])
-    return softmax(logits.numpy(), trace.calibration)
+    return np.asarray(logits.numpy(), dtype=np.float32)
 
 
 def head_patterns(trace: Trace, component: int | str = "effective") -> pd.DataFrame:
