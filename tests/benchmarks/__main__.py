@@ -12,6 +12,7 @@ from tests.benchmarks import (
     models,
     pages,
     sparse,
+    typing,
 )
 
 ALL = {
@@ -23,6 +24,8 @@ ALL = {
     "training": models.training,
     "start": app.start,
     "enter": app.enter,
+    "keys": typing.keys,
+    "crowd": typing.crowd,
     "select": app.select,
     "pages": pages.pages,
     "bases": bases.loading,

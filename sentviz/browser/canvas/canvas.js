@@ -46,10 +46,11 @@ function follow(view, data) {
   return !view.typing || view.typing.page(data)
 }
 
-/** Show another text that is being typed: map and order of the heads stay, so that only numbers and colours move. */
+/** Show another text that is being typed: with maps of the same heads, the chosen map and their order stay. */
 function showTyped(view, data) {
-  const { pick, ranks, scene } = view, stays = scene?.maps && data.maps && scene.labels.join() === data.labels.join()
-  show(view, { ...data, pinned: null })
+  const axes = ({ maps }) => maps && JSON.stringify([maps.layers, maps.heads, maps.parts]), { pick, ranks, scene } = view
+  const stays = scene.maps && axes(scene) === axes(data)
+  show(view, { ...data, pinned: null, typed: true })
   if (!stays) return
   Object.assign(view, { pick, ranks })
   heads(view, act(view))

@@ -143,7 +143,7 @@ export function heads({ scene, parts, pick, ranks }, act) {
   if (!nodes.some(node => node.tabIndex === 0)) nodes[chosen].tabIndex = 0
   const inOrder = () => ranks ? [...parts.heads.querySelectorAll(".tile")].sort((a, b) => a.style.order - b.style.order) : [...parts.heads.children]
   rove(parts.heads, inOrder, ranks ? Math.max(Math.floor(parts.heads.clientWidth / STEP), 1) : count + 1, { Escape: act.free })
-  parts["heads-note"].textContent = scene.heads ? `Below each head: probability of ${scene.labels[scene.best]} without it` : scene.acts ? "The effect of each head is still being measured." : ""
+  parts["heads-note"].textContent = scene.heads ? `Below each head: probability of ${scene.labels[scene.best]} without it` : !scene.acts ? "" : scene.typed ? "The effects of words and heads follow when you pause." : "The effect of each head is still being measured."
   kept(parts.components, maps.parts.join("\n"), () => maps.parts.length < 2 ? [] : maps.parts.map((name, part) => {
     const button = html("button", name, { type: "button" })
     button.dataset.part = part
