@@ -78,7 +78,7 @@ class Question:
         """Read the body of a request.
 
         Raises:
-            InputError: it is no question. ClientDisconnect: the browser has left.
+            InputError: the body is not a question. ClientDisconnect: the browser closed the connection.
         """
         body = b""
         async for part in request.stream():
@@ -88,8 +88,8 @@ class Question:
         import json
 
         try:
-            given = json.loads(body)
-            view, *texts = (given[name] for name in ("view", "text", "pair", "visitor"))
+            content = json.loads(body)
+            view, *texts = (content[name] for name in ("view", "text", "pair", "visitor"))
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError("This is not a question that sentviz asks.") from None
         strings = [*texts, *view.keys(), *view.values()] if isinstance(view, dict) else [None]
@@ -99,12 +99,12 @@ class Question:
 
     @property
     def is_known(self) -> bool:
-        """Whether this server gave the visitor's ticket."""
+        """Return whether the visitor's ticket is from this server."""
         name, _, proof = self.visitor.partition(".")
         return hmac.compare_digest(proof.encode(), _proof(name).encode())
 
     def focus(self) -> Focus:
-        """Return the view of the text, as far as the model can show it."""
+        """Return the focus of the view with the text; what the model cannot show is at its default."""
         parsed, _ = Focus.parse(self.view, cache.models(), tuple(SCORES), cache.default_run())
         fitted, _ = parsed.fit(cache.runs()[parsed.run].capabilities)
         return fitted.with_(text=self.text, pair=self.pair)
@@ -134,10 +134,10 @@ class Live:
             return Response(status_code=503, headers={"retry-after": "1"})
         self._busy.add(question.visitor)
         try:
-            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._found, question)
+            data = await asyncio.get_running_loop().run_in_executor(self._pool, self._found, question)
         finally:
             self._busy.discard(question.visitor)
-        return JSONResponse(found, headers={"cache-control": "no-store"})
+        return JSONResponse(data, headers={"cache-control": "no-store"})
 
     def _found(self, question: Question) -> dict[str, Any]:
         try:
@@ -152,11 +152,11 @@ class Live:
         """Return the run that answers: the wanted one, or its student while others type to it, too."""
         now = time.monotonic()
         self._last[visitor] = run, now
-        for other, (_, when) in list(self._last.items()):
+        for name, (_, when) in list(self._last.items()):
             if now - when > TOGETHER:
-                self._last.pop(other, None)
-        others = any(of == run for other, (of, _) in list(self._last.items()) if other != visitor)
-        return (student(run) if others else "") or run
+                self._last.pop(name, None)
+        is_shared = any(of == run for name, (of, _) in list(self._last.items()) if name != visitor)
+        return (student(run) if is_shared else "") or run
 
 
 def student(name: str) -> str:

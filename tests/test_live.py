@@ -32,35 +32,35 @@ def question(text: str = "a warm song", **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def asked(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+def client(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """A client of the route over `tiny_runs`."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
     cache.changed()
-    with TestClient(Starlette(routes=[Route("/live", Live().answer, methods=["POST"])])) as client:
-        yield client
+    with TestClient(Starlette(routes=[Route("/live", Live().answer, methods=["POST"])])) as opened:
+        yield opened
     cache.changed()
 
 
 @pytest.mark.slow
-def test_an_answer_is_that_of_the_library(asked: TestClient, tiny_model: Model) -> None:
+def test_an_answer_is_that_of_the_library(client: TestClient, tiny_model: Model) -> None:
     """Prediction, words and heads of a text, and of a model changed by hand; nothing may store it."""
-    answer = asked.post("/live", json=question())
+    answer = client.post("/live", json=question())
     trace = tiny_model.trace("a warm song")
-    found = answer.json()
-    assert answer.headers["cache-control"] == "no-store" and found["by"] == ""
-    assert found["data"]["tokens"] == list(trace.tokens) and found["answer"].startswith(trace.label.capitalize())
-    assert found["data"]["probabilities"] == pytest.approx(trace.probabilities, abs=1e-4)
-    assert len(found["data"]["falls"]) == len(found["data"]["units"]) and found["data"]["heads"] is not None
-    changed = asked.post("/live", json=question(view={"run": RUN, "mix": "1.2:-0.5", "off": "2.1"})).json()
+    content = answer.json()
+    assert answer.headers["cache-control"] == "no-store" and content["by"] == ""
+    assert content["data"]["tokens"] == list(trace.tokens) and content["answer"].startswith(trace.label.capitalize())
+    assert content["data"]["probabilities"] == pytest.approx(trace.probabilities, abs=1e-4)
+    assert len(content["data"]["falls"]) == len(content["data"]["units"]) and content["data"]["heads"] is not None
+    changed = client.post("/live", json=question(view={"run": RUN, "mix": "1.2:-0.5", "off": "2.1"})).json()
     wanted = tiny_model.trace("a warm song", change=Intervention.parse("lambda:1.2=-0.5~head:2.1=0"))
     assert changed["data"]["probabilities"] == pytest.approx(wanted.probabilities, abs=1e-4)
     assert changed["data"]["before"] == pytest.approx(trace.probabilities, abs=1e-4)
 
 
 @pytest.mark.slow
-def test_a_large_model_shows_no_words_and_heads_while_one_types(asked: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_model_shows_no_words_and_heads_while_one_types(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "QUICK", 0)
-    data = asked.post("/live", json=question()).json()["data"]
+    data = client.post("/live", json=question()).json()["data"]
     assert data["maps"] and data["units"] and data["scores"] is data["falls"] is data["heads"] is data["scale"] is None
 
 
@@ -78,37 +78,39 @@ def test_a_large_model_shows_no_words_and_heads_while_one_types(asked: TestClien
     ],
     ids=range(8),
 )
-def test_what_is_no_question_gets_one_sentence(asked: TestClient, body: bytes, status: int, message: str) -> None:
-    answer = asked.post("/live", content=body)
+def test_what_is_no_question_gets_one_sentence(client: TestClient, body: bytes, status: int, message: str) -> None:
+    answer = client.post("/live", content=body)
     assert answer.status_code == status and message in answer.json()["error"]
 
 
-def test_only_pages_of_this_server_may_ask(asked: TestClient) -> None:
+def test_only_pages_of_this_server_may_ask(client: TestClient) -> None:
     """A ticket of nobody, of another server, and a page of another site are refused."""
     for visitor in ("", "a.b", ticket()[:-1] + "x", "é.ü"):
-        assert asked.post("/live", json=question(visitor=visitor)).status_code == 403
-    assert asked.post("/live", json=question(), headers={"sec-fetch-site": "cross-site"}).status_code == 403
-    assert asked.get("/live").status_code == 405
+        assert client.post("/live", json=question(visitor=visitor)).status_code == 403
+    assert client.post("/live", json=question(), headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert client.get("/live").status_code == 405
 
 
 @pytest.mark.slow
-def test_an_error_is_a_sentence_and_no_text_is_logged(asked: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_is_a_sentence_and_no_text_is_logged(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    assert "empty" in asked.post("/live", json=question(" ")).json()["error"]
-    assert "error" not in asked.post("/live", json=question("a private song", view={"run": "nothing/known", "score": "none"})).json()
+    assert "empty" in client.post("/live", json=question(" ")).json()["error"]
+    assert "error" not in client.post("/live", json=question("a private song", view={"run": "nothing/known", "score": "none"})).json()
     assert "private" not in caplog.text
 
 
 @pytest.mark.slow
-def test_visitors_get_their_own_answers(asked: TestClient, tiny_model: Model) -> None:
+def test_visitors_get_their_own_answers(client: TestClient, tiny_model: Model) -> None:
     """Eight visitors at once, each with ten texts of their own."""
     words = ["warm", "cold", "dull", "song", "soup", "good", "bad", "long"]
     texts = {ticket(): [f"a {word} " + "song " * k for k in range(10)] for word in words}
     wanted = {text: tiny_model.trace(text).probabilities for own in texts.values() for text in own}
 
     def type_all(visitor: str) -> bool:
-        found = [asked.post("/live", json=question(text, visitor=visitor)).json()["data"] for text in texts[visitor]]
-        return all(data["probabilities"] == pytest.approx(wanted[text], abs=1e-4) for data, text in zip(found, texts[visitor], strict=True))
+        for text in texts[visitor]:
+            data = client.post("/live", json=question(text, visitor=visitor)).json()["data"]
+            assert data["probabilities"] == pytest.approx(wanted[text], abs=1e-4)
+        return True
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(type_all, texts))
@@ -130,13 +132,13 @@ def test_a_visitor_waits_for_one_answer_and_a_full_queue_refuses(monkeypatch: py
             yield self.body
 
     async def ask() -> tuple[list[int], list[int]]:
-        one, two, three = ticket(), ticket(), ticket()
-        first = [asyncio.create_task(route.answer(Request(visitor))) for visitor in (one, two)]  # type: ignore[arg-type]
+        first, second, third = ticket(), ticket(), ticket()
+        tasks = [asyncio.create_task(route.answer(Request(visitor))) for visitor in (first, second)]  # type: ignore[arg-type]
         await asyncio.sleep(0.05)
-        refused = [(await route.answer(Request(visitor))).status_code for visitor in (one, three)]  # type: ignore[arg-type]
+        refused = [(await route.answer(Request(visitor))).status_code for visitor in (first, third)]  # type: ignore[arg-type]
         go.set()
-        answered = [(await task).status_code for task in first]
-        return refused, [*answered, (await route.answer(Request(three))).status_code]  # type: ignore[arg-type]
+        answered = [(await task).status_code for task in tasks]
+        return refused, [*answered, (await route.answer(Request(third))).status_code]  # type: ignore[arg-type]
 
     assert asyncio.run(ask()) == ([503, 503], [200, 200, 200])
 

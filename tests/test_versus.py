@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sentviz.analysis.maps.compare import map_difference
-from sentviz.analysis.testset.rows import Rows, RowsSource
-from sentviz.analysis.testset.versus import aligned, disagreements
+from sentviz.analysis.testset.rows import aligned
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.figures.attention import difference_map
@@ -107,23 +106,3 @@ def test_rows_are_put_in_the_same_order_or_refused() -> None:
         aligned(a, replace(b, frame=mixed.iloc[1:]))
     with pytest.raises(InputError, match="different labels"):
         aligned(a, replace(b, frame=mixed.assign(label=1 - mixed["label"])))
-
-
-def test_disagreements_begin_with_the_largest_difference() -> None:
-    a = some(0)
-    b = replace(some(1), frame=some(1).frame.assign(label=a.labels))
-    table = disagreements(a, b)
-    assert list(table["difference"].abs()) == sorted(table["difference"].abs(), reverse=True)
-    for row in table.to_dict("records"):
-        i = row["row"]
-        assert row["id"] == a.frame["id"][i]
-        assert row["difference"] == pytest.approx(b.frame["p1"][i] - a.frame["p1"][i])
-        assert (row["first"], row["second"]) == (a.predicted[i], b.predicted[i])
-
-
-def test_of_three_classes_the_total_variation_is_taken() -> None:
-    shares = np.array([[[0.5, 0.3, 0.2], [1, 0, 0]], [[0.2, 0.3, 0.5], [0, 0.5, 0.5]]])
-    base = some(0, n=2).frame
-    first, second = (Rows(RowsSource("r", "0"), "test", ("x", "y", "z"), base.assign(p0=p[:, 0], p1=p[:, 1], p2=p[:, 2])) for p in shares)
-    assert list(disagreements(first, second)["difference"]) == pytest.approx([1.0, 0.3])
-    assert list(disagreements(first, second)["row"]) == [1, 0]

@@ -20,9 +20,8 @@ from app.blocks.run_choice import pick_run
 from app.blocks.slice_choice import FIRST_MISTAKE, choose_slice
 from app.fields import whole_number
 from app.text import md, with_code
-from sentviz.analysis.testset.rows import OVER, Rows, unread
+from sentviz.analysis.testset.rows import OVER, Rows, aligned, unread
 from sentviz.analysis.testset.slices import Slice, matching
-from sentviz.analysis.testset.versus import aligned
 from sentviz.data.own_columns import PREFIX
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError

@@ -300,8 +300,8 @@ class Answers(FigureSubject):
         Raises:
             SentvizError: a run has no predictions for them, or has other classes.
         """
+        from sentviz.analysis.testset.rows import aligned
         from sentviz.analysis.testset.subset import Subset
-        from sentviz.analysis.testset.versus import aligned
 
         runs = filter(None, (self.run, *map(find, self.versus)))
         first, *rest = (answered(run, self.over, self.calibrated).at_threshold(self.threshold) for run in runs)

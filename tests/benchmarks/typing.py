@@ -113,8 +113,8 @@ def _crowd(name: str) -> None:
     def post(text: str, visitor: str) -> dict[str, Any]:
         body = json.dumps({"view": {"run": name}, "text": text, "pair": "", "visitor": visitor}).encode()
         with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/live", body), timeout=60) as answer:
-            found: dict[str, Any] = json.load(answer)
-        return found
+            content: dict[str, Any] = json.load(answer)
+        return content
 
     def visit(number: int) -> None:
         draw, visitor = random.Random(number), live.ticket()
@@ -145,7 +145,7 @@ def _crowd(name: str) -> None:
         server.wait()
     model, took = load(name), sorted(seconds for _, _, seconds in answers)
     frame = model.predict([text for text, _, _ in answers])
-    wrong = sum(abs(float(frame[model.labels[-1]].iloc[k]) - given[-1]) > 1e-3 for k, (_, given, _) in enumerate(answers))
+    wrong = sum(abs(float(frame[model.labels[-1]].iloc[k]) - probabilities[-1]) > 1e-3 for k, (_, probabilities, _) in enumerate(answers))
     p50, p95 = statistics.median(took), took[int(0.95 * len(took))]
     title = f"{name}, {VISITORS} visitors, {len(answers):,} answers, {wrong} wrong, {refused[0]} refused"
     say(title, {"p50": p50, "p95": p95}, "p50")

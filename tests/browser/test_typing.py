@@ -65,7 +65,7 @@ def test_a_pause_is_as_enter_and_words_are_only_text(page: Any, server: str) -> 
 
 
 def test_the_picture_follows_a_slider(page: Any, server: str) -> None:
-    """While the thumb is held the picture shows the changed model; the page follows when it is let go."""
+    """The picture shows the changed model while the thumb is held; the page follows when it is let go."""
     answers: list[Any] = []
     page.on("response", lambda response: answers.append(response) if response.url.endswith("/live") else None)
     _, questions = opened(page, server, "&whatif=open")
@@ -80,12 +80,12 @@ def test_the_picture_follows_a_slider(page: Any, server: str) -> None:
     page.wait_for_timeout(200)
     while len(answers) < len(questions):
         page.wait_for_timeout(200)
-    held = page.locator(".st-key-canvas .answer").inner_text()
+    while_dragged = page.locator(".st-key-canvas .answer").inner_text()
     page.mouse.up()
     page.wait_for_url("**mix=*", timeout=30_000)
     page.wait_for_function("() => !('typing' in document.body.dataset)", timeout=30_000)
     settled(page)
-    assert page.locator(".st-key-canvas .answer").inner_text() == held
+    assert page.locator(".st-key-canvas .answer").inner_text() == while_dragged
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""Two models on one sentence and on one split."""
+"""Two models on one sentence: predictions, reasons and attention side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.blocks.figure import show_figure
 from app.blocks.run_choice import note_weights, pick_run, with_weights
 from app.blocks.sentence import attends, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.text import halves, intro, md, name_runs
-from app.views.sentence import compare_maps, compare_rows, why_part
+from app.views.sentence import compare_maps, why_part
 from sentviz.analysis.explain import SCORES, answer, available
 from sentviz.analysis.explain.notices import notices
 from sentviz.errors import SentvizError
@@ -73,15 +73,12 @@ def _common_row(old: Run, new: Run) -> str:
 focus = visit.focus()
 run = run_with_weights()
 intro(
-    "Two models on the same rows and on one sentence: which model is right more often, and where they differ.",
-    "Two seeds of the same model differ, too.",
+    "Two models on one sentence: what each predicts and why, and where their attention differs.",
+    "One sentence does not say which model is better; Compare models does, with all rows and seeds.",
 )
 place = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="compare-runs")
 second = pick(run, place)
 name_runs(run.name, second.name)
-both = compare_rows.verdict(run, second, place)
-
-st.markdown("##### On one sentence")
 text, pair = texts_in_focus(run)
 sentence_box(run, text, pair, "compare-sentence")
 plain = replace(focus.as_trained(), text=text, pair=pair or "", row="")
@@ -116,8 +113,12 @@ if run.labels == second.labels:
 
 if attends(run) and attends(second):
     compare_maps.show(traces[0], traces[1], run, second)
-if both is not None:
-    compare_rows.rows(*both, second, traces, score)
+if run.labels == second.labels:
+    st.page_link(
+        "views/testset/comparison.py",
+        label="Which is right more often? Compare models: all rows and seeds, up to six models, a report",
+        icon=":material/summarize:",
+    )
 if not why_part.waiting():
     for slot, each in zip(places, (run, second), strict=True):
         why_part.show_reason(slot, replace(plain, run=each.name))

@@ -89,12 +89,24 @@ def _open(of: Comparison, place: int) -> None:
         for name in ("text", "text_pair"):
             if name in row:
                 st.text(str(row[name]))
+        _beside_each_other(of, row)
         slots = []
         for each in of.candidates:
             st.markdown(f"**{md(each.name)}**: {md(_said(each, place))}")
             slots.append((each, st.empty()))
         for each, slot in slots:
             slot.caption(_reason(of, each, row))
+
+
+def _beside_each_other(of: Comparison, row: pd.Series[Any]) -> None:
+    """Offer the first two models with weights side by side on this sentence."""
+    names = [each.rows.source.ask.name for each in of.candidates if each.rows.source.ask is not None]
+    if len(names) < 2 or not of.first.has_text:
+        return
+    where = {"row": str(row["id"])} if of.first.over != "mine" else {"text": str(row["text"]), "pair": str(row.get("text_pair", ""))}
+    if st.button("Two models side by side on this sentence", icon=":material/compare:", type="tertiary", key="comparison-beside"):
+        visit.go(run=names[0], versus=tuple(names[1:]), **where)
+        st.switch_page("views/sentence/compare.py")
 
 
 def _reason(of: Comparison, each: Candidate, row: pd.Series[Any]) -> str:

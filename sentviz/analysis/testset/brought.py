@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sentviz.analysis.testset.rows import Gives, Rows, RowsSource, predicted, predicted_rows
-from sentviz.analysis.testset.versus import aligned
+from sentviz.analysis.testset.rows import Gives, Rows, RowsSource, aligned, predicted, predicted_rows
 from sentviz.data import predictions as columns_of
 from sentviz.data.columns import guess
 from sentviz.data.formats import KINDS

@@ -338,3 +338,19 @@ def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = Fal
             low, high = map(float, wilson(right, n))
             measured.append({"run": run, "phenomenon": phenomenon, "n": n, "right": right, "accuracy": right / n, "low": low, "high": high})
     return pd.DataFrame(measured, columns=["run", "phenomenon", "n", "right", "accuracy", "low", "high"])
+
+
+def aligned(first: Rows, second: Rows) -> Rows:
+    """Return the second run's rows in the order of the first's.
+
+    Raises:
+        InputError: the runs do not have the same rows with the same labels.
+    """
+    ids = first.frame["id"]
+    second_frame = second.frame.set_index("id", drop=False)
+    if not (second_frame.index.is_unique and ids.is_unique) or set(ids) != set(second_frame.index) or first.classes != second.classes:
+        raise InputError(f"{first.source.name} and {second.source.name} have predictions for different rows.")
+    ordered = replace(second, frame=second_frame.loc[list(ids)].reset_index(drop=True))
+    if (ordered.labels != first.labels).any():
+        raise InputError(f"{first.source.name} and {second.source.name} have predictions for rows with different labels.")
+    return ordered
