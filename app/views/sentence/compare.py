@@ -110,15 +110,14 @@ if run.labels == second.labels:
         change = f"{100 * abs(gap):.1f} points {'higher' if gap > 0 else 'lower'}"
         message += f" {md(second.name)} gives “{md(run.labels[1])}” a probability that is {change}."
     st.markdown(message)
-
-if attends(run) and attends(second):
-    compare_maps.show(traces[0], traces[1], run, second)
-if run.labels == second.labels:
     st.page_link(
         "views/testset/comparison.py",
         label="Which is right more often? Compare models: all rows and seeds, up to six models, a report",
         icon=":material/summarize:",
     )
+
+if attends(run) and attends(second):
+    compare_maps.show(traces[0], traces[1], run, second)
 if not why_part.waiting():
     for slot, each in zip(places, (run, second), strict=True):
         why_part.show_reason(slot, replace(plain, run=each.name))
