@@ -34,6 +34,14 @@ def test_links_open_direction_alignment_and_components() -> None:
     assert "Both sentences are the same" in words(opened("causes", **link | {"second": TEXT}))
 
 
+def test_links_open_averages_and_the_circuit() -> None:
+    """A link gives the kind of minimal pairs, and averages, the circuit, or epochs of a run that keeps them."""
+    link = {"run": "sst2/ndt-unit-2-epochs", "text": TEXT, "pairs": "adjective"}
+    assert "40 minimal pairs" in words(opened("causes", **link))
+    assert "random sets of the same size" in words(opened("causes", **link, beyond="circuit"))
+    assert "after each epoch" in words(opened("causes", **link, beyond="epochs"))
+
+
 def test_models_without_states_say_so() -> None:
     app = opened("causes", run="imdb/hardmax-d2")
     assert not app.exception and "choose a transformer" in words(app)

@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from sentviz.cli.terminal import command, main, progress_bar
+from sentviz.data.minimal_pairs import PAIRS
 from sentviz.figures.text import visible
 
 if TYPE_CHECKING:
@@ -20,25 +21,43 @@ SHOWN = 5  # cells of a quantity that are printed
 
 @main.command()
 @click.argument("run")
-@click.argument("first")
+@click.argument("first", required=False)
 @click.argument("second", required=False)
+@click.option("--minimal", type=click.Choice(PAIRS), help="Average over minimal pairs of templates that exchange this word; no sentences.")
+@click.option("--circuit", "with_circuit", is_flag=True, help="With --minimal: find few heads and feed-forward networks that keep 90%.")
+@click.option("--count", default=40, show_default=True, help="Number of minimal pairs.")
 @click.option("--pairs", nargs=2, help="Second sentences of FIRST and SECOND, for runs that read pairs.")
 @click.option("--align", multiple=True, metavar="I=J", help="Take the states of token J of SECOND for token I of FIRST. May be repeated.")
 @click.option("--cell", "cells", multiple=True, metavar="CELL", help="Cell of a path, as in head:4.7.3 or state:2.5. May be repeated.")
 @click.option("--exact", is_flag=True, help="Compute every cell, also if a map is large. By default large maps are estimated first.")
 @command
 def patch(
-    run: str, first: str, second: str | None, pairs: tuple[str, str] | None, align: tuple[str, ...], cells: tuple[str, ...], exact: bool
+    run: str,
+    first: str | None,
+    second: str | None,
+    minimal: str | None,
+    with_circuit: bool,
+    count: int,
+    pairs: tuple[str, str] | None,
+    align: tuple[str, ...],
+    cells: tuple[str, ...],
+    exact: bool,
 ) -> None:
     """Replace states of RUN on sentence FIRST by those on SECOND, and print which of them carry the prediction over.
 
     Without SECOND, the smallest edit of FIRST that changes the predicted class is searched and used. Layers, heads and tokens count from 1;
-    `state:0.3` is the embedding of the third token. With --cell, the cells are also replaced together.
+    `state:0.3` is the embedding of the third token. With --cell, the cells are also replaced together. With --minimal, shares are averaged
+    over pairs of sentences that differ in one word, with 95% intervals over pairs.
     """
     from sentviz.analysis.causal import patch as pair_of
     from sentviz.models.loading import load
 
+    if (first is None) == (minimal is None):
+        raise click.UsageError("Give either a sentence or --minimal with the word that is exchanged.")
     model = load(run)
+    if first is None:
+        _print_average(run, model, str(minimal), count, with_circuit)
+        return
     pair = pair_of(model, first, second or _flip(model, first), partners=dict(map(_aligned, align)), pairs=pairs or (None, None))
     for trace in (pair.first, pair.second):
         click.echo(f"{trace.label:>10} {float(trace.probabilities.max()):6.1%}  {visible(trace.text)}")
@@ -59,6 +78,32 @@ def patch(
         click.echo(f"\nTogether {joint.share:+.1%}, sum of the single shares {joint.total:+.1%}:")
         for edit, share in zip(edits, joint.singles, strict=True):
             click.echo(f"  {share:+7.1%}  {pair.says(edit.what, edit.at)}")
+
+
+def _print_average(run: str, model: Model, minimal: str, count: int, with_circuit: bool) -> None:
+    from sentviz.analysis.causal import averages, circuit
+    from sentviz.analysis.causal.patching import TITLES
+    from sentviz.data.minimal_pairs import minimal_pairs
+    from sentviz.runs.catalog import language
+    from sentviz.runs.store import find
+
+    sentences = minimal_pairs(minimal, language(find(run)), count=count)
+    whats = [what for what in ("state", "head", "component") if what in model.capabilities.replaces]
+    with progress_bar("Minimal pairs") as report:
+        results = averages(model, sentences, whats, progress=report)
+    for what, result in results.items():
+        click.echo(f"\n{TITLES[what]}: {result.says}")
+        for place in np.argsort(-np.nan_to_num(result.share, nan=-np.inf).ravel(), kind="stable")[:SHOWN]:
+            at = np.unravel_index(place, result.share.shape)
+            layer = f"layer {at[0] + (what != 'state')}" if at[0] or what != "state" else "embedding"
+            interval = f"[{result.low[at]:+.1%}, {result.high[at]:+.1%}]"
+            click.echo(f"  {result.share[at]:+7.1%}  {interval:<18} {layer}, {result.columns[at[1]]}")
+    if with_circuit:
+        with progress_bar("Circuit") as report:
+            small = circuit(model, sentences, progress=report)
+        click.echo(f"\nCircuit: {small.says}")
+        for part, (lost, low, high) in zip(small.parts, small.lost.tolist(), strict=True):
+            click.echo(f"  {lost:+7.1%}  [{low:+.1%}, {high:+.1%}] is lost without {part.name}")
 
 
 def _flip(model: Model, text: str) -> str:

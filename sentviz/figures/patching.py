@@ -71,7 +71,7 @@ def signed_map(
     slanted = kind == "token" or cell < 52
     labels = [as_text(name, 24) for name in names]
     below = 26 + int(max(min(len(name), 24) for name in names) * 6.2) if slanted else 44
-    width, height = LEFT + 24 + max(cell * len(names), 200), 92 + row * len(rows) + below
+    width, height = LEFT + 24 + max(cell * len(names), 330), 92 + row * len(rows) + below
     cells = np.argwhere(np.isfinite(drawn))
     plot = new_plot(
         theme,

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sentviz.errors import InputError
 from sentviz.figures.text import subscript
-from sentviz.gallery.registry import capability, figure
+from sentviz.gallery.registry import RunRequirement, capability, figure
 from sentviz.gallery.subjects import Sentence
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal import Pair, PatchMap
+    from sentviz.analysis.causal.average import PatchAverage
+    from sentviz.analysis.causal.circuit import Circuit
     from sentviz.analysis.causal.direct import DirectAttribution
     from sentviz.analysis.causal.patching import Progress
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
 REPLACES = capability("replaces", "states that can be replaced", "{run} has no states of tokens that can be replaced.")
+KEEPS = RunRequirement(
+    "weights of its epochs",
+    lambda run: "" if run.epochs else f"{run.name} keeps no weights of its epochs: `{run.keeping}` trains a run that does.",
+)
+SWAPS = {
+    "adjective": "adjective exchanged",
+    "negation": "negation added",
+    "intensifier": "degree exchanged",
+    "name": "name exchanged (control)",
+}
 SUMS = ("part", "token", "head")
 SUMMED = 1e-4  # difference of the logits and their sum below which nothing is missing
 BY_TOKEN, BY_PART = ("state", "residual", "feedforward"), ("head", "value", "component")
@@ -164,6 +177,141 @@ def _attribution_direct(of: Sentence, *, by: str = "part", theme: Theme = "light
         chosen=selected or (),
         theme=theme,
     )
+
+
+@figure("patch-average", "States that carry the difference of minimal pairs", Sentence, "patching:signed_map", REPLACES)
+def _patch_average(of: Sentence, *, minimal: str = "negation", what: str = "state", count: int = 40, theme: Theme = "light") -> Figure:
+    """Draw layers by places in the sentence, or by heads or components, over minimal pairs of one kind."""
+    from sentviz.analysis.causal.patching import TITLES
+    from sentviz.figures.patching import signed_map
+
+    result = average_of(of, minimal, what, count)
+    rows = ["embedding"] * (what == "state") + [f"layer {i + 1}" for i in range(of.run.capabilities.layers)]
+    some = np.isfinite(result.share).any(axis=0)  # no sentence may have a token at a place, such as a special first token
+    share, low, high = (values[:, some] for values in (result.share, result.low, result.high))
+    return signed_map(
+        share,
+        rows,
+        [result.columns[column] for column in np.flatnonzero(some)],
+        name=f"patch-average-{what}",
+        title=f"{TITLES[what]}, {SWAPS[minimal]}",
+        about=f"Share of the difference that comes over, mean of {result.says} A number is written where its 95% interval excludes 0.",
+        notes=_intervals(low, high),
+        more={"low": low, "high": high},
+        sure=_away_from_0(low, high),
+        first_row=int(what != "state"),
+        kind="place" if result.by_place else "component" if what == "component" else "head",
+        theme=theme,
+    )
+
+
+@figure("circuit", "Few parts that keep the difference of minimal pairs", Sentence, "circuits:circuit_graph", REPLACES)
+def _circuit(of: Sentence, *, minimal: str = "negation", count: int = 40, theme: Theme = "light", selected: Any = ()) -> Figure:
+    from sentviz.figures.circuits import circuit_graph
+
+    result, has = circuit_of(of, minimal, count), of.run.capabilities
+    return circuit_graph(
+        [(part.layer, -1 if part.head is None else part.head) for part in result.parts],
+        result.lost,
+        result.links,
+        layers=has.layers,
+        heads=has.heads,
+        title=f"A circuit, {SWAPS[minimal]}",
+        about=f"{result.says} Parts outside give what they gave on the other sentence of the pair.",
+        chosen=selected or (),
+        theme=theme,
+    )
+
+
+@figure("patch-epochs", "Heads that carry the difference of minimal pairs, by epoch", Sentence, "patching:signed_map", REPLACES, KEEPS)
+def _patch_epochs(of: Sentence, *, minimal: str = "negation", count: int = 40, theme: Theme = "light") -> Figure:
+    """Draw heads by epochs, with the weights that the run kept after each epoch."""
+    from sentviz.figures.patching import signed_map
+
+    averages = epochs_of(of, minimal, count)
+    share, low, high = (np.stack([getattr(each, name).ravel() for each in averages.values()], axis=1) for name in ("share", "low", "high"))
+    has, sure = of.run.capabilities, _away_from_0(low, high)
+    rows = [f"L{layer + 1} head {h + 1}" for layer in range(has.layers) for h in range(has.heads)]
+    best = int(np.argmax(share[:, -1]))
+    known = sure[best] & (share[best] > 0)
+    matters = [epoch for place, epoch in enumerate(averages) if known[place]]
+    begin = f" {rows[best]} carries most in the end; its share is above 0 from epoch {matters[0]} on." if matters else ""
+    return signed_map(
+        share,
+        rows,
+        [f"epoch {epoch}" for epoch in averages],
+        name="patch-epochs",
+        title=f"Heads by epoch, {SWAPS[minimal]}",
+        about=f"Share of the difference that comes over, after each epoch. Last epoch: {list(averages.values())[-1].says}{begin}",
+        notes=_intervals(low, high),
+        more={"low": low, "high": high},
+        sure=sure,
+        kind="epoch",
+        theme=theme,
+    )
+
+
+def _intervals(low: Any, high: Any) -> list[list[str]]:
+    return [
+        [f"95% interval {a:+.0%} to {b:+.0%}".replace("-", "−") if np.isfinite(a) else "" for a, b in zip(*row, strict=True)]
+        for row in zip(low, high, strict=True)
+    ]
+
+
+def _away_from_0(low: Any, high: Any) -> Any:
+    return np.isfinite(low) & ((low > 0) | (high < 0))
+
+
+def pairs_of(of: Sentence, minimal: str, count: int) -> list[tuple[str, str]]:
+    """Return minimal pairs in the language of the run.
+
+    Raises:
+        InputError: the kind of pairs is unknown, or there are none in this language.
+    """
+    from sentviz.data.minimal_pairs import minimal_pairs
+    from sentviz.runs.catalog import language
+
+    return minimal_pairs(minimal, language(of.run), count=count)
+
+
+def average_of(of: Sentence, minimal: str, what: str, count: int = 40, progress: Progress | None = None) -> PatchAverage:
+    """Return an average over minimal pairs, computed once."""
+    from sentviz.analysis.causal.average import averages
+
+    result: PatchAverage = of.once(
+        ("average", minimal, what, count), lambda: averages(of.model, pairs_of(of, minimal, count), (what,), progress=progress)[what]
+    )
+    return result
+
+
+def epochs_of(of: Sentence, minimal: str, count: int = 40) -> dict[int, PatchAverage]:
+    """Return an average over minimal pairs of the heads after each kept epoch, computed once; epochs without any difference are left out.
+
+    Raises:
+        InputError: the predictions of no epoch differ.
+    """
+    from sentviz.analysis.causal.average import averages
+    from sentviz.models.loading import load
+
+    def compute() -> dict[int, PatchAverage]:
+        pairs, by_epoch = pairs_of(of, minimal, count), {}
+        for epoch in of.run.epochs:
+            with suppress(InputError):
+                by_epoch[epoch] = averages(load(of.run, epoch=epoch), pairs, ("head",))["head"]
+        if not by_epoch:
+            raise InputError(f"After no epoch do the predictions of {of.run.name} differ within these pairs.")
+        return by_epoch
+
+    result: dict[int, PatchAverage] = of.once(("epochs", minimal, count), compute)
+    return result
+
+
+def circuit_of(of: Sentence, minimal: str, count: int = 40, progress: Progress | None = None) -> Circuit:
+    """Return a circuit of minimal pairs, computed once."""
+    from sentviz.analysis.causal.circuit import circuit
+
+    result: Circuit = of.once(("circuit", minimal, count), lambda: circuit(of.model, pairs_of(of, minimal, count), progress=progress))
+    return result
 
 
 def direct_of(of: Sentence) -> DirectAttribution:

@@ -62,7 +62,7 @@ def logits_of_copies(
                     progress(done, total)
             x = torch.cat(parts)
         logits: Tensor = network.classifier(network.pool(x, inputs.expand(len(x)).mask))
-        return logits
+        return logits[torch.cat([torch.zeros(1, dtype=torch.long), order + 1])]
 
 
 def _by_first_layer(replaced: Mapping[Site, Replacement], copies: int, layers: int) -> tuple[Tensor, list[int]]:

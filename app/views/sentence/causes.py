@@ -18,7 +18,7 @@ from app.fields import LONGEST
 from app.server.queue import turn
 from app.text import halves, intro, md
 from sentviz.errors import SentvizError
-from sentviz.gallery.patching import BY_PART, BY_TOKEN, flipped, map_of, pair_of
+from sentviz.gallery.patching import BY_PART, BY_TOKEN, average_of, circuit_of, epochs_of, flipped, map_of, pair_of
 from sentviz.gallery.subjects import Sentence
 from sentviz.io.glossary import tip
 from sentviz.runs.intervention import Edit
@@ -148,6 +148,48 @@ def show_sums(of: Sentence) -> None:
     show_figure("attribution-direct", of, by=key)
 
 
+def show_pairs(of: Sentence) -> None:
+    """Draw averages over minimal pairs, and a circuit, once the visitor chooses what is exchanged in the pairs."""
+    st.markdown("##### Beyond one sentence", help=tip("minimal-pairs"))
+    kinds = {"": "off", "adjective": "adjective", "negation": "negation", "intensifier": "degree", "name": "name (control)"}
+    offered = {"maps": "averages", "circuit": "circuit"} | ({"epochs": "by epoch"} if of.run.epochs else {})
+    with st.container(horizontal=True, gap="small"):
+        pairs = visit.setting(
+            st.segmented_control, "Exchanged word", "pairs", list(kinds), format_func=kinds.get, label_visibility="collapsed"
+        )
+        show = visit.setting(st.segmented_control, "Show", "beyond", list(offered), format_func=offered.get, label_visibility="collapsed")
+    if not pairs:
+        st.caption("Choose which word is exchanged: 40 pairs of sentences from templates are measured, which takes seconds to minutes.")
+        return
+    bar = st.empty()
+    try:
+        with turn(long=True) as step:
+            of.load = lambda: cache.model(run).stoppable(step)
+            of.__dict__.pop("model", None)  # the model of an earlier turn
+            if show == "circuit":
+                circuit_of(of, pairs, progress=partial(move_bar, bar, "Searching a circuit", 0, 1))
+            elif show == "epochs":
+                with st.spinner("Patching after each epoch"):
+                    epochs_of(of, pairs)
+            else:
+                for place, what in enumerate((states, parts)):
+                    average_of(of, pairs, what, progress=partial(move_bar, bar, f"Replacing {NAMES[what]}", place / 2, 1 / 2))
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
+        return
+    finally:
+        bar.empty()
+    if show == "circuit":
+        take = clicked("circuit", lambda layer, head: visit.go(layer=layer + 1, head=str(head + 1)) if head >= 0 else None)
+        show_figure("circuit", of, minimal=pairs, on_select=take, selected=())
+    elif show == "epochs":
+        show_figure("patch-epochs", of, minimal=pairs)
+    else:
+        for column, what in zip(halves("average", 1.15, 1.0), (states, parts), strict=True):
+            with column:
+                show_figure("patch-average", of, f"average-{what}", minimal=pairs, what=what)
+
+
 def move_bar(bar: DeltaGenerator, says: str, before: float, part: float, done: int, total: int) -> None:
     """Move the progress bar of the page."""
     bar.progress(min(1.0, before + part * done / max(1, total)), says)
@@ -173,17 +215,18 @@ except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
 second_box(run, trace)
-if not focus.second.strip():
-    show_sums(sentence_of(run, trace))
-    st.stop()
-direction = visit.chosen("direction", list(DIRECTIONS))
-align = visit.page_value("align", "", str, resets=RESETS)
 states, parts = (
     visit.chosen(name, [what for what in offered if what in run.capabilities.replaces])
     for name, offered in (("by", BY_TOKEN), ("of", BY_PART))
 )
 of = sentence_of(run, trace)
 of.known = visit.keep_result("patched", (run.digest, trace.text, trace.text_pair, focus.change, focus.second), dict, most=2)
+if not focus.second.strip():
+    show_sums(of)
+    show_pairs(of)
+    st.stop()
+direction = visit.chosen("direction", list(DIRECTIONS))
+align = visit.page_value("align", "", str, resets=RESETS)
 options: dict[str, Any] = {"second": focus.second, "align": align, "reverse": direction == "break"}
 bar = st.empty()
 try:
@@ -254,3 +297,4 @@ if run.capabilities.maps:
             whole = of.once(("map", name, id(pair)), partial(pair.model.trace, side.text, side.text_pair, projections=True, maps=False))
             show_figure("attention", sentence_of(run, whole), f"attention-{name}", layer=layer, head=head, side=400)
 show_sums(of)
+show_pairs(of)

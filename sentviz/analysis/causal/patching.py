@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
 LEAST = 0.01  # log-odds between the two sentences below which there is no difference to bring over
@@ -282,14 +283,10 @@ class Pair:
         Raises:
             InputError: the model has no such quantity.
         """
-        has = self.model.capabilities
-        if what not in has.replaces:
-            raise InputError(f"{self.model.name} has no {what} to replace; it has {', '.join(has.replaces)}.")
-        by_token = what in WORDS if tokens is None else tokens
-        layers = range(has.layers + (what == "state"))
-        axes = tuple(axis for axis in AXES[what] if by_token or axis != "token")
-        middle = {"head": has.heads, "component": has.components, "value": has.heads}.get(what)
-        shape = (len(layers), *filter(None, (middle,)), *((len(self.first.tokens),) if by_token else ()))
+        count, middle, every_axis = self._axes_of(what)
+        by_token, layers = what in WORDS if tokens is None else tokens, range(count)
+        axes = tuple(axis for axis in every_axis if by_token or axis != "token")
+        shape = (count, *middle, *((len(self.first.tokens),) if by_token else ()))
         cells, number = self._cells(shape, by_token), int(np.prod(shape))
         estimate = None
         if exact is False or (exact is None and self._work(cells, layers) > WORK and number > BEST):
@@ -298,7 +295,8 @@ class Pair:
             chosen = np.zeros(number, dtype=np.bool_)
             chosen[order] = True
             cells = cells & chosen.reshape(shape)
-        share, logits = self._exact(what, cells, by_token, progress)
+        groups = [np.array([i]) for i in range(shape[-1])] if by_token else None
+        share, logits = self._exact(what, cells, groups, progress)
         probability = np.full(shape, np.nan)
         if cells.any():
             from sentviz.runs.calibration import softmax
@@ -310,13 +308,14 @@ class Pair:
     # ---- inside
 
     @cached_property
+    def donor(self) -> dict[Site, Tensor]:
+        """The vectors of B by site, (1, .., n, size)."""
+        return self.model.recorded(self.second.text, self.second.text_pair, self.second.change)[0]
+
+    @cached_property
     def _sides(self) -> tuple[Any, Any]:
         """The vectors of A, with their gradients' graph, and those of B, by site."""
-        a, b = (
-            self.model.recorded(trace.text, trace.text_pair, trace.change, gradients=gradients)
-            for trace, gradients in ((self.first, True), (self.second, False))
-        )
-        return a, b[0]
+        return self.model.recorded(self.first.text, self.first.text_pair, self.first.change, gradients=True), self.donor
 
     @cached_property
     def _gradients(self) -> dict[Site, Tensor]:
@@ -331,7 +330,7 @@ class Pair:
         return {site: torch.zeros_like(x) if slope is None else slope for (site, x), slope in zip(record.items(), slopes, strict=True)}
 
     @cached_property
-    def _places(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def aligned(self) -> tuple[Ints, Ints]:
         """Aligned tokens of A, and their partners in B."""
         both = [(i, j) for i, j in enumerate(self.partners) if j is not None]
         a, b = np.array(both, dtype=np.int64).T
@@ -355,7 +354,7 @@ class Pair:
     def _estimate(self, what: str, shape: tuple[int, ...], by_token: bool) -> Floats:
         """Return the shares to first order."""
         (record, _), donor = self._sides
-        a, b = self._places
+        a, b = self.aligned
         estimate = np.full(shape, np.nan) if by_token else np.zeros(shape)
         for i, layer in enumerate(range(shape[0])):
             site = (what, layer)
@@ -367,15 +366,41 @@ class Pair:
                 estimate[i] = products.sum(axis=-1)
         return estimate
 
-    def _exact(self, what: str, cells: Bools, by_token: bool, progress: Progress | None) -> tuple[Floats, Floats]:
-        """Return shares and logits of some cells; NaN elsewhere. A cell whose vectors are equal in both sentences brings nothing."""
+    def grouped(self, what: str, groups: Sequence[Ints], progress: Progress | None = None) -> Floats:
+        """Return the shares of a quantity, (L or L + 1, .., groups), if the tokens of a group are replaced together; NaN if none can be.
+
+        Args:
+            groups: places of tokens, counted from 0.
+        Raises:
+            InputError: the model has no such quantity.
+        """
+        layers, middle, _ = self._axes_of(what)
+        aligned = [np.intersect1d(group, self.aligned[0]).astype(np.int64) for group in groups]
+        cells = np.zeros((layers, *middle, len(groups)), dtype=np.bool_)
+        cells[..., [place for place, group in enumerate(aligned) if len(group)]] = True
+        return self._exact(what, cells, aligned, progress)[0]
+
+    def _axes_of(self, what: str) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
+        """Return the number of layers or depths, the number of heads or components if they are an axis, and the axes with tokens."""
+        has = self.model.capabilities
+        if what not in has.replaces:
+            raise InputError(f"{self.model.name} has no {what} to replace; it has {', '.join(has.replaces)}.")
+        middle = {"head": has.heads, "component": has.components, "value": has.heads}.get(what)
+        return has.layers + (what == "state"), () if middle is None else (middle,), AXES[what]
+
+    def _exact(self, what: str, cells: Bools, groups: Sequence[Ints] | None, progress: Progress | None) -> tuple[Floats, Floats]:
+        """Return shares and logits of some cells; NaN elsewhere. A cell whose vectors are equal in both sentences brings nothing.
+
+        Args:
+            groups: aligned tokens of each place along the last axis of `cells`; None if there is no such axis and all are replaced.
+        """
         import torch
 
         from sentviz.models.copies import logits_of_copies
         from sentviz.models.protocol import Replacement
 
         (record, own_logits), donor = self._sides
-        a, b = self._places
+        a, b = self.aligned
         partner = np.full(len(self.first.tokens), -1)
         partner[a] = b
         logits = np.full((*cells.shape, own_logits.shape[1]), np.nan)
@@ -385,12 +410,10 @@ class Pair:
         for layer in range(len(cells)):
             mine, theirs = record[what, layer].detach()[0], donor[what, layer][0]
             places = np.argwhere(cells[layer])
-            if by_token:
-                middle, tokens = places[:, :-1].T, places[:, -1]
-                owner = np.arange(len(places))
-            else:
-                owner = np.repeat(np.arange(len(places)), len(a))
-                middle, tokens = np.repeat(places, len(a), axis=0).T, np.tile(a, len(places))
+            of_place = [a] * len(places) if groups is None else [groups[place] for place in places[:, -1]]
+            owner = np.repeat(np.arange(len(places)), [len(group) for group in of_place])
+            middle = (places if groups is None else places[:, :-1])[owner].T
+            tokens = np.concatenate([*of_place, np.empty(0, dtype=np.int64)])
             at = tuple(torch.from_numpy(axis.copy()) for axis in middle)
             source, target = (torch.from_numpy(x) for x in (partner[tokens], tokens))
             values = theirs[(*at, source)]

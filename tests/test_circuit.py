@@ -1,0 +1,162 @@
+"""Averages over minimal pairs, and circuits, against passes of their own, and against a model whose circuit is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sentviz.analysis.causal import averages, circuit, patch
+from sentviz.analysis.causal.average import places, ratio
+from sentviz.analysis.causal.circuit import _losses
+from sentviz.cli import main
+from sentviz.data.minimal_pairs import PAIRS, minimal_pairs
+from sentviz.errors import InputError
+from sentviz.gallery import draw
+from sentviz.models.model import Model
+from sentviz.runs.intervention import Edit, Intervention, Taken
+from sentviz.runs.target import log_odds
+from tests.makers import small_model, toy_splits
+from tests.test_hardmax_model import random_model
+
+MODEL = small_model(1, components=2, mixing="unit", layers=2)
+SWAP = {"warm": "dull", "clever": "cold", "a": "the"}
+
+
+def swapped(count: int = 12) -> list[tuple[str, str]]:
+    """Return sentences of the made-up set, each with one word exchanged."""
+    pairs = []
+    for text in toy_splits()["train"].frame["text"]:
+        words = text.split()
+        at = next((i for i, word in enumerate(words) if word in SWAP), None)
+        if at is not None:
+            pairs.append((text, " ".join([*words[:at], SWAP[words[at]], *words[at + 1 :]])))
+    return list(dict.fromkeys(pairs))[:count]
+
+
+def test_pairs_differ_in_one_word_and_are_the_same_again() -> None:
+    """English pairs have the same number of words and differ in at most two (an article); both languages have all kinds."""
+    for kind in PAIRS:
+        english = minimal_pairs(kind, count=30)
+        assert len(english) == 30 and english == minimal_pairs(kind, count=30) and english != minimal_pairs(kind, count=30, seed=1)
+        for first, second in english:
+            words = list(zip(first.split(), second.split(), strict=True))
+            assert 1 <= sum(a != b for a, b in words) <= 2
+        assert all(a != b for a, b in minimal_pairs(kind, "ko", count=30))
+    for wrong, reason in ((("verb",), "not 'verb'"), (("name", "fr"), "in the language"), (("name", "en"), "2 to 200")):
+        with pytest.raises(InputError, match=reason):
+            minimal_pairs(*wrong, count=1 if reason == "2 to 200" else 4)
+
+
+def test_places_are_those_around_the_changed_word() -> None:
+    """Each token is at one place; the changed word is found; a word that only the second sentence has counts at the token before it."""
+    pair = patch(MODEL, "a warm garden and a clever song", "a dull garden and a clever song")
+    found = {name: tokens.tolist() for name, tokens in places(pair).items()}
+    assert found == {"first token": [], "before": [0], "changed": [1], "next": [2], "after": [3, 4, 5, 6], "end": []}
+    longer = patch(MODEL, "a warm garden", "a warm cold garden")
+    assert places(longer)["changed"].tolist() == [1]
+
+
+@pytest.mark.slow
+def test_averages_are_sums_over_pairs_of_passes_of_their_own() -> None:
+    """An average of heads and of places is the sum of single effects over the sum of differences; its interval covers it."""
+    pairs = swapped(6)
+    results = averages(MODEL, pairs, ("state", "head"))
+    patched = [patch(MODEL, *pair) for pair in pairs]
+    scale = sum(abs(pair.goal - pair.start) for pair in patched)
+    top_head = top_next = bottom_next = 0.0
+    for pair in patched:
+        every = [i for i, j in enumerate(pair.partners) if j is not None]
+        top_head += pair.joint([pair.edit("head", (1, 0, i)) for i in every]).share * abs(pair.goal - pair.start)
+        if len(at := places(pair)["next"]):
+            top_next += pair.joint([pair.edit("state", (1, int(i))) for i in at]).share * abs(pair.goal - pair.start)
+            bottom_next += abs(pair.goal - pair.start)
+    assert results["head"].share[1, 0] == pytest.approx(top_head / scale, abs=1e-4)
+    assert results["state"].share[1, 3] == pytest.approx(top_next / bottom_next, abs=1e-4)
+    for result in results.values():
+        some = np.isfinite(result.share)
+        assert (result.low[some] <= result.share[some] + 1e-9).all() and (result.share[some] <= result.high[some] + 1e-9).all()
+        assert result.pairs + result.left_out == len(pairs) and len(result.frame) == result.share.size
+    assert results["state"].share[0, 2] == pytest.approx(1, abs=1e-4)  # the embedding of the changed word is the complete change
+
+
+def test_a_ratio_has_the_interval_of_resampled_pairs() -> None:
+    """Equal pairs have no spread; pairs without a value count in neither sum."""
+    share, low, high = ratio(np.array([[1.0, np.nan], [2.0, 1.0]]), np.array([2.0, 4.0]), 0)
+    np.testing.assert_allclose(share, [0.5, 0.25])
+    np.testing.assert_allclose([low[0], high[0]], 0.5)
+
+
+@pytest.mark.slow
+def test_losses_of_sets_are_those_of_interventions() -> None:
+    """For each set, the parts outside take the vectors of B: the same log-odds as one traced intervention, to 1e-4."""
+    pair = patch(MODEL, *swapped()[0])
+    rng = np.random.default_rng(0)
+    outside = rng.random((7, 2, 3)) < 0.5
+    outside[0], outside[1] = False, True
+    losses = _losses(pair, outside)
+    for row, loss in zip(outside, losses, strict=True):
+        edits = []
+        for i, j in enumerate(pair.partners):
+            if j is not None:
+                edits += [Edit("head", (layer, h, i), to=Taken(j)) for layer in range(2) for h in range(2) if row[layer, h]]
+                edits += [Edit("feedforward", (layer, i), to=Taken(j)) for layer in range(2) if row[layer, 2]]
+        change = Intervention(tuple(edits), (pair.second.text, None)) if edits else Intervention()
+        odds = float(log_odds(MODEL.trace(pair.first.text, change=change).logits, *pair.target))
+        assert loss == pytest.approx(abs(odds - pair.start) * np.sign((odds - pair.start) * (pair.goal - pair.start)), abs=1e-4)
+    assert losses[0] == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_circuit_leaves_out_parts_that_do_nothing() -> None:
+    """In a model where one head and one feed-forward network alone reach the states, the circuit is these two and keeps everything."""
+    import torch
+
+    model: Model = small_model(3, layers=2)
+    with torch.no_grad():
+        for layer, block in enumerate(model.network.blocks):  # type: ignore[arg-type]
+            keep = slice(4, 8) if layer == 0 else slice(0, 0)
+            weight = block.attention.output.weight.clone()
+            block.attention.output.weight.zero_()
+            block.attention.output.weight[:, keep] = weight[:, keep]
+            if layer == 0:
+                block.ffn.down.weight.zero_()
+    result = circuit(model, swapped(20))
+    names = [part.name for part in result.parts]
+    assert set(names) <= {"L1 H2", "L2 F"} and names
+    full = result.kept[0]
+    assert full >= 0.85 and result.kept[1] <= full <= result.kept[2] and len(result.random) == 200
+    assert result.without[0] < full and result.among == 6 and "did not see" in result.says
+    assert list(result.frame["layer"]) == [part.layer for part in result.parts]
+
+
+def test_what_has_no_circuit_is_said() -> None:
+    """A model without parts, too few pairs, pairs without a difference, a share that cannot be kept: one sentence each."""
+    with pytest.raises(InputError, match="needs a transformer"):
+        circuit(random_model(5), swapped())
+    with pytest.raises(InputError, match="needs a transformer"):
+        averages(random_model(5), swapped())
+    with pytest.raises(InputError, match="between 0 and 1"):
+        circuit(MODEL, swapped(), keep=1.0)
+    with pytest.raises(InputError, match="too few for an average"):
+        averages(MODEL, [("soup unseenword", "soup otherunseen")] * 5)
+    with pytest.raises(InputError, match="A circuit needs 8 pairs"):
+        circuit(MODEL, swapped(5))
+
+
+@pytest.mark.slow
+def test_figures_and_command_show_the_same_numbers(tiny_run: Path) -> None:
+    """The figures carry intervals and the circuit's sentence; the command prints averages and the circuit."""
+    average = draw(str(tiny_run), "patch-average", minimal="adjective", what="head", count=12)
+    assert (average.frame["low"] <= average.frame["high"]).all() and "minimal pairs" in average.caption
+    graph = draw(str(tiny_run), "circuit", minimal="adjective", count=16)
+    assert "random sets" in graph.caption and set(graph.frame.columns) == {"layer", "head", "lost", "low", "high", "with"}
+    result = CliRunner().invoke(main, ["patch", str(tiny_run), "--minimal", "adjective", "--count", "16", "--circuit"])
+    assert not result.exit_code, result.output
+    assert "Outputs of the heads: " in result.output and "Circuit: " in result.output and "is lost without" in result.output
+    both = CliRunner().invoke(main, ["patch", str(tiny_run), "a", "--minimal", "name"])
+    assert both.exit_code and "Give either" in both.output
+    with pytest.raises(InputError, match="keeps no weights of its epochs"):
+        draw(str(tiny_run), "patch-epochs")
