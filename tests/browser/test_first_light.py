@@ -23,7 +23,7 @@ def ask(page: Any, sentence: str) -> str:
     box = page.get_by_placeholder("Type a sentence and press Enter")
     box.fill(sentence)
     box.press("Enter")
-    page.wait_for_function("before => document.querySelector('h3')?.innerText !== before", arg=before, timeout=30_000)
+    page.wait_for_function("before => !['', before].includes(document.querySelector('h3')?.innerText ?? '')", arg=before, timeout=30_000)
     settled(page)
     return answer(page)
 
