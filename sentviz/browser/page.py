@@ -36,6 +36,7 @@ def page(
     scripts: Sequence[str] = (),
     data: Mapping[str, Any] | None = None,
     asks: bool = False,
+    computes: bool = False,
 ) -> str:
     """Return an HTML document.
 
@@ -46,9 +47,11 @@ def page(
         style: CSS.
         scripts: JavaScript, run after the body in this order. The policy names their digests, so no other script runs.
         asks: True if its scripts may send requests to the server of the page.
+        computes: True if its scripts may compile WebAssembly.
         data: id -> data that a script reads with ``JSON.parse(document.getElementById(id).textContent)``.
     """
     codes = [_script(code) for code in scripts]
+    allowed = [*map(_digest, codes), *["'wasm-unsafe-eval'"] * computes]
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -56,7 +59,7 @@ def page(
             "form-action 'none'",
             "style-src 'unsafe-inline'",
             "img-src data: blob:",
-            f"script-src {' '.join(map(_digest, codes)) or repr('none')}",
+            f"script-src {' '.join(allowed) or repr('none')}",
             *(["connect-src 'self'"] if asks else []),
         )
     )

@@ -12,7 +12,7 @@ export function read(data) {
     const { shown, codes } = data.maps
     scene.side = shown.length
     for (const [k, i] of shown.entries()) scene.placeOf.set(i, k)
-    scene.codes = codes.map(one => ({ ...one, codes: numbers(one.codes, one.signed ? Int8Array : Uint8Array) }))
+    scene.codes = codes.map(one => typeof one.codes === "string" ? { ...one, codes: numbers(one.codes, one.signed ? Int8Array : Uint8Array) } : one)
   }
   return scene
 }

@@ -1,0 +1,234 @@
+"""Pages that compute: the tokenizer in JavaScript beside that in Python, what cannot be written, and the page without a network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentviz.analysis.explain.leave_out import words
+from sentviz.data import demo
+from sentviz.errors import DataMissingError, RunError
+from sentviz.models.loading import load
+from sentviz.models.model import Model
+from sentviz.runs.store import Run, find
+from sentviz.serving.live import packages, page
+from tests.conftest import ROOT
+
+LIVE = ROOT / "sentviz" / "browser" / "live"
+TEXTS = [
+    "It's un-believably good 😀 café, naïve!",
+    "정말 재미있는 영화였다. 다시 보고 싶다!",
+    "ВЕЛИКОЛЕПНО, но долго… — очень долго",
+    "<script>alert('x')</script> & <b>bold</b>",
+    "e\u0301te\u0301 ﬁne Ⅳ ½ 100% #tag @you http://a.b/c?d=e",
+    "İstanbul ΟΔΥΣΣΕΥΣ STRASSE ß ǅ",
+    "a\u200bb\ufeffc\u00a0d\te\u0085f\u2028g _under_score_ 3.14",
+    "👩‍👩‍👧‍👦 family 🇰🇷 flag 👍🏽 मज़ेदार فيلم رائع 很好的电影",
+    "x" * 150 + " short",
+    "!!!???...---",
+    "unaffable unknownish 🤷 zzzzqqq",
+]
+
+
+def package(of: packages.Package) -> dict[str, bytes]:
+    """Return a package's files, or skip the test."""
+    try:
+        return dict(packages.files(of))
+    except DataMissingError as error:
+        pytest.skip(f"the npm registry cannot be reached: {str(error)[:100]}")
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    path = shutil.which("node")
+    if path is None:
+        pytest.skip("node is not installed")
+    return path
+
+
+READ = """
+import { readFileSync } from "node:fs"
+import { Tokenizer } from "./tokenizers.mjs"
+import { readText } from "./text.js"
+const { words, card, texts } = JSON.parse(readFileSync("asked.json", "utf8")), tokenizer = new Tokenizer(words, {})
+console.log(JSON.stringify(texts.map(text => readText(tokenizer, card, text))))
+"""
+
+
+def read_in_javascript(node: str, model: Model, texts: Sequence[str], folder: Path) -> list[dict[str, Any]]:
+    """Return the tokens of texts as a live page reads them."""
+    model.tokenizer.save(folder / "tokenizer.json")
+    run = find(model.name)
+    card = {
+        "tokens": {"drop": list(model.tokenizer.dropped), "start": model.tokenizer.specials.start, "stop": model.tokenizer.specials.stop},
+        "max_length": model.config.max_length,
+        "cls": model.cls,
+        "names": ["<", ">"],
+    }
+    content, left = page.for_browsers(run, (folder / "tokenizer.json").read_text(encoding="utf-8"))
+    (folder / "asked.json").write_text(
+        json.dumps({"words": json.loads(content), "card": card | left, "texts": list(texts)}), encoding="utf-8"
+    )
+    (folder / "tokenizers.mjs").write_bytes(package(packages.TOKENIZERS)[packages.TOKENIZERS.script])
+    shutil.copy(LIVE / "text.js", folder)
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / "read.js").write_text(READ, encoding="utf-8")
+    done = subprocess.run([node, "read.js"], cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    return answers
+
+
+def differences(node: str, name: str, texts: Sequence[str], folder: Path) -> list[str]:
+    """Return the texts of which a page reads other ids or joins other words than the library does."""
+    model = load(name)
+    different = []
+    for text, read in zip(texts, read_in_javascript(node, model, texts, folder), strict=True):
+        encoded = model.encode(text)
+        trace = replace_text(encoded, text)
+        units = [list(map(int, word.indices)) for word in words(trace)]
+        if read["ids"] != list(map(int, encoded.ids)) or read["units"] != units:
+            different.append(text)
+    return different
+
+
+def replace_text(encoded: Any, text: str) -> Any:
+    """Return the tokens of a text with what `words` reads of a trace."""
+
+    class Read:
+        def __getattr__(self, name: str) -> Any:
+            return {"text": text, "text_pair": None}.get(name, getattr(encoded, name, None))
+
+    return Read()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sst2/ndt-unit-2", "english/minilm"])
+def test_a_page_reads_texts_as_the_library(name: str, node: str, tmp_path: Path) -> None:
+    """The same ids and the same words, for own sentences and for letters of many languages."""
+    if not (ROOT / "checkpoints" / name).is_dir():
+        pytest.skip("checkpoints/ is empty")
+    texts = [*TEXTS, *demo.load()["text"].tolist()[:190]]
+    assert differences(node, name, texts, tmp_path) == []
+
+
+def test_what_a_page_cannot_give_is_one_sentence(tmp_path: Path) -> None:
+    """Runs with other inputs, without maps, or with another tokenizer are refused before anything is fetched."""
+    for name, message in {
+        "imdb/hardmax-d2": "which a live page cannot prepare|another kind|no attention maps",
+        "sst5_trees/sentiformer": "parts of speech",
+        "question_pair/cls": "pairs of texts",
+        "nsmc/e5": "another kind",
+    }.items():
+        if (ROOT / "checkpoints" / name).is_dir():
+            with pytest.raises(RunError, match=message):
+                page.live_page(name, tmp_path / "x.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unreachable_registry_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path))
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
+    monkeypatch.setattr("sentviz.data.fetch.download.PAUSE", 0.0)
+    with pytest.raises(DataMissingError, match=r"A live page needs @huggingface/tokenizers 0\.2\.0 from http://127\.0\.0\.1:9/"):
+        packages.files(packages.TOKENIZERS)
+
+
+def test_a_module_becomes_a_script() -> None:
+    code = "const a = 1, b = 2;export{a as first,b};\n//# sourceMappingURL=x.map"
+    assert packages.as_script(code, "it") == "globalThis.it = (() => {\nconst a = 1, b = 2;\nreturn { first: a, b: b }\n})()"
+    with pytest.raises(ValueError, match="exports"):
+        packages.as_script("const a = 1", "it")
+
+
+@pytest.fixture(scope="module")
+def written(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The page of a small run."""
+    pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
+    package(packages.RUNTIME)
+    out = tmp_path_factory.mktemp("live") / "page.html"
+    page.live_page(Run.open(tiny_run), out)
+    yield out
+
+
+@pytest.mark.slow
+def test_the_policy_of_the_page_forbids_requests(written: Path) -> None:
+    text = written.read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None and "default-src 'none'" in policy[1] and "connect-src" not in policy[1]
+    assert "'wasm-unsafe-eval'" in policy[1] and "'unsafe-inline'" not in policy[1].split("script-src")[1]
+
+
+@pytest.mark.slow
+def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_model: Model, chromium_offline: Any) -> None:
+    """Twenty texts: probabilities, the fall without each word, and a map equal the library's; no request leaves the page."""
+    from sentviz.analysis.explain import explained
+
+    tab, asked = chromium_offline
+    tab.goto(written.as_uri())
+    tab.get_by_text("Type: the picture follows each key.").wait_for(timeout=60_000)
+    pool = ["warm", "cold", "dull", "song", "soup", "good", "garden", "🙂", "<b>"]
+    for k in range(20):
+        text = " ".join(np.random.default_rng(k).choice(pool, size=2 + k % 7))
+        tab.locator(".typed").fill(text)
+        tab.wait_for_function("text => globalThis.live?.text === text", arg=text, timeout=20_000)
+        data = tab.evaluate("({ ...live, maps: { ...live.maps, codes: live.maps.codes.map(one => ({ ...one, codes: [...one.codes] })) } })")
+        trace = explained(tiny_model, tiny_model.trace(text), ["removal"])
+        assert data["probabilities"] == pytest.approx(trace.probabilities, abs=1e-4), text
+        assert data["scores"] == pytest.approx(trace.token_scores["removal"], abs=1e-3), text
+        packed, n = data["maps"]["codes"][0], len(trace.tokens)
+        weights = packed["scale"] * np.array(packed["codes"]) * np.abs(packed["codes"])
+        np.testing.assert_allclose(weights.reshape(*trace.stack("effective").shape[:2], n, n), trace.stack("effective"), atol=0.01)
+    assert asked == [written.as_uri()]
+
+
+@pytest.mark.slow
+def test_a_page_that_was_cut_off_says_so_and_shows_its_sentence(written: Path, tmp_path: Path, chromium_offline: Any) -> None:
+    text = written.read_text(encoding="utf-8")
+    (tmp_path / "cut.html").write_text(text[: text.index('id="wasm"') + 5_000], encoding="utf-8")
+    tab, _ = chromium_offline
+    tab.goto((tmp_path / "cut.html").as_uri())
+    tab.get_by_text(re.compile("^The model of this file cannot be opened")).wait_for(timeout=60_000)
+    assert tab.locator(".word").count() > 1 and tab.locator(".verdict").inner_text()
+
+
+@pytest.fixture(scope="module")
+def chromium_offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, list[str]]]:
+    """A tab without a network, and the list of addresses that it asks for."""
+    from sentviz.export.chromium import find_browser
+    from tests.browser.conftest import QUIET
+
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if (path := find_browser()) is None:
+        pytest.skip("no Chrome or Chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            str(tmp_path_factory.mktemp("profile")), executable_path=path, args=QUIET.split(), offline=True
+        )
+        tab, asked = context.new_page(), list[str]()
+        tab.on("request", lambda request: asked.append(request.url))
+        yield tab, asked
+        context.close()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["sst2/ndt-unit-2", "english/minilm"])
+def test_a_page_reads_five_thousand_texts_as_the_library(name: str, node: str, tmp_path: Path) -> None:
+    """Reviews, tweets and Korean texts of installed data sets: not one with other ids or other words."""
+    from sentviz.data.datasets import load_split
+
+    parts = {"sst2": 1_500, "imdb": 300, "nsmc": 1_000, "sentiment140": 1_000, "tweeteval_sentiment": 1_200}
+    try:
+        frames = {part: load_split(part, "test").frame for part in parts}
+    except DataMissingError as error:
+        pytest.skip(str(error))
+    texts = [text for part, n in parts.items() for text in frames[part]["text"].astype(str).sample(n, random_state=0)]
+    assert len(texts) == 5_000 and differences(node, name, texts, tmp_path) == []
