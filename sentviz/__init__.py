@@ -17,12 +17,15 @@ from sentviz.io.late import PLACES, lazy
 if TYPE_CHECKING:
     from sentviz.analysis.causal.direct import direct_attribution
     from sentviz.analysis.causal.patching import patch
+    from sentviz.analysis.explain.headline import smallest_edit
     from sentviz.analysis.explain.judge import judge
     from sentviz.analysis.testset.brought import predictions
     from sentviz.analysis.testset.compare import compare
     from sentviz.analysis.testset.weak import weak_slices
     from sentviz.data.mine import add_data
     from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
+    from sentviz.export.files import save
+    from sentviz.gallery import draw
     from sentviz.models.loading import load
     from sentviz.models.model import Model
     from sentviz.runs.catalog import catalog
@@ -45,12 +48,15 @@ __all__ = [
     "catalog",
     "compare",
     "direct_attribution",
+    "draw",
     "find",
     "judge",
     "load",
     "patch",
     "predictions",
     "preset",
+    "save",
+    "smallest_edit",
     "train",
     "weak_slices",
 ]
@@ -68,12 +74,15 @@ _MODULES = {
     "catalog": "runs.catalog",
     "compare": "analysis.testset.compare",
     "direct_attribution": "analysis.causal.direct",
+    "draw": "gallery",
     "find": "runs.store",
     "judge": "analysis.explain.judge",
     "load": "models.loading",
     "patch": "analysis.causal.patching",
     "predictions": "analysis.testset.brought",
     "preset": "runs.presets",
+    "save": "export.files",
+    "smallest_edit": "analysis.explain.headline",
     "train": "training",
     "weak_slices": "analysis.testset.weak",
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from click.testing import CliRunner, Result
 
 from sentviz import Recipe, RunError, find, load, train
@@ -19,7 +20,8 @@ from sentviz.data.mine import add_data
 from sentviz.errors import InputError
 from sentviz.runs.presets import presets
 from sentviz.runs.store import SHIPPED, folder_for
-from sentviz.training import Trainer
+from sentviz.training import Trainer, task_of
+from sentviz.training.based import BasedTask
 from sentviz.training.own_data import compared
 from tests.bases import toy_base
 from tests.makers import toy_splits
@@ -163,6 +165,26 @@ def test_a_stopped_training_continues_with_the_same_command(library: Path, tmp_p
     command(*arguments, tmp_path / "straight")
     stopped, straight = (find(tmp_path / name / "soups" / "tiny") for name in ("stopped", "straight"))
     assert stopped.config["files"]["model.safetensors"] == straight.config["files"]["model.safetensors"]
+
+
+@pytest.mark.slow
+def test_frozen_layers_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logits from kept states equal those of the whole network to half precision. Shipped kinds of recipes and a small memory keep none."""
+    recipe = Recipe.read("mine/soups", base="tiny", max_length=20)
+    assert recipe.adapter_layers == 1
+    task = task_of(recipe)
+    assert isinstance(task, BasedTask) and task.start == task.network.config.layers - 1 > 0
+    rows, below = np.array([3, 50, 7, 120]), task.network.blocks[0]
+    once = task.logits(rows)
+    torch.testing.assert_close(once, task.network(task.batch(rows)).logits, atol=5e-3, rtol=5e-3)
+    with monkeypatch.context() as patch:
+        patch.setattr(below, "forward", None)  # is not needed again
+        assert torch.equal(task.logits(rows), once)
+    once.sum().backward()
+    assert all(parameter.grad is not None for parameter in task.network.parameters())
+    monkeypatch.setattr("sentviz.training.based.MOST_STATES", 10)
+    assert task_of(recipe).start == 0 == task_of(Recipe.read("mine/soups", base="tiny", max_length=20, epochs=1)).start
+    assert task_of(Recipe.read("mine/soups", base="tiny", max_length=20, adapter_layers=0)).start == 0
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 import sentviz
 from sentviz.analysis.explain import percent
+from sentviz.analysis.explain.headline import searched
 from sentviz.cli import main
 from tests.shipped import often
 
@@ -132,6 +133,18 @@ def test_explain_says_what_the_model_says(score: str, tiny_run: Path, tiny_model
         assert any(line.split()[:1] == [token] for line in result.output.splitlines())
     assert result.output.count("not in the vocabulary") == 1
     assert ("Rank correlation" in result.output) == (score != "removal")
+
+
+def test_explain_searches_the_smallest_edit(tiny_run: Path, tiny_model: sentviz.Model) -> None:
+    """With --edit, the sentence says the class and the probability of the edited text, as its own prediction has them."""
+    text = "a warm song"
+    sentence = sentviz.smallest_edit(tiny_model, text)
+    assert f"Smallest edit: {sentence}" in run("explain", tiny_run, text, "--edit").output
+    flip = searched(tiny_model, tiny_model.trace(text))
+    assert flip.edits
+    again = tiny_model.trace(flip.text)
+    assert again.label != tiny_model.trace(text).label
+    assert sentence.startswith(f"{flip.words[0].upper()}{flip.words[1:]} it would be {again.label} ({percent(again.confidence)}).")
 
 
 def test_explain_says_what_it_did_not_read(tiny_run: Path) -> None:

@@ -37,7 +37,7 @@ def examples(page: Path) -> Iterator[Example]:
             yield Example(block[1], block[2], block[3] or "")
 
 
-ON_A_FILE = ("yours", "model")  # pages whose examples need files: tests/test_yours.py and tests/test_model_page.py run them
+ON_A_FILE = ("yours", "model", "tasks")  # these examples need files: tests of the same names run them
 WITH_CODE = [page for page in PAGES if page.stem not in ON_A_FILE and any(example.language == "python" for example in examples(page))]
 
 

@@ -71,6 +71,19 @@ def test_a_file_is_shown_as_it_is_understood_and_can_be_changed() -> None:
     assert app.button(key="yours-look").label == "Show the predictions" and not app.dataframe
 
 
+def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
+    """Columns with predictions are named before the next page asks whose answers are judged; too few rows can still be judged."""
+    app = with_file(prob=[i / 40 for i in range(40)], bert_predicted=[0, 1] * 20)
+    assert "The file has predictions, predictions: prob; bert: bert_predicted." in page_text(app)
+    assert "The classes have no names; change them in the table." in page_text(app)
+    assert "The file has predictions" not in page_text(with_file())
+    table = TextTable("few.csv", pd.DataFrame({"review": ["a", "b"], "label": ["good", "bad"]}), "", "", "few")
+    app.session_state["yours-file"] = table, []
+    app.run()
+    assert "The mistakes can be shown, but these rows cannot be saved as a data set." in page_text(app)
+    assert app.button(key="yours-save").disabled and not app.button(key="yours-look").disabled
+
+
 def test_a_file_is_saved_once_and_its_name_checked() -> None:
     app = with_file()
     assert app.text_input(key="yours-name-soups.csv").value == "soups"

@@ -53,6 +53,7 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @click.option("--target", default="", help="Class to explain; default: the predicted class.")
 @click.option("--against", default="", help="Class to compare it with; default: all other classes.")
 @click.option("--absent", default="deleted", show_default=True, help="Absent words of --method exact: deleted, masked or padded.")
+@click.option("--edit", is_flag=True, help="Search for the smallest edit of SENTENCE that changes the predicted class, too.")
 @own_model_options
 @command
 def explain(
@@ -64,6 +65,7 @@ def explain(
     target: str,
     against: str,
     absent: str,
+    edit: bool,
     model_name: str,
     classes: str,
 ) -> None:
@@ -86,7 +88,7 @@ def explain(
         uncertainty,
     )
     from sentviz.analysis.explain import score as score_of
-    from sentviz.analysis.explain.headline import chance_in, chance_of
+    from sentviz.analysis.explain.headline import chance_in, chance_of, edit_sentence, searched
     from sentviz.analysis.explain.notices import uncounted
     from sentviz.models.loading import load
 
@@ -112,6 +114,8 @@ def explain(
     values, method = score_of(trace, score), SCORES[score]
     deviations = deviation(trace, score) if method.signed else np.where(trace.specials, 0, deviation(trace, score))
     click.echo(f"{model.name}: {message}")
+    if edit:
+        click.echo(f"Smallest edit: {edit_sentence(searched(model, plain))}")
     for sentence_of_change in trace.change.sentences(trace.tokens):
         click.echo(sentence_of_change)
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):

@@ -1,4 +1,4 @@
-"""Columns of a table that hold predictions of rest_part programs: recognised by their names and values, and read."""
+"""Columns of a table that hold predictions of other programs: recognised by their names and values, and read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Predictions:
     logits: bool = False  # `shares` are logits
     score: str = ""  # column of one number: the probability or score of the second class, or the confidence of the predicted class
     score_of: int = 1  # class whose probability or score the column `score` has
-    names: tuple[str, ...] = ()  # rest_part names of the classes, for readers; () = those of the file
+    names: tuple[str, ...] = ()  # other names of the classes, for readers; () = those of the file
 
     @property
     def display(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class _Reader:
 
     def _shares(self, classes: tuple[str, ...]) -> tuple[dict[Words, tuple[tuple[str, ...], bool]], tuple[str, ...]]:
         """Return the columns with a number for each class, by model, and the classes, which the columns name if nothing else does."""
-        sets: dict[str, dict[Words, str]] = defaultdict(dict)  # word of the role -> rest_part words -> name
+        sets: dict[str, dict[Words, str]] = defaultdict(dict)  # word of the role -> other words -> name
         for name in self.names:
             words = _words(name)
             for role in words if name in self.numeric else ():
@@ -226,7 +226,7 @@ def _by_model(rests: dict[Words, str], classes: Sequence[str]) -> dict[Words, tu
 
 
 def _class_in(rest: Words, classes: Sequence[str]) -> tuple[int, Words]:
-    """Return the class that the words of a column's name have, -1 for none, and the rest_part words: ("a", "positive") -> 1, ("a",)."""
+    """Return the class that the words of a column's name have, -1 for none, and the other words: ("a", "positive") -> 1, ("a",)."""
     words_of = [tuple(_words(name)) for name in classes]
     for k in sorted(range(len(classes)), key=lambda each: -len(words_of[each])):  # "very positive" before "positive"
         words = words_of[k]

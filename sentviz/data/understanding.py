@@ -31,6 +31,7 @@ MOST_CLASSES = 50
 PROPOSED_CLASSES = 20  # maximum number of different values of a column that is proposed as labels without a usual name
 LONGEST_NAME = 60  # characters of a class name
 LEAST = len(SPLITS)  # different texts that a class needs: one for each split
+NAMELESS = "The classes have no names"
 NAMED = 3  # left-out values that a sentence names
 STAR_COLUMNS = ("rating", "stars")
 MISSING = frozenset({"", "nan", "n/a", "null", "<na>", "nat"})  # labels that stand for a missing label, in any case

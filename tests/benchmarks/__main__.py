@@ -12,7 +12,11 @@ from tests.benchmarks import (
     models,
     pages,
     sparse,
+<<<<<<< HEAD
     typing,
+=======
+    tasks,
+>>>>>>> 70623df1 (Show five tasks on the command line, in Python and by clicks)
 )
 
 ALL = {
@@ -38,6 +42,8 @@ ALL = {
     "crossing": sparse.crossing,
     "memory": sparse.memory,
     "tags": sparse.tags,
+    "tasks": tasks.tasks,
+    "peers": tasks.peers,
 }
 
 arguments = sys.argv[1:]

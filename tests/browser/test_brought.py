@@ -74,7 +74,7 @@ def test_a_model_folder_opens_on_the_pages_of_a_sentence(page: Any, alone: str, 
     page.get_by_role("button", name="Open the model").click()
     page.get_by_text("adopted/my-model").first.wait_for(timeout=400_000)
     settled(page)
-    for name in ("Attention", "Compare", "Explore"):
+    for name in ("Attention", "Causes", "Compare", "Hardmax", "Explore"):
         page.get_by_text("Sentence", exact=True).first.click()
         page.locator("a", has_text=name).first.click()
         page.get_by_text("adopted/my-model").first.wait_for(timeout=120_000)
@@ -144,6 +144,10 @@ def test_a_pipeline_shows_its_reason_and_its_words(page: Any, tmp_path: Path) ->
         page.get_by_test_id("stButtonGroup").get_by_text("demo set", exact=True).click()
         page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=300_000)
         page.get_by_text("open/pipeline is right on").wait_for(timeout=60_000)
+        page.get_by_text("Test set", exact=True).first.click()
+        page.locator("a", has_text="Words").first.click()
+        page.wait_for_selector(".st-key-figure-cloud", timeout=120_000)
+        settled(page)
         assert not page.get_by_text("This part failed").count() and not page.locator("[data-testid=stException]").count()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from tests.browser.test_brought import page_yours
 from tests.browser.test_confusion import cell
 from tests.browser.test_first_light import download, settled
 
@@ -32,16 +34,16 @@ def test_a_file_is_predicted_and_a_bad_one_refused(page: Any, server: str, tmp_p
 
 @pytest.mark.exhaustive
 def test_answers_of_a_file_from_the_choice_to_a_row_and_a_pdf(page: Any, server: str, tmp_path: Path) -> None:
-    """A file with predictions is asked about; a cell of its matrix shows its rows, one opens, and the matrix is written as PDF."""
+    """A file with predictions, brought on Yours, is asked about; a cell shows its rows, one opens, and the matrix is written as PDF."""
     file = tmp_path / "answers.csv"
     texts = ["A warm film.", "Two hours lost.", "The soup was quick and hot.", "Nobody laughed."]
     frame = pd.DataFrame({"text": texts, "label": ["positive", "negative"] * 2, "prob": [0.9, 0.2, 0.3, 0.4]})
     frame.to_csv(file, index=False)
-    page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&over=mine")
-    page.wait_for_selector("[data-testid=stFileUploader]", timeout=120_000)
+    page_yours(page, server, "A file")
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(str(file))
+    page.get_by_role("button", name="Show the mistakes").click(timeout=120_000)
     question = page.get_by_role("radiogroup", name="The file has predictions. Whose answers shall be judged?")
-    question.wait_for(timeout=60_000)
+    question.wait_for(timeout=120_000)
     assert page.locator(".st-key-plot-matrix").count() == 0
     question.get_by_text("prob").click()
     page.wait_for_selector(".st-key-plot-matrix .main-svg", timeout=120_000)
@@ -53,7 +55,7 @@ def test_answers_of_a_file_from_the_choice_to_a_row_and_a_pdf(page: Any, server:
     settled(page)
     table = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
     page.mouse.click(table["x"] + 18, table["y"] + 36 + 17)
-    page.get_by_role("button", name="Open in Explore, as sst2/ndt-unit-2 reads it").wait_for(timeout=60_000)
+    page.get_by_role("button", name=re.compile("Open in Explore, as .+ reads it")).wait_for(timeout=120_000)
     assert texts[2] in page.locator("[data-testid=stText]").all_inner_texts()
     assert download(page, "matrix", "pdf").startswith(b"%PDF")
 

@@ -15,11 +15,13 @@ from app.blocks.my_file import read_bytes, read_once
 from app.server.headers import own_machine
 from app.text import md
 from app.views.yours import library_part
+from sentviz.analysis.testset.brought import described
 from sentviz.data.columns import guess
 from sentviz.data.demo import in_order
 from sentviz.data.mine import from_file
+from sentviz.data.predictions import recognise
 from sentviz.data.texts import is_blank
-from sentviz.data.understanding import MOST_CLASSES, SHARES, SPLITS, Choices, Understood, canonical, understand, usual_names
+from sentviz.data.understanding import MOST_CLASSES, NAMELESS, SHARES, SPLITS, Choices, Understood, canonical, understand, usual_names
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 
@@ -110,7 +112,7 @@ def _counts(of: Understood) -> None:
     counts = pd.DataFrame({split: [int((of.parts[split]["label"] == k).sum()) for k in range(len(of.labels))] for split in SPLITS})
     counts.insert(0, "class", of.labels)
     st.dataframe(counts, hide_index=True, height="content")
-    out, *remarks = of.sentences[3:]
+    out, *remarks = (f"{NAMELESS}; change them in the table." if line.startswith(NAMELESS) else line for line in of.sentences[3:])
     st.caption("  \n".join(md(line) for line in (f"Splits {of.division}.", out, *remarks)))
 
 
@@ -124,11 +126,16 @@ def _understood(table: TextTable, choices: Choices) -> tuple[Choices, Understood
         key = (table.digest, repr(choices))
         understood = visit.keep_result("yours-understood", key, lambda: understand(table.frame, table.name, choices))
     except SentvizError as error:
-        right.warning(md(str(error)), icon=":material/block:")
+        right.info(md(f"The mistakes can be shown, but these rows cannot be saved as a data set. {error}"), icon=":material/info:")
         return choices, None
     with right:
         _counts(understood)
     return choices, understood
+
+
+def _predictions(frame: pd.DataFrame, choices: Choices) -> list[str]:
+    """Return each model whose predictions a table has, with its columns."""
+    return [described(of) for of in recognise(frame, choices.label, choices.text)]
 
 
 def show(table: TextTable, notes: list[str]) -> None:
@@ -140,6 +147,9 @@ def show(table: TextTable, notes: list[str]) -> None:
         proposed = None
     st.markdown(f"**{md(table.name)}**: {len(table.frame):,} rows. {md(' '.join(notes))}")
     choices = chosen_columns(table, proposed)
+    answers = visit.keep_result("yours-answers", (table.digest, choices.text, choices.label), lambda: _predictions(table.frame, choices))
+    if answers:
+        st.caption(f"The file has predictions, {md('; '.join(answers))}. The next page asks whether they are judged, or those of a model.")
     understood = None
     if choices.label:
         choices, understood = _understood(table, choices)

@@ -91,10 +91,19 @@ def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trac
     if strongest := _strongest_unit(trace):
         return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, strongest[0])))
     try:
-        passes = min(MAX_PASSES, max(MIN_PASSES, int(MAX_WORK / max(1, model.network.parameters_count()) / len(trace.tokens))))
-        return trace.replace(evidence=Evidence(against, smallest_flip(model, trace, passes=passes)))
+        return trace.replace(evidence=Evidence(against, searched(model, trace)))
     except InputError:
         return trace
+
+
+def searched(model: Model, trace: Trace) -> Flip:
+    """Return the result of a search for the smallest edit that changes the predicted class; a larger model predicts fewer edits.
+
+    Raises:
+        InputError: as for `smallest_flip`.
+    """
+    passes = min(MAX_PASSES, max(MIN_PASSES, int(MAX_WORK / max(1, model.network.parameters_count()) / len(trace.tokens))))
+    return smallest_flip(model, trace, passes=passes)
 
 
 def answer(trace: Trace) -> str:
@@ -110,12 +119,26 @@ def reason(trace: Trace) -> str:
         return f"Without “{strongest[0].text}” it would {_outcome(trace, strongest[1])}."
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
+        return edit_sentence(flip)
+    return f"No single word explains this. {edit_sentence(flip) if flip is not None and flip.passes else ''}".strip()
+
+
+def smallest_edit(model: Model, text: str, pair: str | None = None) -> str:
+    """Search the smallest edit of a text that changes the predicted class, and return the result as a sentence.
+
+    Raises:
+        InputError: the text cannot be read.
+    """
+    return edit_sentence(searched(model, model.trace(text, pair, maps=False)))
+
+
+def edit_sentence(flip: Flip) -> str:
+    """Return the result of a search for the smallest edit that changes the predicted class as a sentence."""
+    if flip.edits:
         words = flip.words[0].upper() + flip.words[1:]
         return f"{words} it would be {flip.label} ({percent(flip.probability)}).{_singles(flip)}"
-    if flip is None or not flip.passes:
-        return "No single word explains this."
     words = "one word" if flip.most == 1 else f"up to {flip.most} words"
-    return f"No single word explains this. None of the {flip.passes:,} tested edits of {words} changes the predicted class."
+    return f"None of the {flip.passes:,} tested edits of {words} changes the predicted class."
 
 
 def _singles(flip: Flip) -> str:

@@ -1,0 +1,134 @@
+"""The page "Five tasks from start to end" of the documentation: the lines of each task, run in an empty library on made-up rows."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from sentviz.cli import main
+from sentviz.runs.store import find
+from tests.docs import DOCS, ROOT
+from tests.makers import BAD, GOOD, NOUNS
+from tests.test_app import opened, page_text
+from tests.test_site_examples import examples
+
+PAGE = DOCS / "pages" / "tasks.md"
+TASKS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+PIPELINE = """
+import pandas as pd
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+rows = pd.read_csv("reviews.csv")
+pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(rows["review"], rows["opinion"])
+"""
+
+pytestmark = pytest.mark.exhaustive
+
+
+def reviews(count: int) -> pd.DataFrame:
+    """Return made-up reviews; 8 % have a label that does not fit their words."""
+    random, rows = Random(0), []
+    for number in range(count):
+        good = random.random() < 0.5
+        words = GOOD if good != (random.random() < 0.08) else BAD
+        text = f"The {random.choice(NOUNS)} number {number} was {random.choice(words)} and {random.choice(words)}."
+        rows.append((text, "positive" if good else "negative"))
+    return pd.DataFrame(rows, columns=["review", "opinion"])
+
+
+def write_files(folder: Path, rows: int = 400) -> None:
+    """Write what the tasks read.
+
+    Args:
+        rows: number of rows to predict; the page says 50,000.
+    """
+    from tests.foreign.models import saved
+
+    table = reviews(2_000)
+    table.to_csv(folder / "reviews.csv", index=False)
+    answers = table.head(200).set_axis(["text", "label"], axis=1)
+    random = Random(1)
+    answers["prob"] = [round(0.8 * (label == "positive") + 0.2 * random.random(), 3) for label in answers["label"]]
+    answers.loc[:19, "prob"] = 1 - answers.loc[:19, "prob"]
+    answers.to_csv(folder / "answers.csv", index=False)
+    reviews(rows)[["review"]].to_csv(folder / "rows.csv", index=False)
+    (folder / "mine.py").write_text(PIPELINE, encoding="utf-8")
+    saved(folder / "my-model", "bert", ("negative", "positive"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a working folder with the files of the tasks, and an empty library."""
+    pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write_files(tmp_path)
+    yield tmp_path
+    sys.modules.pop("mine", None)
+
+
+WRITTEN = {  # what a task writes on the command line, then in Python
+    "Predictions of another program": (["confusion.pdf"], ["confusion.pdf"]),
+    "A Hugging Face folder": (["why.html"], ["strip.pdf", "overview.pdf", "head-habits.pdf", "verdict-by-layer.pdf"]),
+    "Train on a file": ([], []),
+    "A scikit-learn pipeline": ([], ["predicted.csv", "words.pdf", "removal.pdf"]),
+    "Predict 50,000 rows": (["predicted.csv"], ["predicted.csv"]),
+}
+SAID = {  # what it says
+    "Predictions of another program": ("accuracy 90.0%", "mistakes of answers.csv: 20", "number 19 was"),
+    "A Hugging Face folder": ("adopted/my-model",),
+    "Train on a file": ("tf-idf", "commonest class", "reviews/minilm: negative", "\nnegative\n"),
+    "A scikit-learn pipeline": ("negative, predicted positive", "smallest edit: with “", "word removal"),
+    "Predict 50,000 rows": ("400 rows in predicted.csv",),
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_lines_of_a_task_run_as_printed(task: str, folder: Path) -> None:
+    """Every command and every block of Python ends without an error, writes its files, and says what the task is about."""
+    (folder / "task.md").write_text(TASKS[task], encoding="utf-8")
+    said, kinds = "", []
+    for example in examples(folder / "task.md"):
+        kinds.append(example.language)
+        if example.language == "python":
+            lines = [line for line in example.code.splitlines() if line and not line.startswith(("import ", "from "))]
+            assert 3 <= len(lines) <= 5
+            with redirect_stdout(io.StringIO()) as output:
+                exec(compile(example.code, str(PAGE), "exec"), {})
+            said += output.getvalue()
+        for line in example.code.splitlines() if example.language == "sh" else ():
+            done = CliRunner().invoke(main, shlex.split(line)[1:])
+            assert done.exit_code == 0, done.output
+            said += done.output
+        for name in WRITTEN[task][example.language == "python"]:
+            written = (folder / name).read_bytes()
+            assert written.startswith(b"%PDF") if name.endswith(".pdf") else len(written) > 1_000
+            (folder / name).unlink()
+    assert kinds == ["sh", "python"] and "In the app: " in TASKS[task]
+    assert not [words for words in SAID[task] if words not in said.casefold()], said
+
+
+def test_an_adopted_folder_opens_on_every_page_of_a_sentence(folder: Path) -> None:
+    """No page of the section Sentence needs data; each opens with the adopted model, without an error or a failed part."""
+    done = CliRunner().invoke(main, ["adopt", "my-model"])
+    assert done.exit_code == 0 and not find("adopted/my-model").has_rows
+    navigation = (ROOT / "app" / "navigation.py").read_text(encoding="utf-8")
+    section = navigation[navigation.index('"Sentence": [') : navigation.index('"Test set": [')]
+    pages = re.findall(r'\("\w+/(\w+)"', section)
+    assert len(pages) >= 5
+    for page in pages:
+        app = opened(page, run="adopted/my-model", text="What a warm, clever garden!")
+        assert not app.error and "This part failed" not in page_text(app), page
