@@ -80,14 +80,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("mine", None)
 
 
-WRITTEN = {  # what a task writes on the command line, then in Python
+WRITTEN = {  # Files that a task writes on the command line, then in Python.
     "Predictions of another program": (["confusion.pdf"], ["confusion.pdf"]),
     "A Hugging Face folder": (["why.html"], ["strip.pdf", "overview.pdf", "head-habits.pdf", "verdict-by-layer.pdf"]),
     "Train on a file": ([], []),
     "A scikit-learn pipeline": ([], ["predicted.csv", "words.pdf", "removal.pdf"]),
     "Predict 50,000 rows": (["predicted.csv"], ["predicted.csv"]),
 }
-SAID = {  # what it says
+SAID = {  # Words that it prints, in lower case.
     "Predictions of another program": ("accuracy 90.0%", "mistakes of answers.csv: 20", "number 19 was"),
     "A Hugging Face folder": ("adopted/my-model",),
     "Train on a file": ("tf-idf", "commonest class", "reviews/minilm: negative", "\nnegative\n"),
@@ -100,7 +100,7 @@ SAID = {  # what it says
 def test_the_lines_of_a_task_run_as_printed(task: str, folder: Path) -> None:
     """Every command and every block of Python ends without an error, writes its files, and says what the task is about."""
     (folder / "task.md").write_text(TASKS[task], encoding="utf-8")
-    said, kinds = "", []
+    printed, kinds = "", []
     for example in examples(folder / "task.md"):
         kinds.append(example.language)
         if example.language == "python":
@@ -108,17 +108,17 @@ def test_the_lines_of_a_task_run_as_printed(task: str, folder: Path) -> None:
             assert 3 <= len(lines) <= 5
             with redirect_stdout(io.StringIO()) as output:
                 exec(compile(example.code, str(PAGE), "exec"), {})
-            said += output.getvalue()
+            printed += output.getvalue()
         for line in example.code.splitlines() if example.language == "sh" else ():
             done = CliRunner().invoke(main, shlex.split(line)[1:])
             assert done.exit_code == 0, done.output
-            said += done.output
+            printed += done.output
         for name in WRITTEN[task][example.language == "python"]:
             written = (folder / name).read_bytes()
             assert written.startswith(b"%PDF") if name.endswith(".pdf") else len(written) > 1_000
             (folder / name).unlink()
     assert kinds == ["sh", "python"] and "In the app: " in TASKS[task]
-    assert not [words for words in SAID[task] if words not in said.casefold()], said
+    assert not [words for words in SAID[task] if words not in printed.casefold()], printed
 
 
 def test_an_adopted_folder_opens_on_every_page_of_a_sentence(folder: Path) -> None:

@@ -78,7 +78,7 @@ class BasedTask(EncoderTask):
 
     @cached_property
     def _groups(self) -> dict[int, list[int]]:
-        """The rows whose states are computed together, by each of these rows. They depend on lengths alone, so resumed training has the same bits."""
+        """The rows whose states are computed together, by each of them. Lengths alone decide, so resumed training has the same bits."""
         return {row: group for group in by_length(self.lengths.tolist(), TOKENS) for row in group}
 
     @cached_property
@@ -102,7 +102,7 @@ class BasedTask(EncoderTask):
         if not self.start:
             return super().logits(rows)
         network, inputs = self.network, self.network.ready(self.batch(rows))
-        x = pad_sequence([self._kept(row) for row in rows.tolist()], batch_first=True).to(network.classifier.weight.dtype)
+        x = pad_sequence([self._kept(row) for row in rows.tolist()], batch_first=True).float()
         for layer in range(self.start, network.config.layers):
             x, _ = network.step(layer, x, inputs, None, InterventionTensors())
         logits: Tensor = network.classifier(network.pool(x, inputs.mask))

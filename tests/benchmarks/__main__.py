@@ -12,11 +12,8 @@ from tests.benchmarks import (
     models,
     pages,
     sparse,
-<<<<<<< HEAD
-    typing,
-=======
     tasks,
->>>>>>> 70623df1 (Show five tasks on the command line, in Python and by clicks)
+    typing,
 )
 
 ALL = {
