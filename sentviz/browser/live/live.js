@@ -7,9 +7,17 @@ import { readText } from "./text.js"
 
 const LONGEST = 20_000 // characters that are read
 
+/** @returns {Uint8Array} */
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text)
+  const letters = atob(text), bytes = new Uint8Array(letters.length)
+  for (let k = 0; k < letters.length; k++) bytes[k] = letters.charCodeAt(k)
+  return bytes
+}
+
 /** Return the bytes of a part of the page, which is compressed and written as base64. @returns {Promise<Uint8Array>} */
 async function bytesOf(id, size) {
-  const text = document.getElementById(id)?.textContent ?? "", packed = Uint8Array.from(atob(text), letter => letter.charCodeAt(0))
+  const packed = fromBase64(document.getElementById(id)?.textContent ?? "")
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")), bytes = new Uint8Array(await new Response(stream).arrayBuffer())
   if (bytes.length !== size) throw new Error(`${id} has ${bytes.length} of ${size} bytes`)
   return bytes
