@@ -15,9 +15,10 @@ from app.server.process import guard_files, limit_arenas, sweeping
 limit_arenas()
 guard_files()
 known = st.get_option("server.allowedHosts")
+base = str(st.get_option("server.baseUrlPath")).strip("/")
 app = st.App(
     "navigation.py",
-    routes=[Route("/live", Live().answer, methods=["POST"])],
+    routes=[Route(f"/{base}/live" if base else "/live", Live().answer, methods=["POST"])],
     middleware=[
         Middleware(SecurityHeaders),
         Middleware(TrustedHostMiddleware, allowed_hosts=known or ["*"], www_redirect=False),
