@@ -31,6 +31,12 @@ PAGES = {  # section -> script below app/views, title, icon, help
         ("testset/embeddings", "Embeddings", "scatter_plot", "The test set as the model sees it, in two or three dimensions."),
         ("testset/explanations", "Explanations", "fact_check", "How faithful each explanation method is, measured on the test set."),
         (
+            "testset/directions",
+            "Directions",
+            "explore",
+            "Where is the answer written? Take its direction away, or add it.",
+        ),
+        (
             "testset/cls",
             "CLS and heads",
             "hub",

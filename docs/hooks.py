@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit
-from docsite import behaviour, costs, encoders, explanations, findings, gallery, live, papers, words
+from docsite import behaviour, costs, directions, encoders, explanations, findings, gallery, live, papers, words
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -21,6 +21,8 @@ MADE = {
     "behaviour": behaviour.behaviour,
     "capabilities": behaviour.capabilities,
     "costs": costs.costs,
+    "direction-claims": directions.direction_claims,
+    "directions-board": directions.directions_board,
     "encoders": encoders.encoders,
     "explanation-claims": explanations.explanation_claims,
     "findings": findings.findings,

@@ -16,6 +16,7 @@ from sentviz.io.late import PLACES, lazy
 
 if TYPE_CHECKING:
     from sentviz.analysis.causal.direct import direct_attribution
+    from sentviz.analysis.causal.directions import directions
     from sentviz.analysis.causal.patching import patch
     from sentviz.analysis.explain.headline import smallest_edit
     from sentviz.analysis.explain.judge import judge
@@ -48,6 +49,7 @@ __all__ = [
     "catalog",
     "compare",
     "direct_attribution",
+    "directions",
     "draw",
     "find",
     "judge",
@@ -74,6 +76,7 @@ _MODULES = {
     "catalog": "runs.catalog",
     "compare": "analysis.testset.compare",
     "direct_attribution": "analysis.causal.direct",
+    "directions": "analysis.causal.directions",
     "draw": "gallery",
     "find": "runs.store",
     "judge": "analysis.explain.judge",

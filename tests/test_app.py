@@ -38,6 +38,7 @@ PAGES = (
     "embeddings",
     "cls",
     "explanations",
+    "directions",
     "components",
     "scalars",
     "curves",

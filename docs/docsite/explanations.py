@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from docsite.text import plain, table
-from sentviz.analysis.claim import VERDICT_WORDS
+from sentviz.analysis.claim import VERDICT_WORDS, Claim
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
 from sentviz.analysis.explain.refereed import Share, found_first, has_referee, methods_of, rows_asked
@@ -57,9 +59,14 @@ def referee_board() -> str:
 
 def explanation_claims() -> str:
     """Return the claims about explanations with their findings on each run, as Markdown."""
+    return claims_on_runs(CLAIMS, _runs())
+
+
+def claims_on_runs(claims: Sequence[Claim], runs: Sequence[Run]) -> str:
+    """Return claims with their findings on each run, as Markdown."""
     parts = []
-    for claim in CLAIMS:
-        finding = claim.test(_runs())
+    for claim in claims:
+        finding = claim.test(runs)
         rows = [[f"`{name}`", VERDICT_WORDS[part.verdict], plain(part.evidence)] for name, part in finding.parts]
         parts += [f"**{plain(claim.statement)}**: {VERDICT_WORDS[finding.verdict]}.", table(["run", "verdict", "numbers"], rows)]
     return "\n\n".join(parts)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sentviz.analysis.causal.direction_tables import FILE as DIRECTIONS
 from sentviz.analysis.explain.faithfulness import FILE as FAITHFULNESS
 from sentviz.analysis.explain.refereed import FILE as REFEREE
 from sentviz.analysis.maps.gates import FILE as GATES
@@ -93,6 +94,12 @@ def _referee(model: Model, rows: Split, progress: Progress, *, sample: int = 0, 
     return compare(model, rows.frame["text"].tolist(), sample=sample, seed=seed, progress=progress)
 
 
+def _directions(model: Model, rows: Split, progress: Progress, *, sample: int = 0, seed: int = 0) -> pd.DataFrame:
+    from sentviz.analysis.causal.direction_tables import over_split
+
+    return over_split(model, rows.frame, sample=sample, seed=seed, progress=progress)
+
+
 def _components(model: Model, rows: Split, progress: Progress, *, sample: int = 300, seed: int = 0, inits: int = 20) -> pd.DataFrame:
     from sentviz.analysis.maps.specialise import over_split
     from sentviz.analysis.maps.wordclasses import word_classes
@@ -144,6 +151,7 @@ def _of_table(title: str, file: str, over: Callable[..., pd.DataFrame]) -> Measu
 MEASUREMENTS: Mapping[str, Measurement] = {
     "faithfulness": _of_table("explanations", FAITHFULNESS, _faithfulness),
     "referee": _of_table("explanations beside exact values", REFEREE, _referee),
+    "directions": _of_table("directions", DIRECTIONS, _directions),
     "specialise": _of_table("components", COMPONENTS, _components),
     "heads": _of_table("heads", HEADS, _heads),
     "gates": _of_table("gates", GATES, _gates),

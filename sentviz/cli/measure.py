@@ -326,3 +326,37 @@ def epochs(run: str, sample: int, split: str, seed: int) -> None:
         click.echo(f"{epoch:>5}{right / n:>10.2%}  {low:.2%} - {high:.2%}")
     kinds = events(seen.right).kinds
     click.echo(", ".join(f"{kind}: {kinds.count(kind):,}" for kind in KINDS))
+
+
+@main.command()
+@given_options
+@click.option("--sample", type=click.IntRange(min=20), default=300, show_default=True, help="Rows on which the directions are measured.")
+@split_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the samples and of the random directions.")
+@click.option("--steer", nargs=2, type=(str, float), metavar="TEXT NORM", help="Add the direction of RUN to TEXT, with a norm.")
+@click.option("--depth", type=int, default=-1, help="Depth at which --steer adds: 0 is the embedding; default: the last layer.")
+@command
+def directions(inputs: Given, sample: int, split: str, seed: int, steer: tuple[str, float] | None, depth: int) -> None:
+    """Find the direction in which RUN writes its classes, in five ways, and take it away. Stores the table with the run.
+
+    With --data or --model, the table is printed and not stored. Directions are found on some rows and measured on others. With --steer,
+    nothing is stored: the direction is added to a text, and the probabilities are printed.
+    """
+    from sentviz.analysis.causal.direction_tables import FILE, removal_text
+
+    if steer is not None:
+        from sentviz.analysis.causal.directions import directions as find
+        from sentviz.gallery.directions import depth_of
+        from sentviz.models.loading import load
+
+        of = inputs.answers()
+        rows = inputs.rows(of, split).frame if inputs.data or inputs.model else None
+        class_directions = find(load(of), rows, sample=sample, seed=seed)
+        at = depth_of(depth, len(class_directions.depths) - 1)
+        apart, norm = class_directions.apart("difference", at), class_directions.norms[at]
+        click.echo(f"Depth {at}; distance of the two means {apart:.3g}, mean norm of the states {norm:.3g}")
+        click.echo(class_directions.steer(steer[0], at, [0.0, steer[1]]).to_string(index=False, float_format="{:.3f}".format))
+        return
+    name, of_rows, frame = measured("directions", inputs, split, FILE, sample=sample, seed=seed)
+    click.echo(f"{name}, {of_rows}; accuracy of {int(frame['n'].iloc[0])} rows without the direction")
+    click.echo(removal_text(frame))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sentviz.analysis.testset.brought import is_table
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.source import Call
-from sentviz.gallery import epochs, explanations, lexicon, patching, points, sentence, testset, training, words  # noqa: F401 - they register their figures
+from sentviz.gallery import directions, epochs, explanations, lexicon, patching, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, FigureSpec, find_figure
 from sentviz.gallery.sentence import strip
 from sentviz.gallery.subjects import Answers, Sentence, sourced

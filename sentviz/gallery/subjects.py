@@ -16,6 +16,7 @@ from sentviz.runs.store import Run, find
 from sentviz.runs.target import Target
 
 if TYPE_CHECKING:
+    from sentviz.analysis.causal.directions import Directions
     from sentviz.analysis.testset.behaviour import Card
     from sentviz.analysis.testset.weak import WeakSlices
     from sentviz.analysis.testset.word_counts import Counts
@@ -204,6 +205,7 @@ class Runs(FigureSubject):
     run: Run
     versus: Sequence[str] = ()
     calibrated: bool = True  # False = probabilities before calibration
+    directions: Directions | None = field(default=None, init=False, repr=False)  # directions that a page has found
 
     SAYS: ClassVar[str] = "of the training and the measurements of a run"
 

@@ -96,6 +96,23 @@ class Replacement:
 
 
 @dataclass(frozen=True)
+class Shift:
+    """A move of states along one vector: x + (goal - x . along) by, for some tokens of each text."""
+
+    by: Tensor  # (d,)
+    along: Tensor  # (d,) zeros if the move is the same for every state
+    goal: float
+    tokens: Tensor | None = None  # (B, n) True = moved; None for all
+
+    def into(self, x: Tensor) -> Tensor:
+        """Return a copy of (B, n, d) with moved states. Tokens behind its n are left out."""
+        size = self.goal - x @ self.along.to(x)
+        if self.tokens is not None:
+            size = size * self.tokens[:, : x.shape[1]].to(x)
+        return x + size.unsqueeze(-1) * self.by.to(x)
+
+
+@dataclass(frozen=True)
 class InterventionTensors:
     """An `Intervention` in the form that a network applies: tensors and sets of indices. The network itself is never changed."""
 
@@ -104,7 +121,7 @@ class InterventionTensors:
     strength: Mapping[str, float] = field(default_factory=dict)  # name of a score term -> factor: 1 as trained, 0 = term removed
     gates_open: frozenset[int] = frozenset()  # positions of tokens in the original text whose gate is 1 in every layer
     gates_shut: frozenset[int] = frozenset()  # positions whose gate is 0, for any strength of the gate
-    replaced: Mapping[Site, tuple[Replacement, ...]] = field(default_factory=dict)  # new vectors
+    replaced: Mapping[Site, tuple[Replacement | Shift, ...]] = field(default_factory=dict)  # new vectors
     record: dict[Site, Tensor] | None = None  # receives the vectors of every site, (B, .., n, size), as the pass computes them
 
     @classmethod

@@ -39,6 +39,7 @@ PAGES = {  # addresses of the app's own pages with their titles; the pages of pa
     "attention": "Attention",
     "compare": "Compare",
     "causes": "Causes",
+    "directions": "Directions",
     "hardmax": "Hardmax",
     "confusion": "Confusion",
     "comparison": "Compare models",

@@ -203,6 +203,7 @@ TABLES: dict[str, dict[str, str]] = {
     "heads.parquet": {"layer": "i", "head": "i", "measure": "s", "value": "f", "low": "f", "high": "f", "n": "i"},
     "faithfulness.parquet": {"method": "s", "metric": "s", "value": "f", "low": "f", "high": "f", "random": "f", "n": "i"},
     "referee.parquet": {"method": "s", "metric": "s", "value": "f", "low": "f", "high": "f", "random": "f", "n": "i"},
+    "directions.parquet": {"measure": "s", "depth": "i", "name": "s", "place": "s", "value": "f", "low": "f", "high": "f", "n": "i"},
     "words.parquet": {"word": "s", "label": "i", "predicted": "i", "count": "i", "rows": "i"},
     "leaders.parquet": {"table": "s", "name": "s", "statistic": "s", "label": "s", "correct": "b", "confidence": "f"}
     | {"layer": "i", "value": "f"},

@@ -33,3 +33,19 @@ def rows_of(name: str, run: Run) -> pd.DataFrame:
     """Return the rows of a table that were measured of a run; empty if there are none."""
     table = read_measured(name)
     return table[(table["run"] == run.name) & (table["digest"] == run.digest)].drop(columns=["run", "digest"]).reset_index(drop=True)
+
+
+def store(name: str, run: Run, rows: pd.DataFrame) -> None:
+    """Replace the rows of a run in a shipped table, which is created if it does not exist; numbers are rounded to four decimals."""
+    import pandas as pd
+
+    from sentviz.io.files import replacing
+
+    rows = rows.assign(run=run.name, digest=run.digest)
+    known = read_measured(name) if has_table(name) else rows.iloc[:0]
+    table = pd.concat([known[known["run"] != run.name], rows], ignore_index=True).sort_values("run", kind="stable", ignore_index=True)
+    decimals = table.select_dtypes("number").columns
+    table[decimals] = table[decimals].round(4)
+    with replacing(FOLDER / f"{name}.parquet") as path:
+        table.astype(dict.fromkeys(table.select_dtypes("float").columns, "float32")).to_parquet(path, index=False)
+    read_measured.cache_clear()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sentviz.analysis.explain.refereed import TABLE
-from sentviz.analysis.explain.stored import FOLDER, has_table, read_measured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,27 +76,13 @@ def negations(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
     return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def store(run: Run, rows: pd.DataFrame) -> None:
-    """Replace the rows of a run in the shipped table."""
-    import pandas as pd
-
-    from sentviz.io.files import replacing
-
-    known = read_measured(TABLE) if has_table(TABLE) else rows.iloc[:0]
-    table = pd.concat([known[known["run"] != run.name], rows], ignore_index=True).sort_values("run", kind="stable", ignore_index=True)
-    decimals = table.select_dtypes("number").columns
-    table[decimals] = table[decimals].round(4)
-    with replacing(FOLDER / f"{TABLE}.parquet") as path:
-        table.astype(dict.fromkeys(table.select_dtypes("float").columns, "float32")).to_parquet(path, index=False)
-    read_measured.cache_clear()
-
-
 def _main() -> None:
     import sys
     import time
 
     import click
 
+    from sentviz.analysis.explain.stored import store
     from sentviz.models.loading import load
     from sentviz.runs.store import find
 
@@ -105,7 +90,7 @@ def _main() -> None:
         run, begin = find(name), time.process_time()
         model = load(run)
         data, texts = short_rows(run, sample_of(model))
-        store(run, compare(model, texts).assign(rows=data, run=run.name, digest=run.digest))
+        store(TABLE, run, compare(model, texts).assign(rows=data))
         click.echo(f"{name}: {sample_of(model)} texts of {data}, {time.process_time() - begin:.0f} CPU seconds")
 
 

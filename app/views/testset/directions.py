@@ -1,0 +1,128 @@
+"""Where is the answer written? One direction per layer: class_directions in five ways, taken away, added, and read by probes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import answers, cache, visit
+from app.blocks.figure import show_figure
+from app.blocks.get_data import offer
+from app.blocks.measure import measured_run
+from app.blocks.sentence import sentence_box, sentence_of, texts_in_focus
+from app.blocks.slice_choice import note_unsliced
+from app.server.queue import turn
+from app.text import halves, intro, md
+from app.views.papers.board_part import ICONS
+from sentviz.analysis.causal.claims import CLAIMS
+from sentviz.analysis.causal.direction_tables import board, depth_name, has_directions, headline, table_of
+from sentviz.analysis.claim import VERDICT_WORDS
+from sentviz.errors import SentvizError
+from sentviz.gallery.directions import directions_of
+from sentviz.gallery.subjects import Runs
+from sentviz.io.glossary import tip
+from sentviz.runs.store import Run
+
+BY = {"way": "By the way to find it", "place": "By the tokens that lose it"}
+QUICK = 4  # layers up to which the direction is class_directions without a click
+
+
+def depth_choice(run: Run) -> int:
+    """Draw the choice of a depth, and return it."""
+    layers = run.capabilities.layers
+    names = [str(depth) for depth in range(layers, -1, -1)]
+    widget: dict[str, Any] = {"format_func": lambda name: depth_name(int(name)).capitalize(), "label_visibility": "collapsed", "width": 180}
+    return int(visit.setting(st.selectbox, "Layer", "depth", names, resets=("run",), **widget))
+
+
+def removed(run: Run) -> tuple[int, Any]:
+    """Show the accuracy without the direction, agreement of the five ways, and probes. Return the depth, and a place for `live`."""
+    st.markdown(f"### {md(headline(run)).replace(' %', '&nbsp;%')}", help=tip("direction"))
+    left, right = halves("removed", 1.15, 1.0)
+    with left:
+        by = visit.setting(st.segmented_control, "Lines", "by", list(BY), format_func=BY.get, label_visibility="collapsed")
+        show_figure("direction-removal", Runs(run), by=by)
+    with right:
+        depth = depth_choice(run)
+        show_figure("directions", Runs(run), depth=depth)
+        st.caption(
+            "A way can separate the sides without carrying the answer: weights of a classifier read the states, the difference of means is"
+            " what the model writes."
+        )
+    left, right = halves("probed", 1.15, 1.0)
+    with left:
+        show_figure("probes", Runs(run))
+        if not (table_of(run)["name"] == "negation").any():
+            st.caption("Negation and word class are marked in English texts only.")
+    return depth, right.container()
+
+
+def live(run: Run, depth: int) -> None:
+    """Show words along the direction, and the typed sentence while it is added; both run the model."""
+    st.markdown("##### Add the direction to your sentence", help=tip("steering"))
+    text, pair = texts_in_focus(run)
+    sentence_box(run, text, pair, "directions-sentence")
+    key = run.digest
+    if key not in st.session_state.get("found-directions", {}):
+        if not offer(run.config["data"]["name"], "test", place="directions"):
+            return
+        if run.capabilities.layers > QUICK and not st.button("Find the direction here", icon=":material/play_arrow:", key="find-direction"):
+            st.caption(f"This runs {md(run.name)} on 600 test rows.")
+            return
+    try:
+        with turn(long=True) as step, st.spinner("Finding the direction"):
+            class_directions = visit.keep_result("found-directions", key, lambda: directions_of(cache.model(run).stoppable(step)), most=2)
+        class_directions.model = cache.model(run)
+        trace = answers.trace(replace(visit.focus(), target="", against=""), scored=False, exact=True)
+        apart = class_directions.apart("difference", depth)
+        steps = visit.page_value("push", 0, lambda value: int(value) if value.lstrip("-").isdecimal() and abs(int(value)) <= 200 else None)
+        st.slider("Norm, in percent of the distance of the two means", -200, 200, step=5, **visit.bound("push", steps))
+        norm = steps / 100 * apart
+        after = class_directions.steer(trace.text, depth, [0.0, norm], trace.text_pair)
+        before, then = (max((row[label], label) for label in trace.labels) for row in after.to_dict("records"))
+        share = abs(norm) / float(class_directions.norms[depth])
+        st.markdown(
+            f"**{md(before[1])} {before[0]:.0%} → {md(then[1])} {then[0]:.0%}** with a vector of norm {norm:.2f}".replace("-", "−")
+            + f" at every token ({depth_name(depth)}), {share:.0%} of the mean norm of the states."
+        )
+        of = sentence_of(run, trace)
+        of.known["directions"] = class_directions
+        show_figure("steering", of, depth=depth, norm=norm)
+        subject = Runs(run)
+        subject.directions = class_directions
+        show_figure("direction-rows", subject, depth=depth)
+        if trace.text_pair is None:
+            show_figure("direction-words", subject, depth=depth)
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/edit:")
+
+
+intro(
+    "In which direction of its states does a model write the answer? The direction is taken away, added, and read by probes.",
+    "A probe can read what the model does not use, and a changed state is one that the model may never be in.",
+)
+note_unsliced("the measurements are stored as means over their sample, not for each of its rows")
+every = list(cache.runs().values())
+able = [each for each in every if each.capabilities.predicts and "state" in each.capabilities.replaces]
+run = measured_run([each for each in every if has_directions(each)], able, "directions", "has no states of tokens that can be changed")
+depth, spot = removed(run)
+st.markdown("##### All models beside the printed numbers", help=tip("direction"))
+st.dataframe(board(every), hide_index=True, key="direction-board")
+st.caption(
+    "Accuracy in % without the difference of means, set to its mean after every layer. The printed numbers are of a language model on SST"
+    " (punctuation: commas), not of a classifier; `lost` is the share of the accuracy above 50 % that is lost at all tokens. Deep models"
+    " are measured on texts of at most 30 words if there are enough of them."
+)
+with st.expander("Two claims about directions", icon=":material/gavel:"):
+    for claim in CLAIMS:
+        finding = claim.test(every)
+        st.markdown(f"{ICONS[finding.verdict]} **{claim.statement}**: {VERDICT_WORDS[finding.verdict]}. Test: {claim.how}.")
+        if finding.parts:
+            parts = [(name, VERDICT_WORDS[part.verdict], part.evidence) for name, part in finding.parts]
+            st.table(pd.DataFrame(parts, columns=["run", "verdict", "evidence"]).map(md).set_index("run"))
+    st.caption("Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds.")
+with spot:
+    live(run, depth)

@@ -1,0 +1,147 @@
+"""The stored measurements of directions (`sentviz.analysis.causal.directions`), and what they say in words. Needs no torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sentviz.analysis.explain.stored import has_table, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from sentviz.models.model import Model, Progress
+    from sentviz.runs.store import Run
+
+TABLE = "directions"  # shipped measurements, in the folder of `sentviz.analysis.explain.stored`
+FILE = "directions.parquet"  # a file of a run that the user measured
+BOARD = {"all": "all tokens", "function": "function words", "punctuation": "punctuation", "first": "first token"}
+PRINTED = {"all": 0.76, "punctuation": 0.36}  # Tigges et al. 2024: share of the accuracy above 50 % that is lost, a language model on SST
+
+
+def table_of(run: Run) -> pd.DataFrame:
+    """Return the measurements of a run: its own table, or the shipped rows; empty if there are neither.
+
+    Frame:
+        measure, depth, name, place, value, low, high, n:
+        accuracy, lost     of `Directions.removal`
+        separated          share of rows on the side of their label along the direction `name`
+        cosine             of the directions of `name`, two ways joined by "|"
+        probe              of `sentviz.analysis.causal.probes.probe`
+        words              of `sentviz.analysis.causal.direction_words.correlations`
+    """
+    return run.frame(FILE) if FILE in run.config["files"] else rows_of(TABLE, run)
+
+
+def has_directions(run: Run) -> bool:
+    """Return whether the directions of a run were measured."""
+    return FILE in run.config["files"] or (has_table(TABLE) and not rows_of(TABLE, run).empty)
+
+
+def over_split(
+    model: Model, frame: pd.DataFrame, *, fit: int = 0, sample: int = 0, seed: int = 0, progress: Progress | None = None
+) -> pd.DataFrame:
+    """Measure the directions of a model on rows, as `table_of` returns them.
+
+    Args:
+        frame, fit, sample, seed: as for `sentviz.analysis.causal.directions.directions`.
+    Raises:
+        InputError: as `directions`.
+    """
+    import pandas as pd
+
+    from sentviz.analysis.causal.direction_words import along, correlations
+    from sentviz.analysis.causal.directions import WAYS, directions
+    from sentviz.analysis.causal.probes import probe
+    from sentviz.analysis.evaluation import wilson
+
+    class_directions = directions(model, frame, fit=fit, sample=sample, seed=seed)
+    n = len(class_directions.measured)
+    table: list[tuple[str, int, str, str, float, float, float, int]] = []
+    for depth in class_directions.depths:
+        cosines = class_directions.cosines(depth).to_numpy()
+        for i, first in enumerate(WAYS):
+            share = class_directions.separated(first, depth)
+            low, high = (float(end) for end in wilson(share * n, n))
+            table.append(("separated", depth, first, "", share, low, high, n))
+            for j, second in list(enumerate(WAYS))[i + 1 :]:
+                cosine = float(cosines[i, j])
+                table.append(("cosine", depth, f"{first}|{second}", "", cosine, cosine, cosine, len(class_directions.fitted)))
+    parts = [class_directions.removal(progress=progress), pd.DataFrame(table, columns=COLUMNS), probe(class_directions)]
+    if class_directions.fitted.pairs is None:
+        parts.append(correlations(along(class_directions, class_directions.depths), seed))
+    return pd.concat([part for part in parts if not part.empty], ignore_index=True)[COLUMNS]
+
+
+COLUMNS = ["measure", "depth", "name", "place", "value", "low", "high", "n"]
+
+
+def depth_name(depth: int) -> str:
+    """Return the name of a depth; -1 stands for every depth."""
+    return {-1: "everywhere", 0: "embedding"}.get(depth, f"layer {depth}")
+
+
+def strongest(run: Run, place: str = "all", way: str = "difference") -> dict[Any, Any]:
+    """Return the row "lost" of the depth at which the removal of a direction at a place costs most; {} if it was not measured."""
+    table = table_of(run)
+    rows = table[(table["measure"] == "lost") & (table["place"] == place) & (table["name"] == way) & (table["depth"] >= 0)]
+    return max(rows.to_dict("records"), key=lambda row: float(row["value"]), default={})
+
+
+def lost_everywhere(run: Run, place: str, way: str = "difference") -> dict[Any, Any]:
+    """Return the row "lost" of the removal at every depth at a place; {} if it was not measured."""
+    table = table_of(run)
+    rows = table[(table["measure"] == "lost") & (table["place"] == place) & (table["name"] == way) & (table["depth"] == -1)]
+    return next(iter(rows.to_dict("records")), {})
+
+
+def board(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the removal table of measured runs beside the printed numbers, in percent.
+
+    Frame:
+        run, n, unchanged, then the accuracy without the difference of means at every depth: all tokens, function words, punctuation, first
+        token, without LEACE and without random directions (mean) at all tokens, and the share of the accuracy above 50 % that is lost.
+        The last row has the numbers of Tigges et al. 2024.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for run in filter(has_directions, runs):
+        table = table_of(run)
+        of = table[(table["measure"] == "accuracy") & (table["depth"] == -1)].set_index(["name", "place"])["value"].to_dict()
+        lost = lost_everywhere(run, "all")
+        columns = {title: of.get(("difference", place)) for place, title in BOARD.items()}
+        controls = {"LEACE": of.get(("leace", "all")), "random": of.get(("random", "all"))}
+        rows.append(
+            {"run": run.name, "n": int(lost["n"]), "unchanged": of["unchanged", "all"], **columns, **controls, "lost": lost["value"]}
+        )
+    rows.append({"run": "Tigges et al. 2024", "unchanged": 1.0, "all tokens": 0.62, "punctuation": 0.82, "lost": PRINTED["all"]})
+    frame = pd.DataFrame(rows).astype({"n": "Int64"}) if len(rows) > 1 else pd.DataFrame(rows)
+    for name in set(frame) - {"run", "n"}:
+        frame[name] = (100 * frame[name].astype(float)).round(1)
+    return frame
+
+
+def headline(run: Run) -> str:
+    """Return in a sentence what taking one direction away does to a run."""
+    table = table_of(run)
+    row = strongest(run)
+    accuracy = table[(table["measure"] == "accuracy")].set_index(["depth", "name", "place"])["value"]
+    before = accuracy[-1, "unchanged", "all"]
+    after = accuracy[row["depth"], "difference", "all"]
+    random = accuracy[row["depth"], "random", "all"]
+    where = "the embedding" if row["depth"] == 0 else f"layer {row['depth']}"
+    return (
+        f"Without one direction after {where}, {100 * after:.0f} % of {row['n']:.0f} rows are right instead of {100 * before:.0f} %"
+        f" (without a random direction: {100 * random:.0f} %; chance: 50 %)."
+    )
+
+
+def removal_text(table: pd.DataFrame) -> str:
+    """Return the accuracies without a direction as a table of text: a row per depth and place, a column per way."""
+    rows = table[table["measure"] == "accuracy"]
+    unchanged = float(rows[rows["name"] == "unchanged"]["value"].iloc[0])
+    wide = rows[rows["name"] != "unchanged"].pivot(index=["depth", "place"], columns="name", values="value")
+    wide.index = [f"{depth_name(int(depth))}, {place}" for depth, place in wide.index]
+    return f"unchanged: {unchanged:.3f}\n" + wide.to_string(float_format="{:.3f}".format, na_rep="")

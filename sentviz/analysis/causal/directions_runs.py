@@ -1,0 +1,50 @@
+"""Measure the directions of runs on the test split, and store what `sentviz.analysis.causal.direction_tables` measures.
+
+`python -m sentviz.analysis.causal.directions_runs RUN ...` stores the table `directions` in the folder of
+`sentviz.analysis.explain.stored`; each run is stored when it is finished. The table holds numbers and no texts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sentviz.analysis.causal.direction_tables import TABLE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sentviz.runs.store import Run
+
+SEED = 0
+
+
+def measure(run: Run, seed: int = SEED) -> pd.DataFrame:
+    """Measure the directions of a run on the test rows of its data set.
+
+    Raises:
+        DataMissingError: the rows are not installed. InputError: as `sentviz.analysis.causal.directions.directions`.
+    """
+    from sentviz.analysis.causal.direction_tables import over_split
+    from sentviz.data.datasets import rows_of_recipe
+    from sentviz.models.loading import load
+
+    return over_split(load(run), rows_of_recipe(run.config["recipe"], "test").frame, seed=seed)
+
+
+def _main() -> None:
+    import sys
+    import time
+
+    import click
+
+    from sentviz.analysis.explain.stored import store
+    from sentviz.runs.store import find
+
+    for name in sys.argv[1:]:
+        run, begin = find(name), time.process_time()
+        store(TABLE, run, measure(run))
+        click.echo(f"{name}: {time.process_time() - begin:.0f} CPU seconds")
+
+
+if __name__ == "__main__":
+    _main()

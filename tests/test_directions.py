@@ -1,0 +1,347 @@
+"""Directions between the sides of a model: found in a made-up model, taken away, added, against plain loops and forward hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+from sentviz.analysis.causal.direction_words import along, correlations
+from sentviz.analysis.causal.directions import EVERY, WAYS, Directions, directions, leace
+from sentviz.analysis.causal.probes import _classes, _measured, _random_classes, _scopes, probe
+from sentviz.analysis.causal.states import Texts, halves, moved_sides, places, poles, states
+from sentviz.errors import InputError
+from sentviz.models.model import Model
+from sentviz.models.protocol import Shift
+from tests.makers import BAD, GOOD, LABELS, small_model, toy_splits
+from tests.test_hardmax_model import random_model
+from tests.test_patch import hook
+
+ROWS = pd.concat([split.frame for split in toy_splits().values()], ignore_index=True)
+RANDOM = {
+    "ndt": small_model(1, components=2, mixing="unit", layers=3, labels=LABELS),
+    "post-norm": small_model(2, layers=3, norm_first=False, norm="layer", ffn="gelu", pooling="cls", cls=True, labels=LABELS),
+}
+
+
+def drawn_texts(number: int) -> pd.DataFrame:
+    """Return texts of four words without a sign and two of one side, in random order, then a full stop."""
+    rng, rows = np.random.default_rng(0), []
+    for i in range(number):
+        words = [
+            *rng.choice(["the", "was", "and", "garden", "song", "soup", "what", "saw", "lighthouse"], 4),
+            *rng.choice((BAD, GOOD)[i % 2], 2),
+        ]
+        rows.append((" ".join([*rng.permutation(words), "!"]), i % 2))
+    return pd.DataFrame(rows, columns=["text", "label"])
+
+
+def made_up(read: int) -> Model:
+    """Return a model whose words carry their sign along the axes 0 and 1, and that reads only one of them. Its blocks add nothing."""
+    torch.manual_seed(0)
+    model = small_model(0, labels=LABELS, width=16, norm="none", positions="none")
+    network: Any = model.network
+    with torch.no_grad():
+        network.embedding.weight.normal_(0, 0.1)
+        for sign, words in ((1, GOOD), (-1, BAD)):
+            for word in words:
+                network.embedding.weight[model.tokenizer.id_of(word), [0, read]] = float(sign)
+        for block in network.blocks:
+            for layer in (block.attention.output, block.ffn.down):
+                layer.weight.zero_()
+                layer.bias.zero_()
+        network.classifier.weight.zero_()
+        network.classifier.weight[0, read], network.classifier.weight[1, read] = -1.0, 1.0
+        network.classifier.bias.zero_()
+    return model
+
+
+MADE_UP = made_up(0)
+FOUND = directions(MADE_UP, drawn_texts(240), fit=160, sample=80)
+
+
+def axis(place: int) -> Shift:
+    """Return the removal of an axis, with a mean of 0."""
+    unit = torch.zeros(16)
+    unit[place] = 1
+    return Shift(unit, unit, 0.0)
+
+
+def test_all_five_ways_find_an_inserted_direction() -> None:
+    """Each way finds the direction that words carry in a made-up model (cosine with the slow difference of means above 0.9)."""
+    x, side = FOUND.rows[1], FOUND.fitted.side
+    slow = np.zeros(16)
+    for row, of in zip(x, side, strict=True):
+        slow += row / (side == of).sum() * (1 if of else -1)
+    for way in WAYS:
+        for depth in FOUND.depths:
+            assert FOUND.at(way, depth) @ slow / np.linalg.norm(slow) > 0.9, (way, depth)
+            assert np.linalg.norm(FOUND.at(way, depth)) == pytest.approx(1)
+            assert FOUND.separated(way, depth) == 1
+    assert (FOUND.cosines(1).to_numpy() > 0.85).all() and np.allclose(FOUND.cosines(1), FOUND.cosines(1).T)
+    assert FOUND.projected("difference", 2)[FOUND.measured.side == 1].mean() == pytest.approx(1, abs=0.1)
+
+
+def test_removal_breaks_only_the_model_that_reads_the_direction() -> None:
+    """A model that reads axis 0 falls to chance without it. Another model that has the axis and reads axis 1 keeps every prediction."""
+    for read, model in ((0, MADE_UP), (1, made_up(1))):
+        texts = Texts.of(model, ROWS, ROWS["label"].to_numpy())
+        for depth in (0, 2):
+            sides = moved_sides(model, texts, {"none": {}, "axis": {depth: axis(0)}}, {"none": None, "axis": None})
+            assert (sides["none"] == (texts.side == 1)).all()
+            assert (sides["axis"] == sides["none"]).mean() == (pytest.approx(0.5, abs=0.03) if read == 0 else 1)
+
+
+def test_removal_falls_to_chance_and_random_directions_do_nothing() -> None:
+    """The table has chance for the direction and LEACE at all tokens, no change for random directions, and counts lost accuracy."""
+    table: Any = FOUND.removal(random=8).set_index(["measure", "depth", "name", "place"])
+    for depth in (0, 2, EVERY):
+        for way in ("difference", "leace"):
+            value, low, high, n = table.loc[("accuracy", depth, way, "all")]
+            assert value < 0.65 and low < 0.5 < high + 0.15 and n == 80
+            lost = table.loc[("lost", depth, way, "all")]
+            assert lost["value"] == pytest.approx((1 - value) / 0.5) and lost["low"] <= lost["value"] <= lost["high"]
+        assert table.loc[("accuracy", depth, "random", "all"), "low"] > 0.95
+        assert table.loc[("accuracy", depth, "difference", "punctuation"), "value"] > 0.95
+    assert table.loc[("accuracy", EVERY, "unchanged", "all"), "value"] == 1
+
+
+def test_no_component_is_left_at_moved_tokens_and_others_are_unchanged() -> None:
+    """A removal in loops over tokens gives the same states; moved tokens have the goal as their component, others are equal bit by bit."""
+    rng = torch.Generator().manual_seed(0)
+    x, u = torch.randn(3, 5, 16, generator=rng), torch.from_numpy(FOUND.at("difference", 1)).float()
+    tokens = torch.rand(3, 5, generator=rng) > 0.5
+    moved = Shift(u, u, 0.25, tokens).into(x)
+    for b in range(3):
+        for i in range(5):
+            if tokens[b, i]:
+                assert float(moved[b, i] @ u) == pytest.approx(0.25, abs=1e-6)
+                slow = x[b, i] - u * sum(float(a * c) for a, c in zip(x[b, i], u, strict=True)) + 0.25 * u
+                torch.testing.assert_close(moved[b, i], slow, atol=1e-6, rtol=0)
+            else:
+                assert torch.equal(moved[b, i], x[b, i])
+    assert Shift(u, u, 0.25, tokens).into(x[:, :2]).shape == (3, 2, 16)
+
+
+def test_leace_is_the_closed_form_and_leaves_no_linear_trace() -> None:
+    """The rank-one form equals the projection with the root of the covariance; erased rows have no covariance with the side."""
+    from sklearn.covariance import ledoit_wolf
+
+    rng = np.random.default_rng(0)
+    side = np.arange(60) % 2
+    x = rng.normal(size=(60, 6)) @ rng.normal(size=(6, 6)) + 2.0 * side[:, None] * rng.normal(size=6)
+    by, reads = leace(x, side)
+    values, vectors = np.linalg.eigh(ledoit_wolf(x)[0])
+    root, whiten = (vectors * values**0.5) @ vectors.T, (vectors * values**-0.5) @ vectors.T
+    cross = sum((row - x.mean(axis=0)) * (of - 0.5) for row, of in zip(x, side, strict=True))[:, None] / 60
+    white = whiten @ cross
+    projection = root @ (white @ np.linalg.pinv(white)) @ whiten
+    np.testing.assert_allclose(np.outer(by, reads), projection, atol=1e-9)
+    erased = x - np.outer((x - x.mean(axis=0)) @ reads, by)
+    for column in erased.T:
+        assert sum(column[i] * (side[i] - 0.5) for i in range(60)) == pytest.approx(0, abs=1e-8)
+    assert reads @ by == pytest.approx(1)
+    u = by / np.linalg.norm(by)
+    projected = x - np.outer((x - x.mean(axis=0)) @ u, u)
+    size = np.linalg.inv(ledoit_wolf(x)[0])
+    assert np.einsum("ni,ij,nj", x - erased, size, x - erased) <= np.einsum("ni,ij,nj", x - projected, size, x - projected) + 1e-9
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_moves_are_those_of_plain_hooks(name: str) -> None:
+    """Predictions without a direction at one depth, and at every depth, equal complete passes with hooks; row vectors are slow means."""
+    model = RANDOM[name]
+    class_directions = directions(model, ROWS, fit=60, sample=40)
+    network: Any = model.network
+    masks = places(class_directions.measured)["function"]
+    single = {2: class_directions.erase("difference", 2)}
+    every = {depth: class_directions.erase("pca", depth) for depth in class_directions.depths}
+    moved = moved_sides(model, class_directions.measured, {"one": single, "every": every}, {"one": masks, "every": None})
+    cut: dict[str, list[float]] = {"one": [], "every": []}
+    for i, text in enumerate(class_directions.measured.texts):
+        for key, shifts, mask in (("one", single, masks[i]), ("every", every, np.ones(len(masks[i]), dtype=bool))):
+            cut[key].append(float(np.diff(_hooked(model, network, text, shifts, mask))[0]))
+    for key, gaps in cut.items():
+        clear = np.abs(gaps) > 1e-5
+        assert clear.sum() > 30 and (moved[key][clear] == (np.array(gaps)[clear] > 0)).all(), key
+    hidden = model.trace(class_directions.measured.texts[3]).hidden
+    assert hidden is not None
+    np.testing.assert_allclose(class_directions.measured_rows[2, 3], hidden[2].mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(
+        class_directions.measured_rows[3, 3], hidden[3][0] if model.capabilities.cls else hidden[3].mean(axis=0), atol=1e-5
+    )
+
+
+def _hooked(model: Model, network: Any, text: str, shifts: dict[int, Shift], mask: Any) -> Any:
+    """Return the logits of a text in a pass with a hook on each moved block."""
+
+    def change(shift: Shift) -> Any:
+        def moved(x: Tensor) -> Tensor:
+            for i in np.flatnonzero(mask):
+                if i < x.shape[1]:
+                    x[0, i] = x[0, i] + (shift.goal - float(x[0, i] @ shift.along)) * shift.by
+            return x
+
+        return moved
+
+    layers = len(network.blocks)
+    with ExitStack() as stack:
+        for depth, shift in shifts.items():
+            if depth < layers:
+                stack.enter_context(hook(network.blocks[depth], change(shift), before=True))
+            else:
+                last = network.blocks[-1].register_forward_hook(partial(_first_output, change(shift)))
+                stack.callback(last.remove)
+        return model.trace(text).logits
+
+
+def _first_output(change: Callable[[Tensor], Tensor], _: Any, __: Any, out: tuple[Tensor, Any]) -> tuple[Tensor, Any]:
+    return change(out[0].clone()), out[1]
+
+
+def _added(vector: Tensor, x: Tensor) -> Tensor:
+    return x + vector
+
+
+def test_steering_is_an_added_vector() -> None:
+    """Steered probabilities equal passes with a hook that adds the vector; a norm of 0 changes nothing; the norm is stated as a share."""
+    model = RANDOM["ndt"]
+    class_directions = directions(model, ROWS, fit=60, sample=40)
+    text = "a warm garden and a dull song"
+    network: Any = model.network
+    steered = class_directions.steer(text, 1, [-0.5, 0, 2.0])
+    for norm, row in zip((-0.5, 0, 2.0), steered.to_dict("records"), strict=True):
+        u = torch.from_numpy(class_directions.at("difference", 1)).float()
+        with hook(network.blocks[1], partial(_added, norm * u), before=True):
+            trace = model.trace(text)
+        assert [row[label] for label in LABELS] == pytest.approx(trace.probabilities.tolist(), abs=1e-5)
+        assert row["label"] == trace.label and row["share"] == pytest.approx(abs(norm) / class_directions.norms[1])
+    assert MADE_UP.predict(["a dull song"])["label"][0] == "negative"
+    push = FOUND.apart("difference", 0)
+    assert FOUND.steer("a dull song", 0, [-push, 2 * push])["label"].tolist() == ["negative", "positive"]
+
+
+def test_samples_are_balanced_and_share_no_row() -> None:
+    """Both samples have equally many rows of both sides, no row is in both, and rows of neither side, unlabelled or blank are left out."""
+    labels = ("negative", "neutral", "positive", "very positive")
+    model = small_model(3, labels=labels)
+    frame = ROWS.assign(label=np.resize([0, 1, 2, 3, -1], len(ROWS)))
+    frame.loc[0, "text"] = "  "
+    first, second = halves(model, frame, 60, 40, 0)
+    assert poles(labels, "m").tolist() == [0, -1, 1, 1] and len(first) > len(second)
+    assert not set(first.texts) & set(second.texts) and "  " not in first.texts
+    for texts in (first, second):
+        assert texts.side.sum() * 2 == len(texts)
+    of = dict(zip(frame["text"], frame["label"], strict=True))
+    assert {of[text] for text in first.texts + second.texts} == {0, 2, 3}
+
+
+def test_bad_input_gets_one_sentence() -> None:
+    """One class, too few rows, classes without sides, models without states, unknown ways, depths and places, and endless norms."""
+    for rows, why in (
+        (ROWS[ROWS["label"] == 1], "at least 20 rows of both sides, but the sample has 0 of negative"),
+        (ROWS[:30], "at least 20 rows of both sides"),
+        (ROWS.assign(label=-1), "0 of negative and 0 of positive"),
+    ):
+        with pytest.raises(InputError, match=why):
+            directions(MADE_UP, rows)
+    with pytest.raises(InputError, match="directions need a transformer"):
+        directions(random_model(4), ROWS)
+    with pytest.raises(InputError, match="have no negative and no positive side"):
+        directions(small_model(labels=("left", "middle", "right")), ROWS)
+    for norm in (1e9, -1e9, float("inf"), float("nan")):
+        with pytest.raises(InputError, match="too long to be added"):
+            FOUND.steer("a warm song", 1, [0, norm])
+    for call, why in (
+        (lambda: FOUND.at("svd", 1), "no direction 'svd'"),
+        (lambda: FOUND.steer("a warm song", 3, [1]), "no depth 3"),
+        (lambda: FOUND.removal([7]), "no depth 7"),
+        (lambda: FOUND.removal(where=["nouns"]), "no place 'nouns'"),
+        (lambda: FOUND.removal(ways=["svd"]), "no direction 'svd'"),
+        (lambda: along(FOUND, [1], ["xyzzy"]), "knows none of these words"),
+        (lambda: FOUND.steer(" ", 1, [1]), "[Tt]ext"),
+    ):
+        with pytest.raises(InputError, match=why):
+            call()
+
+
+def test_places_are_words_of_the_text() -> None:
+    """Function words, punctuation and the first token of a sentence of our own are class_directions."""
+    texts = Texts.of(MADE_UP, pd.DataFrame({"text": ["the garden was warm, dull and clever!"]}), np.zeros(1, dtype=np.int64))
+    tokens = texts.encoded[0].tokens
+    named = {name: [token for token, chosen in zip(tokens, masks[0], strict=True) if chosen] for name, masks in places(texts).items()}
+    assert named == {"all": list(tokens), "function": ["the", "was", "and"], "punctuation": [",", "!"], "first": ["the"]}
+
+
+def test_labels_of_probes() -> None:
+    """The scope of a negator ends at punctuation, "but" and five words; a random class depends on the word alone, with the given shares."""
+    text = "not warm and bright , never dull but a warm song"
+    model = small_model(0)
+    texts = Texts.of(model, pd.DataFrame({"text": [text]}), np.zeros(1, dtype=np.int64))
+    labels, words = _scopes(texts)[0]
+    assert words == ["not", "warm", "and", "bright", "", "never", "dull", "but", "a", "warm", "song"]
+    assert labels.tolist() == [-1, 1, 1, 1, -1, -1, 1, 0, 0, 0, 0]
+    of_word = _random_classes(np.array([3] * 30 + [7] * 10), 0)
+    drawn = np.array([of_word(f"w{i}") for i in range(2_000)])
+    assert set(drawn.tolist()) == {3, 7} and (drawn == 3).mean() == pytest.approx(0.75, abs=0.03) and of_word("A") == of_word("a")
+    assert (_classes(texts)[0][0] >= 0).all()
+
+
+def test_a_probe_reads_what_is_there_and_its_control_does_not() -> None:
+    """In the made-up model, the side is read completely; selectivity is the difference of both, over the same resampled texts."""
+    table: Any = probe(FOUND, [0, 2]).set_index(["name", "depth", "place"])
+    assert table.loc[("sentiment", 0, "task"), "value"] == 1
+    for depth in (0, 2):
+        task, control, gap = (table.loc[("sentiment", depth, kind), "value"] for kind in ("task", "control", "selectivity"))
+        assert gap == pytest.approx(task - control) and gap > 0.2
+    rng = np.random.default_rng(0)
+    x, labels = [rng.normal(size=(200, 4)) for _ in range(2)], [rng.integers(0, 2, 200) for _ in range(2)]
+    x[0][:, 0] += 6 * labels[0]
+    x[1][:, 0] += 6 * labels[1]
+    rows = _measured("t", 0, x, labels, [rng.permutation(part) for part in labels], np.repeat(np.arange(50), 4), 0)
+    values = {kind: (value, low, high) for _, _, _, kind, value, low, high, _ in rows}
+    assert values["task"][0] > 0.98 and values["control"][0] < 0.6
+
+
+def test_words_lie_along_the_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words read alone lie on their side, and the rank correlation with a lexicon is Spearman's; unknown words are left out."""
+    import sentviz.analysis.causal.direction_words as module
+
+    polarity = {word: value for words, value in ((GOOD, 2.0), (BAD, -2.0)) for word in words} | {"song": 0.5, "soup": -0.5}
+    monkeypatch.setattr(module, "polarities", lambda: polarity)
+    monkeypatch.setattr(module, "LEAST", 5)
+    frame: Any = along(FOUND, [0, 1], [*GOOD, *BAD, "song", "soup", "xyzzy"])
+    assert set(frame["word"]) == {*GOOD, *BAD, "song", "soup"} and len(frame) == 24
+    values: Any = frame[frame["depth"] == 1].set_index("word")["value"]
+    assert values[list(GOOD)].min() > values["song"] > values[list(BAD)].max()
+    hidden = MADE_UP.trace("warm").hidden
+    assert hidden is not None
+    x, u, side = FOUND.rows[1], FOUND.at("difference", 1), FOUND.fitted.side
+    ends = [float(np.mean([row @ u for row, of in zip(x, side, strict=True) if of == each])) for each in (0, 1)]
+    assert values["warm"] == pytest.approx((hidden[1].mean(axis=0) @ u - sum(ends) / 2) / ((ends[1] - ends[0]) / 2), abs=1e-4)
+    rho: Any = correlations(frame).set_index("depth")
+    part = frame[frame["depth"] == 1]
+    assert rho.loc[1, "value"] == pytest.approx(part["value"].corr(part["polarity"], method="spearman")) and rho.loc[1, "n"] == 12
+    assert correlations(frame[frame["polarity"] == 2.0]).empty
+
+
+def test_states_of_chosen_tokens_are_those_of_a_trace() -> None:
+    """States of some tokens of several texts, which are batched by length, stand in the order of the texts."""
+    model = RANDOM["ndt"]
+    texts = Texts.of(model, ROWS[:9], np.zeros(9, dtype=np.int64))
+    chosen = [np.array([i % 3, 2][: 1 + i % 2]) for i in range(9)]
+    _, token_states = states(model, texts, chosen, [1])
+    slow = np.concatenate([model.trace(text).hidden[1][of] for text, of in zip(texts.texts, chosen, strict=True)])  # type: ignore[index]
+    np.testing.assert_allclose(token_states[1], slow, atol=1e-5)
+
+
+def test_found_directions_know_their_rows() -> None:
+    """A `Directions` names its sides and depths."""
+    assert isinstance(FOUND, Directions) and FOUND.sides == ("negative", "positive") and FOUND.some_depths == [0, 1, 2]

@@ -1,0 +1,113 @@
+"""The page Directions: stored measurements, the board beside the printed numbers, the claims, and the steered sentence; the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from sentviz.analysis.causal.claims import CLAIMS, RUNS, more_than
+from sentviz.analysis.causal.direction_tables import PRINTED, board, has_directions, headline, lost_everywhere, strongest, table_of
+from sentviz.cli import main
+from sentviz.data import datasets
+from sentviz.errors import InputError
+from sentviz.figures.directions import cosine_map, probe_lines, removal_lines, row_histogram, steered_lines, word_ends
+from sentviz.runs.catalog import study_runs
+from sentviz.runs.store import SHIPPED, find
+from tests.makers import toy_splits
+from tests.test_app import opened, page_text
+
+RUN = "sst2/ndt-unit-2"
+
+
+@pytest.mark.slow
+def test_the_page_shows_measured_runs_and_steers_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without rows, the stored figures, board and claims are there; with rows, a slider adds the direction and states the norm."""
+    splits = toy_splits()
+    monkeypatch.setattr(datasets, "load_split", lambda name, split: splits[split])
+    monkeypatch.setattr("app.blocks.get_data.missing_parts", lambda item, split="": ())
+    app = opened("directions", run=RUN, text="a dull song", push="150")
+    text = page_text(app)
+    assert not app.exception and "Without one direction after" in text and "with a vector of norm" in text
+    table = app.dataframe[0].value
+    assert table.iloc[-1]["run"] == "Tigges et al. 2024" and table.iloc[-1]["all tokens"] == 62.0
+    assert all(claim.statement in text for claim in CLAIMS)
+    app.slider(key="focus-push").set_value(0).run()
+    assert "with a vector of norm 0.00" in page_text(app)
+
+
+def test_words_and_claims_follow_the_stored_table() -> None:
+    """Headline, board and claims name the stored numbers; claims are decided by the interval."""
+    run = find(RUN)
+    table, row = table_of(run), strongest(run)
+    assert (
+        has_directions(run)
+        and row["value"] == table.query("measure == 'lost' and place == 'all' and name == 'difference' and depth >= 0")["value"].max()
+    )
+    assert f"{row['n']:.0f} rows" in headline(run)
+    runs = study_runs([SHIPPED]).runs
+    lines = board(runs).set_index("run")
+    lost = lost_everywhere(run, "all")
+    assert lines.loc[RUN, "lost"] == pytest.approx(100 * lost["value"], abs=0.06) and lines["random"].dropna().min() > 70
+    before = float(table.query("name == 'unchanged'")["value"].iloc[0])
+    after = float(table.query("measure == 'accuracy' and name == 'difference' and place == 'all' and depth == -1")["value"].iloc[0])
+    assert lost["value"] == pytest.approx((before - after) / (before - 0.5), abs=1e-3) and PRINTED["all"] == 0.76
+    for least, verdict in ((lost["low"] - 0.01, "holds"), (lost["high"] + 0.01, "fails"), (lost["value"], "open")):
+        assert more_than(run, place="all", least=least).verdict == verdict
+    for claim in CLAIMS:
+        finding = claim.test(runs)
+        assert {name for name, _ in finding.parts} <= set(RUNS) and claim.test([]).verdict == "unjudged"
+
+
+@pytest.mark.slow
+def test_the_command_measures_a_file_and_steers(tmp_path: Path) -> None:
+    """`sentviz directions RUN --data FILE` prints accuracies without the direction; --steer states the norms; bad input is one sentence."""
+    path = tmp_path / "rows.csv"
+    frame = toy_splits()["test"].frame.assign(label=lambda rows: np.where(rows["label"] == 1, "positive", "negative"))
+    frame.to_csv(path, index=False)
+    done = CliRunner().invoke(main, ["directions", RUN, "--data", str(path), "--sample", "20"])
+    assert done.exit_code == 0 and "everywhere, all" in done.output and "unchanged: " in done.output, done.output
+    done = CliRunner().invoke(main, ["directions", RUN, "--data", str(path), "--steer", "a dull song", "5", "--depth", "1"])
+    assert done.exit_code == 0 and "Depth 1; distance of the two means" in done.output
+    for arguments, why in (
+        (["--steer", "a dull song", "1e9"], "too long to be added"),
+        (["--steer", "a dull song", "1", "--depth", "9"], "Depths go from 0, the embedding, to 2"),
+    ):
+        done = CliRunner().invoke(main, ["directions", RUN, "--data", str(path), *arguments])
+        assert done.exit_code and why in done.output, done.output
+    frame[frame["label"] == "positive"].to_csv(path, index=False)
+    done = CliRunner().invoke(main, ["directions", RUN, "--data", str(path)])
+    assert done.exit_code and "but the sample has 0 of negative" in done.output
+    done = CliRunner().invoke(main, ["directions", "imdb/hardmax-d2", "--data", str(path)])
+    assert done.exit_code and "directions need a transformer" in done.output
+
+
+def test_figures_hold_their_numbers() -> None:
+    """Frames have the numbers that were passed; empty tables and impossible sizes are refused."""
+    lines = pd.DataFrame(
+        {"line": ["difference", "difference", "random"], "depth": [0, -1, 0], "value": [0.6, 0.5, 0.9], "low": 0.4, "high": 0.95}
+    )
+    drawn = removal_lines(lines, {"difference": "difference of means"}, before=0.9, title="t", about="a.", n=30)
+    assert drawn.frame["accuracy"].tolist() == [0.6, 0.5, 0.9]
+    cosines = cosine_map([[1, 0.2], [0.2, 1]], ["a", "b"], [0.7, 0.8], depth=1, n=9).frame
+    assert cosines.query("first == 'a' and second == 'b'")["cosine"].item() == 0.2 and len(cosines) == 6
+    probes = pd.DataFrame(
+        {"name": "length", "place": ["task", "control"], "depth": 1, "value": [0.5, 0.3], "low": 0.2, "high": 0.6, "n": 9}
+    )
+    assert probe_lines(probes, {"length": "length"}).frame["value"].tolist() == [0.5, 0.3]
+    words = pd.DataFrame({"word": ["dull", "warm", "a"], "value": [-1.0, 1.0, 0.0], "polarity": [-2.0, np.nan, np.nan]})
+    ends = word_ends(words, depth=1, sides=("n", "p"), rho=(0.5, 0.4, 0.6, 20), most=1)
+    assert ends.frame.query("drawn")["word"].tolist() == ["dull", "warm"] and "+0.50 [+0.40, +0.60]" in ends.caption
+    assert "75%" in row_histogram([-1, -0.5, 0.5, 1], [0, 1, 1, 1], sides=("n", "p"), depth=0, way="w").caption
+    steered = pd.DataFrame({"norm": [-1.0, 1.0], "n": [0.8, 0.1], "p": [0.2, 0.9]})
+    assert steered_lines(steered, ["n", "p"], ["#000", "#111"], depth=1, apart=0.5).frame["probability"].tolist() == [0.8, 0.1, 0.2, 0.9]
+    for call in (
+        lambda: removal_lines(lines.iloc[2:], {"difference": "d"}, before=0.9, title="t", about="a.", n=30),
+        lambda: probe_lines(probes.iloc[:0], {"length": "length"}),
+        lambda: word_ends(words, depth=1, sides=("n", "p"), rho=None, most=41),
+    ):
+        with pytest.raises(InputError):
+            call()
