@@ -34,7 +34,8 @@ def more_than(run: Run, *, place: str, least: float) -> Finding:
 
 
 def _percent(row: dict[str, float]) -> str:
-    return f"{100 * row['value']:.0f} % [{100 * row['low']:.0f}, {100 * row['high']:.0f}]".replace("-", "−")
+    value, low, high = (round(100 * row[name]) for name in ("value", "low", "high"))
+    return f"{value} % [{low}, {high}]".replace("-", "−")
 
 
 def _on_each(test: Callable[[Run], Finding], runs: Sequence[Run]) -> Finding:

@@ -31,7 +31,7 @@ SCOPE = 5  # words behind a negator
 FIT, TEST = 1_500, 1_000  # tokens of a task
 RARE = 20  # tokens of a word class below which it is left out
 RESAMPLES = 1_000
-ENGLISH = 0.5  # share of known words from which a sample counts as English
+ENGLISH = 0.4  # share of words that the English tagger knows from which a sample counts as English
 COLUMNS = ["measure", "depth", "name", "place", "value", "low", "high", "n"]
 
 
@@ -68,8 +68,9 @@ def _of_tokens(
     from sentviz.data.tags import Tagger, count_known
 
     tagger = Tagger.load()
-    known = np.sum([count_known(tagger, text) for text in class_directions.fitted.texts], axis=0)
-    if class_directions.fitted.pairs is not None or known[0] < ENGLISH * known[1] or not known[1]:
+    known = sum(count_known(tagger, text)[0] for text in class_directions.fitted.texts)
+    words_read = sum(map(_word_count, class_directions.fitted.texts))
+    if class_directions.fitted.pairs is not None or known < ENGLISH * words_read:
         return []
     rng = np.random.default_rng(class_directions.seed)
     table: list[tuple[str, int, str, str, float, float, float, int]] = []
