@@ -32,8 +32,8 @@ def test_the_page_shows_measured_runs_and_steers_a_sentence(monkeypatch: pytest.
     app = opened("directions", run=RUN, text="a dull song", push="150")
     text = page_text(app)
     assert not app.exception and "Without one direction after" in text and "with a vector of norm" in text
-    table = app.dataframe[0].value
-    assert table.iloc[-1]["run"] == "Tigges et al. 2024" and table.iloc[-1]["all tokens"] == 62.0
+    table = app.table[0].value
+    assert table.index[-1] == "Tigges et al. 2024" and table.iloc[-1]["all tokens"] == "62" and table.iloc[-1]["random"] == "–"
     assert all(claim.statement in text for claim in CLAIMS)
     app.slider(key="focus-push").set_value(0).run()
     assert "with a vector of norm 0.00" in page_text(app)

@@ -38,8 +38,8 @@ def depth_choice(run: Run) -> int:
     return int(visit.setting(st.selectbox, "Layer", "depth", names, resets=("run",), **widget))
 
 
-def removed(run: Run) -> tuple[int, Any]:
-    """Show the accuracy without the direction, agreement of the five ways, and probes. Return the depth, and a place for `live`."""
+def removed(run: Run) -> tuple[int, Any, Any]:
+    """Show the accuracy without the direction, agreement of the five ways, and probes. Return the depth and the two places of `live`."""
     st.markdown(f"### {md(headline(run)).replace(' %', '&nbsp;%')}", help=tip("direction"))
     left, right = halves("removed", 1.15, 1.0)
     with left:
@@ -57,11 +57,11 @@ def removed(run: Run) -> tuple[int, Any]:
         show_figure("probes", Runs(run))
         if not (table_of(run)["name"] == "negation").any():
             st.caption("Negation and word class are marked in English texts only.")
-    return depth, right.container()
+    return depth, right.container(), left.container()
 
 
-def live(run: Run, depth: int) -> None:
-    """Show words along the direction, and the typed sentence while it is added; both run the model."""
+def live(run: Run, depth: int, below: Any) -> None:
+    """Show the typed sentence while the direction is added and, in the place `below`, rows and words along it; all run the model."""
     st.markdown("##### Add the direction to your sentence", help=tip("steering"))
     text, pair = texts_in_focus(run)
     sentence_box(run, text, pair, "directions-sentence")
@@ -83,19 +83,20 @@ def live(run: Run, depth: int) -> None:
         norm = steps / 100 * apart
         after = class_directions.steer(trace.text, depth, [0.0, norm], trace.text_pair)
         before, then = (max((row[label], label) for label in trace.labels) for row in after.to_dict("records"))
-        share = abs(norm) / float(class_directions.norms[depth])
+        share, side = abs(norm) / float(class_directions.norms[depth]), class_directions.sides[norm >= 0]
         st.markdown(
-            f"**{md(before[1])} {before[0]:.0%} → {md(then[1])} {then[0]:.0%}** with a vector of norm {norm:.2f}".replace("-", "−")
-            + f" at every token ({depth_name(depth)}), {share:.0%} of the mean norm of the states."
+            f"**{md(before[1])} {before[0]:.0%} → {md(then[1])} {then[0]:.0%}** with a vector of norm {abs(norm):.2f}"
+            f" toward {md(side)} at every token ({depth_name(depth)}), {share:.0%} of the mean norm of the states."
         )
         of = sentence_of(run, trace)
         of.known["directions"] = class_directions
         show_figure("steering", of, depth=depth, norm=norm)
         subject = Runs(run)
         subject.directions = class_directions
-        show_figure("direction-rows", subject, depth=depth)
-        if trace.text_pair is None:
-            show_figure("direction-words", subject, depth=depth)
+        with below:
+            show_figure("direction-rows", subject, depth=depth)
+            if trace.text_pair is None:
+                show_figure("direction-words", subject, depth=depth)
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/edit:")
 
@@ -108,9 +109,9 @@ note_unsliced("the measurements are stored as means over their sample, not for e
 every = list(cache.runs().values())
 able = [each for each in every if each.capabilities.predicts and "state" in each.capabilities.replaces]
 run = measured_run([each for each in every if has_directions(each)], able, "directions", "has no states of tokens that can be changed")
-depth, spot = removed(run)
+depth, spot, below_probes = removed(run)
 st.markdown("##### All models beside the printed numbers", help=tip("direction"))
-st.dataframe(board(every), hide_index=True, key="direction-board")
+st.table(board(every).set_index("run").map(lambda value: "–" if pd.isna(value) else f"{value:g}"))
 st.caption(
     "Accuracy in % without the difference of means, set to its mean after every layer. The printed numbers are of a language model on SST"
     " (punctuation: commas), not of a classifier; `lost` is the share of the accuracy above 50 % that is lost at all tokens. Deep models"
@@ -125,4 +126,4 @@ with st.expander("Two claims about directions", icon=":material/gavel:"):
             st.table(pd.DataFrame(parts, columns=["run", "verdict", "evidence"]).map(md).set_index("run"))
     st.caption("Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds.")
 with spot:
-    live(run, depth)
+    live(run, depth, below_probes)
