@@ -62,7 +62,7 @@ def test_words_and_claims_follow_the_stored_table() -> None:
         assert {name for name, _ in finding.parts} <= set(RUNS) and claim.test([]).verdict == "unjudged"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_command_measures_a_file_and_steers(tmp_path: Path) -> None:
     """`sentviz directions RUN --data FILE` prints accuracies without the direction; --steer states the norms; bad input is one sentence."""
     path = tmp_path / "rows.csv"
