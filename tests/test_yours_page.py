@@ -67,16 +67,17 @@ def test_a_file_is_shown_as_it_is_understood_and_can_be_changed() -> None:
     app.text_input(key="yours-shares-digest").set_value("half").run()
     assert "three whole percentages" in page_text(app) and app.button(key="yours-save").disabled
     app.selectbox(key="yours-Labels-digest").select("").run()
-    assert "Without labels, a model can predict the rows" in page_text(app) and app.button(key="yours-save").disabled
+    assert "Without labels, a model can predict the rows" in page_text(app)
+    assert [box.label for box in app.selectbox] == ["Texts", "Labels"] and "yours-save" not in [button.key for button in app.button]
     assert app.button(key="yours-look").label == "Show the predictions" and not app.dataframe
 
 
 def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
     """Columns with predictions are named before the next page asks whose answers are judged; too few rows can still be judged."""
     app = with_file(prob=[i / 40 for i in range(40)], bert_predicted=[0, 1] * 20)
-    assert "The file has predictions, predictions: prob; bert: bert_predicted." in page_text(app)
+    assert "Predictions in the file: prob; bert: bert_predicted." in page_text(app)
     assert "The classes have no names; change them in the table." in page_text(app)
-    assert "The file has predictions" not in page_text(with_file())
+    assert "Predictions in the file" not in page_text(with_file())
     table = TextTable("few.csv", pd.DataFrame({"review": ["a", "b"], "label": ["good", "bad"]}), "", "", "few")
     app.session_state["yours-file"] = table, []
     app.run()

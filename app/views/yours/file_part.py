@@ -19,7 +19,7 @@ from sentviz.analysis.testset.brought import described
 from sentviz.data.columns import guess
 from sentviz.data.demo import in_order
 from sentviz.data.mine import from_file
-from sentviz.data.predictions import recognise
+from sentviz.data.predictions import NO_MODEL, recognise
 from sentviz.data.texts import is_blank
 from sentviz.data.understanding import MOST_CLASSES, NAMELESS, SHARES, SPLITS, Choices, Understood, canonical, understand, usual_names
 from sentviz.data.upload import TextTable
@@ -73,6 +73,8 @@ def chosen_columns(table: TextTable, proposed: Understood | None) -> Choices:
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         text = _column(table, "Texts", columns, defaults[0])
         label = _column(table, "Labels", ["", *columns], defaults[1], "none")
+        if not label:  # rows without labels cannot become a data set, so they need no splits
+            return Choices(text)
         split = _column(table, "Splits", ["", *columns], defaults[2], "divide the rows")
         if split != BY_SHARES:
             return Choices(text, label, split)
@@ -134,8 +136,9 @@ def _understood(table: TextTable, choices: Choices) -> tuple[Choices, Understood
 
 
 def _predictions(frame: pd.DataFrame, choices: Choices) -> list[str]:
-    """Return each model whose predictions a table has, with its columns."""
-    return [described(of) for of in recognise(frame, choices.label, choices.text)]
+    """Return the columns of each model whose predictions a table has, after the name of the model."""
+    models = recognise(frame, choices.label, choices.text)
+    return [", ".join(of.columns) if of.model == NO_MODEL else described(of) for of in models]
 
 
 def show(table: TextTable, notes: list[str]) -> None:
@@ -149,7 +152,7 @@ def show(table: TextTable, notes: list[str]) -> None:
     choices = chosen_columns(table, proposed)
     answers = visit.keep_result("yours-answers", (table.digest, choices.text, choices.label), lambda: _predictions(table.frame, choices))
     if answers:
-        st.caption(f"The file has predictions, {md('; '.join(answers))}. The next page asks whether they are judged, or those of a model.")
+        st.caption(f"Predictions in the file: {md('; '.join(answers))}. The next page asks whether they are judged, or those of a model.")
     understood = None
     if choices.label:
         choices, understood = _understood(table, choices)
@@ -162,6 +165,8 @@ def show(table: TextTable, notes: list[str]) -> None:
             st.session_state["mine-remarks"] = notes
             visit.go(over="mine")
             st.switch_page("views/testset/confusion.py")
+        if not choices.label:
+            return
         if own_machine(st.context.ip_address, st.context.headers):
             library_part.save(table.name, understood, notes, from_file(table.name))
         else:
