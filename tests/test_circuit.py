@@ -51,10 +51,10 @@ def test_pairs_differ_in_one_word_and_are_the_same_again() -> None:
 
 
 def test_places_are_those_around_the_changed_word() -> None:
-    """Each token is at one place; the changed word is found; a word that only the second sentence has counts at the token before it."""
+    """Each token is at one place; the changed word is by_place; a word that only the second sentence has counts at the token before it."""
     pair = patch(MODEL, "a warm garden and a clever song", "a dull garden and a clever song")
-    found = {name: tokens.tolist() for name, tokens in places(pair).items()}
-    assert found == {"first token": [], "before": [0], "changed": [1], "next": [2], "after": [3, 4, 5, 6], "end": []}
+    by_place = {name: tokens.tolist() for name, tokens in places(pair).items()}
+    assert by_place == {"first token": [], "before": [0], "changed": [1], "next": [2], "after": [3, 4, 5, 6], "end": []}
     longer = patch(MODEL, "a warm garden", "a warm cold garden")
     assert places(longer)["changed"].tolist() == [1]
 
@@ -126,8 +126,8 @@ def test_a_circuit_leaves_out_parts_that_do_nothing() -> None:
     result = circuit(model, swapped(20))
     names = [part.name for part in result.parts]
     assert set(names) <= {"L1 H2", "L2 F"} and names
-    full = result.kept[0]
-    assert full >= 0.85 and result.kept[1] <= full <= result.kept[2] and len(result.random) == 200
+    full = result.share_kept[0]
+    assert full >= 0.85 and result.share_kept[1] <= full <= result.share_kept[2] and len(result.random) == 200
     assert result.without[0] < full and result.among == 6 and "did not see" in result.says
     assert list(result.frame["layer"]) == [part.layer for part in result.parts]
 

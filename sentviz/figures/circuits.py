@@ -56,9 +56,9 @@ def circuit_graph(
             line={"color": colours.signed[-3 if shared > 0 else 2], "width": 0.8 + 3.2 * abs(shared) / most},
             hoverinfo="skip",
         )
-    others = [(layer, head) for layer in range(layers) for head in range(heads + 1) if (layer, head) not in place]
+    outside = [(layer, head) for layer in range(layers) for head in range(heads + 1) if (layer, head) not in place]
     plot.add_scatter(
-        x=[x for x, _ in others], y=[y for _, y in others], mode="markers", marker={"size": 4, "color": colours.grid}, hoverinfo="skip"
+        x=[x for x, _ in outside], y=[y for _, y in outside], mode="markers", marker={"size": 4, "color": colours.grid}, hoverinfo="skip"
     )
     top = float(np.abs(values[:, 0]).max()) or 1.0
     names = [f"layer {layer + 1}, " + ("feed-forward network" if head < 0 else f"head {head + 1}") for layer, head in parts]

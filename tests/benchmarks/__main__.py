@@ -7,6 +7,7 @@ import sys
 from tests.benchmarks import (
     app,
     bases,
+    causal,
     explain,
     hub,
     models,
@@ -20,6 +21,7 @@ ALL = {
     "trace": models.trace,
     "latency": models.latency,
     "exact": explain.exact_values,
+    "patching": causal.patching,
     "readout": models.readout,
     "batches": models.batched,
     "training": models.training,

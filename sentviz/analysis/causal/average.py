@@ -104,19 +104,19 @@ def averages(
 
 def usable(model: Model, pairs: Sequence[tuple[str, str]]) -> tuple[list[Pair], int]:
     """Return the pairs whose predictions differ, and the number of the others."""
-    found, problem = [], None
+    different, problem = [], None
     for first, second in pairs:
         try:
-            found.append(patch(model, first, second))
+            different.append(patch(model, first, second))
         except InputError as error:
             if "log-odds" not in str(error):
                 raise
             problem = error
-    if len(found) < LEAST_PAIRS:
+    if len(different) < LEAST_PAIRS:
         raise InputError(
-            f"Only {len(found)} of {len(pairs)} pairs get different log-odds from {model.name}, too few for an average."
+            f"Only {len(different)} of {len(pairs)} pairs get different log-odds from {model.name}, too few for an average."
         ) from problem
-    return found, len(pairs) - len(found)
+    return different, len(pairs) - len(different)
 
 
 def names(model: Model, what: str) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def places(pair: Pair) -> dict[str, npt.NDArray[np.int64]]:
         stop -= 1
     first, last = (min(changed), max(changed)) if changed else (stop, stop)
     inside = [i for i in range(start, stop) if i not in changed]
-    found = {
+    by_place = {
         "first token": [0] if start else [],
         "before": [i for i in inside if i < last],
         "changed": changed,
@@ -146,7 +146,7 @@ def places(pair: Pair) -> dict[str, npt.NDArray[np.int64]]:
         "after": [i for i in inside if i > last + 1],
         "end": [i for i in range(stop, n) if i not in changed and i >= first],
     }
-    return {name: np.array(found[name], dtype=np.int64) for name in PLACES}
+    return {name: np.array(by_place[name], dtype=np.int64) for name in PLACES}
 
 
 def _before_new(pair: Pair) -> Iterator[int]:

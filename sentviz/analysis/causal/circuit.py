@@ -57,13 +57,13 @@ class Circuit:
     parts: tuple[Part, ...]
     among: int  # parts of the model
     searched: float  # share kept on the pairs of the search
-    kept: tuple[float, float, float]  # share kept on the other pairs, and its interval
+    share_kept: tuple[float, float, float]  # share kept on the other pairs, and its interval
     nothing: float  # share kept there without any part: what the embeddings carry directly
     without: tuple[float, float, float]  # share kept there by all parts outside the set, and its interval
     random: Floats  # (RANDOM,) shares kept there by random sets
     lost: Floats  # (parts, 3) share lost there if one part leaves the set, and its interval
     links: tuple[tuple[int, int, float, float, float], ...]  # two parts, the loss that they share, and its interval, away from 0
-    pairs: tuple[int, int]  # of the search, and the others
+    pairs: tuple[int, int]  # number of pairs of the search, and of the others
     left_out: int
     seed: int
 
@@ -81,7 +81,7 @@ class Circuit:
     @property
     def says(self) -> str:
         """A sentence on the result."""
-        value, low, high = self.kept
+        value, low, high = self.share_kept
         beaten = float((self.random < value).mean())
         text = (
             f"{len(self.parts)} of {self.among} parts keep {value:.0%} [{low:.0%}, {high:.0%}] of the difference on the {self.pairs[1]}"
@@ -120,7 +120,7 @@ def circuit(
     alone = _without(inside, [(int(place),) for place in chosen])
     known, test = np.stack([inside, np.zeros_like(inside), ~inside]), halves[1]
     losses = test.losses(np.concatenate([known, alone, random]), shape)
-    kept, nothing, without = (_kept(losses[:, i], test.scale, seed) for i in range(3))
+    share_kept, nothing, without = (_kept(losses[:, i], test.scale, seed) for i in range(3))
     lost = np.stack([np.array(ratio(losses[:, 3 + i] - losses[:, 0], test.scale, seed), dtype=np.float64) for i in range(len(chosen))])
     links = _links(test, inside, shape, losses, lost, seed)
     return Circuit(
@@ -129,7 +129,7 @@ def circuit(
         ),
         inside.size,
         1 - float(halves[0].losses(inside[None], shape).sum() / halves[0].scale.sum()),
-        kept,
+        share_kept,
         nothing[0],
         without,
         1 - losses[:, 3 + len(chosen) :].sum(axis=0) / test.scale.sum(),
