@@ -191,6 +191,21 @@ def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_m
 
 
 @pytest.mark.slow
+def test_a_text_of_a_megabyte_is_answered_and_what_is_left_out_is_said(written: Path, chromium_offline: Any) -> None:
+    """All that fits is read, the words have no colours, and the next short text has everything again."""
+    tab, _ = chromium_offline
+    tab.goto(written.as_uri())
+    tab.get_by_text("Type: the picture follows each key.").wait_for(timeout=60_000)
+    tab.locator(".typed").evaluate("box => { box.value = 'warm '.repeat(200_000); box.dispatchEvent(new Event('input')) }")
+    note = re.compile("^Only the first 20,000 characters are looked at. Only the first [0-9]+ tokens are read; ")
+    tab.get_by_text(note).wait_for(timeout=60_000)
+    assert tab.evaluate("live.probabilities.reduce((a, b) => a + b)") == pytest.approx(1)
+    tab.locator(".typed").fill("warm song")
+    tab.wait_for_function("globalThis.live.text === 'warm song'", timeout=20_000)
+    assert tab.locator(".state").inner_text() == "" and tab.evaluate("live.scores.length") >= 2
+
+
+@pytest.mark.slow
 def test_a_page_that_was_cut_off_says_so_and_shows_its_sentence(written: Path, tmp_path: Path, chromium_offline: Any) -> None:
     text = written.read_text(encoding="utf-8")
     (tmp_path / "cut.html").write_text(text[: text.index('id="wasm"') + 5_000], encoding="utf-8")

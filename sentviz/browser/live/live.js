@@ -6,6 +6,7 @@ import { sceneData } from "./scene.js"
 import { readText } from "./text.js"
 
 const LONGEST = 20_000 // characters that are read
+const COLOURED = 64 // largest number of tokens of a text that is computed again without each word: one batch of at most 64 x 64 x 64 weights per head
 
 /** @returns {Uint8Array} */
 function fromBase64(text) {
@@ -37,13 +38,13 @@ export class Answerer {
     Object.assign(this, { runtime, session, tokenizer, card })
   }
 
-  /** @returns {Promise<{data: any, dropped: number}|{error: string}>} the picture of a text, or why there is none */
+  /** @returns {Promise<{data: any, note: string}|{error: string}>} the picture of a text and what it leaves out, or why there is none */
   async answer(text) {
     const { card } = this, reading = readText(this.tokenizer, card, text.slice(0, LONGEST)), { units, ids } = reading
     if (!units.length) return { error: "The model reads nothing in this text." }
     const outputs = ["logits", "attention", ...(card.parts.length > 1 ? ["components"] : [])], found = await this.run([ids], outputs)
-    const without = card.removes ? await this.without(reading) : null, wide = { logits: [...found.logits.data], attention: found.attention.data, components: found.components?.data, without }
-    return { data: sceneData(card, text, reading, wide), dropped: reading.dropped }
+    const removes = card.removes && ids.length <= COLOURED, without = removes ? await this.without(reading) : null, wide = { logits: [...found.logits.data], attention: found.attention.data, components: found.components?.data, without }
+    return { data: sceneData(card, text, reading, wide), note: left(text, reading, card.removes && !removes) }
   }
 
   /** Return the logits without each unit; null for the only word of a text. */
@@ -71,8 +72,8 @@ export function mountLive(root) {
   const view = mount(root), [box, state, verdict] = [".typed", ".state", ".verdict"].map(name => root.querySelector(name))
   let answerer = null
 
-  function draw({ data, error, dropped }) {
-    state.textContent = error ?? (dropped ? `Only the first ${data.tokens.length} tokens are read; ${dropped} more are left out.` : "")
+  function draw({ data, error, note }) {
+    state.textContent = error ?? note
     if (!data) return
     globalThis.live = data // for tests, and for whoever opens the console
     verdict.textContent = said(data)
@@ -103,6 +104,13 @@ export function mountLive(root) {
   }
 
   return { tell() {}, show: data => (document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", () => show(data)) : show(data)) }
+}
+
+/** Return in words what the picture of a text leaves out. @param {{ids: number[], dropped: number}} reading @param {boolean} plain words have no colours */
+export function left(text, { ids, dropped }, plain) {
+  const most = text.length > LONGEST ? `Only the first ${LONGEST.toLocaleString("en")} characters are looked at. ` : ""
+  const read = dropped ? `Only the first ${ids.length} tokens are read; ${dropped.toLocaleString("en")} more are left out. ` : ""
+  return most + read + (plain ? `Words have colours in texts of at most ${COLOURED} tokens.` : "")
 }
 
 /** Return a prediction in words. */
