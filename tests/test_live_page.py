@@ -172,7 +172,7 @@ def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_m
     """Twenty texts: probabilities, the fall without each word, and a map equal the library's; no request leaves the page."""
     from sentviz.analysis.explain import explained
 
-    tab, asked = chromium_offline
+    tab, addresses = chromium_offline
     tab.goto(written.as_uri())
     tab.get_by_text("Type: the picture follows each key.").wait_for(timeout=60_000)
     pool = ["warm", "cold", "dull", "song", "soup", "good", "garden", "🙂", "<b>"]
@@ -187,7 +187,7 @@ def test_the_page_answers_as_the_library_without_a_network(written: Path, tiny_m
         packed, n = data["maps"]["codes"][0], len(trace.tokens)
         weights = packed["scale"] * np.array(packed["codes"]) * np.abs(packed["codes"])
         np.testing.assert_allclose(weights.reshape(*trace.stack("effective").shape[:2], n, n), trace.stack("effective"), atol=0.01)
-    assert asked == [written.as_uri()]
+    assert addresses == [written.as_uri()]
 
 
 @pytest.mark.slow
@@ -228,9 +228,9 @@ def chromium_offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
         context = playwright.chromium.launch_persistent_context(
             str(tmp_path_factory.mktemp("profile")), executable_path=path, args=QUIET.split(), offline=True
         )
-        tab, asked = context.new_page(), list[str]()
-        tab.on("request", lambda request: asked.append(request.url))
-        yield tab, asked
+        tab, addresses = context.new_page(), list[str]()
+        tab.on("request", lambda request: addresses.append(request.url))
+        yield tab, addresses
         context.close()
 
 

@@ -28,8 +28,8 @@ class Package:
     name: str
     version: str
     licence: str
-    size: int  # bytes of the archive
-    sha256: str  # of the archive
+    size: int  # bytes
+    sha256: str
     script: str
     binary: str = ""
 
@@ -84,10 +84,10 @@ def as_script(module: str, name: str) -> str:
         ValueError: the module does not end with a list of its exports.
     """
     code = _SOURCE_MAP.sub("", module).rstrip()
-    found = _EXPORTS.search(code)
-    if found is None:
+    exports = _EXPORTS.search(code)
+    if exports is None:
         raise ValueError(f"The module of {name} does not end with its exports.")
-    pairs = (part.split(" as ") for part in found[1].split(",") if part.strip())
+    pairs = (part.split(" as ") for part in exports[1].split(",") if part.strip())
     exported = ", ".join(f"{pair[-1].strip()}: {pair[0].strip()}" for pair in pairs)
-    body = code[: found.start()].replace("import.meta.url", "document.baseURI")
+    body = code[: exports.start()].replace("import.meta.url", "document.baseURI")
     return f"globalThis.{name} = (() => {{\n{body}\nreturn {{ {exported} }}\n}})()"
