@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sentviz.analysis.causal import averages, circuit, patch
-from sentviz.analysis.causal.average import places, ratio
-from sentviz.analysis.causal.circuit import _losses
+from sentviz.analysis.causal.average import averages, places, ratio
+from sentviz.analysis.causal.circuit import _losses, circuit
+from sentviz.analysis.causal.patching import patch
 from sentviz.cli import main
 from sentviz.data.minimal_pairs import PAIRS, minimal_pairs
 from sentviz.errors import InputError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentviz.analysis.causal import direct_attribution
+from sentviz.analysis.causal.direct import direct_attribution
 from sentviz.errors import InputError
 from sentviz.gallery import draw
 from sentviz.models.model import Model

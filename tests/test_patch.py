@@ -13,7 +13,7 @@ import torch
 from click.testing import CliRunner
 from torch import Tensor, nn
 
-from sentviz.analysis.causal import Pair, patch
+from sentviz.analysis.causal.patching import Pair, patch
 from sentviz.cli import main
 from sentviz.errors import InputError
 from sentviz.models.baselines import Convolutional

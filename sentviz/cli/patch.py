@@ -13,7 +13,7 @@ from sentviz.data.minimal_pairs import PAIRS
 from sentviz.figures.text import visible
 
 if TYPE_CHECKING:
-    from sentviz.analysis.causal import Pair
+    from sentviz.analysis.causal.patching import Pair
     from sentviz.models.model import Model
 
 SHOWN = 5  # cells of a quantity that are printed
@@ -49,7 +49,7 @@ def patch(
     `state:0.3` is the embedding of the third token. With --cell, the cells are also replaced together. With --minimal, shares are averaged
     over pairs of sentences that differ in one word, with 95% intervals over pairs.
     """
-    from sentviz.analysis.causal import patch as pair_of
+    from sentviz.analysis.causal.patching import patch as pair_of
     from sentviz.models.loading import load
 
     if (first is None) == (minimal is None):
@@ -81,7 +81,8 @@ def patch(
 
 
 def _print_average(run: str, model: Model, minimal: str, count: int, with_circuit: bool) -> None:
-    from sentviz.analysis.causal import averages, circuit
+    from sentviz.analysis.causal.average import averages
+    from sentviz.analysis.causal.circuit import circuit
     from sentviz.analysis.causal.patching import TITLES
     from sentviz.data.minimal_pairs import minimal_pairs
     from sentviz.runs.catalog import language

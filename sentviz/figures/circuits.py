@@ -96,11 +96,11 @@ def circuit_graph(
         automargin=False,
     )
     plot.update_layout(showlegend=False, dragmode=False)
-    caption = (
-        f"{about} The size of a circle is the share that is lost if that part alone leaves the circuit. Lines join parts of the"
-        " strongest 12 whose losses overlap (green: one works through the other) or add up to more (purple), where the 95% interval"
-        " excludes 0."
-    )
+    meanings = {True: "overlap (green: one works through the other)", False: "add up to more (purple)"}
+    joined = " or ".join(meanings[sign] for sign in (True, False) if any((shared > 0) == sign for _, _, shared, *_ in links))
+    caption = f"{about} The size of a circle is the share that is lost if that part alone leaves the circuit."
+    if joined:
+        caption += f" Lines join parts of the strongest 12 whose losses {joined}, where the 95% interval excludes 0."
     rows = [(*part, *value, "") for part, value in zip(parts, values.tolist(), strict=True)]
     rows += [(*parts[i], *rest, "{}.{}".format(*parts[j])) for i, j, *rest in links]
     frame = pd.DataFrame(rows, columns=["layer", "head", "lost", "low", "high", "with"])

@@ -13,11 +13,10 @@ from sentviz.gallery.registry import RunRequirement, capability, figure
 from sentviz.gallery.subjects import Sentence
 
 if TYPE_CHECKING:
-    from sentviz.analysis.causal import Pair, PatchMap
     from sentviz.analysis.causal.average import PatchAverage
     from sentviz.analysis.causal.circuit import Circuit
     from sentviz.analysis.causal.direct import DirectAttribution
-    from sentviz.analysis.causal.patching import Progress
+    from sentviz.analysis.causal.patching import Pair, PatchMap, Progress
     from sentviz.figures.colours import Theme
     from sentviz.figures.figure import Figure
 
@@ -46,7 +45,7 @@ def pair_of(of: Sentence, second: str, second_pair: str | None = None, align: st
     Raises:
         InputError: no edit changes the predicted class, or the two cannot be patched.
     """
-    from sentviz.analysis.causal import patch
+    from sentviz.analysis.causal.patching import patch
 
     def make() -> Pair:
         text, of_pair = (second, second_pair) if second else flipped(of)

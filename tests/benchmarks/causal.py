@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sentviz.analysis.causal import patch
+from sentviz.analysis.causal.patching import patch
 from sentviz.models import hub
 from tests.benchmarks.timing import ratios, say
 

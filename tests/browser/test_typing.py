@@ -79,10 +79,10 @@ def test_the_picture_follows_a_slider(page: Any, server: str) -> None:
     page.wait_for_function("() => document.querySelector('.st-key-answer h3').dataset.live", timeout=30_000)
     assert "mix=" not in page.url and questions[-1]["view"]["mix"].startswith("2.2:")
     page.locator(".st-key-canvas .answer", has_text="was").wait_for()
-    page.wait_for_timeout(200)
-    while len(answers) < len(questions):
-        page.wait_for_timeout(200)
-    while_dragged = page.locator(".st-key-canvas .answer").inner_text()
+    picture, while_dragged = page.locator(".st-key-canvas .answer"), ""
+    while len(answers) < len(questions) or picture.inner_text() != while_dragged:
+        while_dragged = picture.inner_text()
+        page.wait_for_timeout(1_000)
     page.mouse.up()
     page.wait_for_url("**mix=*", timeout=30_000)
     page.wait_for_function("() => !('typing' in document.body.dataset)", timeout=30_000)

@@ -14,7 +14,8 @@ import torch
 
 transformers = pytest.importorskip("transformers", reason="the extra hub (transformers) is not installed")
 
-from sentviz.analysis.causal import direct_attribution, patch  # noqa: E402
+from sentviz.analysis.causal.direct import direct_attribution  # noqa: E402
+from sentviz.analysis.causal.patching import patch  # noqa: E402
 from sentviz.analysis.explain import SCORES, explained, score  # noqa: E402
 from sentviz.analysis.explain.gradients import integrate  # noqa: E402
 from sentviz.analysis.maps.arithmetic import cell  # noqa: E402

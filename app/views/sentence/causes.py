@@ -26,7 +26,7 @@ from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
-    from sentviz.analysis.causal import Pair
+    from sentviz.analysis.causal.patching import Pair
 
 RESETS = ("run", "text", "row", "second")
 LONGEST_PATH = 12  # cells of a path
