@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import secrets
 import time
 from collections.abc import Mapping
@@ -25,28 +26,21 @@ from app.fields import LONGEST
 from app.focus import Focus
 from app.server.queue import turns
 from sentviz.analysis.explain import SCORES, answer, available, explained
-from sentviz.browser.canvas import canvas_data, scene_of
+from sentviz.browser.canvas import canvas_data, is_quick, scene_of
 from sentviz.errors import InputError
 from sentviz.runs.catalog import reads_pairs
-from sentviz.runs.store import Run
 from sentviz.runs.target import PREDICTED
 from sentviz.serving.jobs import AT_ONCE
 
 if TYPE_CHECKING:
     from sentviz.runs.trace import Trace
 
-QUICK = 1_000_000_000  # multiplications for each token: 72 heads of a network of 14 million parameters
 BODY = 2 * 6 * LONGEST + 20_000  # bytes of a question: two texts with up to six bytes for each character, and the view
 ARRIVES = 5.0  # seconds in which a question must have arrived
 WAITING = 64  # questions that are answered or wait; further ones are refused
 TOGETHER = 10.0  # seconds after a question in which its visitor counts as typing
 
 _KEY = secrets.token_bytes(32)
-
-
-def is_quick(run: Run) -> bool:
-    """Return whether predicting without each word and without each head takes milliseconds, by the multiplications for each token."""
-    return run.capabilities.layers * run.capabilities.heads * int(run.config["parameters"]) <= QUICK
 
 
 def ticket() -> str:
@@ -85,8 +79,6 @@ class Question:
             body += part
             if len(body) > BODY:
                 raise InputError(f"A text may have at most {LONGEST:,} characters.")
-        import json
-
         try:
             content = json.loads(body)
             view, *texts = (content[name] for name in ("view", "text", "pair", "visitor"))

@@ -59,7 +59,7 @@ def test_an_answer_is_that_of_the_library(client: TestClient, tiny_model: Model)
 
 @pytest.mark.slow
 def test_a_large_model_shows_no_words_and_heads_while_one_types(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "QUICK", 0)
+    monkeypatch.setattr("sentviz.browser.canvas.QUICK", 0)
     data = client.post("/live", json=question()).json()["data"]
     assert data["maps"] and data["units"] and data["scores"] is data["falls"] is data["heads"] is data["scale"] is None
 

@@ -14,10 +14,10 @@ from app.blocks.figure import export_menu
 from app.blocks.sentence import notebook, place
 from app.components import browser
 from app.focus import Focus
-from app.live import is_quick, ticket
+from app.live import ticket
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.notices import calibration_note
-from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, scene_of
+from sentviz.browser.canvas import Pick, Scene, canvas_data, canvas_html, is_quick, scene_of
 from sentviz.figures import Figure, Theme, file_safe, heatmap, probability_bars
 from sentviz.figures.maps import component_slug, head_slug
 from sentviz.figures.source import Call

@@ -29,15 +29,17 @@ from sentviz.figures.strip import anchored
 from sentviz.figures.text import visible
 from sentviz.io.glossary import glossary
 from sentviz.runs.configs import Capabilities
+from sentviz.runs.store import Run
 from sentviz.runs.target import PREDICTED
 from sentviz.runs.trace import Trace
 
-__all__ = ["HERE", "Pick", "Scale", "Scene", "Step", "canvas_data", "canvas_html", "scene_of", "tour"]
+__all__ = ["HERE", "Pick", "Scale", "Scene", "Step", "canvas_data", "canvas_html", "is_quick", "scene_of", "tour"]
 
 HERE = Path(__file__).parent
 WORDS, LETTERS = 400, 40  # largest number of words that are drawn, and of letters per word
 SIDE, WEIGHTS = 64, 600_000  # largest number of tokens of a map, and of weights of all maps together: 64 tokens of 12 x 12 heads
 TITLE = 120  # letters
+QUICK = 1_000_000_000  # multiplications for each token: 72 heads of a network of 14 million parameters
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -111,6 +113,11 @@ class Scene:
         strongest = list(self.units[int(np.nan_to_num(self.falls, nan=-np.inf).argmax())])
         maps = np.abs(self.trace.stack("effective"))
         return np.asarray(maps[..., strongest].sum(axis=(2, 3)) / np.maximum(maps.sum(axis=(2, 3)), 1e-12))
+
+
+def is_quick(run: Run) -> bool:
+    """Return whether predicting without each word and without each head takes milliseconds, by the multiplications for each token."""
+    return run.capabilities.layers * run.capabilities.heads * int(run.config["parameters"]) <= QUICK
 
 
 def scene_of(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.explain import SCORES, ends, explained
 from sentviz.browser import canvas, page
-from sentviz.browser.canvas import canvas_data, scene_of
+from sentviz.browser.canvas import canvas_data, is_quick, scene_of
 from sentviz.browser.kit import KIT, bundle
 from sentviz.errors import RunError
 from sentviz.figures.colours import Theme, palette
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from sentviz.runs.trace import Trace
 
 HERE = Path(page.__file__).parent / "live"
-QUICK = 1_000_000_000  # multiplications for each token, below which each word is removed once
 ROWS = 500  # rows of the test split on which the graph in 8 bits is compared
 WORDS = r"\w+|[^\w\s]"  # pattern of the tokenizers of words
 WORDS_OF_ALL = r"[\p{L}\p{M}\p{N}\p{Pc}]+|[^\p{L}\p{M}\p{N}\p{Pc}\p{White_Space}]"  # the same where \w knows only ASCII
@@ -140,7 +139,7 @@ def _card(run: Run, model: Model, trace: Trace, exported: dict[str, Any]) -> dic
         "high": high,
         "full": removal.full,
         "knee": removal.knee,
-        "removes": has.layers * has.heads * int(run.config["parameters"]) <= QUICK,
+        "removes": is_quick(run),
     }
 
 
