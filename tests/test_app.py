@@ -124,6 +124,7 @@ def korean() -> dict[str, Run]:
     return {name: run for name, run in runs().items() if isinstance(run, Run)}
 
 
+@pytest.mark.exhaustive
 def test_a_korean_sentence_is_answered_by_a_run_that_reads_korean() -> None:
     """A Korean text is answered by a Korean run at once, and an English text after it by the default, if no run was chosen."""
     reader, default = best_run(korean().values(), "ko"), best_run(korean().values())
@@ -149,6 +150,7 @@ def test_a_text_in_another_script_is_given_to_a_run_that_reads_it() -> None:
     assert "means nothing" not in words(app) and not [button for button in app.button if button.key == "reader"]
 
 
+@pytest.mark.exhaustive
 def test_one_of_the_examples_is_wrong_and_says_so() -> None:
     notes = []
     app = opened(run=RUN)
@@ -283,7 +285,7 @@ assert not heavy, heavy
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_page_says_its_name_and_the_run_that_it_shows() -> None:
     """The heading names section, page and run. Hardmax names its own run if the focus has another kind; pages without a run name none."""
     headings = {}

@@ -97,6 +97,7 @@ def test_parameters(kind: str) -> None:
     assert built.parameters_count() == {"bilstm": lstm, "cnn": convolution}[kind]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["bilstm", "cnn"])
 def test_a_run_is_like_any_other(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A baseline is trained, loaded, run, traced and explained; functions that need attention are refused in words."""
@@ -116,6 +117,7 @@ def test_a_run_is_like_any_other(kind: str, tmp_path: Path, monkeypatch: pytest.
         model.trace(TEXT, gates_shut=[0])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["bilstm", "cnn", "sentiformer"])
 def test_resuming_is_bit_for_bit(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopping after 13 steps and resuming in a new trainer equals one uninterrupted training, with drawn globals and dropout."""

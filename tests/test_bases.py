@@ -110,7 +110,7 @@ def test_two_components_begin_as_two_copies_of_q_and_k(root: Path) -> None:
         np.testing.assert_allclose(two(Inputs(ids)).logits, single(Inputs(ids)).logits, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_bases_are_found_by_name_and_are_no_runs(root: Path, trained: Run) -> None:
     assert list(bases()) == ["tiny"] and "bases/tiny" not in runs()
     assert find_base("tiny").digest == trained.config["base"]["digest"]
@@ -186,6 +186,7 @@ def test_explanations_never_expand_the_whole_table(trained: Run, monkeypatch: py
     explained(model, trace, ["removal", "units", "gradient", "integrated-gradients"])
 
 
+@pytest.mark.exhaustive
 def test_loading_a_run_on_a_base_does_not_load_the_compiler_of_torch(trained: Run) -> None:
     """The compiler takes longer to load than the weights of MPNet; torch loads it for random numbers without memory."""
     lines = "import sys; from sentviz.models.loading import load; load('toy/tiny'); print('torch._dynamo' in sys.modules)"

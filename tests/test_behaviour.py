@@ -201,7 +201,7 @@ def test_the_knu_lexicon_takes_the_longest_entry(monkeypatch: pytest.MonkeyPatch
     assert judges._knu(["좋네요", "좋지 않네요", "안좋네요", "좋고 나쁘다"]) == pytest.approx([2 / 19**0.5, -1 / 16**0.5, 0, 0])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_shipped_run_that_can_be_tested_is_in_the_table() -> None:
     """Runs by digest and cases; the stored card of a small run is what its weights give now."""
     table = read_measured("behaviour")

@@ -128,6 +128,7 @@ def test_colours_of_verdicts_stay_apart_for_every_eye(theme: Theme) -> None:
     assert min(away[:2]) > max(away[2:])
 
 
+@pytest.mark.exhaustive
 def test_several_papers_in_a_narrow_column_are_tiles(ledger: pd.DataFrame) -> None:
     """One tile a claim, as many of each verdict as there are, within the frame; wider, and of one paper, there are panels."""
     figure = board(ledger, title="All").at_width

@@ -242,6 +242,7 @@ def test_for_more_classes_the_rest_keep_their_shares(tiny_model: Model) -> None:
     assert trace.without(0.8) == pytest.approx(slow_share(lower, 1.7, best), abs=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_a_figure_of_either_number_is_verified(tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with calibrated and with raw numbers verify, and so does a record of earlier versions, which does not say which it has."""
     monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_run.parents[1]))

@@ -34,6 +34,7 @@ def test_links_open_direction_alignment_and_components() -> None:
     assert "Both sentences are the same" in words(opened("causes", **link | {"second": TEXT}))
 
 
+@pytest.mark.exhaustive
 def test_links_open_averages_and_the_circuit() -> None:
     """A link gives the kind of minimal pairs, and averages, the circuit, or epochs of a run that keeps them."""
     link = {"run": "sst2/ndt-unit-2-epochs", "text": TEXT, "pairs": "adjective"}

@@ -101,6 +101,7 @@ def test_falling_lambdas_from_the_raw_file() -> None:
     assert f"{falling} of {len(several)}" in evidence("Lambda falls with the component index in every configuration")[1]
 
 
+@pytest.mark.exhaustive
 def test_without_runs_what_needs_them_cannot_be_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor with what was measured of runs and is stored beside a study."""
     for name in ("PADDING", "NEUTRAL"):
@@ -111,6 +112,7 @@ def test_without_runs_what_needs_them_cannot_be_judged(tmp_path: Path, monkeypat
     assert len(frame) == sum(len(claims_of(paper)) for paper in papers().values())
 
 
+@pytest.mark.exhaustive
 def test_with_shipped_runs_every_claim_has_numbers() -> None:
     """Each finding on the shipped sst2 runs names its n and p, or says that runs are missing."""
     root = Path(__file__).parents[1] / "checkpoints" / "sst2"
@@ -123,6 +125,7 @@ def test_with_shipped_runs_every_claim_has_numbers() -> None:
     assert measured["evidence"].str.contains(", p = ", regex=False).all()
 
 
+@pytest.mark.exhaustive
 def test_the_page_filters_by_paper_and_verdict() -> None:
     """A link shows one verdict of one paper; the counts beside the verdicts are those of the paper; without one all stand on the board."""
     from tests.test_app import opened
@@ -167,6 +170,7 @@ def test_ids_are_those_of_the_stored_verdicts() -> None:
     assert set(stored) == set(BUILT_IN)
 
 
+@pytest.mark.exhaustive
 def test_verdicts_are_kept_for_the_same_runs_only(tmp_path: Path) -> None:
     """Stored verdicts are used only for the runs that the store names; other runs, and a damaged store, are judged again."""
     file = tmp_path / "verdicts.json"
@@ -192,6 +196,7 @@ def test_verdicts_are_judged_again_after_a_table_of_their_paper_has_changed(kind
     assert digest_of_sources(paper, []) != before
 
 
+@pytest.mark.exhaustive
 def test_signs_are_minus_signs_and_names_keep_their_hyphens() -> None:
     assert minus("SST-2 -0.5, ndt-unit-2: -.25 [-1, +2], p = 1e-05, 3-5") == "SST-2 −0.5, ndt-unit-2: −.25 [−1, +2], p = 1e-05, 3-5"
     silhouette_evidence = judged([]).set_index("claim").loc["Silhouette and accuracy are correlated on the binary tasks", "evidence"]

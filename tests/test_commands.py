@@ -218,6 +218,7 @@ def test_a_second_text_is_refused_where_single_ones_are_read(tiny_run: Path, tmp
     refused(["report", tiny_run, "a warm song", "--pair", "a dull one", "-o", tmp_path / "r.html"], "reads single texts")
 
 
+@pytest.mark.exhaustive
 def test_a_report_is_a_page(tiny_run: Path, tmp_path: Path) -> None:
     for name in ("r.pdf", "r", "r.html.png"):
         refused(["report", tiny_run, "a warm song", "-o", tmp_path / name], f"ends with .html, not {name}")

@@ -235,7 +235,7 @@ def test_files_of_columns_with_and_without_numbers(tmp_path: Path) -> None:
         compare("a", "b", data="nothing")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_speed_of_a_black_box_and_a_run_is_measured_when_asked_for() -> None:
     """Rows per second of models only; two columns of the report that have no number stay two columns."""
 
@@ -268,7 +268,7 @@ def of_two(tmp_path: Path) -> Comparison:
     return compare_rows([stored(run) for run in runs])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_has_what_a_person_needs_and_always_the_same_bytes(tmp_path: Path) -> None:
     result = of_two(tmp_path)
     page = render(result, "html")
@@ -290,7 +290,7 @@ def test_names_of_a_file_are_text() -> None:
     assert "<img" not in page.split("<body>")[1].split("<script")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(find_browser() is None or shutil.which("pdfinfo") is None, reason="needs Chromium and pdfinfo")
 @pytest.mark.parametrize("count", [2, 6])
 def test_the_pdf_is_one_page_with_the_same_bytes(tmp_path: Path, count: int) -> None:
@@ -302,7 +302,7 @@ def test_the_pdf_is_one_page_with_the_same_bytes(tmp_path: Path, count: int) -> 
     assert path.read_bytes() == render(result, "pdf")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_command_prints_the_verdict_and_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_seeds(tmp_path, "toy", "ndt-unit-2", 2)
     made_seeds(tmp_path, "toy", "vanilla", 2, wrong=40, first_wrong=90)

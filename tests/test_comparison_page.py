@@ -17,6 +17,7 @@ CONTROL = "sst2/vanilla-matched"
 BERT = "bert (answers.csv)"
 
 
+@pytest.mark.exhaustive
 def test_the_verdict_comes_first_and_takes_the_stored_seeds_together() -> None:
     """The first heading is the verdict of the library over three seeds each; alone, it is that of the two trainings."""
     app = opened("comparison", versus=CONTROL)
@@ -28,6 +29,7 @@ def test_the_verdict_comes_first_and_takes_the_stored_seeds_together() -> None:
     assert not single.exception
 
 
+@pytest.mark.exhaustive
 def test_rows_are_those_of_the_chosen_part() -> None:
     app = opened("comparison", versus=CONTROL, over="demo", who="right.1")
     assert not app.exception
@@ -69,6 +71,7 @@ def box(monkeypatch: pytest.MonkeyPatch) -> str:
     return "open/own_box"
 
 
+@pytest.mark.exhaustive
 def test_columns_of_a_file_a_black_box_and_a_run_are_compared(box: str) -> None:
     """All models of the file are compared at first; runs and a black box that are added by a click read its texts."""
     n = 60

@@ -151,6 +151,7 @@ def heading(app: AppTest) -> int:
     return int(re.search(r"([\d,]+) of", line)[1].replace(",", ""))  # type: ignore[index]
 
 
+@pytest.mark.exhaustive
 @SHIPPED
 @pytest.mark.parametrize("view", ["matrix", "curves", "calibration"])
 @pytest.mark.parametrize(("run", "beside"), [(RUN, ""), (RUN, "sst2/diff"), (THREE, "twitter_financial/ndt-unit-2")])
@@ -185,6 +186,7 @@ def test_the_threshold_moves_the_matrix_and_its_rows() -> None:
     assert f"{(predicted == rows.frame['label']).mean():.1%}" in words(app)
 
 
+@pytest.mark.exhaustive
 @SHIPPED
 def test_a_band_of_probabilities_is_a_part_of_the_rows() -> None:
     """A band of probabilities is in the URL and has the counted rows; a band of the full range is removed."""
@@ -211,6 +213,7 @@ def test_two_runs_are_held_against_each_other() -> None:
     assert heading(app) == pair.only_b
 
 
+@pytest.mark.exhaustive
 @SHIPPED
 def test_the_second_run_can_become_the_first() -> None:
     app = opened("confusion", versus="sst2/diff", threshold="0.7")
@@ -261,6 +264,7 @@ ODD = {
 VIEWS = ("matrix", "curves", "calibration")
 
 
+@pytest.mark.exhaustive
 @SHIPPED
 @pytest.mark.parametrize("case", often(product(ODD, VIEWS), *zip(ODD, VIEWS * 3, strict=True)))
 def test_odd_rows_are_no_trouble_for_any_view(monkeypatch: pytest.MonkeyPatch, case: tuple[str, str]) -> None:

@@ -105,7 +105,7 @@ def test_it_ships_with_the_package() -> None:
     assert (Path(sentviz.__file__).parent / "data" / "demo.csv").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no data sets")
 @pytest.mark.parametrize("name", often(["sst2", "sst5", "twitter_financial", "imdb"], "sst2"))
 def test_no_sentence_comes_from_a_data_set(name: str) -> None:

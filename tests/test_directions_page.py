@@ -23,7 +23,7 @@ from tests.test_app import opened, page_text
 RUN = "sst2/ndt-unit-2"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_shows_measured_runs_and_steers_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without rows, the stored figures, board and claims are there; with rows, a slider adds the direction and states the norm."""
     splits = toy_splits()

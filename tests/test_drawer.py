@@ -57,6 +57,7 @@ def test_without_texts_the_drawer_opens_on_the_demo_set() -> None:
     assert "rows are not on this machine" in words(app)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("slice_", ["cell=1,0", "p=1:0.4-0.6"])
 def test_the_slice_in_the_link_is_what_the_drawer_counts(slice_: str) -> None:
     """The number of rows equals a count of the stored predictions at the run's temperature."""
@@ -75,6 +76,7 @@ def test_the_slice_in_the_link_is_what_the_drawer_counts(slice_: str) -> None:
     assert "slice" not in app.query_params
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", ["confusion", "words", "embeddings"])
 def test_every_page_works_on_the_demo_set(page: str) -> None:
     app = opened(page, run=RUN, over="demo")
@@ -97,6 +99,7 @@ def test_every_row_can_be_reached_page_by_page() -> None:
     assert len(app.dataframe[-1].value) == 200 and not app.exception
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("row", ["demo-negation-01", "demo-plain-02"])
 def test_explore_names_the_label_of_a_row(row: str) -> None:
     """The notice under the prediction compares it with the label of the demo set."""
@@ -108,6 +111,7 @@ def test_explore_names_the_label_of_a_row(row: str) -> None:
     assert "labelled" not in page_text(opened("explore", run=RUN))
 
 
+@pytest.mark.exhaustive
 def test_search_length_and_order() -> None:
     """Search, length and order show the rows that the demo set's own sentences give."""
     texts = demo.load()["text"]
@@ -124,6 +128,7 @@ def test_search_length_and_order() -> None:
     assert app.dataframe[-1].value["confidence"].is_monotonic_increasing
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("pattern", ["(", "(?<=a)b", "(a+)+$", "<script>alert(1)</script>", "*" * 50])
 def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
     app = opened("confusion", run=RUN, over="demo", find=pattern)
@@ -131,6 +136,7 @@ def test_an_odd_search_is_one_sentence_or_no_row(pattern: str) -> None:
     assert "is not a regular expression" in page_text(app) or "No rows match" in words(app) or app.dataframe
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("slice_", "message"),
     [

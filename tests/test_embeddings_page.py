@@ -68,6 +68,7 @@ def settled(app: AppTest, seconds: float = 120) -> AppTest:
     return app
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("run", [RUN, "imdb/ndt-unit-2", "twitter_financial/ndt-unit-3"])
 def test_first_seen_is_pca_of_the_stored_sample(run: str) -> None:
     """The first picture is PCA of the stored sample, with its numbers, without background work."""
@@ -84,6 +85,7 @@ def test_first_seen_is_pca_of_the_stored_sample(run: str) -> None:
     assert not any((button.key or "").startswith("stop-") for button in app.button)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("colour", COLOURS)
 @pytest.mark.parametrize("dims", ["2", "3"])
 def test_every_colour_in_every_dimension(colour: str, dims: str) -> None:
@@ -129,6 +131,7 @@ def test_a_lasso_whose_picture_is_not_here_is_one_sentence(part: str) -> None:
     assert not (marked(app) & 2).any()
 
 
+@pytest.mark.exhaustive
 def test_the_demo_set_and_its_layers_are_asked_beside_the_page() -> None:
     """Vectors of the demo set are computed with progress; then lower layers are available, rotated onto those above."""
     app = settled(opened("embeddings", over="demo", depth="0"))
@@ -138,6 +141,7 @@ def test_the_demo_set_and_its_layers_are_asked_beside_the_page() -> None:
     assert "Rotated and scaled" not in words(opened("embeddings", over="demo"))
 
 
+@pytest.mark.exhaustive
 def test_one_button_brings_every_layer() -> None:
     """First only the last layer of the stored sample is shown; after the button every layer is, with the same rows in the same order."""
     app = opened("embeddings")
@@ -152,6 +156,7 @@ def test_one_button_brings_every_layer() -> None:
     assert "HTML that moves" in {button.proto.label for button in app.get("download_button")}
 
 
+@pytest.mark.exhaustive
 def test_tsne_of_the_demo_set_states_its_parameters() -> None:
     app = settled(opened("embeddings", over="demo", method="tsne"))
     assert titled(app) == "t-SNE, layer 2, the last"
@@ -159,6 +164,7 @@ def test_tsne_of_the_demo_set_states_its_parameters() -> None:
     assert "KL divergence" in words(app)
 
 
+@pytest.mark.exhaustive
 def test_work_can_be_stopped_and_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """PCA is shown while another picture is computed; stopped work is not resumed before it is requested."""
     from app.blocks import pictures

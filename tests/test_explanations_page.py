@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 RUN, TEXT = "sst2/ndt-unit-2", "A slow start, but a quiet delight."
 
 
+@pytest.mark.exhaustive
 def test_the_page_names_methods_to_believe_and_methods_at_chance() -> None:
     """The heading names the best quick methods; measures can be chosen; claims have a verdict on each run."""
     app = opened("explanations", run=RUN)
@@ -29,6 +30,7 @@ def test_the_page_names_methods_to_believe_and_methods_at_chance() -> None:
     assert sum("Test: " in line for line in page_text(app).split("\n")) == 3
 
 
+@pytest.mark.exhaustive
 def test_a_run_without_a_comparison_shows_its_faithfulness() -> None:
     """A run that was never compared with exact values has no heading, and its faithfulness stands alone."""
     run = next(run for run in study_runs([SHIPPED]).runs if not has_referee(run) and run.has_weights)
@@ -52,6 +54,7 @@ def _title(name: str) -> str:
     return SCORES[name].title
 
 
+@pytest.mark.exhaustive
 def test_pasted_scores_are_judged() -> None:
     """Exact values are believed and inverted ones are not; each bad input gets one sentence."""
     app = opened("attention", run=RUN, text=TEXT, look="scores")

@@ -40,6 +40,7 @@ def words(svg: bytes) -> str:
     return "\n".join("".join(node.itertext()) for node in ET.fromstring(svg).iter(f"{SVG}text"))
 
 
+@pytest.mark.exhaustive
 @needs_browser
 def test_png_has_the_size_asked_for() -> None:
     data = render(probability_bars(["no", "yes"], [0.2, 0.8]), "png", scale=2, width=400, height=100)
@@ -233,6 +234,7 @@ def test_the_browser_stops_with_the_process() -> None:
         os.kill(int(done.stdout), 0)
 
 
+@pytest.mark.exhaustive
 @needs_browser
 def test_cells_with_names_are_cells_with_names_as_vectors() -> None:
     """The SVG of a table of heads has a cell and a number per habit and head, and every name once."""

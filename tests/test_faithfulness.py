@@ -144,7 +144,7 @@ def test_rank_correlations_are_those_of_scipy(seed: int) -> None:
         assert np.isnan(measure(a[:2], b[:2])) and np.isnan(measure(a, np.ones(9)))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_split_is_the_mean_over_its_sentences(model: Model) -> None:
     """The table is the mean over the sampled sentences, reproducible, and depends on the seed; progress counts the sentences."""
     seen: list[tuple[int, int]] = []
@@ -183,7 +183,7 @@ def test_pairs_are_asked_as_pairs() -> None:
     assert alone["removal", "comprehensiveness"] != pytest.approx(means["removal", "comprehensiveness"], abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_intervals_widen_as_texts_differ(model: Model) -> None:
     """The bootstrap's 95 % interval of a mean is about the value plus and minus two standard errors."""
     frame = over_split(model, TEXTS, ["gradient"], sample=40).set_index(["method", "metric"])
@@ -208,6 +208,7 @@ def test_what_a_split_cannot_answer_is_refused(model: Model) -> None:
     assert "difference" not in scores_of(plain, plain.trace(TEXTS[0]), ["difference"])[1]
 
 
+@pytest.mark.exhaustive
 def test_one_registry_knows_what_a_trace_can_give(model: Model) -> None:
     """Methods that read a trace are available at once, others after the model was run; before that the error is a sentence."""
     trace = model.trace(TEXTS[0])
@@ -264,6 +265,7 @@ def test_a_damaged_run_gets_nothing(folder: Path, model: Model) -> None:
         assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
 
+@pytest.mark.exhaustive
 def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table has a row per method in the run's folder, and the example is explained by every method."""
     use_toy_data(monkeypatch)
@@ -277,7 +279,7 @@ def test_the_command_computes_and_stores(folder: Path, monkeypatch: pytest.Monke
         assert result.exit_code == 0 and how.title in result.output
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_every_score_has_its_strip(name: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The strip of the run's example shows every score: removal is stored, the others are computed, shares are drawn from an even share."""

@@ -64,6 +64,7 @@ def test_no_smaller_removal_is_missed() -> None:
     assert {1}.issubset(sizes) and len(set(sizes)) > 1
 
 
+@pytest.mark.exhaustive
 def test_no_plausible_swap_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A flip has one word if any plausible edit of one word flips the answer, however late it is tried; all are predicted here."""
     monkeypatch.setattr("sentviz.analysis.explain.flip.CHUNK", 3)

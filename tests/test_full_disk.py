@@ -31,6 +31,7 @@ def test_training_says_so_and_leaves_no_half_run(most: int, tmp_path: Path, monk
     assert train(toy_recipe(), tmp_path, progress=False).config["steps"] == 40
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("before", [None, "an older report"])
 def test_a_report_says_so_and_leaves_what_was_there(before: str | None, tiny_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"

@@ -114,6 +114,7 @@ TABLES: dict[str, tuple[list[tuple[object, ...]], list[tuple[object, ...]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", TABLES)
 def test_sentences_about_its_tables(statement: str, printed: Callable[..., None]) -> None:
     for cases, verdict in zip(TABLES[statement], ("holds", "fails"), strict=True):
@@ -298,6 +299,7 @@ GAINS = {f"Every setting gains over the baseline on {title}": (data, "cls") for 
 GAINS |= {f"Every setting is better than Xia et al.'s product on {title}": (data, "cls-xia") for data, title in DATASETS.items()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", GAINS)
 def test_every_setting_against_another(statement: str, tmp_path: Path) -> None:
     data, base = GAINS[statement]
@@ -314,6 +316,7 @@ def test_every_setting_against_another(statement: str, tmp_path: Path) -> None:
 STEADY = {f"Last head ÷ √d varies least on {title} (paper: over encoders, here: over seeds)": data for data, title in DATASETS.items()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", STEADY)
 def test_spread_over_seeds(statement: str, tmp_path: Path) -> None:
     data = STEADY[statement]
@@ -340,6 +343,7 @@ CHANGES = {
 CHANGES |= {f"On {title} it changes the others' attention to [CLS] by less than a tenth": (data, 1, 0) for data, title in DATASETS.items()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", CHANGES)
 def test_deviations_about_cls(statement: str, tmp_path: Path) -> None:
     """Only the measure that is asked about moves; the other one would give the opposite verdict."""
@@ -364,6 +368,7 @@ MOST_TASKS = "Out of domain the injection gains in most tasks"
 TASKS = ("klue_nli", "korean_hate_speech", "question_pair")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("better", "worse", "of", "verdict"),
     [
@@ -392,6 +397,7 @@ def test_out_of_domain(better: int, worse: int, of: int, verdict: str, tmp_path:
 XIA = "is better than Xia et al.'s product"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("data", "base"), [("nsmc", "e5"), ("sst2", "minilm")])
 def test_a_base_decides_once_its_baseline_is_installed(data: str, base: str, tmp_path: Path) -> None:
     """The runs from scratch refute the claim, those on the base confirm it; without the base's baseline nothing changes."""
@@ -432,6 +438,7 @@ def test_tasks_on_a_base_count_only_if_it_learns_them(tmp_path: Path) -> None:
 CAUSES = {f"On {title} the shift of the attention of [CLS] comes with a gain": data for data, title in DATASETS.items()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", CAUSES)
 @pytest.mark.parametrize(
     ("shift", "noise", "wrong", "verdict"),

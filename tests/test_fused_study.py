@@ -91,7 +91,7 @@ def test_table_2_is_recomputed_from_table_1(kind: str, model: str) -> None:
     assert float(printed["mean_gain_points"]) == pytest.approx(slow.mean(gains), abs=6e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_claims_about_its_tables_from_the_raw_files() -> None:
     """The counts in the evidence equal loops over the CSV files."""
     gains = {kind: points("nsmc_accuracy", "injection", kind, "baseline") for kind in (*NAMES, "xia2021_hadamard")}
@@ -130,6 +130,7 @@ def test_the_best_number_stands_with_another_setting_than_the_text_says() -> Non
     assert verdict == "open" and words.count("92.65% (kc-electra)") == 2
 
 
+@pytest.mark.exhaustive
 def test_claims_that_rest_on_the_names_of_the_rows_are_open() -> None:
     """The damaged labels exchange the names of each setting and its scaled or unscaled twin; no number changes its row."""
     raw = {kind: points("nsmc_accuracy", "injection", kind, "baseline") for kind in NAMES}
@@ -275,7 +276,7 @@ def test_heads_are_means_over_seeds_with_their_span(tmp_path: Path) -> None:
         make("cls-lines", Study.of("nsmc", []))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("shift", "seeds", "changes", "stays"),
     [
@@ -297,7 +298,7 @@ def test_a_deviation_changes_stays_or_cannot_be_told(tmp_path: Path, shift: floa
     assert evidence("On NSMC it changes the others' attention to [CLS] by less than a tenth", all_runs)[0] == stays
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     """A losing setting refutes the claim; all four settings must be available and better for it to hold."""
     verdict, words = evidence("Every setting gains over the baseline on NSMC", several)
@@ -313,6 +314,7 @@ def test_claims_about_runs(several: list[Run], tmp_path: Path) -> None:
     assert set(frame[frame["against"] == "runs here"]["verdict"]) == {"unjudged"}
 
 
+@pytest.mark.exhaustive
 def test_a_base_is_a_column_and_a_group(several: list[Run], tmp_path: Path) -> None:
     """Tables and figures name the encoder as soon as a base has a baseline; the numbers from scratch stay as they are."""
     on_base = [
@@ -340,6 +342,7 @@ def test_a_base_is_a_column_and_a_group(several: list[Run], tmp_path: Path) -> N
     assert titles == ["NSMC, from scratch", "NSMC, multilingual E5"]
 
 
+@pytest.mark.exhaustive
 def test_a_base_leads_once_it_has_the_settings_and_seeds_of_the_encoder_from_scratch(several: list[Run], tmp_path: Path) -> None:
     def on_base(model: str, seeds: int, wrong: int) -> list[Run]:
         return made_seeds(tmp_path / model, "nsmc", model, seeds, wrong=wrong, base="e5")
@@ -445,6 +448,7 @@ def test_the_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Pa
     assert table.loc["Last head", "nsmc"] == pytest.approx(0.6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("paper", ["hardmax", "fused"])
 def test_without_runs_a_paper_is_written_all_the_same(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sentviz.papers.studies.export_paper.find_browser", lambda: None)

@@ -39,6 +39,27 @@ BESIDE: dict[str, dict[str, Any]] = {
 }
 OF = {"patch-epochs": "sst2/ndt-unit-2-epochs"}  # its pairs have words that made-up runs do not know
 SLOW = ("tsne-panels",)  # twenty seconds: the tests of the paper's panels draw it
+LEFT_TO_FULL = (  # these take seconds, and the tests of their pages or commands draw most of them
+    "circuit",
+    "claims-board",
+    "direction-rows",
+    "direction-words",
+    "exact",
+    "judged",
+    "lambda-grid",
+    "methods",
+    "patch",
+    "patch-average",
+    "patch-epochs",
+    "referee-board",
+    "roc-panels",
+    "sentiformer-accuracy",
+    "separation",
+    "steering",
+    "vocabulary",
+    "weak-slices",
+    "word-cloud",
+)
 
 
 def sentviz_(*arguments: str | Path) -> Result:
@@ -86,7 +107,7 @@ def test_every_figure_has_a_name() -> None:
     assert len(public()) >= 47
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.exhaustive] if name in LEFT_TO_FULL else []) for name in FIGURES])
 def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`draw` makes each figure from the first run that can give it, by the registered function."""
     spec = FIGURES[name]
@@ -114,6 +135,7 @@ def test_every_name_draws(name: str, measured_gates: Path, kept_epochs: Path, mo
     assert called or not spec.of.OF_RUN  # studies bind some by name
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_drawn_or_loaded_before_it_is_asked_for() -> None:
     """The registry and its list load neither plotly nor torch."""
     listing = (

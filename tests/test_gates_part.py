@@ -38,6 +38,7 @@ def last_trace(app: AppTest) -> Trace:
     return list(app.session_state["traces"].values())[-1]
 
 
+@pytest.mark.exhaustive
 def test_gates_are_offered_for_models_that_have_them() -> None:
     app = opened(whatif="open", run=GATED)
     assert {"gates-open", "gates-shut"} <= {each.key for each in app.multiselect}
@@ -156,6 +157,7 @@ def test_another_language_is_said_once() -> None:
     assert page_text(opened(run=GATED, text="영화는 차갑다")).count("its tagger knows only English") == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["?!", "warm " * 20_000, "<script>alert(1)</script> $x$ **b**"])
 def test_odd_texts_are_no_trouble(text: str) -> None:
     for page in ("attention", "explore"):

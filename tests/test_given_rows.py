@@ -43,6 +43,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, list(arguments))
 
 
+@pytest.mark.exhaustive
 def test_rows_of_a_file_have_the_numbers_of_the_models_classes() -> None:
     """Rows without a text are dropped, other labels are -1, and the order of the model's classes decides the numbers."""
     for classes in (CLASSES, CLASSES[::-1]):
@@ -59,6 +60,7 @@ def test_rows_of_a_file_have_the_numbers_of_the_models_classes() -> None:
         rows_of("nothing.csv", "test", CLASSES, "model")
 
 
+@pytest.mark.exhaustive
 def test_a_file_enters_the_library_once() -> None:
     name, summary = in_library("soups.csv")
     assert name == "mine/soups" and "Texts are in the column “review”" in summary

@@ -73,6 +73,7 @@ def on_a_polygon(rng: np.random.Generator, n: int, d: int) -> Doubles:
     return np.asarray(share * corners[first] + (1 - share) * corners[second])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("layout", [scattered, on_a_grid, flat, on_a_sphere_twice, on_a_polygon])
 @pytest.mark.parametrize("n", [1, 2, 5, 300, 700])  # below and above the size from which the hull is taken
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 7])

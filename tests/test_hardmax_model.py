@@ -101,6 +101,7 @@ def test_texts_without_a_known_word(text: str) -> None:
         model.follow("  ")
 
 
+@pytest.mark.exhaustive
 def test_long_texts_are_cut_and_said() -> None:
     review = random_model().follow("warm garden " * 50_000)
     assert len(review.words) == 128 and review.dropped == 100_000 - 128
@@ -297,6 +298,7 @@ def test_rows_of_a_file_without_a_known_word_are_answered_by_the_decoders_bias()
 # ---- training and the run ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_a_trained_run_is_an_ordinary_one(trained: Run) -> None:
     assert set(trained.config["files"]) == set(FILES) and trained.name == "toy/hardmax-d2"
     assert trained.config["model"]["kind"] == "hardmax" and trained.shape == HardmaxModel.of(trained).config
@@ -317,6 +319,7 @@ def test_a_trained_run_is_an_ordinary_one(trained: Run) -> None:
     assert trained.example().tokens == model.trace(trained.config["recipe"]["example"]).tokens
 
 
+@pytest.mark.exhaustive
 def test_training_again_gives_the_same_weights(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     makers.use_toy_data(monkeypatch)
     again = train(Recipe.of(trained.config["recipe"]), tmp_path, progress=False)

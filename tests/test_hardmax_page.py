@@ -142,6 +142,7 @@ def test_planes_of_more_dimensions(page: Any) -> None:
     assert 4 not in app.selectbox(key="hardmax-up").options
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -183,6 +184,7 @@ def test_the_playground_checks_the_theorem(page: Any) -> None:
     assert "does not apply" in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_every_start_stands_in_both_dimensions(page: Any) -> None:
     app = page("playground")
     for start in ("disc", "sphere", "clusters", "grid", "clicked"):
@@ -246,6 +248,7 @@ def test_settings_that_cannot_be_are_the_default(link: str) -> None:
     assert linked(settings("n:50~alpha:0.25")) == "n:50~alpha:0.25"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [("2 1\n1 2", "is proved for this A"), ("1 1\n1 1", "low rank"), ("1 2\n2 1", "is negative"), ("2 1\n0 2", "is not symmetric")],
@@ -261,6 +264,7 @@ def test_any_matrix_is_simulated_and_what_is_proved_is_said(page: Any, typed: st
     assert ("it is not symmetric positive definite" in page_text(app)) == (not proved)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dimension", ["2", "3"])
 def test_examples_of_matrices_set_the_link(page: Any, dimension: str) -> None:
     """Each example sets eigenvalues, angle and rotation, and nothing else; it is marked for as long as they stay."""

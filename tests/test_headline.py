@@ -132,7 +132,7 @@ def test_what_cannot_be_searched_is_not_claimed() -> None:
     assert trace.token_scores["units"].tolist() == units.tolist() and units.any()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not (ROOT / "checkpoints" / "english" / "minilm").is_dir(), reason="checkpoints/ is not here")
 @pytest.mark.parametrize("name", ["english/ndt-unit-2", "english/minilm"])
 def test_the_stored_falls_by_chance_are_those_of_the_examples(name: str) -> None:

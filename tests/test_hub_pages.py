@@ -62,6 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     st.cache_resource.clear()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", often((page for page in PAGES if page != "claims"), "explore", "attention", "runs"))  # claims have no run
 @pytest.mark.parametrize("run", often(RUNS, next(iter(RUNS))))
 def test_every_page_stands(run: str, page: str) -> None:
@@ -80,6 +81,7 @@ def test_a_run_without_data_opens_on_every_page(page: str) -> None:
         assert "`sentviz evaluate adopted/plain --data DATASET` adds them. Choose other rows above." in page_text(app)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("look", choices("look"))
 @pytest.mark.parametrize("run", RUNS)
 def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
@@ -89,6 +91,7 @@ def test_every_look_at_its_attention_stands(run: str, look: str) -> None:
     assert app.query_params.get("look", "maps") == look
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("page", "wanted"),
     [

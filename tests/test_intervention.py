@@ -39,6 +39,7 @@ def _edits() -> st.SearchStrategy[Edit]:
     return st.sampled_from(sorted(AXES)).flatmap(of)
 
 
+@pytest.mark.exhaustive
 @given(st.lists(_edits(), max_size=6))
 def test_text_and_intervention_are_the_same(edits: list[Edit]) -> None:
     """Every quantity, place and value comes back from the text; the order of edits does not matter."""

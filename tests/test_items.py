@@ -102,7 +102,7 @@ def test_the_lists_have_the_items_that_were_counted() -> None:
     assert {name: len(find_paper(name).items()) >= count for name, count in counts.items()} == dict.fromkeys(counts, True)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_printed_number_of_a_table_is_in_the_papers_files(name: str) -> None:
     """Numbers that a table computes from printed ones equal those of `RECOMPUTED`."""

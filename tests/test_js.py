@@ -29,7 +29,7 @@ def node() -> str:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_browser_code_passes_its_own_tests() -> None:
     files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/js").glob("*.test.js"))
     assert files

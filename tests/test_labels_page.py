@@ -45,6 +45,7 @@ def test_stored_rows_open_with_the_answer_and_their_most_suspicious_label(monkey
     assert not app.exception and "not on this machine" in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_the_command_reads_a_file_of_predictions(tmp_path: Path) -> None:
     """Planted rows come first in the CSV, under the name of their suspicion; a file has no training rows, which is said."""
     file, out = tmp_path / "answers.csv", tmp_path / "out.csv"

@@ -102,6 +102,7 @@ def far_apart(plot: go.Figure) -> None:
     plot.update_layout(yaxis_domain=[0.3, 0.7])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("plant", "kind"),
     [
@@ -123,6 +124,7 @@ def test_a_planted_fault_is_found(plant: Callable[[go.Figure], None], kind: str,
     assert {fault.kind for fault in of_svg(as_figure(plot), "web", read)} == ({kind} if kind else set())
 
 
+@pytest.mark.exhaustive
 def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A PDF that is moved by ten pixels, as browsers print with a margin, and one of another width are found."""
     assert not of_pdf(as_figure(plain()), "web", read)
@@ -135,6 +137,7 @@ def test_a_page_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pyte
         assert {fault.kind for fault in of_pdf(as_figure(plain()), "web", read)} == {"page"}
 
 
+@pytest.mark.exhaustive
 def test_a_png_that_is_not_the_picture_is_found(read: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A PNG of another width, one without its title, and a blank one are found."""
     assert not of_png(as_figure(plain()), "column", read)

@@ -62,7 +62,7 @@ def test_a_run_learned_if_its_interval_is_above_the_most_frequent_class() -> Non
     assert not_learned_in_words([run_of(test=chance)]).startswith("the run did not learn at learning rate 0.001: a/b 50.0%")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("key", BETTER_AND_WORSE)
 def test_a_claim_holds_fails_and_is_open_if_a_side_did_not_learn(key: str, tmp_path: Path) -> None:
     """A claim of each paper; with runs at chance it is open for that reason, whether it would hold or fail."""

@@ -58,6 +58,7 @@ def strengths(app: AppTest) -> list[float]:
     return sorted({trace.change.strength.get("lexicon", 1) for trace in traces(app)})
 
 
+@pytest.mark.exhaustive
 def test_the_slider_is_there_for_models_with_a_lexicon_only() -> None:
     assert "strength-lexicon" in [slider.key for slider in opened(whatif="open", run=ALL).slider]
     app = opened(whatif="open", run=PLAIN)
@@ -115,6 +116,7 @@ def test_the_pinned_sentence_takes_the_strength_along() -> None:
     assert "strength" not in app.query_params
 
 
+@pytest.mark.exhaustive
 def test_a_pinned_model_without_lexicon_cannot_follow() -> None:
     app = opened(whatif="open", run=PLAIN, text=TEXT)
     app.button(key="pin").click().run()
@@ -172,6 +174,7 @@ def test_explore_shows_the_polarity_and_leads_to_the_lexicon() -> None:
     assert app.session_state["focus"].look == "lexicon"
 
 
+@pytest.mark.exhaustive
 def test_the_walk_begins_with_the_strongest_token_and_follows_the_choice() -> None:
     """The walk shows entries, arithmetic and scores of the strongest token or of the chosen one, which is in the URL until the text
     changes.
@@ -254,6 +257,7 @@ def test_without_the_lexicons_file_lambda_is_the_models(monkeypatch: pytest.Monk
     st.cache_resource.clear()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["?", "warm " * 400, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا", "따뜻한 노래"])
 def test_odd_texts_are_no_trouble(text: str) -> None:
     """One token, too many tokens, markup and other scripts open the page, also on Explore."""

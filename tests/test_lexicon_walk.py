@@ -32,7 +32,7 @@ def sigma_by_hand(polarity: Any, i: int) -> list[float]:
     return [sum(float(polarity[i, side]) * float(polarity[j, side]) for side in range(3)) for j in range(len(polarity))]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("more", [{}, MIXED], ids=["one map", "two maps"])
 @pytest.mark.parametrize("strength", [1.0, 0.0, 2.5, -0.5])
 @pytest.mark.parametrize("injection", INJECTIONS)

@@ -120,6 +120,7 @@ def test_a_page_reads_texts_as_the_library(name: str, node: str, tmp_path: Path)
     assert differences(node, name, texts, tmp_path) == []
 
 
+@pytest.mark.exhaustive
 def test_what_a_page_cannot_give_is_one_sentence(tmp_path: Path) -> None:
     """Runs with other inputs, without maps, or with another tokenizer are refused before anything is fetched."""
     for name, message in {
@@ -159,7 +160,7 @@ def written(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     yield out
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_policy_of_the_page_forbids_requests(written: Path) -> None:
     text = written.read_text(encoding="utf-8")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)

@@ -50,6 +50,7 @@ def test_units_are_what_loops_make_of_tokens(queries: Any, keys: Any) -> None:
         np.testing.assert_allclose(tile, by_hand(trace.map(1, 2), units(trace, kind), queries, keys), atol=1e-6)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("keys", HOWS)
 @pytest.mark.parametrize("queries", HOWS)
 @pytest.mark.parametrize("band_bytes", [1, 2_000, 1 << 20])

@@ -90,7 +90,7 @@ def test_two_phases_have_a_schedule_each_and_resume_bit_for_bit(tmp_path: Path) 
     assert parts.at.history == history
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_hidden_tokens_are_learned(tmp_path: Path) -> None:
     """The loss falls below log V, the loss of guessing every token alike."""
     trainer = toy_trainer(tmp_path / "x", pretrain=150, updates=1, log_every=25)

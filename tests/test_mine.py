@@ -46,6 +46,7 @@ def command(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["data", *map(str, arguments)])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_file_becomes_a_data_set(kind: str, tmp_path: Path) -> None:
     """Every format gives the same rows: disjoint splits, each with both classes, ids with the row's number in the file."""
@@ -67,6 +68,7 @@ def test_a_file_becomes_a_data_set(kind: str, tmp_path: Path) -> None:
     assert "mine/soups" in command("list").output and "mine/soups" in command("where").output
 
 
+@pytest.mark.exhaustive
 def test_a_workbook_becomes_a_data_set(tmp_path: Path) -> None:
     frame = table(label=[0, 1] * 20)
     path = tmp_path / "reviews.xlsx"

@@ -146,7 +146,7 @@ def predicted_most(frame: pd.DataFrame) -> int:
     return int(np.bincount(frame["label"]).argmax())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_stopped_training_continues_with_the_same_command(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C makes the command say how to continue. The continued run equals one that was not stopped."""
     arguments = ["train", "mine/soups", "--base", "tiny", "--length", "20", "--keep-epochs", "0", "--quiet", "-o"]
@@ -187,7 +187,7 @@ def test_frozen_layers_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert task_of(Recipe.read("mine/soups", base="tiny", max_length=20, adapter_layers=0)).start == 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_validation_without_a_mistake_makes_no_probability_larger(tmp_path: Path) -> None:
     """If every validation row is right, the likelihood grows with each smaller temperature, so the temperature is at least 1."""
     run = train(Recipe.read("mine/soups", base="tiny", max_length=20, epochs=10, keep_epochs=0, adapter_layers=0), tmp_path, progress=False)

@@ -26,6 +26,7 @@ PAGE = DOCS / "pages" / "model.md"
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.exhaustive
 def test_the_page_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every block of Python and every command ends without an error; the run has test rows at the end."""
     monkeypatch.chdir(tmp_path)

@@ -96,6 +96,7 @@ BETTER = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", BETTER)
 def test_the_best_ndt_against_another(statement: str, shelf: Shelf) -> None:
     title, base = BETTER[statement]
@@ -159,6 +160,7 @@ OURS: dict[str, list[tuple[Made, Made]]] = {  # statement -> configurations with
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", OURS)
 def test_our_claims_on_lambda(statement: str, tmp_path: Path) -> None:
     """Each configuration has to be better than the one it is compared with; one that is worse refutes the claim."""
@@ -247,6 +249,7 @@ MOVES = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", MOVES)
 def test_what_training_does_to_lambda(statement: str, shelf: Shelf) -> None:
     """Every lambda ends `drift` times its layer higher than it starts: six runs one way differ from chance, five do not."""

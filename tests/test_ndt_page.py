@@ -21,6 +21,7 @@ def part(name: str, dataset: str = "sst2") -> AppTest:
     return app
 
 
+@pytest.mark.exhaustive
 def test_the_board_stands_first_and_answers_in_sentences_when_asked() -> None:
     """Only the opening is above it, no section is drawn with it; answers with numbers for each data set wait in a drawer."""
     app = opened("ndt")
@@ -38,6 +39,7 @@ def test_the_board_stands_first_and_answers_in_sentences_when_asked() -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_results_have_one_table_of_numbers() -> None:
     element = part("results").dataframe[0]
     titles = {column.get("label") for column in json.loads(element.proto.columns).values()}
@@ -56,6 +58,7 @@ def test_every_item_is_listed_with_its_link() -> None:
     assert "".join(element.proto.body for element in app.get("html")).count("<tr>") == 4 and app.query_params["kind"] == "figure"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["compare", "confusion", "roc", "lambda", "cost"])
 @pytest.mark.parametrize("dataset", ["sst2", "yelp_full"])
 def test_every_part_stands_with_and_without_runs(name: str, dataset: str) -> None:

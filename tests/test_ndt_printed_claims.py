@@ -190,6 +190,7 @@ def on_rewritten(statement: str, name: str, edit: Edit, monkeypatch: pytest.Monk
         return claim(statement, "its own tables")([])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("statement", "name", "true", "false"), TABLES, ids=[row[0] for row in TABLES])
 def test_sentences_about_its_tables(statement: str, name: str, true: Edit, false: list[Edit], monkeypatch: pytest.MonkeyPatch) -> None:
     assert on_rewritten(statement, name, true, monkeypatch).verdict == "holds"

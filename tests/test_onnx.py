@@ -133,7 +133,7 @@ def test_double_precision_is_not_cut_to_8_bits(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path, tiny_model: Model) -> None:
     """The frame equals the run's, with an unreadable text; 8 bits give the same classes; changes and traces are refused."""
     texts = ["a warm, clever song", " ", "what a dull, hollow lighthouse we saw!"]

@@ -47,7 +47,7 @@ def test_what_a_model_without_files_cannot_show_is_said() -> None:
         draw(model, "strip")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_app_opens_with_a_model_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Explore shows the function first, for a link without a run, too; the demo set is predicted; Runs says that there are no files."""
     monkeypatch.setenv(APP_MODEL, "tests.test_blackbox:counting")

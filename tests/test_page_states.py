@@ -63,7 +63,7 @@ def test_every_pair_of_values_is_in_a_state() -> None:
     assert len(chosen) < 20
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @SHIPPED
 @pytest.mark.parametrize("page", often(FIELDS, "explore", "confusion", "curves"))
 def test_every_state_of_a_page_opens(page: str) -> None:

@@ -193,6 +193,7 @@ def test_every_live_item_has_a_maker() -> None:
     assert {item.made_by for item in PAPER.items() if item.state == "live" and item.kind in DRAWN} <= set(makers(PAPER))
 
 
+@pytest.mark.exhaustive
 def test_a_paper_is_written_with_its_manifest(several: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are written in three formats, and figures as numbers if there is no browser; the manifest names every file and each missing
     item.

@@ -215,7 +215,7 @@ def test_a_foreign_study_knows_its_runs(example: Paper, trained: Run, tmp_path: 
         plan("none", "toy")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_foreign_claim_is_judged(example: Paper, trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example claim is open while a run did not learn, then judged from both; it is unjudged with one run, and listed."""
     small = train(plan("example", "sst2", models=["example-small"])[0], tmp_path / "runs", progress=False)
@@ -375,7 +375,7 @@ print(json.dumps(pages, default=str))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_app_shows_a_foreign_paper(site: Path, example: Paper, trained: Run, tmp_path: Path) -> None:
     """In a new process, the app shows the example paper's page and opens its claims by link; a broken paper is a warning."""
     path = os.pathsep.join([str(site), str(ROOT)])

@@ -283,7 +283,7 @@ def test_the_page_is_one_file_without_requests() -> None:
     assert animation_html(scene, theme="dark") != page
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_gif_is_the_animation() -> None:
     scene = decided(clustered(30))
     data = animation_gif(scene, width=360, height=250)

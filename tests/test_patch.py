@@ -147,7 +147,7 @@ def test_components_and_residuals_are_those_of_a_slow_layer() -> None:
         assert residual.share[layer, token] * scale == pytest.approx(log_odds(logits, *pair.target) - pair.start, abs=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", MODELS)
 def test_all_states_bring_the_complete_answer_and_none_brings_nothing(name: str) -> None:
     """All states of B at one depth give B's logits; cells without a difference bring exactly 0; the reverse pair exchanges both."""

@@ -95,6 +95,7 @@ def test_the_best_is_told_by_what_is_selected_and_ties_by_loss() -> None:
     assert better(best | {"loss": 0.4}, best, "f1_macro") and not better(best | {"f1_macro": 0.69, "accuracy": 1.0}, best, "f1_macro")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_a_training_keeps_the_state_that_was_best(select: str, tmp_path: Path) -> None:
     """The kept step is the first best one in the history, and its weights are the best state."""

@@ -158,6 +158,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
     done = CliRunner().invoke(main, ["evaluate", str(file), "--versus", "rules"])
     assert done.exit_code == 0, done.output
@@ -203,6 +204,7 @@ def test_a_run_reads_the_texts_beside_the_file(file: Path, tiny_run: Path) -> No
         sources(str(file), [str(tiny_run)], classes=["bad", "good"])
 
 
+@pytest.mark.exhaustive
 def test_scored_rows_come_back(tmp_path: Path, tiny_run: Path) -> None:
     """The CSV that `sentviz score` writes is read as it was predicted, with the calibrated probabilities."""
     from sentviz import load

@@ -42,6 +42,7 @@ def figure() -> Figure:
     return heatmap(fake_trace(tokens=["a", "<b>", "quiet", "delight"]), 0)
 
 
+@pytest.mark.exhaustive
 @pictures
 @pytest.mark.parametrize("name", often(SIZES, "wide"))
 def test_an_svg_is_as_wide_as_its_place(name: str) -> None:
@@ -213,6 +214,7 @@ def overview() -> Figure:
 MADE_UP = ((sentences, bars, lengths), (verdict, heads, cells, scalars, accuracy, layers, overview, figure))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.browser
 @pictures
 @pytest.mark.parametrize("makers", often(MADE_UP, MADE_UP[0]), ids=("three", "others"))

@@ -49,7 +49,7 @@ def test_pca_is_scikit_learns_up_to_signs() -> None:
     np.testing.assert_allclose(ours.place(x[:4]), ours.points[:4], atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dims", [2, 3])
 def test_tsne_keeps_the_clouds_apart_and_places_new_points_with_their_own(dims: int) -> None:
     """The same seed gives the same picture; a vector of a cloud is placed among its points, and the other points stay."""
@@ -436,6 +436,7 @@ def rows(n: int = 12, dims: int = 2, unlabelled: bool = False) -> pd.DataFrame:
     return frame.assign(**{letter: rng.normal(size=n) for letter in "xyz"[:dims]})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("colour", COLOURS)
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -247,6 +247,7 @@ def test_a_pinned_sentence_beside_it_has_no_map(bag: Path) -> None:
     assert "so there is no map to subtract" in words(app)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("page", "wanted"),
     [
@@ -282,6 +283,7 @@ def test_commands_say_what_there_is(bag: Path, model: Model, tmp_path: Path) -> 
     assert "sst2/bag has no attention maps" in output_of("export", "sst2/bag", "attention", "-o", str(tmp_path / "map.csv"))
 
 
+@pytest.mark.exhaustive
 def test_figures_that_it_can_give_are_drawn(bag: Path) -> None:
     """Every figure that the bag model supports is drawn; each other figure names the run and what the run lacks."""
     run = Run.open(bag / "sst2" / "bag", "sst2/bag")

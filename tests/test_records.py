@@ -67,6 +67,7 @@ def of_paper(folder: Path) -> None:
 BARE = {".csv", ".tex"}  # tables carry no record
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "write", often([exported, styled, sheets, reported, of_notebook, of_paper], exported), ids=lambda write: write.__name__
 )

@@ -148,6 +148,7 @@ def test_scores_of_words_are_sums_over_what_a_method_scores(model: Model) -> Non
     assert scores["permutation"] == pytest.approx(values.values, abs=1e-9)  # 64 subsets are fewer than 200 samples
 
 
+@pytest.mark.exhaustive
 def test_a_sample_of_texts_is_measured(model: Model) -> None:
     """Only texts of 4 to 10 words count; every method has every measure; negated texts and others are counted apart."""
     negated = np.array(["not" in text.split() for text in TEXTS])
@@ -286,7 +287,7 @@ def test_the_shipped_tables_are_of_shipped_runs() -> None:
     assert points["value"].between(0, 1).all() and set(points["run"]) == set(table["run"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_of_the_user_keeps_its_comparison(
     tmp_path: Path, tiny_runs: Path, toy_data: dict[str, Split], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,7 +148,7 @@ def test_many_rows_take_bounded_time(n: int) -> None:
         assert time.process_time() - begin < 3e-4 * n
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_data
 def test_the_leak_of_sst2_is_found() -> None:
     """The phrases of the re-split that stand inside training phrases are those of a loop; of the official sentences three are.

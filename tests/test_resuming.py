@@ -117,6 +117,7 @@ def test_resumed_is_uninterrupted_bit_for_bit(make: Make, straight: Trainer, tmp
     assert len(broken.epochs) == 2
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_within_a_step_loses_nothing(make: Make, straight: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training that a SIGINT stops in a step, after the dropout, and that is resumed, is the same as uninterrupted training."""
     interrupt(monkeypatch, F, "cross_entropy", 3, lambda: make(tmp_path / "broken"))
@@ -125,6 +126,7 @@ def test_ctrl_c_within_a_step_loses_nothing(make: Make, straight: Trainer, tmp_p
     same(straight, straight_on(again))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("place", ["collate", "evaluate"])
 def test_ctrl_c_elsewhere_loses_nothing(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training that is interrupted before the forward pass or in validation and then resumed equals uninterrupted training."""
@@ -151,6 +153,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int,
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.exhaustive
 def test_a_full_disk_is_one_sentence_and_leaves_the_point_before(make: Make, straight: Trainer, tmp_path: Path) -> None:
     """The system's message for a full disk is one sentence; resuming from the older point gives the same run."""
     make(tmp_path / "broken").fit(progress=False, until=6)
@@ -178,6 +181,7 @@ def test_a_run_that_cannot_be_written_leaves_its_resume_point(tmp_path: Path, mo
     assert run.config["steps"] == 10 and [path.name for path in (tmp_path / "toy").iterdir()] == ["ndt-unit-2"]
 
 
+@pytest.mark.exhaustive
 def test_kept_epochs_are_the_states_after_them(make: Make, tmp_path: Path) -> None:
     """Each stored epoch is the trainer's state in stored precision; an epoch that is not stored is refused."""
     seen: dict[int, dict[str, Tensor]] = {}

@@ -68,7 +68,7 @@ def test_curves_take_the_numbers_of_runs_and_of_groups() -> None:
         curves(runs, series=[1])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("page", "lack"),
     [
@@ -88,7 +88,7 @@ def test_a_page_opens_on_a_fitting_run_with_a_quiet_note(page: str, lack: str) -
     assert app.session_state["focus"].run == WITHOUT_ATTENTION
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("page", "picker"), [("explore", "focus-run"), ("attention", "focus-run"), ("compare", "compare-first")])
 def test_a_page_that_runs_the_model_shows_a_run_with_weights(page: str, picker: str) -> None:
     """The same configuration is shown with one note; the link's run stays in the URL and comes back on a page that can show it."""
@@ -106,7 +106,7 @@ def test_a_page_that_runs_the_model_shows_a_run_with_weights(page: str, picker: 
     assert not weight_notes(again) and again.query_params["run"] == "sst2/diff"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_without_a_fitting_configuration_is_replaced_by_the_default() -> None:
     """The default's layers can be chosen, beyond those of the link's run; a row of another data set is left out on the page."""
     light, default = "sst2/ndt-free-4", opened(run="").session_state["focus"].run
@@ -154,7 +154,7 @@ def chosen(app: AppTest, key: str) -> list[str]:
     return list(next(widget for widget in app.multiselect if widget.key == key).value)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_heads_open_on_a_run_with_cls_and_show_every_chosen_run() -> None:
     """Without a chosen run, two runs with [CLS] are shown. A link's run is shown as it is, and six chosen runs have six grids."""
     first = opened("cls", run="")
@@ -171,7 +171,7 @@ def test_heads_open_on_a_run_with_cls_and_show_every_chosen_run() -> None:
     assert all(f"**{name}**" in page_text(app) for name in six)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_runs_of_different_length_are_drawn_by_share_of_training() -> None:
     """Runs of 2,000 and 14,000 steps have the axis share of training, runs of one length the axis step; the link keeps a choice."""
     long = {name: int(find(name).history()["step"].max()) for name in (WITHOUT_CLS, "sst2/ndt-unit-2", "sst2/ndt-unit-3")}

@@ -185,7 +185,7 @@ def _measured(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     resealed(folder, path.name)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "damage, reason",
     [

@@ -153,7 +153,7 @@ STORED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [*STORED, "before/sheet.svg", *(f"before/{name}" for name in STORED)])
 def test_what_was_exported_keeps_verifying(name: str) -> None:
     """Files of an older sentviz verify: they name figures, options and runs, not modules."""
@@ -164,7 +164,7 @@ def test_what_was_exported_keeps_verifying(name: str) -> None:
     assert (verdict.record.call == STORED[Path(name).name]) if "sheet" not in name else len(verdict.record.panels) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("field", ["source", "name", "view", "style", "sentviz"])
 def test_words_of_older_files_are_said_to_be_unprotected(field: str, tmp_path: Path) -> None:
     """A changed word in an old file gives code 0, because the numbers are equal; the sentence names the unchecked fields."""

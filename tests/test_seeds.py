@@ -67,7 +67,7 @@ def test_error_and_freedom_by_hand() -> None:
     assert standard_error(4.0, SeedNoise(0.0, 0.0, 5), 1.0) == (2.0, math.inf)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("between", often([0.0, 0.005, 0.02], 0.005))
 @pytest.mark.parametrize(("seeds", "noise_seeds"), [((3, 3), 6), ((3, 1), 4)])
 def test_equal_models_are_told_apart_no_more_than_by_chance(between: float, seeds: tuple[int, int], noise_seeds: int) -> None:

@@ -126,6 +126,7 @@ def test_the_vocabulary_that_the_printed_size_would_take() -> None:
 BEATS = "SentiFormer beats the BiLSTM and the CNN on SST-5"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("whole", "lstm", "verdict"), [(10, 60, "holds"), (60, 10, "fails"), (30, 30, "open")], ids=["hold", "fall", "open"]
 )

@@ -75,6 +75,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path
 
 
+@pytest.mark.exhaustive
 def test_its_questions_are_answered(page: Opened, study: Path) -> None:
     """Each with what it rests on, once its drawer is opened; a claim leads to the part that shows it."""
     app = page(study, "claims")
@@ -110,6 +111,7 @@ def test_table_1_has_print_and_measurement(page: Opened, study: Path) -> None:
     assert sum(7 * len(title) + 10 for title in titles) < 1280  # pixels of a page of 1,440
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_stands_with_and_without_runs(part: str, page: Opened, study: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     for folder in (study, tmp_path_factory.mktemp("empty")):

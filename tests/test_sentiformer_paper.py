@@ -106,6 +106,7 @@ def test_a_run_without_its_tagger_is_one_sentence(damage: str, run: Run, tmp_pat
         sentviz.load(Run.open(folder, "toy/sentiformer"))
 
 
+@pytest.mark.exhaustive
 def test_items_of_one_run_are_exported() -> None:
     """The sarcastic sentence and the three failure modes are drawn of a SentiFormer, Proposition 2 is a table of what is stored."""
     run = next(run for run in ASKABLE if run.name == "sst5_trees/sentiformer")

@@ -142,7 +142,7 @@ def learned() -> Separation:
     return separate(TINY)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_attention_and_a_gru_learn_what_markov_models_cannot(learned: Separation) -> None:
     """Both learn the rule on the trained lengths. A Markov model that reads one last word knows nothing of the first, from two words on."""
     table = learned.accuracy.pivot(index="model", columns="length", values="accuracy")

@@ -99,6 +99,7 @@ def test_the_best_version_of_table_and_log(leads: tuple[float, float], verdict: 
         )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("plain", "rope", "verdict"), [(70, 10, "holds"), (10, 70, "fails"), (30, 30, "open")])
 def test_the_second_phase(plain: int, rope: int, verdict: str, tmp_path: Path) -> None:
     wrong = {name: number for v in VERSIONS for name, number in ((v, plain), (f"{v}-{ROPE}", rope))}
@@ -118,6 +119,7 @@ def test_two_versions_cannot_judge_the_second_phase(tmp_path: Path) -> None:
     assert finding.verdict == "unjudged" and finding.evidence.startswith("of 2 versions 2 gain significantly") and finding.effect
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("own", "rivals", "verdict"), [(10, 70, "holds"), (70, 10, "fails"), (30, 30, "open")])
 def test_the_best_version(own: int, rivals: int, verdict: str, tmp_path: Path) -> None:
     wrong = {f"{v}-{ROPE}": rivals for v in VERSIONS} | {BEST: own}
@@ -130,6 +132,7 @@ def test_versions_that_answer_alike_are_named(tmp_path: Path) -> None:
     assert "V2 RoPE gives the same predictions for every tweet" in finding.evidence and "V1" not in finding.evidence
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("few", "all_", "verdict"), [(70, 10, "holds"), (10, 70, "fails"), (30, 30, "open")])
 def test_fewer_tweets(few: int, all_: int, verdict: str, tmp_path: Path) -> None:
     """Both comparisons must agree: at equal updates, and at equal epochs. One alone leaves the claim open, and the evidence names it."""
@@ -143,6 +146,7 @@ def test_fewer_tweets(few: int, all_: int, verdict: str, tmp_path: Path) -> None
     assert judge("Fewer", reversed_epochs).verdict == "open"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("base", "deeper", "verdict"), [(20, 20, "holds"), (20, 80, "fails"), (80, 20, "fails"), (20, 24, "open")])
 def test_depth_width_and_heads(base: int, deeper: int, verdict: str, tmp_path: Path) -> None:
     """Alike answers, far ones, and ones that two hundred rows cannot tell from a point."""

@@ -94,7 +94,7 @@ def test_what_was_measured_beside_the_study_is_made_where_it_is_there(tmp_path: 
     assert [makers_by_name[name]([]) for name in names] == [[]] * 4
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_measured_stands_beside_printed(small_runs: list[Run]) -> None:
     """The row of a version has the run's accuracy and the reported one; validation F1 equals that of the confusion matrix to 1e-5."""
     run = next(run for run in small_runs if run.configuration == "7ess-v1")
@@ -181,7 +181,7 @@ def test_neutral_tweets_are_counted_apart(small_runs: list[Run]) -> None:
     assert table.loc["neutral", "sure"] == pytest.approx(sure[1::3].mean())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("there", [False, True], ids=["no run", "small runs"])
 def test_every_part_opens(there: bool, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every part opens without an error; parts that lack runs show the command that trains them."""

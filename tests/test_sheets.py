@@ -68,7 +68,7 @@ def test_panels_of_a_kind_share_ends_and_legends() -> None:
     assert first.plot.layout.yaxis.range is None
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pictures
 def test_a_sheet_is_one_file_with_all_its_panels(tmp_path: Path) -> None:
     """The SVG is 174 mm wide and has all words of the panels, letters in reading order, unique names and vectors only; the PDF is one page
@@ -100,7 +100,7 @@ def test_a_sheet_is_one_file_with_all_its_panels(tmp_path: Path) -> None:
         assert text.count("quiet") >= 3 and "Type 3" not in fonts
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_sheets_record_is_that_of_its_panels() -> None:
     """A sheet is equal if all panels are; otherwise it has the worst state with the panel's letter. A changed number is found."""
     records = [Record.of(figure) for figure in maps()]

@@ -42,7 +42,7 @@ def test_no_digest_has_changed() -> None:
     assert {name: Run.open(ROOT / name, name).digest for name in DIGESTS} == DIGESTS
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @of_each(ASKABLE, few=True)
 def test_a_model_says_what_is_stored(run: Run) -> None:
     """A shipped model gives its stored trace, its stored logits on our examples, and its predictions on test rows if they are available."""

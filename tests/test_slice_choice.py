@@ -70,6 +70,7 @@ def test_a_slice_without_rows_is_one_sentence(rows: Rows) -> None:
     assert "the slice “nonsense”, which is not available; all rows are shown" in "".join(str(each.value) for each in app.info)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("over", ["demo", "mine"])
 def test_two_files_with_one_slice_text_have_their_own_rows(over: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other texts, other labels or another threshold under the same names and keys are other rows: no stored mask is used for them."""
@@ -87,6 +88,7 @@ def test_two_files_with_one_slice_text_have_their_own_rows(over: str, monkeypatc
     assert rows_of(table()).digest == rows_of(table()).digest
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", ["behaviour", "explanations", "components", "cls"])
 def test_a_page_that_cannot_follow_a_slice_says_so(page: str) -> None:
     """One sentence names the slice and the reason; without a slice there is none."""
@@ -113,6 +115,7 @@ def test_label_errors_of_a_weak_slice_are_judged_by_all_rows(rows: Rows, monkeyp
     assert f"{len(suspects):,} of " in heading(app)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", ["confusion", "labels", "words", "embeddings"])
 def test_a_slice_of_one_row_or_of_one_class_opens_on_every_page(page: str, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     """One text has the word; the cell holds rows of one class only."""

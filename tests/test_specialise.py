@@ -265,7 +265,7 @@ def test_figures_draw_every_number(frame: pd.DataFrame, theme: Any) -> None:
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not (ROOT / "checkpoints" / "sst2").is_dir(), reason="no checkpoints")
 def test_the_page_shows_what_is_stored_or_says_how_to_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame) -> None:
     """The page opens for a measured run, an unmeasured one, and one with a single map per head, without computing."""

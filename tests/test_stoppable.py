@@ -34,6 +34,7 @@ WORK: dict[str, Callable[[Model], object]] = {
 } | {name: partial(scored, name) for name in ASKING}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in WORK])
 def test_a_check_comes_before_every_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check runs before each pass of one text; an exception in it ends the work, and the model stays unchanged."""

@@ -23,6 +23,7 @@ def saving(app: AppTest) -> str:
     return next(block.value for block in app.code if "save(figure" in block.value)
 
 
+@pytest.mark.exhaustive
 def test_the_studio_opens_with_what_the_link_says() -> None:
     """The link's looks are in the widgets and the notebook's lines; a chip removes them; the note is in neither link nor chip."""
     app = opened("curves", **CURVES, style="size=column~palette=grey~x=0..3")

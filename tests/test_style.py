@@ -152,7 +152,7 @@ def test_the_figure_itself_stays_as_it_is() -> None:
     assert restyled.frame is figure.frame and (restyled.call, restyled.runs, restyled.caption) == (figure.call, figure.runs, figure.caption)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pictures
 def test_millimetres_letters_and_words_are_those_asked_for() -> None:
     """The SVG has the asked width and height at 96 pixels per inch, letters in points, no title, plain caption and note, and the font."""

@@ -37,6 +37,7 @@ def taught(teacher: str = "toy/vanilla", **changes: object) -> Recipe:
     return replace(toy_recipe("vanilla", epochs=1), teacher=teacher, folder="taught", **changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.exhaustive
 def test_targets_are_shares_of_label_and_teacher(teacher: Run) -> None:
     """Half of a target is the label's, the other half the teacher's calibrated probability; a row between the classes has even labels."""
     recipe = taught().pinned()

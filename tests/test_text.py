@@ -299,7 +299,7 @@ def lines_run(act: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("unit", often(["a", "good ", "! ", "한", "\u0301", "👩\u200d"], "good ", "\u0301"))
 def test_the_work_grows_no_faster_than_the_text(either: Tokenizer, unit: str) -> None:
     """The number of executed lines grows no faster than the text; a text of 100,000 characters is cut like any other."""

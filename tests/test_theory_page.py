@@ -137,6 +137,7 @@ def learned(app: AppTest) -> AppTest:
     raise AssertionError("the training did not end")
 
 
+@pytest.mark.exhaustive
 def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     """After the click, and not before, the page learns Proposition 2 and shows predictions and heads; it rejects unknown words."""
     proposition._jobs.clear()

@@ -105,6 +105,7 @@ def test_a_row_of_the_run_that_stands_in_moves_the_focus_to_it(runs: Path, data:
     assert focus.run == SHIPPED and focus.row and not app.exception
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_the_same_language_takes_its_place_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Korean run without epochs is replaced by the Korean run with epochs, which reads the text in focus."""
     st.cache_resource.clear()

@@ -80,7 +80,7 @@ def test_time_against_length_is_measured() -> None:
     assert frame["rounds"].tolist() == [16, 16, 2, 2]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_step_trains() -> None:
     """Both ways change every parameter that a text reaches, on the same batch."""
     ways = throughput._training(40, 2, 0)

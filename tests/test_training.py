@@ -36,6 +36,7 @@ def whole(folder: Path, **changes: Any) -> Trainer:
     return trainer
 
 
+@pytest.mark.exhaustive
 def test_train_finishes_what_was_begun(tmp_path: Path) -> None:
     """`train` after a stop writes a run with the uninterrupted history and deletes the resume point."""
     toy_trainer(tmp_path / "toy" / "ndt-unit-2").fit(progress=False, until=15)
@@ -99,6 +100,7 @@ def test_the_logged_loss_is_the_mean_of_the_steps(tmp_path: Path) -> None:
     assert entry[:2] == [5, 0.5] and entry[5] == pytest.approx(np.mean(losses), abs=1e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.25])
 def test_the_rate_rises_linearly_then_falls_as_a_cosine(warmup: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step's rate equals the formula, in both groups."""

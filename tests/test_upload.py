@@ -140,7 +140,7 @@ def test_workbooks_and_json_that_cannot_be_read_are_one_sentence(data: bytes, na
         parsed(data, name, LIMITS)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_workbook_that_grows_when_it_is_unpacked_is_refused() -> None:
     data = grown(600 << 20)
     assert len(data) < 1 << 20
@@ -240,7 +240,7 @@ def test_long_rows_of_a_parquet_are_read_few_at_a_time(monkeypatch: pytest.Monke
 # ---- in a process of its own
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_file_is_read_apart_and_comes_back_whole() -> None:
     frame, remarks = read_table(TABLE.to_csv(index=False, sep=";").encode("cp1252"), "-\0mine.csv")
     pd.testing.assert_frame_equal(frame, TABLE, check_dtype=False)

@@ -52,7 +52,7 @@ def record_of(name: str = "confusion", **options: Any) -> Record:
 # ---- as it was exported
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_was_exported_is_equal(files: dict[str, Path]) -> None:
     """A file of every format is verified as equal, with its call and its runs; drawn again, the frame is equal row by row."""
     frame = draw(RUN, "attention", layer=1, head="max").frame
@@ -97,7 +97,7 @@ def test_other_programs_read_the_files_and_the_record(files: dict[str, Path]) ->
         ("all", "coverage", {}),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_subject_is_drawn_again_from_its_record(of: str, name: str, options: dict[str, Any]) -> None:
     """Sentences with interventions, runs, answers and a study are drawn again from the record's text."""
     record = Record.of(draw(of, name, **options))

@@ -114,7 +114,7 @@ PAGES = {
 ODD = ("²", "\x00<script>", "9" * 5_000, "nan")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", often(product(PAGES, ODD), *zip(PAGES, cycle(ODD), strict=False)))
 def test_a_wrong_value_shows_the_default_without_a_note(case: tuple[str, str]) -> None:
     page, value = case

@@ -158,7 +158,7 @@ def test_flipped_labels_make_the_weak_slices_of_the_mirror(rows: Rows) -> None:
     assert not {"col=product:phone~has=negation", "word=battery"} & set(weak_slices(flipped).weaker["slice"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_command_and_the_figure_show_what_was_found(tmp_path: Path) -> None:
     """The command prints each slice with the text that --among takes; the figure has a row for each tested slice."""
     file = tmp_path / "reviews.csv"

@@ -54,6 +54,7 @@ def captions(app: Any) -> str:
     return "\n".join(caption.value for caption in app.caption).replace("\\", "")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("by", ["keyness", "count"])
 @pytest.mark.parametrize("stops", ["drop", "keep"])
 def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
@@ -92,6 +93,7 @@ def test_the_demo_set_has_its_words() -> None:
     assert len(app.get("plotly_chart")) == 2
 
 
+@pytest.mark.exhaustive
 def test_a_pair_of_three_classes_is_chosen() -> None:
     """Four clouds show two classes; another pair is chosen manually or by the cell in the link."""
     run = "twitter_financial/ndt-unit-2"
@@ -129,6 +131,7 @@ def test_without_texts_the_stored_words_are_drawn(texts: Texts, tmp_path: Path, 
     assert "Words for another threshold need the texts" in words(opened("words", run="kept/words", threshold="0.3"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("part", ["word=<script>alert(1)</script>", "word=nowhere@0,1", "cell=7,7", "nonsense", "tag=negation"])
 def test_odd_parts_in_the_link_are_no_trouble(texts: Texts, part: str) -> None:
     app = opened("words", slice=part)
@@ -137,6 +140,7 @@ def test_odd_parts_in_the_link_are_no_trouble(texts: Texts, part: str) -> None:
     assert app.get("plotly_chart")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("label", ["", "label"])
 def test_the_words_of_a_visitor_s_file(label: str) -> None:
     """Without labels there are two clouds by prediction and no list of cells, with labels the four cells; both last for the visit only."""

@@ -12,6 +12,7 @@ from tests.test_app import RUN, SHIPPED, opened, words
 pytestmark = [pytest.mark.slow, SHIPPED]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("look", choices("look"))
 @pytest.mark.parametrize("run", [RUN, "sst2/diff", "sst2/vanilla"])
 def test_every_part_of_the_attention_page_stands(look: str, run: str) -> None:
@@ -21,6 +22,7 @@ def test_every_part_of_the_attention_page_stands(look: str, run: str) -> None:
     assert app.query_params.get("look", "maps") == look
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("look", choices("look"))
 @pytest.mark.parametrize(
     "text", often(["?", "wonderful " * 150, "<script>alert(1)</script> $x$ **b**", "😀 مرحبا"], "<script>alert(1)</script> $x$ **b**")
@@ -32,6 +34,7 @@ def test_odd_texts_are_no_trouble_for_any_part(look: str, text: str) -> None:
     assert "<script>" not in words(app)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [name for name, method in SCORES.items() if not method.package])
 def test_every_score_colours_the_strip(name: str) -> None:
     app = opened(score=name)
@@ -78,6 +81,7 @@ def test_the_controls_are_folded_until_they_are_wanted() -> None:
     assert "whatif" not in app.query_params and not [item for item in app.button_group if item.key == "silenced"]
 
 
+@pytest.mark.exhaustive
 def test_changes_can_hold_for_the_pinned_sentence_too() -> None:
     """With the toggle the pinned sentence has the answer of the changed model; without it, the one from when it was pinned."""
     app = opened(whatif="open")
@@ -110,6 +114,7 @@ def test_the_glossary_finds_a_word() -> None:
     assert "no such" in words(app)
 
 
+@pytest.mark.exhaustive
 def test_explanations_are_ranked_or_say_how_to_measure() -> None:
     """A run with measured faithfulness shows it; another one names the command."""
     app = opened("explanations", run=RUN)

@@ -36,6 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+@pytest.mark.exhaustive
 def test_the_file_is_understood_as_the_page_says() -> None:
     """The first command prints the output that the page shows below it."""
     example = next(examples(PAGE))

@@ -65,6 +65,7 @@ def dimmed(tab: Any) -> list[bool]:
     return [square.evaluate("e => +getComputedStyle(e).opacity < 1") for square in squares(tab).all()]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_control_of_the_head_view(show: Callable[..., Any], theme: str) -> None:
     """The lines are the weights of the heads that are on; layer list, click, double click and pointer act as in BertViz."""

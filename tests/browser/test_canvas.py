@@ -36,6 +36,7 @@ def messages(page: Any) -> list[int]:
     return sent
 
 
+@pytest.mark.exhaustive
 def test_pointing_lights_everything_at_once_and_clicks_pin(page: Any, server: str) -> None:
     """The pointer marks row, column, heads and probability without a message to the server; a click pins, enlarges a head, or moves
     lambda.

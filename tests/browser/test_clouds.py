@@ -48,6 +48,7 @@ def test_a_click_on_a_word_shows_its_rows_and_a_second_click_all(page: Any, serv
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", often([1440, 800], 800))
 def test_no_word_is_drawn_over_another(page: Any, server: str, width: int) -> None:
     """The boxes of the drawn letters do not overlap."""

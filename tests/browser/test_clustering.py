@@ -56,6 +56,7 @@ def play_to_the_end(page: Any, canvas: Any, layers: int) -> None:
     assert pixels(canvas) != before
 
 
+@pytest.mark.exhaustive
 def test_the_playground_plays_steps_and_hears_clicks(page: Any, server: str) -> None:
     """The playground plays to the last layer and steps by the arrow keys; a token chosen by keyboard has its step drawn below."""
     canvas = opened(page, server, "Playground")

@@ -25,6 +25,7 @@ def rows(page: Any) -> str:
     return str(page.locator(".st-key-drawer-head h5").inner_text())
 
 
+@pytest.mark.exhaustive
 def test_from_a_cell_to_a_row_in_explore(page: Any, server: str) -> None:
     """The count of a cell equals that of the row list, a second click clears the choice, and a row opens with its text."""
     page.goto(f"{server}/confusion?run=sst2%2Fndt-unit-2&over=demo")

@@ -109,6 +109,7 @@ WATCH = """() => {
 }"""
 
 
+@pytest.mark.exhaustive
 def test_no_old_picture_is_below_a_new_answer(page: Any, server: str) -> None:
     """After Enter, the place of the picture is grey from the new answer on until the new picture is drawn, and it never moves."""
     page.goto(f"{server}/?run=sst2%2Fndt-unit-2")
@@ -142,6 +143,7 @@ def test_a_visitors_text_is_never_markup(page: Any, server: str) -> None:
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str) -> None:
     """A link opens the same run and component on another page without a failed request; a page switch keeps both."""
     refused: list[str] = []
@@ -157,6 +159,7 @@ def test_the_focus_travels_and_a_link_reproduces_the_view(page: Any, server: str
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_the_first_screen_holds_what_is_wanted(page: Any, server: str) -> None:
     """At 1440 x 900 the sentence, the answer, the words, the map and the effect of an intervention are visible without scrolling."""
     page.goto(f"{server}/?run=english/ndt-unit-2")
@@ -203,6 +206,7 @@ def test_back_undoes_the_first_change_of_a_bare_page(page: Any, server: str) -> 
     by_step.wait_for()
 
 
+@pytest.mark.exhaustive
 def test_panels_scroll_on_a_phone(page: Any, server: str) -> None:
     """At 390 px the three panels of Curves keep a readable width and scroll, and the page itself does not."""
     page.set_viewport_size({"width": 390, "height": 844})

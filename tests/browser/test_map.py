@@ -46,6 +46,7 @@ def settled(page: Any, heading: str) -> str:
     return str(page.locator(PLACE).inner_text())
 
 
+@pytest.mark.exhaustive
 def test_point_zoom_search_and_click(page: Any, server: str) -> None:
     """A map of 180 tokens names words under the pointer, zooms by wheel and buttons, counts matches of a search, and shows a cell's
     numbers.
@@ -85,6 +86,7 @@ def test_point_zoom_search_and_click(page: Any, server: str) -> None:
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_the_keyboard_is_enough(page: Any, server: str) -> None:
     """Arrows move, plus zooms, Enter chooses, zero shows the complete map, and the line below names the place."""
     canvas = opened(page, server, SONG * 3)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from sentviz.runs.store import Run
 from sentviz.serving.corpus.engines import score
@@ -18,6 +19,7 @@ from tests.browser.conftest import listening
 WAIT = 30_000  # milliseconds
 
 
+@pytest.mark.exhaustive
 def test_a_million_points_are_seen_without_sending_them(disk: Any, tiny_run: Path, tmp_path: Path) -> None:
     """Fewer than 300 KB are sent at first; near the middle all points in view are shown, and a click names one."""
     from playwright.sync_api import expect

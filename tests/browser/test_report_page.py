@@ -19,6 +19,7 @@ from tests.shipped import often
 HOSTILE = 'a warm </script><script>window.hacked=1</script> <img src=x onerror=window.hacked=1> <!-- & "song" we saw $x$ שלום 🙂'
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", often(["a warm, clever song", HOSTILE, "warm song " * 30], HOSTILE), ids=["plain", "hostile", "long"])
 def test_all_figures_are_drawn_without_a_request(disk: Any, tiny_run: Path, tiny_model: Model, tmp_path: Path, text: str) -> None:
     """Every figure is drawn at its width, without a request, a script error or a warning."""

@@ -32,6 +32,7 @@ def faults(page: Any, address: str) -> dict[str, str]:
     return wrong
 
 
+@pytest.mark.exhaustive
 def test_every_page_is_drawn_with_data(page: Any, server: str) -> None:
     """No page of the app shows a fault."""
     assert not faults(page, server)

@@ -56,6 +56,7 @@ def test_the_picture_follows_each_key_and_the_page_follows_enter(page: Any, serv
     assert page.outside == []
 
 
+@pytest.mark.exhaustive
 def test_a_pause_is_as_enter_and_words_are_only_text(page: Any, server: str) -> None:
     field, _ = opened(page, server)
     field.press_sequentially(HOSTILE)
@@ -66,6 +67,7 @@ def test_a_pause_is_as_enter_and_words_are_only_text(page: Any, server: str) -> 
     assert HOSTILE in field.input_value()
 
 
+@pytest.mark.exhaustive
 def test_the_picture_follows_a_slider(page: Any, server: str) -> None:
     """The picture shows the changed model while the thumb is held; the page follows when it is let go."""
     answers: list[Any] = []

@@ -193,7 +193,7 @@ def test_recipes_are_complete(item: DatasetInfo) -> None:
     assert "refs%2Fconvert%2Fparquet" in hubdata.url(info("nsmc").hub.files["test"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_data
 @pytest.mark.parametrize(("name", "part"), HUB_PARTS, ids=str)
 def test_digests_of_the_real_rows(name: str, part: str) -> None:
@@ -202,7 +202,7 @@ def test_digests_of_the_real_rows(name: str, part: str) -> None:
     assert np.bincount(frame["label"]).tolist() == list(known.counts)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_data
 @pytest.mark.parametrize(("name", "part"), [("imdb", "test"), ("sst2", "dev"), ("sst2", "test")])
 def test_real_rows_come_back_from_any_order(tmp_path: Path, name: str, part: str) -> None:

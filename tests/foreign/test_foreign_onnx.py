@@ -22,6 +22,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", often(["bert", "modernbert", "deberta-v2", "mpnet", "gpt2", "qwen2"], "bert"))
 def test_an_adopted_model_is_exported(kind: str, tmp_path: Path) -> None:
     """The graph gives the run's probabilities, for texts of different lengths in one batch, and names what it returns."""

@@ -52,6 +52,7 @@ def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: di
     assert model.predict([TEXT, SHORT])["label"].tolist() == [model.labels[i] for i in together.argmax(dim=1)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_neutral_polarities_or_no_strength_change_nothing(kind: str, injection: str, folders: dict[str, Path], lexicon: Lexicon) -> None:
@@ -101,6 +102,7 @@ def by_loops(polarity: np.ndarray[Any, Any], injection: str, strength: float) ->
     return attend
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in UNCALLED])
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_injection_is_the_formula_in_transformers_own_forward(
@@ -221,6 +223,7 @@ def test_threads_with_different_strengths_do_not_disturb_each_other(folders: dic
 # ---- what the library asks ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_explanation_and_the_arithmetic_of_a_cell(kind: str, folders: dict[str, Path], lexicon: Lexicon) -> None:
     model = loaded(folders[kind], lexicon=lexicon, injection="last")
@@ -344,6 +347,7 @@ def patched(model: Any, ids: list[int], module: torch.nn.Module, change: Callabl
     return logits
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ("bert", "distilbert", "mpnet", "modernbert", "deberta-v2", "gpt2", "qwen3"))
 def test_patched_cells_are_those_of_hooks_on_transformers(kind: str, folders: dict[str, Path]) -> None:
     """States, heads and feed-forward outputs replaced in our batch equal hooks on transformers' model, to 1e-5 log-odds."""

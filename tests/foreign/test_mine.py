@@ -132,6 +132,7 @@ def pooled(folder: Path, text: str, *, mean: bool = True) -> Any:
     return (vector / vector.norm()).numpy()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "modernbert", "mpnet"])
 def test_an_encoder_without_a_head_has_maps_and_vectors_but_no_classes(kind: str, folders: dict[str, Path], tmp_path: Path) -> None:
     model = sentviz.load(encoder(folders[kind], tmp_path / "body"))
@@ -166,6 +167,7 @@ def with_dense(folder: Path, *layers: tuple[int, int, str], bias: bool = True) -
     return weights
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("activation", "bias"), [("activation.Tanh", True), ("activation.GELU", True), ("linear.Identity", False)])
 def test_dense_layers_of_sentence_transformers_are_computed(activation: str, bias: bool, folders: dict[str, Path], tmp_path: Path) -> None:
     """The vector is that of loops over single numbers; the gradients pass the layers; the model becomes a run with the same answers."""
@@ -292,6 +294,7 @@ def test_heads_that_are_refused(folders: dict[str, Path], tmp_path: Path) -> Non
 # ---- runs without data ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_a_model_is_adopted_without_data_and_gets_test_rows_later(
     toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]
 ) -> None:

@@ -78,6 +78,7 @@ def test_a_run_runs_no_code_and_does_not_contradict_itself(
     assert not questions
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_written_is_read(kind: str, toy_data: dict[str, datasets.Split], tmp_path: Path) -> None:
     """Both descriptions of a model agree for every architecture, also when they are read from disk."""

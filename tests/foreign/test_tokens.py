@@ -24,6 +24,7 @@ from tests.foreign.models import OWN, SHORT, TEXT, answers, changed, small, thei
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
 def test_korean_tokens_stand_where_they_are_in_the_text(kind: str, folders: dict[str, Path]) -> None:
     model = hub.load(folders[kind])
