@@ -143,6 +143,8 @@ def test_the_command_explains_with_code_of_ones_own(tmp_path: Path, monkeypatch:
         ("mine_for_test:nothing", "cannot be imported"),
         ("broken_for_test:x", "ZeroDivisionError"),
         ("mine", "takes pack"),
+        ("./missing", "there is no folder ./missing"),
+        (".", "is not the folder of a Hugging Face model"),
     ):
         refused = CliRunner().invoke(main, ["explain", "--model", wrong, "--classes", "a,b", "a song"])
         assert refused.exit_code == 1 and sentence in refused.output

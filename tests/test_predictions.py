@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import sentviz
 from sentviz import predictions
 from sentviz.cli import main
+from sentviz.data import mine
 from sentviz.data.columns import codes
 from sentviz.data.demo import in_order
 from sentviz.data.predictions import NO_MODEL, read, recognise
@@ -116,6 +119,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"p_negative": [np.nan, np.nan, 0.5, np.nan], "p_positive": [0.5, 0.5, np.nan, 0.5], "predicted": NAMES},
         "No row has a prediction in “predicted”, “p_negative” and “p_positive”",
     ),
+    ({"prob": [np.inf, -np.inf, np.nan, np.inf]}, "No row has a prediction in “prob”"),
+    ({"prob": [None] * 4}, "it has text, label, prob, and no value in “prob”"),
     ({"price": [1, 2, 3, 4]}, "has no column of predictions, such as predicted, prob or p_positive; it has text, label, price"),
 ]
 
@@ -124,6 +129,20 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_bad_columns_are_one_sentence(columns: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         predictions(table(label=NAMES, **columns))
+
+
+def test_a_mistyped_column_is_one_sentence() -> None:
+    for use in (sentviz.predictions, lambda rows, label: sentviz.compare(data=rows, label=label)):
+        with pytest.raises(InputError, match=r"has no column 'lable'; similar names: label; its columns are text, label, prob"):
+            use(table(label=NAMES, prob=[0.1, 0.9, 0.4, 0.5]), label="lable")
+
+
+@pytest.mark.slow
+def test_no_row_of_a_long_file_is_left_out_without_a_word(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Predictions of a file and `sentviz compare` say that they read only a part of it."""
+    monkeypatch.setattr(mine, "LIMITS", replace(mine.LIMITS, rows=3))
+    assert all("Only the first 3 rows are read." in rows.remarks for rows in predictions(file).values())
+    assert "Only the first 3 rows are read." in sentviz.compare(file).remarks
 
 
 def test_percentages_and_rounded_probabilities_are_read() -> None:

@@ -123,6 +123,7 @@ def test_files_are_found_once_by_names_that_tell_them_apart(files: Path) -> None
 
 MISTAKES = {
     "no such column": ("a.csv", "x,y\n1,2\n", {"text": "text"}, "no column 'text'; its columns are x, y"),
+    "columns without end": ("a.jsonl", json.dumps({f"c{k}": 1 for k in range(20_000)}), {}, "has 20,000 columns; at most 16,384 are read"),
     "no such label": ("a.jsonl", '{"text": "a"}\n', {"label": "y"}, "no column 'y'"),
     "columns twice": ("a.csv", "x,x\n1,2\n", {}, "several columns named 'x'"),
     "no encoding": ("a.txt", "a\n", {"encoding": "magic"}, "no encoding 'magic'"),

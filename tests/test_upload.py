@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import signal
@@ -61,6 +62,13 @@ def test_parquet_files_that_others_write() -> None:
         parsed(parquet(pa.table({"text": broken})), "x.parquet", LIMITS)
 
 
+def zipped(content: bytes) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        file.writestr("a.csv", content)
+    return data.getvalue()
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -75,10 +83,14 @@ def test_parquet_files_that_others_write() -> None:
         (b"text,label\na,b,\n" + b"a,b\n" * 3_000 + b"a,b,c\n", "Row 3,003 of x.csv has 3 fields, but its header 2"),
         (b"text,label\n" + b",".join([b"a"] * 1_000) + b"\n", "Row 2 of x.csv has 1,000 fields, but its header 2"),
         (b'text,label\n"a,b\n', "quotation mark in row 2 is never closed"),
+        (b",".join(b"c%d" % i for i in range(1_000_000)), "The first line of x.csv has more than 4 MB"),
+        (gzip.compress(b"text\n" + b"a" * (100 << 20)), "x.csv is a compressed file. Unpack it first"),
+        (zipped(b"text\na\n"), "x.csv is a zip file and not a table. Unpack it first"),
     ],
     ids=[
         *("nothing", "blank", "header", "bytes", "quote", "wide", "wide parquet", "twice", "twice in CSV"),
         *("a comma in the first text", "in a later one", "after an empty field", "a wide row", "an open quote"),
+        *("a million columns", "gzip", "zip"),
     ],
 )
 def test_what_is_no_table_is_one_sentence(data: bytes, message: str) -> None:
@@ -301,7 +313,7 @@ def test_labels_are_names_or_numbers_and_others_count_as_none() -> None:
 
 
 def test_a_missing_column_and_no_text_at_all() -> None:
-    with pytest.raises(InputError, match="no column 'x'; it has id, review, sentiment"):
+    with pytest.raises(InputError, match="no column 'x'; its columns are id, review, sentiment"):
         labelled(TABLE, "x", "", CLASSES)
     with pytest.raises(InputError, match="No row has a text"):
         labelled(pd.DataFrame({"t": ["", "\u200b"]}), "t", "", CLASSES)

@@ -99,7 +99,8 @@ def own_model(name: str, classes: str) -> Model:
     Raises:
         InputError: the module cannot be imported, has no such object, or the object is not a model.
     """
-    from sentviz.models.folder import is_model_folder
+    from sentviz.io.paths import is_path
+    from sentviz.models.folder import is_model_folder, look_at
     from sentviz.models.loading import load
 
     labels = _names(classes)
@@ -107,7 +108,10 @@ def own_model(name: str, classes: str) -> Model:
         return load(name, classes=labels)
     module, _, attribute = name.partition(":")
     if not module or not attribute:
-        raise InputError(f"--model takes package.module:object or the folder of a model, not {name!r}.")
+        if Path(name).is_dir():
+            look_at(name)
+        missing = f"; there is no folder {name}" if is_path(name) else ""
+        raise InputError(f"--model takes package.module:object or the folder of a model, not {name!r}{missing}.")
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, folder)
     try:

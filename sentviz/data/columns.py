@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sentviz.errors import InputError, nearest
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 TEXT_NAMES = ("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message")
 LABEL_NAMES = ("label", "sentiment", "polarity", "class", "target", "rating", "stars", "y")
 SPLIT_NAMES = ("split", "fold", "set", "subset", "partition")
+LISTED = 20  # columns that an error message lists
 USUAL_NAMES = frozenset({*TEXT_NAMES, *LABEL_NAMES, *SPLIT_NAMES, "id", "predicted", "prediction", "pred", "prob", "probability", "score"})
 
 
@@ -20,6 +23,18 @@ def usual(columns: Sequence[str], names: Sequence[str]) -> str:
     """Return the column with the first of some usual names, in any case; "" if there is none."""
     by_name = {column.casefold().strip(): column for column in columns}
     return next((by_name[name] for name in names if name in by_name), "")
+
+
+def check_columns(chosen: Iterable[str], columns: Sequence[str], name: str) -> None:
+    """Check that a table has the chosen columns. The name "" stands for no column.
+
+    Raises:
+        InputError: it lacks one; the message names the nearest.
+    """
+    for column in filter(None, chosen):
+        if column not in columns:
+            listed = ", ".join(columns[:LISTED]) + (f" and {len(columns) - LISTED:,} more" if len(columns) > LISTED else "")
+            raise InputError(f"{name} has no column {column!r}; {nearest(column, columns)}its columns are {listed or 'empty'}.")
 
 
 def guess(frame: pd.DataFrame, labels: bool = False) -> str:

@@ -32,6 +32,8 @@ def rows_of_sheet(file: BinaryIO, name: str, columns: int) -> tuple[Iterator[lis
     """
     try:
         book = zipfile.ZipFile(file)
+        if "xl/workbook.xml" not in book.namelist():
+            raise InputError(f"{name} is a zip file and not a table. Unpack it first.")
         sheets = [dict(sheet.items()) for sheet in _elements(book, "xl/workbook.xml", "sheet", name)]
         relations = [dict(relation.items()) for relation in _elements(book, "xl/_rels/workbook.xml.rels", "Relationship", name)]
         first = next(value for key, value in sheets[0].items() if key.endswith("}id"))

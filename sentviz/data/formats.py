@@ -92,6 +92,8 @@ def detect(file: BinaryIO, name: str, suffix: str, encoding: str = "") -> Format
         return Format("excel")
     if beginning[:4] == b"\xd0\xcf\x11\xe0":
         raise InputError(f"{name} is an old Excel file (.xls). Save it as .xlsx or CSV (UTF-8).")
+    if beginning[:2] == b"\x1f\x8b":
+        raise InputError(f"{name} is a compressed file. Unpack it first.")
     mark = next((mark for mark in MARKS if beginning.startswith(mark)), b"")
     chosen = _named(encoding) if encoding else ""
     detected = MARKS.get(mark) or chosen or _encoding(file, name)
@@ -105,6 +107,8 @@ def detect(file: BinaryIO, name: str, suffix: str, encoding: str = "") -> Format
     if kind in ("json", "jsonl"):
         by_lines = kind == "jsonl" or (_is_object(text) and "\n" in text.strip())
         return replace(form, kind="jsonl" if by_lines else "json")
+    if kind == "csv" and len(beginning) == BEGINNING and line_end not in text:
+        raise InputError(f"The first line of {name} has more than {BEGINNING >> 20} MB, so it holds no names of columns.")
     mark_, rows = ("\t", _rows(text, "\t")) if suffix == ".tsv" else separator(text)
     header = rows[0] if rows else [""]
     if kind == "txt" and not {cell.casefold().strip() for cell in header} & {*TEXT_NAMES}:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.columns import SPLIT_NAMES, codes
+from sentviz.data.columns import SPLIT_NAMES, check_columns, codes
 from sentviz.data.demo import in_order
 from sentviz.errors import InputError
 
@@ -242,9 +242,7 @@ def read(frame: pd.DataFrame, of: Predictions) -> Answers:
     Raises:
         InputError: a column is missing, numbers are not probabilities, or no row has a prediction.
     """
-    for column in of.columns:
-        if column not in frame:
-            raise InputError(f"The file has no column {column!r}; it has {', '.join(map(str, frame.columns))}.")
+    check_columns(of.columns, list(map(str, frame.columns)), "The file")
     count, gives, remarks = len(of.classes), "classes", []
     written_class = codes(frame[of.predicted], of.classes) if of.predicted else np.full(len(frame), -1)
     if of.shares:
@@ -272,9 +270,11 @@ def read(frame: pd.DataFrame, of: Predictions) -> Answers:
 
 
 def _numbers_of(frame: pd.DataFrame, columns: Sequence[str]) -> Floats:
+    """Return columns as numbers (n, k); NaN for anything else, also for infinity."""
     import pandas as pd
 
-    return np.stack([pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64) for column in columns], axis=1)
+    numbers = np.stack([pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64) for column in columns], axis=1)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def _softmax(logits: Floats) -> Floats:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.columns import SPLIT_NAMES, guess, usual
+from sentviz.data.columns import SPLIT_NAMES, check_columns, guess, usual
 from sentviz.data.demo import in_order
 from sentviz.data.own_columns import own_columns
 from sentviz.data.texts import is_blank
-from sentviz.errors import InputError, nearest
+from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,9 +101,7 @@ def understand(frame: pd.DataFrame, name: str, choices: Choices | None = None) -
         twice = next(column for column, n in Counter(columns).items() if n > 1)
         raise InputError(f"{name} has several columns named {twice!r}. Rename them so that all names differ.")
     frame = frame.set_axis(columns, axis=1).reset_index(drop=True)
-    for column in filter(None, (choices.text, choices.label, choices.split)):
-        if column not in columns:
-            raise InputError(f"{name} has no column {column!r}; {nearest(column, columns)}its columns are {', '.join(columns[:20])}.")
+    check_columns((choices.text, choices.label, choices.split), columns, name)
     if frame.empty:
         raise InputError(f"{name} has no rows.")
     text = choices.text or _text_column(frame, choices, name)

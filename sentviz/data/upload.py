@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.data.columns import codes
+from sentviz.data.columns import check_columns, codes
 from sentviz.data.own_columns import own_columns
 from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
@@ -96,9 +96,7 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
     """
     import pandas as pd
 
-    for column in filter(None, (text, label)):
-        if column not in frame:
-            raise InputError(f"The file has no column {column!r}; it has {', '.join(map(str, frame.columns))}.")
+    check_columns((text, label), list(map(str, frame.columns)), "The file")
     labels = codes(frame[label], classes) if label else np.full(len(frame), -1)
     rows = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "label": labels})
     visible, longer = np.ones(len(frame), dtype=bool), 0

@@ -49,10 +49,10 @@ def _verdict(of: Sentence, *, answered: bool = True, theme: Theme = "light") -> 
 
 @figure("strip", "The sentence coloured by an explanation", Sentence, "strip:token_strip")
 def _strip(of: Sentence, *, score: str = "removal", theme: Theme = "light") -> Figure:
-    from sentviz.analysis.explain import SCORES, available, explained
+    from sentviz.analysis.explain import available, explained
+    from sentviz.analysis.explain.scores import find_score
 
-    if score not in SCORES:
-        raise InputError(f"There is no score {score!r}; there are {', '.join(SCORES)}.")
+    find_score(score)
     trace = of.trace
     if not of.has_fixed_trace and not {"removal", score} <= set(available(trace)):
         trace = explained(of.model, of.fresh.for_target(of.aim), ["removal", score])

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
 
-from sentviz.errors import RunError
+from sentviz.errors import RunError, nearest
 from sentviz.io.files import inside, read_regular
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.schema import fits, fits_files
@@ -122,7 +122,8 @@ def find_base(name: str, digest: str = "") -> Base:
     """
     same_name = [Base(name, folder / name) for folder in _folders() if Path(name).name == name and (folder / name / CARD).is_file()]
     if not same_name:
-        raise RunError(f"The base {name!r} is not installed. `sentviz runs get` fetches it with its runs, `sentviz base add` makes a base.")
+        how = "`sentviz runs get` fetches it with its runs, `sentviz base add` makes a base."
+        raise RunError(f"The base {name!r} is not installed; {nearest(name, list(bases()))}{how}")
     for base in same_name:
         if digest in ("", base.digest):
             return base

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, nearest
 from sentviz.runs.configs import CONFIGS, EncoderConfig, ModelConfig
 from sentviz.runs.registry import Preset, papers
 
@@ -88,12 +88,7 @@ def find_preset(name: str) -> Preset:
     settings = {key: value for ending in endings for key, value in known[ending].items()}
     twice = len(settings) < sum(len(known[ending]) for ending in endings)
     if listed is None or twice or not _has(listed, settings):
-        extensible = [each for each, preset in presets().items() if _has(preset, {"lexicon": "", "gate": ""})]
-        fixed = [each for each in presets() if each not in extensible]
-        raise InputError(
-            f"There is no model {name!r}. The models are {', '.join(fixed)}, and {', '.join(extensible)}, which can be followed by"
-            f" {', '.join(known)}."
-        )
+        raise InputError(f"There is no model {name!r}; {nearest(name, list(presets()))}`sentviz train --help` lists all.")
     return replace(listed, shape={**listed.shape, **settings}) if endings else listed
 
 

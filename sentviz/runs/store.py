@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentviz.data.datasets import is_own
+from sentviz.data.formats import KINDS
 from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import inside, open_regular, read_regular
 from sentviz.io.paths import home, is_path, place
@@ -433,5 +434,7 @@ def _unknown(name: str, known: list[str]) -> str:
     if is_path(name):
         folder = os.path.isdir(name)  # noqa: PTH112 - pathlib raises for a path that is too long
         return f"There is no run in {name}: {'config.json is missing' if folder else 'there is no such folder'}."
+    if Path(name).suffix.lower() in KINDS:
+        return f"{name} is a file and not a run." if Path(name).exists() else f"There is no file {name}."
     rest = f"`sentviz catalog` lists all {len(known):,} runs, `sentviz runs list` the runs that can be fetched."
     return f"There is no run {name!r}; {nearest(name, known)}{rest}"

@@ -16,6 +16,8 @@ from sentviz import training  # noqa: E402
 from sentviz.data import datasets  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402
+from sentviz.models.folder import look_at  # noqa: E402
+from sentviz.models.loading import load  # noqa: E402
 from sentviz.runs.store import Run  # noqa: E402
 from sentviz.training import Trainer  # noqa: E402
 from sentviz.training.foreign import ForeignTask  # noqa: E402
@@ -76,6 +78,36 @@ def test_a_run_runs_no_code_and_does_not_contradict_itself(
         hub.HubModel.of(reshaped(adopted, **DAMAGED[how]))
     sentence(error)
     assert not questions
+
+
+MODES = {
+    "code that config.json names": ("config.json", {"auto_map": CODE}),
+    "code of an unknown kind": ("config.json", {"auto_map": CODE, "model_type": "evil"}),
+    "code for the tokenizer": ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.Evil", None]}, "tokenizer_class": "Evil"}),
+}
+
+
+@pytest.mark.parametrize("how", MODES)
+def test_code_in_a_models_folder_is_never_run(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is looked at, opened and adopted, by its name and as the current folder; none of its Python files is imported."""
+    folder, trace = saved(tmp_path / "theirs", "bert", LABELS), tmp_path / "it-ran"
+    file, settings = MODES[how]
+    (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | settings))
+    for module in ("evil", "__init__", "modeling", "tokenizer", "sitecustomize", "json"):
+        (folder / f"{module}.py").write_text(f"open({str(trace)!r}, 'w').close()\nclass Config: ...\nclass Evil: ...\n")
+    monkeypatch.setattr("builtins.input", lambda *prompt: "y")
+    for place in (tmp_path, folder):
+        monkeypatch.chdir(place)
+        name = folder if place == tmp_path else "."
+        look_at(name)
+        for use in (lambda: load(name).trace("a warm song"), lambda: training.adopt(name, "", tmp_path / "runs")):  # noqa: B023
+            if file == "config.json":
+                with pytest.raises(RunError, match=r"needs code of its repository, which is never run here") as error:
+                    use()
+                sentence(error)
+            else:
+                use()
+    assert not trace.exists()
 
 
 @pytest.mark.exhaustive

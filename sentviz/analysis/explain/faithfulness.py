@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain import SCORES, explained, score, spearman, usual
+from sentviz.analysis.explain import explained, score, spearman, usual
 from sentviz.analysis.explain.leave_out import leaving_out, words
+from sentviz.analysis.explain.scores import find_score
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -200,8 +201,8 @@ def over_split(
     import pandas as pd
 
     names = list(methods)
-    if unknown := [name for name in names if name not in SCORES]:
-        raise InputError(f"There is no score {unknown[0]!r}. The scores are {', '.join(SCORES)}.")
+    for name in names:
+        find_score(name)
     parts = []
     for i, trace in enumerate(sampled(model, texts, pairs, sample=sample, seed=seed)):
         trace, scores = scores_of(model, trace, names)

@@ -24,7 +24,7 @@ from sentviz.analysis.explain.parts import Cut, part_removal, parts
 from sentviz.analysis.explain.permutation import permutation_shap
 from sentviz.analysis.explain.smoothgrad import smooth_gradient
 from sentviz.analysis.explain.units import MAX_WORDS, find_units
-from sentviz.errors import InputError
+from sentviz.errors import InputError, nearest
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def explained(model: Model, trace: Trace, names: Iterable[str] = ("removal",)) -
     Raises:
         InputError: there is no such method, or the method needs attention and the model has none.
     """
-    methods = {name: ask for name in names if (ask := _find_score(name).ask) is not None}
+    methods = {name: ask for name in names if (ask := find_score(name).ask) is not None}
     if lacking := next(filter(None, (_missing(trace, SCORES[name], has_maps=model.capabilities.maps) for name in methods)), ""):
         raise InputError(lacking)
     results = {name: ask(model, trace) for name, ask in methods.items()}
@@ -295,9 +295,15 @@ SCORES = {
 }
 
 
-def _find_score(name: str) -> Score:
+def find_score(name: str) -> Score:
+    """Return a score by its name.
+
+    Raises:
+        InputError: there is none; the message names the nearest, or all.
+    """
     if name not in SCORES:
-        raise InputError(f"There is no score {name!r}. The scores are {', '.join(SCORES)}.")
+        near = nearest(name, list(SCORES)).rstrip("; ") or f"the scores are {', '.join(SCORES)}"
+        raise InputError(f"There is no score {name!r}; {near}.")
     return SCORES[name]
 
 
@@ -352,7 +358,7 @@ def score(trace: Trace, name: str) -> Floats:
     Raises:
         InputError: there is no such score, the model cannot give it, or `explained` has not added it to the trace.
     """
-    method = _find_score(name)
+    method = find_score(name)
     if lacking := _missing(trace, method, has_maps=trace.has_maps):
         raise InputError(lacking)
     if method.of is not None:

@@ -13,11 +13,13 @@ import numpy as np
 
 from sentviz.analysis.testset.rows import Gives, Rows, RowsSource, aligned, predicted, predicted_rows
 from sentviz.data import predictions as columns_of
-from sentviz.data.columns import guess
+from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
+from sentviz.data.mine import read
 from sentviz.data.predictions import NO_MODEL, Predictions, recognise
-from sentviz.data.upload import labelled, read_table
+from sentviz.data.upload import labelled
 from sentviz.errors import InputError
+from sentviz.io.files import sha256
 from sentviz.runs.store import find
 
 if TYPE_CHECKING:
@@ -41,26 +43,27 @@ def predictions(
         InputError: the file cannot be read, or has no predictions.
     """
     if isinstance(file, (str, PathLike)):
-        path = Path(file)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-        frame, name, digest = read_table(data, path.name)[0], name or path.name, hashlib.sha256(data).hexdigest()
+        frame, file_name, reading = read(Path(file))
+        name, digest = name or file_name, sha256(Path(file).expanduser())
     else:
         import pandas as pd
 
+        reading = []
         frame, name = file.reset_index(drop=True), name or "your table"
         digest = hashlib.sha256(pd.util.hash_pandas_object(frame.astype(str), index=False).to_numpy().tobytes()).hexdigest()
+    check_columns((text, label), list(map(str, frame.columns)), name)
     label = label or guess(frame, labels=True)
     text = text or text_column(frame, label)
     proposals = recognise(frame, label, text)
     if not proposals:
-        raise InputError(f"{name} has no column of predictions, such as predicted, prob or p_positive; it has {_names(frame)}.")
-    return {
+        empty = [f"“{column}”" for column in frame if (frame[column].isna() | (frame[column] == "")).all()]
+        nothing = f", and no value in {', '.join(empty[:20])}" if empty else ""
+        raise InputError(f"{name} has no column of predictions, such as predicted, prob or p_positive; it has {_names(frame)}{nothing}.")
+    by_model = {
         of.model: brought(frame, named(of, classes), text, label, name if len(proposals) == 1 else f"{of.model} ({name})", digest[:12])
         for of in proposals
     }
+    return {model: replace(rows, remarks=(*reading, *rows.remarks)) for model, rows in by_model.items()}
 
 
 def is_table(name: str) -> bool:

@@ -13,11 +13,11 @@ from sentviz.analysis.testset.comparison import Comparison, compare_rows
 from sentviz.analysis.testset.rows import Rows, RowsSource, answered, predicted
 from sentviz.analysis.testset.speed import timed
 from sentviz.data import datasets
-from sentviz.data.columns import guess
+from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
-from sentviz.data.upload import labelled, read_table
+from sentviz.data.mine import read
+from sentviz.data.upload import labelled
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import read_regular
 from sentviz.runs.catalog import same_configuration
 from sentviz.runs.store import Run, find, runs
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.models.model import Model
-
-LARGEST = 1 << 30  # bytes of a file
 
 
 def compare(
@@ -113,7 +111,8 @@ def _on_data_set(source: Any, data: str, split: str, classes: Sequence[str]) -> 
 
 def _on_table(sources: Sequence[Any], data: Any, classes: Sequence[str], text: str, label: str) -> list[Rows]:
     """Return the predictions of sources for the rows of a table: its own columns, or those of models that read its texts."""
-    frame, name = _read(data)
+    frame, name, remarks = _read(data)
+    check_columns((text, label), list(map(str, frame.columns)), name)
     label = label or guess(frame, labels=True)
     text = text or text_column(frame, label)
     try:
@@ -122,10 +121,11 @@ def _on_table(sources: Sequence[Any], data: Any, classes: Sequence[str], text: s
         if not sources:
             raise
         columns = {}
-    return [
+    answers = (
         columns[each] if isinstance(each, str) and each in columns else _read_by(each, frame, name, classes, text, label)
         for each in sources or columns
-    ]
+    )
+    return [replace(rows, remarks=(*remarks, *rows.remarks)) for rows in answers]
 
 
 def _read_by(source: Any, frame: pd.DataFrame, name: str, classes: Sequence[str], text: str, label: str) -> Rows:
@@ -158,14 +158,14 @@ def _digested(rows: Rows) -> Rows:
     return replace(rows, source=replace(rows.source, digest=digest))
 
 
-def _read(data: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return a table and its name."""
+def _read(data: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, str, list[str]]:
+    """Return a table, its name, and remarks on how it was read."""
     if not isinstance(data, str | Path):
-        return data.reset_index(drop=True), "Your table"
+        return data.reset_index(drop=True), "Your table", []
     path = Path(data)
     if path.suffix.lower() not in KINDS:
         raise InputError(f"{data} is neither the name of a data set nor a file that ends with {', '.join(KINDS)}.")
-    return read_table(read_regular(path, LARGEST, path.name), path.name)[0], path.name
+    return read(path)
 
 
 def _name(source: Any) -> str:

@@ -207,8 +207,8 @@ class Comparison:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences on what limits the comparison: candidates that always predict one class or did not learn, rows that are left out."""
-        notes = []
+        """Sentences on how files were read, and on what limits the comparison, such as candidates that did not learn, and missing rows."""
+        notes = list(dict.fromkeys(remark for each in self.candidates for rows in each.trainings for remark in rows.remarks))
         for each in self.candidates:
             predicted = np.unique(np.concatenate([rows.predicted for rows in each.trainings]))
             if len(predicted) == 1:

@@ -17,11 +17,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.data.columns import guess
+from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import BY_LINES, HALF, KINDS, WHOLE_LINE, Format, Record, check_names, detect, records
 from sentviz.data.table import all_records, rows_at_once
 from sentviz.data.texts import LONGEST as MAX_TEXT
-from sentviz.errors import InputError, nearest
+from sentviz.errors import InputError
 from sentviz.io.files import open_regular
 
 if TYPE_CHECKING:
@@ -179,12 +179,10 @@ def _set_columns(source: Source, columns: tuple[str, str, str], names: Sequence[
     """Return the source with its columns after a check; the column of the texts is guessed if it is not named."""
     import pandas as pd
 
+    if len(names) > MAX_COLUMNS:
+        raise InputError(f"{source.name} has {len(names):,} columns; at most {MAX_COLUMNS:,} are read.")
     check_names(names, source.name)
-    for column in filter(None, columns):
-        if column not in names:
-            raise InputError(
-                f"{source.name} has no column {column!r}; {nearest(column, names)}its columns are {', '.join(names) or 'empty'}."
-            )
+    check_columns(columns, names, source.name)
     text, pair, label = columns
     if not text and names:
         cells = [[_without_surrogates(record.fields.get(name) or "") for name in names] for record in head]
