@@ -19,7 +19,7 @@ PAGES = {  # section -> script below app/views, title, icon, help
         ("sentence/explore", "Explore", "psychology_alt", "Type a sentence and see what decides its prediction."),
         ("sentence/attention", "Attention", "grid_on", "Attention of every head, component and layer on your sentence."),
         ("sentence/causes", "Causes", "bolt", "Which states inside the model carry the prediction from one sentence to another?"),
-        ("sentence/compare", "Compare", "compare_arrows", "Two models on one sentence, and on the same rows."),
+        ("sentence/compare", "Compare", "compare_arrows", "Two models on one sentence, word by word."),
         ("hardmax/hardmax", "Hardmax", "bubble_chart", "Watch the words of a review cluster around their leaders."),
     ],
     "Test set": [

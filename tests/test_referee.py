@@ -23,6 +23,7 @@ from sentviz.cli import main
 from sentviz.data.datasets import Split
 from sentviz.errors import InputError
 from sentviz.gallery import draw
+from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.catalog import study_runs
 from sentviz.runs.store import SHIPPED, Run, find
@@ -188,6 +189,14 @@ def _run(name: str) -> Run:
 
 def _rows(*lines: tuple[str, str, float, float, float, float]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["method", "metric", "value", "low", "high", "random"])
+
+
+def test_texts_that_the_model_cannot_read_are_left_out() -> None:
+    """A model of whole words reads nothing of a text without known words; the sample goes on with the others."""
+    if not (SHIPPED / "imdb" / "hardmax-d2").is_dir():
+        pytest.skip("imdb/hardmax-d2 is not in checkpoints/")
+    texts = ["zzqx zzqy zzqz zzqw", "wonderful touching film with great music", "terrible boring waste of acting"]
+    assert sorted(place for place, _ in referee.short(load(find("imdb/hardmax-d2").folder), texts)) == [1, 2]
 
 
 def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]) -> None:

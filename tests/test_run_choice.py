@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.blocks.run_choice import with_weights
+from app.blocks.run_choice import most_similar, with_weights
 from sentviz.errors import InputError
 from sentviz.figures.colours import palette
 from sentviz.figures.curves import curves
@@ -46,6 +46,14 @@ def test_a_run_keeps_its_colour_if_another_run_lacks_a_measure() -> None:
     named = layer_lines({"c": frames["c"]}, ["entropy"], series=[2], title="NSMC").plot.layout
     assert named.title.text == "NSMC" and named.margin.t > figure.plot.layout.margin.t
     assert looks(layer_lines({"c": frames["c"]}, ["entropy"], series=[2]), "c") == {(marks["c"].colour, marks["c"].symbol)}
+
+
+def test_a_pretrained_run_is_replaced_by_a_pretrained_run() -> None:
+    """Of the runs with measured epochs, one on a base is most similar to the default run; a run from scratch keeps one of its data set."""
+    known = runs()
+    able = [run for run in known.values() if run.measured]
+    assert most_similar(known["english/mpnet"], able).name == "sst2/minilm-epochs"
+    assert most_similar(known["sst2/ndt-free-3"], able).name == "sst2/ndt-unit-2-epochs"
 
 
 def test_titles_of_panels_have_short_lines() -> None:

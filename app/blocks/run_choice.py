@@ -73,15 +73,15 @@ def fitting_run(fitting: Sequence[Run], lack: str, *, prefer: str = "", advice: 
 
 
 def most_similar(run: Run, fitting: Sequence[Run]) -> Run:
-    """Return the run that is most similar to `run`: same language and number of texts, then same data set, then same base.
+    """Return the run that is most similar to `run`: same language and number of texts, then same data set, then same base or any base.
 
     Among equals, a run of the same configuration comes first, then one whose weights of epochs are stored.
     """
 
     def likeness(candidate: Run) -> tuple[bool, ...]:
         has_same_data = candidate.config["data"]["name"] == run.config["data"]["name"]
-        has_same_base = candidate.config.get("base", {}).get("name") == run.config.get("base", {}).get("name")
-        same = has_same_data, has_same_base, candidate.configuration == run.configuration
+        base, own_base = (each.config.get("base", {}).get("name") for each in (candidate, run))
+        same = has_same_data, base == own_base, bool(base) == bool(own_base), candidate.configuration == run.configuration
         return _reads(candidate) == _reads(run), *same, bool(candidate.epochs)
 
     return max(fitting, key=likeness)

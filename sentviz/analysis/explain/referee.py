@@ -124,7 +124,10 @@ def short(model: Model, texts: Sequence[str], *, seed: int = 0) -> Iterator[tupl
     uncalibrated = model.calibrated(1.0)
     for place in np.random.default_rng(seed).permutation(len(texts)).tolist():
         if len(texts[place].split()) <= MOST:  # no text has fewer words than parts between white space
-            trace = uncalibrated.trace(texts[place])
+            try:
+                trace = uncalibrated.trace(texts[place])
+            except InputError:  # the model reads none of its words
+                continue
             if LEAST <= len(spaced_words(trace)) <= MOST and not trace.dropped:
                 yield place, trace
 
