@@ -145,6 +145,18 @@ def test_no_row_of_a_long_file_is_left_out_without_a_word(file: Path, monkeypatc
     assert "Only the first 3 rows are read." in sentviz.compare(file).remarks
 
 
+def test_rows_without_a_label_are_left_out_of_figures(file: Path) -> None:
+    """A file with some labels is drawn from its labelled rows; the counts are those of the table. One without labels is one sentence."""
+    rows = pd.read_csv(file).assign(label=[None, *NAMES[1:]])
+    rows.to_csv(file, index=False)
+    frame = draw(str(file), "confusion").frame
+    assert frame["count"].sum() == 3 and draw(str(file), "roc", versus="rules").frame.notna().all(axis=None)
+    rows.assign(label="").to_csv(file, index=False)
+    for figure in ("confusion", "roc", "threshold"):
+        with pytest.raises(InputError, match=r"No row has a label\.|There are no labelled rows to count\."):
+            draw(str(file), figure)
+
+
 def test_percentages_and_rounded_probabilities_are_read() -> None:
     rows = predictions(table(label=NAMES, p_negative=[10, 90, 33, 50.4], p_positive=[90, 10, 67.5, 50.4]))[NO_MODEL]
     assert rows.probabilities[:, 1] == pytest.approx([0.9, 0.1, 67.5 / 100.5, 0.5])

@@ -85,7 +85,7 @@ WRITTEN = {  # Files that a task writes on the command line, then in Python.
     "Predictions of another program": (["confusion.pdf"], ["confusion.pdf"]),
     "A Hugging Face folder": (["why.html"], ["strip.pdf", "overview.pdf", "head-habits.pdf", "verdict-by-layer.pdf"]),
     "Train on a file": ([], []),
-    "A scikit-learn pipeline": ([], ["predicted.csv", "words.pdf", "removal.pdf"]),
+    "A scikit-learn pipeline": ([], ["words.pdf", "removal.pdf"]),
     "Predict 50,000 rows": (["predicted.csv"], ["predicted.csv"]),
 }
 SAID = {  # Words that it prints, in lower case.

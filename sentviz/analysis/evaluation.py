@@ -75,7 +75,9 @@ def evaluate(model: Model, split: Split, progress: Progress | None = None) -> Ev
 
 
 def confusion(labels: Ints, predicted: Ints, classes: int) -> Ints:
-    """Return counts of labels (rows) and predictions (columns), (K, K)."""
+    """Return counts of labels (rows) and predictions (columns), (K, K). Raises InputError if a row has no label."""
+    if (labels < 0).any():
+        raise InputError("No row has a label." if (labels < 0).all() else "Remove rows without a label first.")
     return np.bincount(labels * classes + predicted, minlength=classes**2).reshape(classes, classes)
 
 

@@ -48,7 +48,7 @@ def rows_of(
             raise InputError(f"{source} has no classes to predict.")
         return with_classes(datasets.load_split(source, split), classes, name), ()
     frame, file, remarks = read(source)
-    label = label or guess(frame, labels=True) or _of_classes(frame, classes)
+    label = label or guess(frame, labels=True) or of_classes(frame, classes)
     text = text or guess(frame)
     if text == label:
         raise InputError(f"{file} has no column of texts beside {label!r}; name it with --text.")
@@ -58,7 +58,7 @@ def rows_of(
     return Split(file, "all rows", rows, tuple(classes), len(frame) - len(rows), digest), (columns, *remarks, *more)
 
 
-def _of_classes(frame: pd.DataFrame, classes: Sequence[str]) -> str:
+def of_classes(frame: pd.DataFrame, classes: Sequence[str]) -> str:
     """Return the first column most of whose cells are names of classes; "" if there is none."""
     names = {name.casefold() for name in classes}
     return next((str(column) for column in frame if 2 * frame[column].astype(str).str.casefold().isin(names).sum() > len(frame)), "")

@@ -25,6 +25,10 @@ from sentviz.runs.registry import papers
 from sentviz.runs.store import Run, find
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
     from sentviz.figures.figure import Figure
     from sentviz.models.model import Model
 
@@ -37,13 +41,14 @@ for _paper in papers().values():
         _paper.load("figures", None)
 
 
-def draw(name: str | Model, figure: str, **options: Any) -> Figure:
+def draw(name: str | Model, figure: str, *, data: str | Path | pd.DataFrame | None = None, **options: Any) -> Figure:
     """Draw a figure by name.
 
     Args:
-        name: name of a run; for figures of a sentence also a model that `sentviz.load` returned; for figures of studies a data set, or
-            "all"; for figures of predictions also a file that has them (FILE, or FILE:MODEL if it has those of several models).
+        name: name of a run; for figures of a sentence or of predictions also a model that `sentviz.load` returned; for figures of studies a
+            data set, or "all"; for figures of predictions also a file that has them (FILE, or FILE:MODEL if it has several models).
         figure: a key of `FIGURES`; its `options` are the further arguments. Layers, heads, components and tokens count from 0.
+        data: file, table or data set whose rows the run or the model predicts, for figures of predictions; by default the run's test rows.
     Raises:
         RunError, InputError: the figure does not exist, does not take an option, or the run does not meet a requirement.
     """
@@ -51,6 +56,10 @@ def draw(name: str | Model, figure: str, **options: Any) -> Figure:
     spec.check(options)
     subject_options = {key: value for key, value in options.items() if key not in spec.own and key != "theme"}
     own = {key: value for key, value in options.items() if key in spec.own or key == "theme"}
+    if data is not None:
+        if not issubclass(spec.of, Answers):
+            raise InputError(f"The figure {figure} shows no predictions for rows, so it takes no data.")
+        return make(figure, spec.of.on(name, data, **subject_options), **own)
     if not isinstance(name, str):
         return make(figure, _sentence(spec, name, subject_options), **own)
     if issubclass(spec.of, Answers) and is_table(name):
@@ -74,7 +83,9 @@ def _sentence(spec: FigureSpec, model: Model, options: Mapping[str, Any]) -> Sen
     from sentviz.models.opened import OpenModel
 
     if not issubclass(spec.of, Sentence):
-        raise InputError(f"The figure {spec.name} shows a run's files: `sentviz adopt` makes a run of a model of yours.")
+        of_rows = issubclass(spec.of, Answers)
+        needs = "rows: name a file or a data set with data" if of_rows else "a run's files: `sentviz adopt` makes a run"
+        raise InputError(f"The figure {spec.name} needs {needs}.")
     run = OpenModel.of(model)
     if why := spec.lacks(run):
         raise InputError(why)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sentviz.analysis.testset.weak import WeakSlices
     from sentviz.analysis.testset.word_counts import Counts
     from sentviz.figures.figure import Figure
+    from sentviz.models.model import Model
     from sentviz.runs.trace import Trace
 
 
@@ -43,6 +44,12 @@ Statistic = Callable[[Callable[..., Any], Rows, Any], Any]
 def computed(function: Callable[..., Any], rows: Rows, option: Any) -> Any:
     """Compute a statistic of rows."""
     return function(rows.labels, rows.probabilities, option)
+
+
+def with_labels(sources: Sequence[Rows]) -> list[Rows]:
+    """Return the same rows of each source without those that have no label; unchanged if no row has one."""
+    first = sources[0]
+    return [replace(rows, frame=rows.frame[first.labels >= 0].reset_index(drop=True)) if first.labelled else rows for rows in sources]
 
 
 NAMED = 8  # largest number of runs that a caption names
@@ -288,7 +295,23 @@ class Answers(FigureSubject):
         if options:
             raise InputError(f"A file of predictions has no option {next(iter(options))}.")
         of = sources(name, (versus,) if isinstance(versus, str) else versus)
-        return cls.of(*Subset.parse(among).chosen(*(rows.at_threshold(threshold) for rows in of)))
+        return cls.of(*Subset.parse(among).chosen(*(rows.at_threshold(threshold) for rows in with_labels(of))))
+
+    @classmethod
+    def on(cls, model: str | Model, data: Any, *, versus: Sequence[str] = (), among: str = "", **options: Any) -> Self:
+        """Return the subject of what a run or a model predicts for the rows of a file, table or data set, beside runs on the same rows.
+
+        Raises:
+            InputError: it has other classes, the rows cannot be read, or an option belongs to the stored rows of runs.
+        """
+        from sentviz.analysis.testset.compare import answers_for
+        from sentviz.analysis.testset.subset import Subset
+
+        threshold = options.pop("threshold", -1.0)
+        if options:
+            raise InputError(f"Rows of data have no option {next(iter(options))}.")
+        of = answers_for([model, *((versus,) if isinstance(versus, str) else versus)], data)
+        return cls.of(*Subset.parse(among).chosen(*(rows.at_threshold(threshold) for rows in with_labels(of))))
 
     @property
     def nameable(self) -> bool:

@@ -15,6 +15,7 @@ from sentviz.analysis.testset.speed import timed
 from sentviz.data import datasets
 from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
+from sentviz.data.given import of_classes
 from sentviz.data.mine import read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError, RunError
@@ -60,14 +61,21 @@ def compare(
         data, sources = sources[0], sources[1:]
     if data is None:
         result = _stored(sources, split, seeds)
-    elif isinstance(data, str) and data in set(datasets.datasets()["name"]):
-        result = compare_rows([_on_data_set(source, data, split, classes) for source in sources], together=seeds)
     else:
-        result = compare_rows(_on_table(sources, data, classes, text, label), together=seeds)
+        result = compare_rows(answers_for(sources, data, split, classes, text, label), together=seeds)
     if not speed:
         return result
     opened = (_model(source, classes)[0] for source in sources if not isinstance(source, str | Path | Run))
     return timed(result, {model.name: model for model in opened})
+
+
+def answers_for(
+    sources: Sequence[Any], data: Any, split: str = "test", classes: Sequence[str] = (), text: str = "", label: str = ""
+) -> list[Rows]:
+    """Return the predictions of sources for the rows of a file, a table, or the split of a data set; for the arguments, see `compare`."""
+    if isinstance(data, str) and data in set(datasets.datasets()["name"]):
+        return [_on_data_set(source, data, split, classes) for source in sources]
+    return _on_table(sources, data, classes, text, label)
 
 
 def with_seeds(of: Sequence[Run], installed: Sequence[Run], split: str = "test") -> list[Run]:
@@ -133,6 +141,8 @@ def _read_by(source: Any, frame: pd.DataFrame, name: str, classes: Sequence[str]
         model, of = _model(find(source) if isinstance(source, str | Path) else source, classes)
     except RunError as error:
         raise InputError(f"{name} has no column with predictions of {source!r}, and no run can read its texts: {error}") from None
+    label = label or of_classes(frame, model.labels)
+    text = text_column(frame, label) if text == label else text
     if not text:
         raise InputError(f"{name} has no column of texts that {of.name} could read.")
     rows, remarks = labelled(frame, text, label, model.labels)

@@ -362,7 +362,7 @@ def agreement(
 
 
 def _check(labels: Ints, classes: int) -> None:
-    if not len(labels):
+    if (labels < 0).all():
         raise InputError("There are no labelled rows to count.")
     if labels.min() < 0 or labels.max() >= classes:
         raise InputError(f"Labels must be from 0 to {classes - 1}. Remove rows without a label first.")
