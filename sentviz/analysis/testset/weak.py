@@ -102,7 +102,7 @@ def line(row: dict[Any, Any]) -> str:
 
 def numbers(row: dict[Any, Any]) -> str:
     """Return the numbers of a row of the frame of `WeakSlices` in words."""
-    points, low, high = (f"{100 * row[name]:+.0f}".replace("-", "−") for name in ("difference", "low", "high"))
+    points, low, high = (f"{100 * row[name]:+.1f}".replace("-", "−") for name in ("difference", "low", "high"))
     return (
         f"{row['accuracy']:.0%} of {row['n']:,} held-out rows right, {points} points [{low}, {high}] compared with the"
         f" others; {row['mistakes']:,} mistakes in {row['rows']:,} rows"
