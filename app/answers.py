@@ -110,7 +110,7 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
     aim = aim_of(source, focus)
     whole = aim == PREDICTED and focus.score in available(stored) and (stored.polarity is not None or not cache.injects(source))
     if whole and not exact and not longest and (wanted, pair) == (stored.text, stored.text_pair) and not focus.change:
-        return _reasoned(stored, plain)
+        return _reasoned(stored, (*plain, PREDICTED))
     source = source.longer(longest) if longest else source
     traces: dict[Any, Trace] = st.session_state.setdefault("traces", {})
     key = (source.digest, wanted, pair, focus.change, aim)
@@ -118,7 +118,7 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
         with turn() as step, st.spinner("Running the model"):
             loaded = cache.model(source).stoppable(step)
             seen = loaded.trace(wanted, pair, maps=False, projections=True, change=focus.change)  # pages ask for the maps they show
-            traces[key] = _aimed(seen, aim)
+            traces[key] = aimed(seen, aim)
     wanted_scores = [name for name in dict.fromkeys(("removal", focus.score)) if name in available(traces[key], asking=True)]
     wanted_scores = [name for name in wanted_scores if name != "exact"]  # Explore computes it when its visitor asks for it
     if scored and (missing := [name for name in wanted_scores if name not in available(traces[key])]):
@@ -126,7 +126,7 @@ def trace(focus: Focus, *, scored: bool = True, exact: bool = False, longest: in
             traces[key] = explained(cache.model(source).stoppable(step), traces[key], missing)
     while len(traces) > KEPT_TRACES or (len(traces) > 1 and sum(len(each.tokens) for each in traces.values()) > KEPT_TOKENS):
         traces.pop(next(old for old in traces if old != key))
-    return traces[key] if aim != PREDICTED else _reasoned(traces[key], key[:-1])
+    return _reasoned(traces[key], key)
 
 
 def aim_of(source: Run, focus: Focus) -> Target:
@@ -134,7 +134,7 @@ def aim_of(source: Run, focus: Focus) -> Target:
     return focus.aim if {focus.target, focus.against} <= {"", *source.labels} else PREDICTED
 
 
-def _aimed(seen: Trace, aim: Target) -> Trace:
+def aimed(seen: Trace, aim: Target) -> Trace:
     """Return the trace for a class; against all others if the class would be compared with itself."""
     return seen.for_target(Target(aim.label) if aim.against == (aim.label or seen.label) else aim)
 
@@ -149,18 +149,23 @@ def _reasoned(seen: Trace, key: Any) -> Trace:
 
 
 def reasoned(focus: Focus) -> Trace:
-    """Return the trace in focus with the evidence of its headline: units, and the smallest edit if no unit explains the answer.
+    """Return the trace in focus with the evidence of its headline: units, and the smallest edit if no unit explains the prediction.
+
+    Of two classes, one is explained like the other: the evidence is that of the prediction.
 
     Raises:
         SentvizError: in one sentence for the visitor.
     """
-    seen, source = trace(replace(focus, target="", against="")), cache.run(focus.run)
+    source = cache.run(focus.run)
+    focus = focus if len(source.labels) > 2 else replace(focus, target="", against="")
+    seen = trace(focus)
     if seen.evidence is not None:
         return seen
     with turn(long=True) as step:
         seen = supported(cache.model(source).stoppable(step), seen, _chance(source.name, source.digest))
     reasons: dict[Any, Any] = st.session_state.setdefault("reasons", {})
-    reasons[source.digest, seen.text, seen.text_pair, focus.change] = seen.token_scores["units"], seen.units["units"], seen.evidence
+    key = (source.digest, seen.text, seen.text_pair, focus.change, aim_of(source, focus))
+    reasons[key] = seen.token_scores["units"], seen.units["units"], seen.evidence
     while len(reasons) > KEPT_TRACES:
         reasons.pop(next(iter(reasons)))
     return seen
@@ -191,7 +196,7 @@ def verdict(focus: Focus, seen: Trace, score: str) -> Verdict:
 
 
 def heads(focus: Focus, seen: Trace, *, wait: bool = True) -> Any:
-    """Return the fall of the predicted class's log-odds without each head, (L, H), stored for this visit; None until torch is loaded.
+    """Return the fall of the explained class's log-odds without each head, (L, H), stored for this visit; None until torch is loaded.
 
     The first paint does not wait for torch: it shows the run's stored example.
 
@@ -199,7 +204,7 @@ def heads(focus: Focus, seen: Trace, *, wait: bool = True) -> Any:
         wait: measure what this visit has not stored; otherwise return None for it.
     """
     source = cache.run(focus.run)
-    key = (source.digest, seen.text, seen.text_pair, focus.change)
+    key = (source.digest, seen.text, seen.text_pair, focus.change, seen.target)
     if not is_torch_loaded() or not (wait or key in st.session_state.get("heads", {})):
         return None
     from sentviz.analysis.maps.silenced import silenced

@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from app import cache
-from app.answers import aim_of
+from app.answers import aim_of, aimed
 from app.errors import sentence
 from app.fields import LONGEST
 from app.focus import Focus
@@ -29,7 +29,6 @@ from sentviz.analysis.explain import SCORES, answer, available, explained
 from sentviz.browser.canvas import canvas_data, is_quick, scene_of
 from sentviz.errors import InputError
 from sentviz.runs.catalog import reads_pairs
-from sentviz.runs.target import PREDICTED
 from sentviz.serving.jobs import AT_ONCE
 
 if TYPE_CHECKING:
@@ -180,11 +179,8 @@ def picture(focus: Focus) -> dict[str, Any]:
     else:
         from sentviz.analysis.maps.silenced import silenced
 
-        seen = explained(model, seen, ["removal"])
-        removal, aim = seen.token_scores["removal"], aim_of(run, focus)
+        seen = explained(model, aimed(seen, aim_of(run, focus)), ["removal"])
         heads = silenced(model, seen) if seen.has_maps and run.capabilities.silence else None
-        if aim != PREDICTED:
-            seen = explained(model, seen.for_target(aim), ["removal"])
         score = focus.score if focus.score in available(seen) else "removal"
-        scene = scene_of(seen, run.capabilities, score, heads=heads, before=before, removal=removal)
+        scene = scene_of(seen, run.capabilities, score, heads=heads, before=before)
     return {"answer": answer(seen), "data": canvas_data(scene, acts=True)}

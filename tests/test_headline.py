@@ -16,6 +16,7 @@ from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.evidence import Edit, Evidence, Flip
 from sentviz.runs.store import find
+from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 from tests.makers import gated_model, planted_model, small_encoder, small_model
 
@@ -105,6 +106,33 @@ def test_with_three_classes_the_model_says_which_one_takes_over() -> None:
     label = int(shorter.probabilities.argmax())
     still = "still " * (label == best)
     assert reason(got).endswith(f"it would {still}be {trace.labels[label]} ({shorter.confidence:.0%}).")
+
+
+def test_the_reason_for_another_class_names_what_speaks_against_it() -> None:
+    """A class with 3 % is explained by the word without which it rises most, one with 73 % against another by its largest fall."""
+    trace = small_model(labels=("bad", "middling", "good")).trace("warm song, cold soup")
+    z = np.array([0.0, 2.0, 3.0], np.float32)
+    trace = trace.replace(logits=z, probabilities=(np.exp(z) / np.exp(z).sum()).astype(np.float32))
+    values = np.array([2.0, -2.5, 0.0, 0.0, 0.0], np.float32)  # without "warm" the target falls by 2, without "song" it rises by 2.5
+
+    def reason_for(target: Target, after: tuple[float, ...] = (), least: float = 0.5) -> str:
+        aimed = trace.for_target(target).replace(
+            token_scores={"units": values, "removal": 0 * values},
+            units={"units": np.array([0, 1, 2, 3, 4])},
+            evidence=Evidence({1: least}, None, after),
+        )
+        return reason(aimed)
+
+    p = 1 / (np.exp(2) + np.exp(3) + 1)
+    risen = 1 / (1 + np.exp(-2.5) * (1 - p) / p)
+    assert reason_for(Target("bad")) == f"Without “song”, “bad” would have {risen:.0%}, not {p:.0%}."
+    pair = f"Without “warm”, “good” against “middling” would have {1 / (1 + np.e):.0%}, not {1 / (1 + np.exp(-1)):.0%}."
+    assert reason_for(Target("good", "middling")) == pair
+    assert reason_for(Target("good", "middling"), (0.5, 0.4, 0.1)).startswith(
+        "Without “warm”, “good” against “middling” would have 20%, not"
+    )
+    assert reason_for(Target("bad"), least=3.0) == f"No single word explains “bad” ({p:.0%})."
+    assert supported(small_model(), small_model().trace("a warm song").for_target(Target("negative")), {}).target == PREDICTED
 
 
 def test_the_threshold_is_the_quantile_of_spans_of_each_size() -> None:

@@ -12,6 +12,7 @@ from sentviz.analysis.explain import log_odds
 from sentviz.analysis.maps.silenced import silenced
 from sentviz.models.model import Model
 from sentviz.runs.intervention import UNCHANGED
+from sentviz.runs.target import Target
 from tests.makers import gated_model, small_model
 from tests.test_hardmax_model import random_model
 
@@ -63,3 +64,14 @@ def test_a_row_is_silenced_for_itself_alone() -> None:
     model = small_model(6, **NDT)
     trace = model.trace(TEXT, heads_off=[(0, 1)])
     assert not np.allclose(silenced(model, trace), silenced(model, replace(trace, change=UNCHANGED)), atol=1e-3)
+
+
+def test_heads_are_measured_for_any_class() -> None:
+    """Of three classes, the falls of class 2 against class 0 are those of z_2 - z_0, one head at a time, to 2e-5."""
+    model = small_model(7, labels=("bad", "middling", "good"), **NDT)
+    trace = model.trace(TEXT, maps=False).for_target(Target("good", "bad"))
+    falls = silenced(model, trace)
+    for layer in range(3):
+        for head in range(model.capabilities.heads):
+            z = model.trace(TEXT, maps=False, heads_off=[(layer, head)]).logits
+            assert falls[layer, head] == pytest.approx((trace.logits[2] - trace.logits[0]) - (z[2] - z[0]), abs=2e-5)

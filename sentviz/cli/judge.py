@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sentviz.cli.own import own_model, own_model_options
-from sentviz.cli.terminal import command, main
+from sentviz.cli.terminal import command, main, target_options
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     from sentviz.analysis.explain.judge import Judgement
+    from sentviz.runs.target import Target
 
 MOST_BYTES = 16 << 20
 
@@ -24,8 +25,7 @@ MOST_BYTES = 16 << 20
 @click.argument("scores", required=False, type=click.Path(path_type=Path))
 @click.option("--text", help="Text of the scores, if the file does not name it.")
 @click.option("--pair", help="Second text, for runs that read pairs.")
-@click.option("--target", default="", help="Class that the scores explain; default: the predicted class.")
-@click.option("--against", default="", help="Class that it is compared with; default: all others.")
+@target_options
 @click.option("--seed", default=0, show_default=True, help="Seed of the random orders.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object for each text.")
 @own_model_options
@@ -35,8 +35,7 @@ def judge(
     scores: Path | None,
     text: str | None,
     pair: str | None,
-    target: str,
-    against: str,
+    target: Target,
     seed: int,
     as_json: bool,
     model_name: str,
@@ -49,7 +48,6 @@ def judge(
     """
     from sentviz.analysis.explain.judge import judge as judged
     from sentviz.models.loading import load
-    from sentviz.runs.target import Target
 
     if model_name:
         if scores is not None:
@@ -60,7 +58,7 @@ def judge(
             raise click.UsageError("Name the file of scores: sentviz judge RUN scores.json.")
         model, path = load(run), scores
     judgements = [
-        judged(model, _text_of(explanation, text), _scores_of(explanation), pair=pair, target=Target(target, against), seed=seed)
+        judged(model, _text_of(explanation, text), _scores_of(explanation), pair=pair, target=target, seed=seed)
         for explanation in _explanations(path)
     ]
     for judgement in judgements:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sentviz.cli.own import own_model, own_model_options
-from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar
+from sentviz.cli.terminal import METHODS, command, listing, main, progress_bar, target_options
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
+    from sentviz.runs.target import Target
     from sentviz.runs.trace import Trace
 
 pair_option = click.option("--pair", help="Second sentence, for runs that read pairs.")
@@ -50,8 +51,7 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @pair_option
 @change_option
 @click.option("--method", "--score", "score", default="removal", show_default=True, help=f"Explanation method: {METHODS}")
-@click.option("--target", default="", help="Class to explain; default: the predicted class.")
-@click.option("--against", default="", help="Class to compare it with; default: all other classes.")
+@target_options
 @click.option("--absent", default="deleted", show_default=True, help="Absent words of --method exact: deleted, masked or padded.")
 @click.option("--edit", is_flag=True, help="Search for the smallest edit of SENTENCE that changes the predicted class, too.")
 @own_model_options
@@ -62,8 +62,7 @@ def explain(
     pair: str | None,
     change: str,
     score: str,
-    target: str,
-    against: str,
+    target: Target,
     absent: str,
     edit: bool,
     model_name: str,
@@ -77,7 +76,6 @@ def explain(
 
     from sentviz.analysis.explain import (
         SCORES,
-        Target,
         agreement,
         completeness,
         deviation,
@@ -107,7 +105,7 @@ def explain(
         model = load(stored)
         by_chance = chance_of(model, stored)
     plain = model.trace(sentence, pair, change=change)
-    trace = explained(model, plain.for_target(Target(target, against)), ["removal", *([score] if score != "exact" else [])])
+    trace = explained(model, plain.for_target(target), ["removal", *([score] if score != "exact" else [])])
     if score == "exact":
         trace, values_of_pairs = _exact(model, trace, absent)
     message = headline(supported(model, trace, by_chance))
@@ -315,8 +313,9 @@ def _export_paper(paper: str, run: str | None, out: Path) -> None:
 @change_option
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.html to write.")
 @click.option("--picture", is_flag=True, help="Write only the interactive picture, which highlights what belongs to a word, head or cell.")
+@target_options
 @command
-def report(run: str, sentence: str, pair: str | None, change: str, out: Path, picture: bool) -> None:
+def report(run: str, sentence: str, pair: str | None, change: str, out: Path, picture: bool, target: Target) -> None:
     """Write RUN's prediction for SENTENCE with words, attention maps and origin as one HTML page that needs no network."""
     import numpy as np
 
@@ -335,7 +334,7 @@ def report(run: str, sentence: str, pair: str | None, change: str, out: Path, pi
         raise click.UsageError(f"The report is an HTML page. Name a file that ends with .html, not {out.name}.")
     stored = _find_run(run, pair)
     model = load(stored)
-    measured = model.trace(sentence, pair, change=change)
+    measured = model.trace(sentence, pair, change=change).for_target(target)
     if picture:
         trace = explained(model, measured, ("removal",))
         heads = silenced(model, trace) if trace.has_maps and model.capabilities.silence else None

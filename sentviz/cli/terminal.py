@@ -57,6 +57,18 @@ def sigterm_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --target and --against to a command, which gets them as one `Target`."""
+    from sentviz.runs.target import Target
+
+    @wraps(function)
+    def with_target(target: str, against: str, **options: Any) -> Any:
+        return function(target=Target(target, against), **options)
+
+    against = click.option("--against", default="", help="Class to compare it with; default: all other classes.")
+    return click.option("--target", default="", help="Class that is explained; default: the predicted class.")(against(with_target))
+
+
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
     """Turn errors of a command into one sentence and an exit code: 1, or 2 for a wrong option; 130 for Ctrl-C, 143 for SIGTERM."""
 

@@ -150,11 +150,14 @@ class Trace:
 
     @property
     def odds(self) -> float:
-        """Log-odds of the most probable class, log p / (1 - p), at the temperature of the probabilities."""
-        z = self.logits.astype(np.float64) / self.calibration
-        best = int(self.probabilities.argmax())
-        rest = np.delete(z, best)
-        return float(z[best] - rest.max() - np.log(np.exp(rest - rest.max()).sum()))
+        """Log-odds of the target at the temperature of the probabilities."""
+        return float(log_odds(self.logits.astype(np.float64) / self.calibration, *self.target_places))
+
+    @property
+    def target_places(self) -> tuple[int, int | None]:
+        """Place of the target's class, and of the class that it is compared with; None = all other classes."""
+        predicted = int(self.probabilities.argmax())
+        return self.target.places(self.labels, predicted) if self.labels else (predicted, None)
 
     def for_target(self, target: Target) -> Trace:
         """Return the trace with another class to explain; scores that were computed for the earlier class are removed.
@@ -169,11 +172,11 @@ class Trace:
 
     def value_of(self, logits: Floats) -> npt.NDArray[np.float64]:
         """Return the log-odds of the target for logits (.., K), before calibration."""
-        return log_odds(logits, *self.target.places(self.labels, int(self.probabilities.argmax())))
+        return log_odds(logits, *self.target_places)
 
     def share_of(self, logits: Floats) -> npt.NDArray[np.float64]:
         """Return the calibrated probability of the target for logits (.., K); of two classes, among these two."""
-        k, against = self.target.places(self.labels, int(self.probabilities.argmax()))
+        k, against = self.target_places
         shares = softmax(logits, self.calibration).astype(np.float64)
         return np.asarray(shares[..., k] if against is None else shares[..., k] / (shares[..., k] + shares[..., against]))
 
@@ -183,9 +186,10 @@ class Trace:
         return float(self.value_of(self.logits))
 
     def without(self, fall: float) -> float:
-        """Return the probability of the most probable class after a fall of its raw log-odds, as a score says of a word left out.
+        """Return the probability of the target after a fall of its raw log-odds, as a score says of a word left out; of two classes, among
+        these two.
 
-        This is exact for two classes and for a temperature of 1. For more classes, the rest keep their shares among each other.
+        This is exact for two classes and for a temperature of 1. Otherwise the other classes keep their shares among each other.
         """
         return float(1 / (1 + np.exp(fall / self.calibration - self.odds)))
 

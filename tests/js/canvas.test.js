@@ -16,7 +16,7 @@ function sentence(more = {}) {
   const draw = random(3), codes = (low, high) => Array.from({ length: 18 }, () => Math.round(low + (high - low) * draw()))
   return {
     tokens: ["[CLS]", "not", "b", "ad"], units: [[1], [2, 3]], specials: [0], unknown: [], more: 0, padding: 0,
-    falls: [2, -0.5], odds: 1, best: 1, labels: ["negative", "positive"], probabilities: [0.2689, 0.7311],
+    falls: [2, -0.5], odds: 1, best: 1, aim: { name: "positive", says: "the prediction", place: 1 }, labels: ["negative", "positive"], probabilities: [0.2689, 0.7311],
     heads: [[0.5, -3]], off: [], pick: { layer: 0, head: 1, part: 0 },
     maps: {
       layers: [1], heads: [1, 2], parts: ["effective", "A₁", "A₂"], shown: [1, 2, 3], names: ["not", "b", "ad"], hidden: 0.1, lambdas: [[1, -0.25]],
@@ -78,6 +78,9 @@ test("what is said of a word, a head and a cell", () => {
   assert.equal(ofWord(read(sentence({ maps: null })), null, 1), "“not” Without it: positive 27%.")
   assert.equal(ofHead(scene, { ...pick, head: 0 }), "Layer 1, head 1 supports the prediction: positive 73% with it, 62% without it.")
   assert.equal(ofHead(scene, pick), "Layer 1, head 2 opposes the prediction: positive 73% with it, 98% without it.")
+  const other = read(sentence({ aim: { name: "positive against neutral", says: "“positive” against “neutral”", place: -1 } }))
+  assert.equal(ofHead(other, pick), "Layer 1, head 2 opposes “positive” against “neutral”: positive against neutral 73% with it, 98% without it.")
+  assert.match(ofWord(other, pick, 3), /Without it: positive against neutral 82%\.$/)
   assert.equal(ofHead(read(sentence({ off: [[0, 1]] })), pick), "Layer 1, head 2 is silenced: it adds nothing.")
   assert.equal(ofHead(read(sentence({ heads: null })), pick), "Layer 1, head 2.")
   assert.equal(mapName(scene, pick), "Effective attention, layer 1, head 2")

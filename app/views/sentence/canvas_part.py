@@ -55,18 +55,17 @@ def _subject(trace: Trace) -> tuple[str, str, str | None]:
     return trace.run, trace.text, trace.text_pair
 
 
-def show(trace: Trace, run: Run, score: str, before: Trace | None, removal: Any) -> Scene:
+def show(trace: Trace, run: Run, score: str, before: Trace | None) -> Scene:
     """Draw the picture and return what `exports` writes to files. It waits for the effects of heads only if they are measured quickly.
 
     Args:
         score: score that colours the words, a name of `SCORES`.
         before: trace of the same text without interventions; None if there are none.
-        removal: (m,) removal scores of the predicted class.
     """
     falls = answers.heads(visit.focus(), trace, wait=is_quick(run)) if _is_measured(trace, run) else None
     pinned = visit.focus().token - 1 if 0 < visit.focus().token <= len(trace.tokens) else None
     chosen = _chosen(trace)
-    scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=chosen, pinned=pinned, removal=removal)
+    scene = scene_of(trace, run.capabilities, score, heads=falls, before=before, chosen=chosen, pinned=pinned)
     if trace.has_maps and scene.chosen is None:  # The map stays when heads are measured later or the visitor changes the model.
         scene = replace(scene, chosen=visit.keep_result("first-map", (run.digest, trace.text, trace.text_pair), lambda: scene.pick))
     axes = trace.lambdas.shape[0], len(trace.head_ids), trace.lambdas.shape[1] + 1

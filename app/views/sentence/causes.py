@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app import answers, cache, visit
 from app.blocks.figure import show_figure
 from app.blocks.run_choice import note_weights, pick_run
-from app.blocks.sentence import run_with_weights, sentence_box, sentence_of, texts_in_focus
+from app.blocks.sentence import class_choice, run_with_weights, sentence_box, sentence_of, texts_in_focus
 from app.fields import LONGEST
 from app.server.queue import turn
 from app.text import halves, intro, md
@@ -138,7 +138,9 @@ def show_sums(of: Sentence) -> None:
 
     st.markdown("##### What each part adds", help=tip("direct-attribution"))
     by = {"part": "by layer, beside the logit lens", "token": "by token", "head": "by head"}
-    key = visit.setting(st.segmented_control, "Contributions", "sums", list(by), format_func=by.get, label_visibility="collapsed")
+    with st.container(horizontal=True, gap="small"):
+        key = visit.setting(st.segmented_control, "Contributions", "sums", list(by), format_func=by.get, label_visibility="collapsed")
+        class_choice(of.run, of.trace)
     try:
         with turn() as step:
             of.once("direct", lambda: direct_of(cache.model(run).stoppable(step), of.trace))
@@ -210,7 +212,8 @@ if not run.capabilities.replaces:
     st.info(f"{md(run.name)} has no states of tokens that can be replaced: choose a transformer.", icon=":material/visibility_off:")
     st.stop()
 try:
-    trace = answers.trace(replace(focus, target="", against=""), scored=False, exact=True)
+    aim = focus if not focus.second.strip() else replace(focus, target="", against="")  # the second sentence decides the class
+    trace = answers.trace(aim, scored=False, exact=True)
 except SentvizError as error:
     st.warning(md(str(error)), icon=":material/edit:")
     st.stop()
@@ -220,7 +223,7 @@ states, parts = (
     for name, offered in (("by", BY_TOKEN), ("of", BY_PART))
 )
 of = sentence_of(run, trace)
-of.known = visit.keep_result("patched", (run.digest, trace.text, trace.text_pair, focus.change, focus.second), dict, most=2)
+of.known = visit.keep_result("patched", (run.digest, trace.text, trace.text_pair, focus.change, trace.target, focus.second), dict, most=2)
 if not focus.second.strip():
     show_sums(of)
     show_pairs(of)

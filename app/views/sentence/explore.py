@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
 from app import answers, cache, visit
@@ -77,8 +75,7 @@ with left:
     if exact is not None:
         trace = with_scores(trace, {"exact": exact})
     drawn_score = "removal" if score == "exact" and exact is None else score
-    predicted = answers.trace(replace(focus, target="", against="", score="removal")).token_scores["removal"]
-    scene = show(trace, run, drawn_score, before, predicted)
+    scene = show(trace, run, drawn_score, before)
     awaited.empty()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         visit.choose(

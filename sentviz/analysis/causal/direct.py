@@ -97,7 +97,7 @@ def direct_attribution(model: Model, trace: Trace) -> DirectAttribution:
         from sentviz.models.model import NO_CLASSES
 
         raise InputError(NO_CLASSES.format(model.name))
-    k, against = trace.target.places(trace.labels, int(trace.probabilities.argmax()))
+    k, against = trace.target_places
     j = int(np.delete(np.arange(len(trace.labels)), k)[np.delete(trace.logits, k).argmax()]) if against is None else against
     model.check()
     applied, frozen = model.applied(model.intervention(trace.change)), _Frozen()

@@ -161,7 +161,7 @@ def along(
 
     from sentviz.models.batches import tokens_per_batch
 
-    k, against = trace.target.places(trace.labels, int(trace.probabilities.argmax()))
+    k, against = trace.target_places
     changed = model.applied(model.intervention(trace.change))
     encoded = model.encode(trace.text, trace.text_pair, trace.change)
     inputs, (text, path) = model.inputs(encoded), line(model, trace)

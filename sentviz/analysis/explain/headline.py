@@ -7,6 +7,9 @@ The reason is the first of these that holds:
    being the strongest. The strongest is the one whose fall exceeds that quantile by most: longer units fall further by chance.
 2. The smallest edit that flips the prediction, verified on the edited text.
 3. No single word explains the prediction.
+
+If the trace's target is not the prediction, the reason is about the target, without a smallest edit: the unit or word without which the
+target's probability falls most, or rises most if it is below one half. Of two classes, both have the reason of the prediction.
 """
 
 from __future__ import annotations
@@ -76,20 +79,22 @@ def chance_in(model: Model, language: str = "en", *, pairs: bool = False) -> Cha
 
 
 def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trace:
-    """Return the trace of the predicted class with its removal scores, its units and the evidence for a reason.
+    """Return the trace with its removal scores, its units and the evidence for a reason; of two classes, for the predicted one.
 
     The smallest edit is searched only if no unit explains the prediction.
 
     Args:
         against: result of `chance_of` for the same model; by default that of `chance_in`, over English sentences.
     """
-    against, trace = chance_in(model) if against is None else against, trace.for_target(PREDICTED)
+    against, trace = chance_in(model) if against is None else against, trace.for_target(PREDICTED) if len(trace.labels) == 2 else trace
     for name in ("removal", "units"):  # units reuse what the removal of single words has found
         if name not in trace.token_scores:
             trace = explained(model, trace, [name])
     trace = trace.replace(evidence=Evidence(against, None))
     if strongest := _strongest_unit(trace):
         return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, strongest[0])))
+    if trace.target != PREDICTED:
+        return trace
     try:
         return trace.replace(evidence=Evidence(against, searched(model, trace)))
     except InputError:
@@ -112,11 +117,14 @@ def answer(trace: Trace) -> str:
 
 
 def reason(trace: Trace) -> str:
-    """Return the reason for the prediction as a sentence; "" if the trace has no evidence."""
+    """Return the reason for the prediction, or for the target, as a sentence; "" if the trace has no evidence."""
     if trace.evidence is None:
         return ""
     if strongest := _strongest_unit(trace):
-        return f"Without “{strongest[0].text}” it would {_outcome(trace, strongest[1])}."
+        unit, fall = strongest
+        return f"Without “{unit.text}”{_outcome(trace, fall) if trace.target == PREDICTED else _share(trace, fall)}."
+    if trace.target != PREDICTED:
+        return f"No single word explains {trace.target.says()} ({percent(float(trace.share_of(trace.logits)))})."
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
         return edit_sentence(flip)
@@ -154,12 +162,13 @@ def headline(trace: Trace) -> str:
 
 
 def _strongest_unit(trace: Trace) -> tuple[Word, float] | None:
-    """Return the unit or word that `reason` names, and its fall in log-odds; None if none explains the prediction."""
+    """Return the unit or word that `reason` names, and its fall in log-odds; None if none explains the target."""
     assert trace.evidence is not None
-    chance, best = trace.evidence.chance, None
+    chance, best, share = trace.evidence.chance, None, float(trace.share_of(trace.logits))
+    sign = 1 if trace.target == PREDICTED or share >= 0.5 else -1  # -1: name the word that opposes an unlikely class
     for unit, size, fall in _candidates(trace):
-        excess = fall - chance.get(size, np.inf)
-        if excess > (best[0] if best else 0) and trace.confidence - trace.without(fall) >= MIN_FALL:
+        excess = sign * fall - chance.get(size, np.inf)
+        if excess > (best[0] if best else 0) and sign * (share - trace.without(fall)) >= MIN_FALL:
             best = excess, unit, fall
     return best and best[1:]
 
@@ -185,11 +194,20 @@ def _without(model: Model, trace: Trace, unit: Word) -> tuple[float, ...]:
 
 
 def _outcome(trace: Trace, fall: float) -> str:
-    """Return what the prediction would be without a unit with this fall, for example "be negative (97%)" or "still be positive (71%)"."""
+    """Return what the prediction would be without a unit with this fall: " it would be negative (97%)"."""
     assert trace.evidence is not None
     left, best = trace.without(fall), int(trace.probabilities.argmax())
     shares = trace.evidence.without or (left, 1 - left)[:: 1 if best == 0 else -1]
     if len(shares) == 2 and percent(left) == "50%":
-        return "be undecided (50%)"
+        return " it would be undecided (50%)"
     label = int(np.argmax(shares))
-    return f"{'still ' * (label == best)}be {trace.labels[label]} ({percent(shares[label])})"
+    return f" it would {'still ' * (label == best)}be {trace.labels[label]} ({percent(shares[label])})"
+
+
+def _share(trace: Trace, fall: float) -> str:
+    """Return the probability of the target without a unit with this fall: ", “positive” against “neutral” would have 40%, not 85%"."""
+    assert trace.evidence is not None
+    k, against = trace.target_places
+    after = trace.evidence.without
+    left = trace.without(fall) if not after else after[k] if against is None else after[k] / (after[k] + after[against])
+    return f", {trace.target.says()} would have {percent(left)}, not {percent(float(trace.share_of(trace.logits)))}"

@@ -155,8 +155,7 @@ def judged(model: Model, trace: Trace, scores: object, *, seed: int = 0, progres
     """Judge scores of a trace that has the scores of word removal, as `judge` does."""
     if not trace.labels:
         raise InputError(f"{trace.run} has no classification head, so it gives no prediction that scores could explain.")
-    k, _ = trace.target.places(trace.labels, int(trace.probabilities.argmax()))
-    fitted = fit(trace, read_scores(scores, k))
+    fitted = fit(trace, read_scores(scores, trace.target_places[0], len(trace.labels)))
     by_word = {word.indices: float(value) for word, value in zip(fitted.words, fitted.values, strict=True)}
     spread = np.zeros(len(trace.tokens), dtype=np.float32)
     for indices, value in by_word.items():

@@ -1,8 +1,9 @@
-"""Measure how much each head supports the prediction for a text: predict again with the head's output set to zero, all in one batch.
+"""Measure how much each head supports a class for a text: predict again with the head's output set to zero, all in one batch.
 
-    fall(l, h) = logit p(y | x) - logit p(y | x, head h of layer l adds nothing)
+    fall(l, h) = log-odds of the trace's target - the same, head h of layer l adds nothing
 
-This corresponds to word removal. Positive: the head supports the prediction. Heads can replace each other, so the falls need not add up.
+This corresponds to word removal. Positive: the head supports the target, by default the predicted class. Heads can
+replace each other, so the falls need not add up.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.explain import log_odds
 from sentviz.errors import InputError
 from sentviz.runs.trace import Trace
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
-    """Return the drop in the predicted class's log-odds when each head's output is set to zero, (L, H) float32.
+    """Return the drop in the log-odds of the trace's target when each head's output is set to zero, (L, H) float32.
 
     The trace's interventions stay in effect.
 
@@ -39,5 +39,5 @@ def silenced(model: Model, trace: Trace) -> npt.NDArray[np.float32]:
     heads, zero = torch.arange(has.heads), torch.zeros(())
     off = {("head", layer): Replacement((layer * has.heads + heads, heads, slice(None)), zero) for layer in range(has.layers)}
     logits = logits_of_copies(model, trace, off, has.layers * has.heads)
-    odds = log_odds(logits.double().numpy(), int(trace.probabilities.argmax()))
+    odds = trace.value_of(logits.numpy())
     return np.asarray(odds[0] - odds[1:], dtype=np.float32).reshape(has.layers, has.heads)

@@ -30,7 +30,6 @@ from sentviz.figures.text import visible
 from sentviz.io.glossary import glossary
 from sentviz.runs.configs import Capabilities
 from sentviz.runs.store import Run
-from sentviz.runs.target import PREDICTED
 from sentviz.runs.trace import Trace
 
 __all__ = ["HERE", "Pick", "Scale", "Scene", "Step", "canvas_data", "canvas_html", "is_quick", "scene_of", "tour"]
@@ -66,8 +65,8 @@ class Scene:
     tones: Floats | None = None  # (m,) positions of the scores on the colour scale, -1 to 1
     scale: Scale | None = None  # meaning of the scores
     units: Sequence[Sequence[int]] = ()  # tokens that are highlighted together, for example the pieces of a word; other tokens are alone
-    falls: Floats | None = None  # (units,) fall of the prediction's log-odds if a unit is left out
-    heads: Floats | None = None  # (L, H) fall of the prediction's log-odds if a head is silenced
+    falls: Floats | None = None  # (units,) fall of the target's log-odds if a unit is left out
+    heads: Floats | None = None  # (L, H) fall of the target's log-odds if a head is silenced
     before: Floats | None = None  # (K,) probabilities without manual changes
     chosen: Pick | None = None  # map to show large
     pinned: int | None = None  # token that stays highlighted
@@ -129,7 +128,6 @@ def scene_of(
     before: Trace | None = None,
     chosen: Pick | None = None,
     pinned: int | None = None,
-    removal: Floats | None = None,
 ) -> Scene:
     """Return the scene of a trace.
 
@@ -137,10 +135,9 @@ def scene_of(
         has: capabilities of the model.
         score: score that colours the words, a name of `SCORES` that the trace has; the trace must also have "removal". With "" the words
             have no colours.
-        heads: (L, H) fall of the prediction's log-odds if a head is silenced, from `sentviz.analysis.maps.silenced`.
+        heads: (L, H) fall of the target's log-odds if a head is silenced, from `sentviz.analysis.maps.silenced`.
         before: trace of the same text without manual changes, if there are some.
         chosen: map to show large. pinned: token that stays highlighted.
-        removal: (m,) removal scores of the predicted class, if the trace explains another class.
     """
     units: list[tuple[int, ...]] = [word.indices for word in words(trace)]
     scene = Scene(
@@ -157,12 +154,11 @@ def scene_of(
     if not score:
         return scene
     how, coloured = SCORES[score], deviation(trace, score)
-    removal = trace.token_scores["removal"] if removal is None else removal
-    falls = {unit: float(removal[unit[0]]) for unit in units}
+    falls = {unit: float(trace.token_scores["removal"][unit[0]]) for unit in units}
     if (places := trace.units.get(score)) is not None:  # the score is of units of several words
         members = (np.flatnonzero(places == unit) for unit in np.unique(places))
         units = [tuple(unit.tolist()) for unit in members if not trace.specials[unit].any()]
-        if how.removes and trace.target == PREDICTED:
+        if how.removes:
             falls = {unit: float(coloured[unit[0]]) for unit in units}
     return replace(
         scene,
@@ -229,6 +225,7 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
         "labels": [visible(label)[:LETTERS] for label in trace.labels],
         "probabilities": short(trace.probabilities),
         "best": best,
+        "aim": _aim(trace),
         "odds": float(f"{trace.odds:.6g}"),
         "before": None if scene.before is None else short(scene.before),
         "maps": _maps(trace, scene.has) if trace.has_maps else None,
@@ -241,6 +238,13 @@ def canvas_data(scene: Scene, *, acts: bool = False) -> dict[str, Any]:
     }
     pinned = scene.pinned if scene.pinned is not None and scene.pinned < count else None
     return marked(data) | {"pinned": pinned}  # outside the mark, because the picture is the same
+
+
+def _aim(trace: Trace) -> dict[str, Any]:
+    """Return the class that the falls are about: its name, the name in a sentence, and its place, -1 if it is compared with one class."""
+    k, against = trace.target_places
+    name = " against ".join(visible(trace.labels[place])[:LETTERS] for place in (k, against) if place is not None)
+    return {"name": name, "says": trace.target.says(), "place": k if against is None else -1}
 
 
 def _places(pick: Pick) -> dict[str, int]:

@@ -80,7 +80,7 @@ export function words({ scene, parts }, act) {
       tokens[i],
       scene.unknown.includes(i) ? "not in the vocabulary" : "",
       score === null || !scale ? "" : `${scale.title} ${weight(score)}`,
-      left === null ? "" : `without it ${scene.labels[scene.best]} ${share(left)}`,
+      left === null ? "" : `without it ${scene.aim.name} ${share(left)}`,
     ].filter(Boolean).join(", "))
     node.onpointerenter = node.onfocus = () => act.word(i)
     node.onpointerleave = node.onblur = () => act.word(null)
@@ -143,7 +143,7 @@ export function heads({ scene, parts, pick, ranks }, act) {
   if (!nodes.some(node => node.tabIndex === 0)) nodes[chosen].tabIndex = 0
   const inOrder = () => ranks ? [...parts.heads.querySelectorAll(".tile")].sort((a, b) => a.style.order - b.style.order) : [...parts.heads.children]
   rove(parts.heads, inOrder, ranks ? Math.max(Math.floor(parts.heads.clientWidth / STEP), 1) : count + 1, { Escape: act.free })
-  parts["heads-note"].textContent = scene.heads ? `Below each head: probability of ${scene.labels[scene.best]} without it` : !scene.acts ? "" : scene.typed ? "The effects of words and heads follow when you pause." : "The effect of each head is still being measured."
+  parts["heads-note"].textContent = scene.heads ? `Below each head: probability of ${scene.aim.name} without it` : !scene.acts ? "" : scene.typed ? "The effects of words and heads follow when you pause." : "The effect of each head is still being measured."
   kept(parts.components, maps.parts.join("\n"), () => maps.parts.length < 2 ? [] : maps.parts.map((name, part) => {
     const button = html("button", name, { type: "button" })
     button.dataset.part = part
@@ -166,9 +166,9 @@ export function light({ scene, parts, pick: own, pinned, look, tables, cell }, {
     const place = scene.placeOf.get(k), part = taken && place !== undefined ? taken[place] : 0
     Object.assign(node.lastChild.style, { width: `${(100 * Math.abs(part)) / most}%`, background: look.signed.at(part < 0 ? 1 : -2) })
   }
-  const left = i === null ? null : without(scene, i), p = scene.probabilities[scene.best]
+  const left = i === null ? null : without(scene, i), p = scene.probabilities[scene.aim.place]
   for (const k of scene.labels.keys()) {
-    const [track, said] = [1, 2].map(c => parts.answer.children[3 * k + c]), part = track.children[1], here = k === scene.best && left !== null
+    const [track, said] = [1, 2].map(c => parts.answer.children[3 * k + c]), part = track.children[1], here = k === scene.aim.place && left !== null
     part.hidden = !here
     if (here) Object.assign(part.style, { left: `${100 * Math.min(p, left)}%`, width: `${100 * Math.abs(p - left)}%` })
     part.className = left !== null && left > p ? "part gain" : "part"

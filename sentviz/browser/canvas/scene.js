@@ -75,16 +75,16 @@ export function given(scene, tokens) {
   }))
 }
 
-/** Return the probability of the prediction after a fall of its log-odds; both are calibrated. */
+/** Return the probability of the explained class after a fall of its log-odds; both are calibrated. */
 export const fallen = (scene, fall) => 1 / (1 + Math.exp(fall - scene.odds))
 
-/** Return the probability of the prediction without a token's unit; null if it was not computed. */
+/** Return the probability of the explained class without a token's unit; null if it was not computed. */
 export function without(scene, i) {
   const u = scene.unitOf[i] ?? null
   return u === null || !scene.falls || scene.falls[u] === null ? null : fallen(scene, scene.falls[u])
 }
 
-/** Return the first token of the unit that supports the prediction most; the first token if nothing was computed. */
+/** Return the first token of the unit that supports the explained class most; the first token if nothing was computed. */
 export function leading({ falls, units }) {
   if (!falls || !units.length) return 0
   return units[falls.reduce((best, fall, u) => (fall > falls[best] ? u : best), 0)][0]

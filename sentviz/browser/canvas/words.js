@@ -16,10 +16,10 @@ export function mapName(scene, pick) {
   return `${what}, ${headName(scene, pick)}`
 }
 
-/** Return label and probability without a unit: "Without it: positive 22%". */
+/** Return class and probability without a unit: "Without it: positive 22%". */
 function left(scene, i) {
   const p = without(scene, i)
-  return p === null ? "" : `Without it: ${scene.labels[scene.best]} ${share(p)}.`
+  return p === null ? "" : `Without it: ${scene.aim.name} ${share(p)}.`
 }
 
 /** Describe a word in the map: the words that it reads, the words that read it, the prediction without it. */
@@ -34,7 +34,7 @@ export function ofWord(scene, pick, i) {
   return [`${pieces(scene, tokens)} ${said[0]}`.trim(), left(scene, i)].filter(Boolean).join(" ")
 }
 
-/** Describe a head by the prediction without it. */
+/** Describe a head by the probability without it. */
 export function ofHead(scene, pick) {
   const { layer, head } = pick
   if (head < 0) return `The mean over the heads of layer ${scene.maps.layers[layer]}.`
@@ -42,8 +42,8 @@ export function ofHead(scene, pick) {
   if (silent(scene, layer, head)) return `${name} is silenced: it adds nothing.`
   const fall = scene.heads?.[layer][head] ?? null
   if (fall === null) return `${name}.`
-  const does = Math.abs(fall) < 0.05 ? "hardly changes the prediction" : fall > 0 ? "supports the prediction" : "opposes the prediction"
-  return `${name} ${does}: ${scene.labels[scene.best]} ${share(fallen(scene, 0))} with it, ${share(fallen(scene, fall))} without it.`
+  const does = Math.abs(fall) < 0.05 ? "hardly changes" : fall > 0 ? "supports" : "opposes"
+  return `${name} ${does} ${scene.aim.says}: ${scene.aim.name} ${share(fallen(scene, 0))} with it, ${share(fallen(scene, fall))} without it.`
 }
 
 export const silent = (scene, layer, head) => scene.off.some(([l, h]) => l === scene.maps.layers[layer] - 1 && h === scene.maps.heads[head] - 1)
@@ -70,7 +70,7 @@ export function filled(scene, pick, step) {
     weight: taken ? weight(taken[other]) : "",
     label: scene.labels[scene.best],
     share: share(scene.probabilities[scene.best]),
-    without: p === null ? "not measured" : `${scene.labels[scene.best]} ${share(p)}`,
+    without: p === null ? "not measured" : `${scene.aim.name} ${share(p)}`,
     lambda: lambdas.slice(1).map(value => fixed(value)).join(", "),
   }
   return step.text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole)

@@ -74,7 +74,7 @@ export function sceneData(card, text, reading, outputs) {
     tones: scores && scores.map(value => anchored(value, card)),
     scale: scores && { title: card.title, low: card.low, high: card.high },
     falls: falls && falls.map(fall => fall / card.calibration),
-    labels: card.labels, probabilities, best, odds: logOdds(logits, best, card.calibration),
+    labels: card.labels, probabilities, best, aim: { name: card.labels[best], says: "the prediction", place: best }, odds: logOdds(logits, best, card.calibration),
     more: 0, padding: 0, unknown: [], second: 0, before: null, heads: null, off: [], acts: false, pinned: null,
     pick: { layer: card.layers.length - 1, head: -1, part: 0 },
     maps: { layers: card.layers, heads: card.heads, parts: card.parts, lambdas: card.lambdas, shown, names: shown.map(k => tokens[k]), hidden, codes },
