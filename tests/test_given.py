@@ -31,7 +31,7 @@ def trace(model: Model) -> Trace:
 
 
 def of(trace: Trace, scores: object, k: int = 0) -> dict[str, float]:
-    fitted = fit(trace, read_scores(scores, k))
+    fitted = fit(trace, read_scores(scores, k, 2))
     return {word.text.lower(): float(value) for word, value in zip(fitted.words, fitted.values, strict=True)}
 
 
@@ -73,6 +73,14 @@ def test_scores_of_another_class_are_taken_from_their_column(trace: Trace) -> No
     assert of(trace, FORMS["classes of SHAP"], 1)["warm"] == of(trace, FORMS["classes of Interpreto"], 1)["warm"] == -3.0
 
 
+def test_a_table_is_of_classes_only_if_the_model_has_as_many() -> None:
+    """20 columns are the classes of a model with 20, and otherwise the width of an embedding, also of 16; then they are summed."""
+    table = np.arange(60.0).reshape(3, 20)
+    assert read_scores(table, 7, 20).values == pytest.approx(table[:, 7])
+    assert read_scores(table, 1, 2).values == pytest.approx(table.sum(axis=1))
+    assert read_scores(table[:, :16], 1, 2).values == pytest.approx(table[:, :16].sum(axis=1))
+
+
 def test_pieces_of_a_word_are_summed_and_a_piece_of_several_words_is_divided_by_letters(trace: Trace) -> None:
     """ "gar" and "##den" give 1 + 2; "a warm" has 5 letters, one of them in "a"."""
     scores = of(trace, [["dull", 1.0], ["a warm", 5.0], ["gar", 1.0], ["##den", 2.0]])
@@ -87,7 +95,7 @@ def test_repeated_words_are_matched_in_order_and_a_bag_gives_all_of_them_its_wei
 
 
 def _values(trace: Trace, scores: object) -> list[tuple[str, float]]:
-    fitted = fit(trace, read_scores(scores, 0))
+    fitted = fit(trace, read_scores(scores, 0, 2))
     return [(word.text, float(value)) for word, value in zip(fitted.words, fitted.values, strict=True)]
 
 
@@ -98,7 +106,7 @@ def test_case_accents_and_marks_of_tokenizers_do_not_matter(model: Model) -> Non
 
 def test_what_does_not_fit_is_said(trace: Trace) -> None:
     """Two pieces that are not in the text, six words without a score, and a special token's score."""
-    fitted = fit(trace, read_scores([["[CLS]", 4.0], ["warm", 1.0], ["garden", 1.0], ["mountain", 1.0]], 0))
+    fitted = fit(trace, read_scores([["[CLS]", 4.0], ["warm", 1.0], ["garden", 1.0], ["mountain", 1.0]], 0, 2))
     assert fitted.notes == (
         "1 piece ('mountain') is not found in the text.",
         "5 of 7 words have no score and count as 0.",
@@ -108,7 +116,7 @@ def test_what_does_not_fit_is_said(trace: Trace) -> None:
 
 def test_pieces_beyond_what_the_model_reads_are_said() -> None:
     trace = small_model(max_length=4).trace("a warm garden and a dull delight")
-    fitted = fit(trace, read_scores([["warm", 1.0], ["dull", 2.0], ["delight", 3.0]], 0))
+    fitted = fit(trace, read_scores([["warm", 1.0], ["dull", 2.0], ["delight", 3.0]], 0, 2))
     assert any("stand beyond what" in note or "stands beyond what" in note for note in fitted.notes)
     assert fitted.values.sum() == 1.0
 
@@ -123,7 +131,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "another text": ([["mountain", 1.0], ["river", 1.0]], "another text: 'mountain' is not in it"),
     "more tokens than scores": ({"tokens": WORDS, "scores": [1.0]}, "7 words or tokens and 1 scores"),
     "offsets outside": ({"tokens": ["warm"], "scores": [1.0], "offsets": [[90, 99]]}, "Offset 90 is outside of the text"),
-    "a class too many": (FORMS["classes of SHAP"], "of 2 classes, and class 6 is asked for"),
+    "a class too many": (FORMS["classes of SHAP"], "of 2 classes, and the model has 6"),
     "LIME of another class": (LimeLike(1), "LIME explained the classes 1, and not class 5"),
     "several texts of SHAP": (SimpleNamespace(values=[[1.0]], data=[["warm"]]), "several texts"),
     "an empty dictionary": ({}, "no tokens and scores"),
@@ -135,5 +143,5 @@ BAD: dict[str, tuple[Any, str]] = {
 def test_bad_scores_get_one_sentence(trace: Trace, bad: str) -> None:
     scores, message = BAD[bad]
     with pytest.raises(InputError, match=message) as caught:
-        fit(trace, read_scores(scores, 5))
+        fit(trace, read_scores(scores, 5, 6))
     assert "\n" not in str(caught.value)

@@ -87,7 +87,7 @@ def main(package: str, folder: str) -> None:
     result = PACKAGES[package](folder)
     model = sentviz.load(folder)
     judgement = sentviz.judge(model, TEXT, result, target=Target(model.labels[K]))
-    read = read_scores(result, 0 if package in ("captum", "interpreto", "interpkit") else K)
+    read = read_scores(result, K, len(model.labels))
     line = {
         "pieces": list(read.pieces),
         "given": np.asarray(read.values).tolist(),

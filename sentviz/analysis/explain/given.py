@@ -26,7 +26,7 @@ Doubles = npt.NDArray[np.float64]
 Offsets = npt.NDArray[np.int64]
 
 MOST_PIECES = 20_000
-MOST_CLASSES = 16  # columns of a table that are read as classes; more are the width of an embedding, and are summed
+LEAST_WIDTH = 16  # columns of a table that can be the width of an embedding, which are summed; fewer are classes
 LEAST_SHARE = 0.5  # smallest share of pieces that must be found in the text
 PIECES = ("tokens", "words", "pieces", "elements", "data")  # names of the pieces in a dictionary
 VALUES = ("scores", "values", "attributions", "weights")  # and of their scores
@@ -57,15 +57,16 @@ class Fitted:
     notes: tuple[str, ...]
 
 
-def read_scores(scores: object, k: int) -> Given:
+def read_scores(scores: object, k: int, classes: int) -> Given:
     """Return the scores in any of the known forms.
 
     Args:
-        k: class whose scores are taken where the result has one column or list for each class.
+        k: class whose scores are taken if the result has one column or list for each class.
+        classes: number of classes of the model.
     Raises:
         InputError: the form is unknown, a score is not a finite number, or pieces and scores differ in number.
     """
-    result = _read(scores, k)
+    result = _read(scores, k, classes)
     if len(result.values) > MOST_PIECES:
         raise InputError(f"These are {len(result.values):,} scores, and at most {MOST_PIECES:,} are read.")
     if not len(result.values):
@@ -115,11 +116,11 @@ def fit(trace: Trace, result: Given) -> Fitted:
 # ---- the forms
 
 
-def _read(scores: Any, k: int) -> Given:
+def _read(scores: Any, k: int, classes: int) -> Given:
     if isinstance(scores, str | bytes):
         raise InputError(f"Scores cannot be a text. {FORMS}")
     if hasattr(scores, "attributions") and hasattr(scores, "elements"):  # Interpreto's AttributionOutput
-        return Given(_row(scores.attributions, k, classes_first=True), _texts(scores.elements))
+        return Given(_row(scores.attributions, k, classes, classes_first=True), _texts(scores.elements))
     if hasattr(scores, "as_list") and hasattr(scores, "local_exp"):  # LIME's Explanation
         if k not in scores.local_exp:
             raise InputError(
@@ -130,22 +131,22 @@ def _read(scores: Any, k: int) -> Given:
     if hasattr(scores, "data") and not callable(getattr(scores, "values", print)):  # SHAP's Explanation
         if not len(np.shape(scores.data)) or isinstance(scores.data[0], list | tuple | np.ndarray):
             raise InputError("These are SHAP values of several texts. Give those of one: explanation[0].")
-        return Given(_row(scores.values, k), _texts(scores.data))
+        return Given(_row(scores.values, k, classes), _texts(scores.data))
     if isinstance(scores, Mapping):
-        return _of_mapping(scores, k)
+        return _of_mapping(scores, k, classes)
     if isinstance(scores, Sequence) and scores and all(_is_pair(item) for item in scores):
         return Given(_numbers([value for _, value in scores]), _texts([piece for piece, _ in scores]))
-    return Given(_row(scores, k))
+    return Given(_row(scores, k, classes))
 
 
-def _of_mapping(scores: Mapping[Any, Any], k: int) -> Given:
+def _of_mapping(scores: Mapping[Any, Any], k: int, classes: int) -> Given:
     pieces = next((scores[name] for name in PIECES if isinstance(scores.get(name), Sequence | np.ndarray)), None)
     values = next((scores[name] for name in VALUES if name in scores and not isinstance(scores[name], Real)), None)
     if pieces is not None and values is not None:
         offsets = scores.get("offsets", scores.get("offset_mapping"))
-        return Given(_row(values, k), _texts(pieces), None if offsets is None else _offsets(offsets))
+        return Given(_row(values, k, classes), _texts(pieces), None if offsets is None else _offsets(offsets))
     if values is not None:
-        return Given(_row(values, k), (), None)
+        return Given(_row(values, k, classes), (), None)
     if scores and all(isinstance(piece, str) and isinstance(value, Real) for piece, value in scores.items()):
         return Given(_numbers(list(scores.values())), tuple(scores), ordered=False)
     raise InputError(f"This dictionary has no tokens and scores. {FORMS}")
@@ -177,17 +178,16 @@ def _offsets(offsets: Any) -> Offsets:
     return values.astype(np.int64)
 
 
-def _row(values: Any, k: int, *, classes_first: bool = False) -> Doubles:
+def _row(values: Any, k: int, classes: int, *, classes_first: bool = False) -> Doubles:
     """Return scores of one class, (n,), from (n,), (K, n) with classes first, (n, K), or (n, width), which is summed."""
     table = _numbers(values)
     while table.ndim > 1 and len(table) == 1:
         table = table[0]
     if table.ndim == 2:
         by_class = table if classes_first else table.T
-        few = len(by_class) <= MOST_CLASSES
-        if few and k >= len(by_class):
-            raise InputError(f"The scores are of {len(by_class)} classes, and class {k + 1} is asked for.")
-        table = by_class[k] if few else table.sum(axis=-1)
+        if len(by_class) != classes and len(by_class) < LEAST_WIDTH:
+            raise InputError(f"The scores are of {len(by_class)} classes, and the model has {classes}.")
+        table = by_class[k] if len(by_class) == classes else table.sum(axis=-1)
     if table.ndim != 1:
         raise InputError(f"The scores have {table.ndim} dimensions. {FORMS}")
     return table
