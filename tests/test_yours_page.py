@@ -83,6 +83,9 @@ def test_predictions_of_a_file_and_too_few_rows_are_said() -> None:
     app.run()
     assert "The mistakes can be shown, but these rows cannot be saved as a data set." in page_text(app)
     assert app.button(key="yours-save").disabled and not app.button(key="yours-look").disabled
+    app.session_state["yours-file"] = TextTable("empty.csv", table.frame.assign(label=None), "", "", "empty"), []
+    app.run()
+    assert not app.exception and "there is no class; a data set needs two or more" in page_text(app)
 
 
 def test_a_file_is_saved_once_and_its_name_checked() -> None:

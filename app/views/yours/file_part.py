@@ -92,6 +92,8 @@ def named_classes(table: TextTable, label: str) -> dict[str, str]:
     """Draw a table of the labels with a name for each; return the names if one was changed, otherwise {}. An empty name leaves rows out."""
     counts = table.frame[label].map(canonical).value_counts()
     usual = usual_names(in_order([value for value in counts.index if value]), label)
+    if not usual:
+        return {}
     names = pd.DataFrame({"label": [*usual], "class": [*usual.values()], "rows": [int(counts[value]) for value in usual]})
     key = f"yours-classes-{table.digest}-{label}"
     columns = {"class": st.column_config.TextColumn("class", help="The name of the class. Rows with an empty name are left out.")}
