@@ -293,6 +293,8 @@ def test_batches_by_length_hold_every_row_once_within_the_budget() -> None:
     assert sorted(i for batch in batches for i in batch) == list(range(301))
     assert all(len(batch) * max(lengths[i] for i in batch) <= 200 for batch in batches if len(batch) > 1)
     assert len(batches) < 100 and by_length([]) == []
+    batches = by_length([20] * 10 + [5] * 10, 4_096, padded=0.2)
+    assert [len(batch) for batch in batches] == [10, 10] and len(by_length([20] * 10 + [5] * 10, 4_096)) == 1
 
 
 def test_collate_masks_only_where_something_is_padded() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WEIGHTS_TIMES_TOKENS, LEAST_TOKENS = 20_000_000_000, 128  # limits of `tokens_per_batch`
 TOKENS_PER_BATCH = 4_096  # tokens of a batch: the hidden states of more do not fit into the processor's cache
+ENOUGH_TOKENS = 128  # tokens of a batch that computes at full speed
 CHARACTERS = LONGEST  # characters tokenized at a time, so that memory does not grow with the number of texts
 
 
@@ -95,12 +96,18 @@ def tokens_per_batch(network: torch.nn.Module) -> int:
     return min(TOKENS_PER_BATCH, max(LEAST_TOKENS, WEIGHTS_TIMES_TOKENS // max(1, weights)))
 
 
-def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH) -> list[list[int]]:
-    """Return row numbers in batches of similar lengths, longest first. A batch has at most `tokens` tokens with padding, or one row."""
+def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH, *, padded: float = 1.0) -> list[list[int]]:
+    """Return row numbers in batches of similar lengths, longest first. A batch has at most `tokens` tokens with padding, or one row.
+
+    Args:
+        padded: largest share of padding in a row that joins a batch of ENOUGH_TOKENS; more padding costs more than another batch.
+    """
     order = np.argsort(lengths, kind="stable")[::-1]
     batches: list[list[int]] = []
     for i in order:
-        if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > tokens:
+        longest = lengths[batches[-1][0]] if batches else 0
+        size = len(batches[-1]) * longest if batches else 0
+        if not batches or size + longest > tokens or (size >= ENOUGH_TOKENS and lengths[i] < (1 - padded) * longest):
             batches.append([])
         batches[-1].append(int(i))
     return batches

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", bound=Network)
 Progress = Callable[[int, int], None]
+PADDED = 0.2  # largest share of padding in a row of `Model.forward` whose batch has enough tokens already
 NO_CLASSES = "{} has no classification head, so it predicts no class. It gives maps, states and vectors; head=... of sentviz.load adds one."
 WORDLESS = "The model knows none of the words of this text, so its prediction is that for a text without words."
 
@@ -205,7 +206,7 @@ class Model:
         logits = np.empty((len(rows), self.config.classes), dtype=np.float32)
         pooled = np.empty((len(rows), self.config.pooled_width), dtype=np.float32)
         done, length = 0, self._filled(change)
-        for batch in by_length([length or len(row) for row in rows], tokens_per_batch(self.network)):
+        for batch in by_length([length or len(row) for row in rows], tokens_per_batch(self.network), padded=PADDED):
             self.check()
             with torch.inference_mode():
                 out = self.outputs([rows[i] for i in batch], applied)
