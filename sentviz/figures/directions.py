@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.analysis.causal.direction_tables import depth_name
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, colour_scale, palette
+from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import DASHES, SYMBOLS, Figure, annotate, file_safe, lay_out, new_plot, sentence
-from sentviz.figures.panels import band, cell_texts, dotted, legend_below, note_above, panel_grid, row_axis, with_interval
+from sentviz.figures.matrix import matrix
+from sentviz.figures.panels import band, dotted, legend_below, note_above, panel_grid, row_axis, with_interval
 from sentviz.figures.text import as_text, label_width
 
 MOST_WORDS = 40  # words of each end
@@ -106,26 +106,20 @@ def cosine_map(
     colours, labels = palette(theme), [as_text(name, 30) for name in names]
     left = 24 + round(max(label_width(name, 12) for name in labels))
     k = len(labels)
-    plot = new_plot(
+    plot = matrix(
         theme,
         f"Five ways to find the direction: {depth_name(depth)}",
         (left + 62 * (k + 1) + 40, 190 + 36 * k),
         (left, 150, 24, 40),
-        go.Heatmap(
-            z=values,
-            x=list(range(k)),
-            y=list(range(k)),
-            zmin=-1,
-            zmax=1,
-            colorscale=colour_scale(colours.signed),
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            hovertemplate="cosine %{z:.3f}<extra></extra>",
-        ),
+        values,
+        labels,
+        labels,
+        colours.signed,
+        texts=[[f"{value:.2f}".replace("-", "−") for value in row] for row in values],
+        text_size=12,
+        angle=-60,
+        hovertemplate="cosine %{z:.3f}<extra></extra>",
     )
-    texts = [[f"{value:.2f}".replace("-", "−") for value in row] for row in values]
-    annotate(plot, cell_texts(texts, blend(colours.signed, (values.ravel() + 1) / 2), 12))
     annotate(
         plot,
         (
@@ -133,16 +127,7 @@ def cosine_map(
             for i, each in enumerate(share)
         ),
     )
-    plot.update_xaxes(
-        side="top",
-        tickvals=[*range(k), k + 0.1],
-        ticktext=[*labels, "rows on their side"],
-        tickangle=-60,
-        showgrid=False,
-        range=[-0.5, k + 0.6],
-        automargin=False,
-    )
-    plot.update_yaxes(row_axis(labels, ticklabelstandoff=4))
+    plot.update_xaxes(tickvals=[*range(k), k + 0.1], ticktext=[*labels, "rows on their side"], range=[-0.5, k + 0.6])
     caption = sentence(
         [
             "Cosines of the directions that five ways find in the same rows: 1 is the same direction, 0 a right angle.",

@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, colour_scale, palette
+from sentviz.figures.colours import Theme, palette
 from sentviz.figures.figure import Figure, file_safe, new_plot, number, sentence
+from sentviz.figures.matrix import matrix
 from sentviz.figures.panels import dotted, note_above, row_axis, with_interval
 from sentviz.figures.text import as_text, label_width, token_label
 
@@ -57,32 +57,18 @@ def method_matrix(
         [f"{word}, {as_text(method)}: {number(value, 4)}" for word, value in zip(words, row[columns], strict=True)]
         for method, row in rows.items()
     ]
-    plot = new_plot(
+    plot = matrix(
         theme,
         title,
         (left + _RIGHT + min(max(_CELL * len(columns), 240), room), top + 12 + _ROW * len(rows)),
         (left, top, _RIGHT, 12),
-        go.Heatmap(
-            z=shares[:, columns],
-            x=list(range(len(columns))),
-            y=list(range(len(rows))),
-            zmin=-1,
-            zmax=1,
-            colorscale=colour_scale(colours.signed),
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            hoverongaps=False,
-            customdata=hover,
-            hovertemplate="%{customdata}<extra></extra>",
-        ),
+        shares[:, columns],
+        [as_text(method) for method in rows],
+        names,
+        colours.signed,
+        customdata=hover,
+        hovertemplate="%{customdata}<extra></extra>",
     )
-    bare = {"showgrid": False, "automargin": False}
-    plot.update_xaxes(
-        side="top", tickvals=list(range(len(columns))), ticktext=names, tickangle=-90, range=[-0.5, len(columns) - 0.5], **bare
-    )
-    plot.update_yaxes(tickvals=list(range(len(rows))), ticktext=[as_text(method) for method in rows], range=[len(rows) - 0.5, -0.5], **bare)
-    plot.update_yaxes(ticklabelstandoff=4)
     frame = pd.DataFrame(
         {
             "method": np.repeat(list(rows), len(tokens)),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from sentviz.errors import InputError
-from sentviz.figures.colours import Theme, blend, colour_scale, palette
-from sentviz.figures.figure import DASHES, Figure, annotate, file_safe, lay_out, new_plot, sentence
-from sentviz.figures.panels import band, cell_texts, dotted, legend_below, panel_grid
+from sentviz.figures.colours import Theme, palette
+from sentviz.figures.figure import DASHES, Figure, file_safe, lay_out, sentence
+from sentviz.figures.matrix import matrix
+from sentviz.figures.panels import band, dotted, legend_below, panel_grid
 from sentviz.figures.text import as_run, as_text, label_width
 
 MOST = 6  # lines of a panel
@@ -98,7 +98,6 @@ def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher", th
     names, heads = [as_run(name, 34) for name in runs], [as_text(name, 30) for name in methods]
     left = 20 + round(max(label_width(name, 12) for name in names))
     top = 60 + round(max(label_width(name, 12) for name in heads))
-    shade = wide["shade"].to_numpy(float)
     hover = data.assign(
         text=[
             f"{as_run(row['run'], 34)}, {as_text(row['title'], 30)}<br>{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}],"
@@ -106,32 +105,21 @@ def referee_board(frame: pd.DataFrame, *, title: str, better: str = "higher", th
             for row in data.to_dict("records")
         ]
     ).pivot(index="run", columns="title", values="text")
-    plot = new_plot(
+    percent = bool((data["value"].between(0, 1) & data["random"].between(0, 1)).all())
+    texts = [[("" if np.isnan(v) else f"{100 * v:.0f}" if percent else f"{v:.2f}") for v in row] for row in wide["value"].to_numpy(float)]
+    plot = matrix(
         theme,
         title,
         (left + 24 + _CELL * len(methods), top + 16 + _ROW * len(runs)),
         (left, top, 24, 16),
-        go.Heatmap(
-            z=shade,
-            x=list(range(len(methods))),
-            y=list(range(len(runs))),
-            zmin=-1,
-            zmax=1,
-            colorscale=colour_scale(colours.judged),
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            hoverongaps=False,
-            customdata=hover.reindex(index=runs, columns=methods).fillna("").to_numpy(),
-            hovertemplate="%{customdata}<extra></extra>",
-        ),
+        wide["shade"],
+        names,
+        heads,
+        colours.judged,
+        texts=texts,
+        customdata=hover.reindex(index=runs, columns=methods).fillna("").to_numpy(),
+        hovertemplate="%{customdata}<extra></extra>",
     )
-    percent = bool((data["value"].between(0, 1) & data["random"].between(0, 1)).all())
-    texts = [[("" if np.isnan(v) else f"{100 * v:.0f}" if percent else f"{v:.2f}") for v in row] for row in wide["value"].to_numpy(float)]
-    annotate(plot, cell_texts(texts, blend(colours.judged, (np.nan_to_num(shade).ravel() + 1) / 2), 11))
-    plain = {"showgrid": False, "automargin": False}
-    plot.update_xaxes(side="top", tickvals=list(range(len(methods))), ticktext=heads, tickangle=-90, **plain)
-    plot.update_yaxes(tickvals=list(range(len(runs))), ticktext=names, range=[len(runs) - 0.5, -0.5], ticklabelstandoff=4, **plain)
     caption = sentence(
         [
             f"{title}{', in %' if percent else ''}: {better} is better; {int(data['n'].min())} to {int(data['n'].max())} texts per run.",

@@ -1,9 +1,11 @@
-"""Patching of all heads: in one batch, with hooks one by one, and by InterpKit if it is installed."""
+"""Patching of all heads: in one batch, with hooks one by one, and by InterpKit if it is installed; then the maps of three shipped runs."""
 
 from __future__ import annotations
 
 import io
 import tempfile
+import time
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,14 +17,20 @@ import torch
 
 from sentviz.analysis.causal.patching import patch
 from sentviz.models import hub
+from sentviz.models.loading import load
 from tests.benchmarks.timing import ratios, say
 
 TEXT = "what a {} garden and what a song of the town , and the soup was {} too , but never dull"
 FIRST, SECOND = TEXT.format("warm", "clever"), TEXT.format("cold", "dull")
+MAPS: Mapping[str, Mapping[str, bool]] = {  # run -> quantity -> with a cell for each token
+    "sst2/ndt-unit-2": {"state": True, "feedforward": True, "head": True, "component": True, "value": True},
+    "english/minilm": {"state": True, "head": False},
+    "english/mpnet": {"state": True, "head": True},
+}
 
 
 def patching() -> None:
-    """All 72 heads of a random BERT of MiniLM's size, on one pair of sentences, one thread."""
+    """All 72 heads of a random BERT of MiniLM's size, on one pair of sentences; one thread, CPU seconds. Then MAPS."""
     import transformers
 
     from tests.foreign.models import saved
@@ -49,10 +57,30 @@ def patching() -> None:
         if find_spec("interpkit"):
             theirs = import_module("interpkit").load(str(folder))
             candidates["InterpKit"] = lambda: results.update(interpkit=_interpkit(theirs, *map(dict, ids)))
-        seconds = ratios(candidates, rounds=3)
+        seconds = ratios(candidates, rounds=3, clock=time.process_time)
         say(f"72 heads, {len(pair.first.tokens)} tokens, one thread", seconds, "one batch")
         for way in results.keys() - {"batch"}:
             print(f"  largest difference of a share to {way}: {np.abs(results['batch'] - results[way]).max():.1e}")  # noqa: T201
+    for run, whats in MAPS.items():
+        _maps(run, whats)
+
+
+def _maps(run: str, whats: Mapping[str, bool]) -> None:
+    """Every map of a run on a new pair, with both traces: milliseconds of each quantity and of all together."""
+    model = load(run)
+
+    def one(what: str) -> None:
+        patch(model, FIRST, SECOND).map(what, tokens=whats[what])
+
+    candidates = {f"{what} by {'token' if by_token else 'layer'}": lambda what=what: one(what) for what, by_token in whats.items()}
+
+    def every() -> None:
+        pair = patch(model, FIRST, SECOND)
+        for what, by_token in whats.items():
+            pair.map(what, tokens=by_token)
+
+    seconds = ratios(candidates | {"all of them": every}, rounds=3, clock=time.process_time)
+    say(f"{run}, {len(model.trace(FIRST).tokens)} tokens, one thread", seconds)
 
 
 def _hooks(network: Any, ids: list[Any], k: int, against: int | None) -> Any:

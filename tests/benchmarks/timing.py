@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from sentviz.papers.studies.timing import interleaved
 
 
-def ratios(candidates: Mapping[str, Callable[[], object]], *, rounds: int = 15) -> dict[str, float]:
+def ratios(
+    candidates: Mapping[str, Callable[[], object]], *, rounds: int = 15, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """Median seconds of each candidate over rounds that run all of them in turn, after one warm-up each."""
-    seconds = interleaved(candidates, rounds, clock=time.perf_counter)
+    seconds = interleaved(candidates, rounds, clock=clock)
     return {name: statistics.median(values.tolist()) for name, values in seconds.items()}
 
 
