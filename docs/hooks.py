@@ -29,6 +29,7 @@ MADE = {
     "gallery": gallery.page,
     "glossary": words.words,
     "papers": papers.overview,
+    "patching-agreement": explanations.patching_agreement,
     "published-explanations": explanations.published_explanations,
     "referee": explanations.referee,
     "referee-board": explanations.referee_board,

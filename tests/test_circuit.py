@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from sentviz.analysis.causal.average import averages, places, ratio
-from sentviz.analysis.causal.circuit import _losses, circuit
+from sentviz.analysis.causal.circuit import circuit, losses_of_pair
 from sentviz.analysis.causal.patching import patch
 from sentviz.cli import main
 from sentviz.data.minimal_pairs import PAIRS, minimal_pairs
@@ -96,7 +96,7 @@ def test_losses_of_sets_are_those_of_interventions() -> None:
     rng = np.random.default_rng(0)
     outside = rng.random((7, 2, 3)) < 0.5
     outside[0], outside[1] = False, True
-    losses = _losses(pair, outside)
+    losses = losses_of_pair(pair, outside)
     for row, loss in zip(outside, losses, strict=True):
         edits = []
         for i, j in enumerate(pair.partners):

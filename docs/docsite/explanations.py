@@ -57,6 +57,20 @@ def referee_board() -> str:
     return table(heads, lines, right=range(1, len(heads)))
 
 
+def patching_agreement() -> str:
+    """Return how well each method agrees with patching, for every measured run, as Markdown."""
+    lines = []
+    for run in _runs():
+        rows = methods_of(run)
+        of = rows[rows["metric"] == "patched-word"].sort_values("value", ascending=False)
+        state = rows[rows["metric"] == "patched-state"].set_index("method")
+        for row in of[of["method"] != "random"].to_dict("records"):
+            title = SCORES[row["method"]].title
+            cells = [_cell("", *(values[name] for name in ("value", "low", "high"))) for values in (row, state.loc[row["method"]])]
+            lines.append([f"`{run.name}`", plain(title), *cells, str(int(row["n"]))])
+    return table(["run", "method", "patched words", "patched states", "texts"], lines, right=range(2, 5))
+
+
 def explanation_claims() -> str:
     """Return the claims about explanations with their findings on each run, as Markdown."""
     return claims_on_runs(CLAIMS, _runs())

@@ -38,6 +38,10 @@ HELD = {
     "sufficiency": ("Sufficiency", "lower"),
     "deletion": ("Area under the deletion curve", "lower"),
     "insertion": ("Area under the insertion curve", "higher"),
+    "patched-word": ("Rank correlation with the size of the effect of patching a word", "higher"),
+    "patched-state": ("Rank correlation with the size of the effect of patching its state", "higher"),
+    "patched-word-ranks": ("Rank correlation with the effect of patching a word", "higher"),
+    "patched-state-ranks": ("Rank correlation with the effect of patching its state", "higher"),
 }
 TRIVIAL = ("first", "signs", "ranks", "size", "error")  # measures in which the exact values are perfect
 

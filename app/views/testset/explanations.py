@@ -15,7 +15,7 @@ from sentviz.analysis.claim import VERDICT_WORDS
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
 from sentviz.analysis.explain.measured import faithfulness_of, flips_of, has_faithfulness
-from sentviz.analysis.explain.refereed import has_referee, headline, rows_asked, turning_line
+from sentviz.analysis.explain.refereed import has_referee, headline, methods_of, rows_asked, turning_line
 from sentviz.gallery.explanations import RANKED
 from sentviz.gallery.subjects import Runs, Study
 from sentviz.io.glossary import tip
@@ -28,6 +28,8 @@ SHORT = {
     "error": "Error",
     "reached": "Order",
     "comprehensiveness": "Comprehensiveness",
+    "patched-word": "Patched words",
+    "patched-state": "Patched states",
 }
 
 
@@ -36,8 +38,15 @@ def beside_exact(run: Run) -> None:
     st.markdown(f"### {md(headline(run)).replace(' %', '&nbsp;%')}", help=tip("referee"))
     left, right = halves("referee", 1.0, 1.15)
     with left:
-        metric = visit.setting(st.segmented_control, "Measure", "metric", list(SHORT), format_func=SHORT.get, label_visibility="collapsed")
+        known = set(methods_of(run)["metric"])
+        offered = [name for name in SHORT if name in known]
+        metric = visit.setting(st.segmented_control, "Measure", "metric", offered, format_func=SHORT.get, label_visibility="collapsed")
         show_figure("referee", Runs(run), metric=metric)
+        if metric.startswith("patched"):
+            st.caption(
+                "Effect of a mean state in the place of the word, after the embedding (patched words) or after half of the layers (patched"
+                " states), on test texts of at most 30 words. After half of the layers, other words already hold what they read from it."
+            )
     with right:
         show_figure("referee-curves", Runs(run))
         if line := turning_line(run):

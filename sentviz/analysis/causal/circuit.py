@@ -205,10 +205,10 @@ class _Half:
 
     def losses(self, sets: Bools, shape: tuple[int, int]) -> Floats:
         """Return the log-odds that A loses towards B if the parts outside each set (S, parts) give what they gave on B, (P, S)."""
-        return np.stack([_losses(pair, ~sets.reshape(len(sets), *shape)) for pair in self.pairs])
+        return np.stack([losses_of_pair(pair, ~sets.reshape(len(sets), *shape)) for pair in self.pairs])
 
 
-def _losses(pair: Pair, outside: Bools) -> Floats:
+def losses_of_pair(pair: Pair, outside: Bools) -> Floats:
     """Return the loss of each set of replaced parts (S, L, H + 1) in one pair, (S,)."""
     import torch
 

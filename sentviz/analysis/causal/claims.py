@@ -1,22 +1,27 @@
-"""Two claims about one direction, tested on the stored measurements of six runs. The tests need neither torch nor data.
+"""Five claims about causes, tested on stored measurements. The tests need neither torch nor data.
 
 The printed numbers are those of a language model on SST (Tigges et al. 2024, BlackboxNLP 5): without one direction, the accuracy falls from
-100 % to 62 %, at commas alone to 82 %. Here, the difference of means of each depth is set to its mean at this depth.
+100 % to 62 %, at commas alone to 82 %. Here, the difference of means of each depth is set to its mean at this depth. That early layers are
+lexical and late ones combine is printed of GPT-2 (arXiv 2512.06681). `sentviz.analysis.causal.claim_runs` measures the last three claims.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.causal.direction_tables import PRINTED, has_directions, lost_everywhere
 from sentviz.analysis.claim import Claim, Effect, Finding, decide, not_testable, strictest_finding
+from sentviz.analysis.explain.stored import has_table, rows_of
 
 if TYPE_CHECKING:
     from sentviz.runs.store import Run
 
 RUNS = ("english/mpnet", "english/minilm", "korean/e5", "english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/vanilla-matched")
+NDT_RUNS = ("english/ndt-unit-2", "sst2/ndt-unit-2", "sst2/ndt-free-2", "sst2/ndt-free-3", "twitter_financial/ndt-unit-2")
+EPOCH_RUNS = ("sst2/minilm-epochs", "nsmc/e5-epochs", "sst2/ndt-unit-2-epochs")
+CAUSES = "causes"  # shipped measurements of `sentviz.analysis.causal.claim_runs`
 HALF, QUARTER = 0.5, 0.25
 
 
@@ -33,17 +38,67 @@ def more_than(run: Run, *, place: str, least: float) -> Finding:
     return Finding(decide(row["low"] > least, row["high"] < least), evidence, effect=effect)
 
 
+def layers_apart(run: Run) -> Finding:
+    """Compare the mean layer that acts on a negation with the mean layer that acts on an adjective: "holds" if it is later."""
+    row, centres = _row(run, "centre", "apart"), [_row(run, "centre", kind)["value"] for kind in ("adjective", "negation")]
+    evidence = (
+        f"on the way from the first layer (0) to the last (1), an exchanged adjective acts at {centres[0]:.2f} and a negation at"
+        f" {centres[1]:.2f}; apart {_number(row)} (n = {row['n']:.0f} pairs of each)"
+    )
+    return Finding(decide(row["low"] > 0, row["high"] < 0), evidence, effect=_effect(row, "share of the layers"))
+
+
+def second_is_negative(run: Run) -> Finding:
+    """Ask whether the second component moves the prediction away from the sentence that it is brought from: "holds" if it does."""
+    first, second = (_row(run, "component", "adjective", depth) for depth in (1, 2))
+    evidence = f"A2 brings {_percent(second)} of the difference, A1 {_percent(first)} (n = {second['n']:.0f} pairs)"
+    return Finding(
+        decide(second["high"] < 0, second["low"] > 0),
+        evidence,
+        effect=Effect.from_share(second["value"], second["low"], second["high"], 0.0),
+    )
+
+
+def direction_is_ahead(run: Run) -> Finding:
+    """Compare what separation and accuracy have reached of their rise after the first epoch: "holds" if separation is ahead."""
+    epoch = min(run.epochs)
+    row, separated, accuracy = (_row(run, "epoch", name, epoch) for name in ("ahead", "separated", "accuracy"))
+    evidence = (
+        f"after epoch {epoch}, {_percent(separated)} of the rows lie on their side of the direction, and {_percent(accuracy)} are predicted"
+        f" right; of their rises, separation is {_number(row)} ahead (n = {row['n']:.0f})"
+    )
+    return Finding(decide(row["low"] > 0, row["high"] < 0), evidence, effect=_effect(row, "share of the rise"))
+
+
+def _row(run: Run, measure: str, name: str, depth: int = -1) -> dict[Any, Any]:
+    table = rows_of(CAUSES, run)
+    rows = table[(table["measure"] == measure) & (table["name"] == name) & (table["depth"] == depth)]
+    return rows.to_dict("records")[0]
+
+
+def _measured(measure: str) -> Callable[[Run], bool]:
+    return lambda run: has_table(CAUSES) and bool((rows_of(CAUSES, run)["measure"] == measure).any())
+
+
 def _percent(row: dict[str, float]) -> str:
     value, low, high = (round(100 * row[name]) for name in ("value", "low", "high"))
     return f"{value} % [{low}, {high}]".replace("-", "−")
 
 
-def _on_each(test: Callable[[Run], Finding], runs: Sequence[Run]) -> Finding:
-    """Make a test on each measured run of RUNS; the strictest verdict wins."""
-    measured = {run.name: run for run in runs if run.name in RUNS and has_directions(run)}
+def _number(row: dict[str, float]) -> str:
+    return f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]".replace("-", "−")
+
+
+def _effect(row: dict[str, float], unit: str) -> Effect:
+    return Effect(float(row["value"]), float(row["low"]), float(row["high"]), unit)
+
+
+def _on_each(test: Callable[[Run], Finding], names: Sequence[str], has: Callable[[Run], bool], runs: Sequence[Run]) -> Finding:
+    """Make a test on each measured run of some names; the strictest verdict wins."""
+    measured = {run.name: run for run in runs if run.name in names and has(run)}
     if not measured:
-        return not_testable("the directions of none of its runs were measured")
-    return strictest_finding({name: test(measured[name]) for name in RUNS if name in measured})
+        return not_testable("none of its runs was measured")
+    return strictest_finding({name: test(measured[name]) for name in names if name in measured})
 
 
 CLAIMS = (
@@ -52,7 +107,7 @@ CLAIMS = (
         "Removing one direction takes more than half of the accuracy above chance",
         "sentviz",
         "runs here",
-        partial(_on_each, partial(more_than, place="all", least=HALF)),
+        partial(_on_each, partial(more_than, place="all", least=HALF), RUNS, has_directions),
         how="share of the accuracy above 50 % that is lost without the difference of means at all tokens of every depth",
     ),
     Claim(
@@ -60,8 +115,33 @@ CLAIMS = (
         "Removing it at punctuation alone takes at least a quarter of the accuracy above chance",
         "sentviz",
         "runs here",
-        partial(_on_each, partial(more_than, place="punctuation", least=QUARTER)),
+        partial(_on_each, partial(more_than, place="punctuation", least=QUARTER), RUNS, has_directions),
         how="the same at punctuation marks only",
     ),
+    Claim(
+        "layers",
+        "Early layers are lexical, late ones combine",
+        "sentviz",
+        "runs here",
+        partial(_on_each, layers_apart, RUNS, _measured("centre")),
+        how="mean layer whose heads and feed-forward networks lose the difference of minimal pairs, for a negation minus an adjective",
+    ),
+    Claim(
+        "component",
+        "NDT's second component carries the negative share",
+        "sentviz",
+        "runs here",
+        partial(_on_each, second_is_negative, NDT_RUNS, _measured("component")),
+        how="share of the difference of minimal pairs (another adjective) that the outputs of A2 bring over, sum over layers",
+    ),
+    Claim(
+        "epochs",
+        "Fine-tuning builds the direction before accuracy rises",
+        "sentviz",
+        "runs here",
+        partial(_on_each, direction_is_ahead, EPOCH_RUNS, _measured("epoch")),
+        how="after the first stored epoch, the share of rows on their side of the direction and the accuracy, each as a share of its rise"
+        " from 50 % to the last epoch",
+    ),
 )
-"""Our claims about directions."""
+"""Our claims about causes."""

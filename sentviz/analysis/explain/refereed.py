@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sentviz.runs.store import Run
 
 TABLE = "referee"  # shipped measurements, in the folder of `sentviz.analysis.explain.stored`
+PATCHED = "agreement"  # the same of `sentviz.analysis.causal.agreement`
 FILE = "referee.parquet"  # a file of a run that the user measured
 NEGATED, OTHERS = "turning negated", "turning others"  # metrics of the method "exact"
 FROM_SUBSETS = ("permutation", "kernel-shap", "lime")  # methods that predict many subsets of the words
@@ -27,9 +28,15 @@ def methods_of(run: Run) -> pd.DataFrame:
     """Return the comparison of a run's explanations with exact values: its own table, or the shipped rows; empty if there is neither.
 
     Frame:
-        as `sentviz.analysis.explain.referee.measure`; of shipped runs also rows: the data set whose test split was asked.
+        as `sentviz.analysis.explain.referee.measure` and, if it was measured, `sentviz.analysis.causal.agreement.measure`; of shipped runs
+        also rows: the data set whose test split was asked for the exact values.
     """
-    return run.frame(FILE) if FILE in run.config["files"] else rows_of(TABLE, run)
+    import pandas as pd
+
+    if FILE in run.config["files"]:
+        return run.frame(FILE)
+    table = rows_of(TABLE, run)
+    return pd.concat([table, rows_of(PATCHED, run)], ignore_index=True) if has_table(PATCHED) and not table.empty else table
 
 
 def has_referee(run: Run) -> bool:

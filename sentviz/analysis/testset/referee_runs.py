@@ -6,9 +6,11 @@ each run is stored when it is finished. The table holds numbers and no texts.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sentviz.analysis.explain.refereed import TABLE
+from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +36,23 @@ def sample_of(model: Model) -> int:
 def compare(model: Model, texts: Sequence[str], *, sample: int = 0, seed: int = SEED, progress: Progress | None = None) -> pd.DataFrame:
     """Compare every method of a model with exact values on short texts, as `sentviz.analysis.explain.referee.measure` returns it.
 
+    If its states can be replaced and its predictions differ, `sentviz.analysis.causal.agreement.measure` is added.
+
     Args:
         sample: number of texts; 0 = `sample_of`.
     Raises:
         InputError: as `measure`.
     """
+    import pandas as pd
+
+    from sentviz.analysis.causal import agreement
     from sentviz.analysis.explain.referee import measure
 
-    return measure(model, texts, negations(texts), sample=sample or sample_of(model), seed=seed, progress=progress)
+    sample = sample or sample_of(model)
+    parts = [measure(model, texts, negations(texts), sample=sample, seed=seed, progress=progress)]
+    with suppress(InputError):
+        parts.append(agreement.measure(model, texts, sample=sample, seed=seed))
+    return pd.concat(parts, ignore_index=True)
 
 
 def short_rows(run: Run, sample: int) -> tuple[str, Sequence[str]]:
@@ -90,7 +101,8 @@ def _main() -> None:
         run, begin = find(name), time.process_time()
         model = load(run)
         data, texts = short_rows(run, sample_of(model))
-        store(TABLE, run, compare(model, texts).assign(rows=data))
+        table = compare(model, texts)
+        store(TABLE, run, table[~table["metric"].str.startswith("patched")].assign(rows=data))
         click.echo(f"{name}: {sample_of(model)} texts of {data}, {time.process_time() - begin:.0f} CPU seconds")
 
 
