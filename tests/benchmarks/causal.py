@@ -52,15 +52,19 @@ def patching() -> None:
         results: dict[str, Any] = {}
         candidates = {
             "hooks, one head at a time": lambda: results.update(hooks=_hooks(network, ids, *pair.target)),
-            "one batch": lambda: results.update(batch=pair.map("head", exact=True).share),
+            "one batch": lambda: results.update(batch=pair.map("head", exact=True)),
         }
         if find_spec("interpkit"):
             theirs = import_module("interpkit").load(str(folder))
             candidates["InterpKit"] = lambda: results.update(interpkit=_interpkit(theirs, *map(dict, ids)))
         seconds = ratios(candidates, rounds=3, clock=time.process_time)
         say(f"72 heads, {len(pair.first.tokens)} tokens, one thread", seconds, "one batch")
-        for way in results.keys() - {"batch"}:
-            print(f"  largest difference of a share to {way}: {np.abs(results['batch'] - results[way]).max():.1e}")  # noqa: T201
+        share, k = results["batch"].share, pair.target[0]
+        first, second = (float(trace.logits[k]) for trace in (pair.first, pair.second))
+        of_logit = (results["batch"].logits[..., k] - first) / (second - first)  # InterpKit measures one logit, not log-odds
+        for way, ours in (("hooks", share), ("interpkit", of_logit)):
+            if way in results:
+                print(f"  largest difference of a share to {way}: {np.abs(ours - results[way]).max():.1e}")  # noqa: T201
     for run, whats in MAPS.items():
         _maps(run, whats)
 
