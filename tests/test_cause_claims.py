@@ -78,14 +78,14 @@ def test_claims_are_decided_in_three_directions(test: Callable[[Run], Finding], 
     low, high = SPREAD[verdict]
     low, high = (-high, -low) if test is claims.second_is_negative else (low, high)
     names = [("centre", -1, "apart"), ("component", 2, "adjective"), ("epoch", 1, "ahead")]
-    others = [
+    further = [
         ("centre", -1, "adjective"),
         ("centre", -1, "negation"),
         ("component", 1, "adjective"),
         ("epoch", 1, "separated"),
         ("epoch", 1, "accuracy"),
     ]
-    rows = [(*name, "", (low + high) / 2, low, high, 40) for name in names] + [(*name, "", 0.5, 0.4, 0.6, 40) for name in others]
+    rows = [(*name, "", (low + high) / 2, low, high, 40) for name in names] + [(*name, "", 0.5, 0.4, 0.6, 40) for name in further]
     monkeypatch.setattr(claims, "rows_of", lambda name, run: pd.DataFrame(rows, columns=claim_runs.COLUMNS))
     finding = test(cast(Run, SimpleNamespace(name="sst2/ndt-unit-2", digest="abc", epochs=(1, 3))))
     assert finding.verdict == verdict and finding.effect is not None and "40" in finding.evidence

@@ -19,6 +19,7 @@ MAX_FEW = 4  # largest number of panels with the larger width
 LINE_HEIGHT = 17  # pixels of a text line
 ENTRY_HEIGHT = 19  # pixels of a legend line
 TICK_WIDTH = 38  # pixels a number on an axis needs
+SMALLEST = 9  # pixels of the letters of a name
 TITLE_SHIFT = 0.7  # Plotly draws a title of several lines too high by this share of the font size
 
 
@@ -137,6 +138,9 @@ def _fit_cells(plot: go.Figure, wide: float) -> None:
             size = trace.textfont.size or 12
             if max(label_width(str(text), size) for text in trace.text) > room:
                 trace.visible = False
+    names = [(note, cells.get((note.xref or "x", note.yref or "y"))) for note in plot.layout.annotations]
+    tight = any(room and label_width(str(note.text), note.font.size or 12) > room for note, room in names)
+    plot.layout.annotations = [note for note, room in names if not (tight and room)]
 
 
 def _keep_distance(plot: go.Figure, before: float, inner: float, grown: float) -> None:
@@ -193,7 +197,7 @@ def _fit_ticks(plot: go.Figure, inner: float) -> float:
 def _thin_tokens(plot: go.Figure, wide: float, inner: float) -> None:
     """Keep every k-th name of the rows and columns of heatmaps, with the smallest k for which they do not overlap.
 
-    Texts next to a row, such as its sum, are kept with the row's name.
+    Upright names of columns are written smaller if that is enough. Texts next to a row, such as its sum, are kept with the row's name.
 
     Args:
         wide, inner: width and height of the area inside the margins, in pixels.
@@ -205,7 +209,10 @@ def _thin_tokens(plot: go.Figure, wide: float, inner: float) -> None:
             continue
         across, up = _pixels_per_cell(x, wide), _pixels_per_cell(y, inner)
         size, widest = x.tickfont.size or 12, max((label_width(str(label), x.tickfont.size or 12) for label in x.ticktext or ()), default=0)
-        _keep_every(x, {0: widest + 4, -45: size / 0.71}.get(int(-90 if x.tickangle is None else x.tickangle), size), across)
+        angle = int(-90 if x.tickangle is None else x.tickangle)
+        if angle == -90 and SMALLEST <= across < size:
+            size = x.tickfont.size = int(across)
+        _keep_every(x, {0: widest + 4, -45: size / 0.71}.get(angle, size), across)
         every = _keep_every(y, 1.1 * (y.tickfont.size or 12), min(across, up) if y.scaleanchor else up)
         for trace in plot.data:
             if every > 1 and trace.type == "scatter" and trace.textposition == "middle right" and (trace.yaxis or "y") == name:

@@ -105,19 +105,18 @@ def cosine_map(
     values, share = np.asarray(cosines, dtype=float), np.asarray(separated, dtype=float)
     colours, labels = palette(theme), [as_text(name, 30) for name in names]
     left = 24 + round(max(label_width(name, 12) for name in labels))
-    k = len(labels)
+    k, top = len(labels), 36 + left
     plot = matrix(
         theme,
         f"Five ways to find the direction: {depth_name(depth)}",
-        (left + 62 * (k + 1) + 40, 190 + 36 * k),
-        (left, 150, 24, 40),
+        (left + 62 * (k + 1) + 40, top + 16 + 36 * k),
+        (left, top, 24, 16),
         values,
         labels,
         labels,
         colours.signed,
         texts=[[f"{value:.2f}".replace("-", "−") for value in row] for row in values],
         text_size=12,
-        angle=-60,
         hovertemplate="cosine %{z:.3f}<extra></extra>",
     )
     annotate(

@@ -26,7 +26,6 @@ def matrix(
     *,
     texts: Sequence[Sequence[str]] = (),
     text_size: int = 11,
-    angle: int = -90,
     **cells: Any,
 ) -> go.Figure:
     """Return a plot of values (rows, columns) from -1 to 1; NaN is an empty cell.
@@ -36,7 +35,6 @@ def matrix(
         names, heads: Plotly labels of the rows and of the columns.
         stops: colours of the scale.
         texts: (rows, columns) of the cells, in letters of `text_size` pixels.
-        angle: of the heads.
         cells: further settings of the heat map, for example what is shown under the cursor.
     """
     z = np.asarray(values, dtype=float)
@@ -60,7 +58,7 @@ def matrix(
         ),
     )
     annotate(plot, cell_texts(texts, blend(stops, (np.nan_to_num(z).ravel() + 1) / 2), text_size))
-    ticks = {"tickvals": list(range(len(heads))), "ticktext": list(heads), "tickangle": angle}
+    ticks = {"tickvals": list(range(len(heads))), "ticktext": list(heads), "tickangle": -90}
     plot.update_xaxes(side="top", range=[-0.5, len(heads) - 0.5], showgrid=False, automargin=False, **ticks)
     plot.update_yaxes(row_axis(names, ticklabelstandoff=4))
     return plot

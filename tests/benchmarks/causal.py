@@ -73,10 +73,10 @@ def _maps(run: str, whats: Mapping[str, bool]) -> None:
     """Every map of a run on a new pair, with both traces: milliseconds of each quantity and of all together."""
     model = load(run)
 
-    def one(what: str) -> None:
+    def draw_map(what: str) -> None:
         patch(model, FIRST, SECOND).map(what, tokens=whats[what])
 
-    candidates = {f"{what} by {'token' if by_token else 'layer'}": lambda what=what: one(what) for what, by_token in whats.items()}
+    candidates = {f"{what} by {'token' if by_token else 'layer'}": lambda what=what: draw_map(what) for what, by_token in whats.items()}
 
     def every() -> None:
         pair = patch(model, FIRST, SECOND)

@@ -117,7 +117,7 @@ st.caption(
     " (punctuation: commas), not of a classifier; `lost` is the share of the accuracy above 50 % that is lost at all tokens. Deep models"
     " are measured on texts of at most 30 words if there are enough of them."
 )
-with st.expander("Two claims about directions", icon=":material/gavel:"):
+with st.expander("Five claims about causes", icon=":material/gavel:"):
     for claim in CLAIMS:
         finding = claim.test(every)
         st.markdown(f"{ICONS[finding.verdict]} **{claim.statement}**: {VERDICT_WORDS[finding.verdict]}. Test: {claim.how}.")

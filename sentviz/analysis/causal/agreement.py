@@ -88,11 +88,11 @@ def mean_states(model: Model, texts: Sequence[str]) -> dict[str, Floats]:
     owner = np.repeat(np.arange(len(encoded)), [len(each) for each in places])
     sample = Texts(tuple(texts), None, tuple(encoded), np.zeros(len(encoded), dtype=np.int64))
     of_depth = states(model, sample, places, depths_of(model))[1]
-    others = {name: label[owner] != name for name in model.labels}
+    predicted_otherwise = {name: label[owner] != name for name in model.labels}
     return {
-        name: np.stack([x[other].mean(axis=0, dtype=np.float64) for x in of_depth.values()])
-        for name, other in others.items()
-        if other.any()
+        name: np.stack([x[mask].mean(axis=0, dtype=np.float64) for x in of_depth.values()])
+        for name, mask in predicted_otherwise.items()
+        if mask.any()
     }
 
 

@@ -108,10 +108,14 @@ def _epochs(run: Run, seed: int) -> list[Row]:
 
     frame, right = rows_of_recipe(run.config["recipe"], "test").frame, list[Floats]()
     for epoch in run.epochs:
-        found = directions(load(run.at(epoch)), frame, seed=seed)
-        side = found.measured.side == 1
-        predicted = moved_sides(found.model, found.measured, {"": {}}, {"": None})[""]
-        right.append(np.stack([(found.projected("difference", found.depths[-1]) > 0) == side, predicted == side], axis=1).astype(float))
+        class_directions = directions(load(run.at(epoch)), frame, seed=seed)
+        side = class_directions.measured.side == 1
+        predicted = moved_sides(class_directions.model, class_directions.measured, {"": {}}, {"": None})[""]
+        right.append(
+            np.stack(
+                [(class_directions.projected("difference", class_directions.depths[-1]) > 0) == side, predicted == side], axis=1
+            ).astype(float)
+        )
     table = np.stack(right, axis=1)  # (rows, epochs, 2)
     shares, draws = table.mean(axis=0), mean_draws(table, np.random.default_rng(seed), RESAMPLES)
     rows, ahead = list[Row](), [_ahead(each) for each in (shares[None], draws)]

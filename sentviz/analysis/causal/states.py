@@ -107,7 +107,9 @@ def halves(model: Model, frame: pd.DataFrame, fit: int, measure: int, seed: int,
     if smallest < 2 * LEAST:
         names = [" or ".join(name for name, of in zip(model.labels, of_class, strict=True) if of == each) for each in (0, 1)]
         counts = " and ".join(f"{len(pool):,} of {name}" for pool, name in zip(pools, names, strict=True))
-        raise InputError(f"A direction needs at least {2 * LEAST} rows of both sides, but the sample has {counts}. Use another split or more rows.")
+        raise InputError(
+            f"A direction needs at least {2 * LEAST} rows of both sides, but the sample has {counts}. Use another split or more rows."
+        )
     factor = min(1.0, 2 * smallest / (fit + measure))
     sizes = [max(LEAST, int(factor * size / 2)) for size in (fit, measure)]
     samples = []
