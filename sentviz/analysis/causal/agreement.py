@@ -109,7 +109,7 @@ def effects_of(model: Model, trace: Trace, means: Floats, players: Sequence[Word
         ("state", depth): Replacement((owner + i * len(players), tokens), torch.from_numpy(means[i]).float().expand(len(tokens), -1))
         for i, depth in enumerate(depths_of(model))
     }
-    odds = log_odds(logits_of_copies(model, trace, replaced, 2 * len(players)).double().numpy(), int(trace.logits.argmax()))  # type: ignore[arg-type]
+    odds = log_odds(logits_of_copies(model, trace, replaced, 2 * len(players)).double().numpy(), int(trace.logits.argmax()))
     return np.asarray(odds[0] - odds[1:]).reshape(2, len(players))
 
 
