@@ -1,40 +1,6 @@
 // A text as tokens: their ids, the parts of the text that they stand for, and the tokens of each word.
 
-const WORD = /[\p{L}\p{M}\p{N}\p{Pc}]+|[^\p{White_Space}]/gu // a run of letters, digits, marks and underscores; any other visible character is alone
-
-const UNKNOWN = /^(?:[^\p{White_Space}\p{P}$+<=>^`|~]+|.)/su // what WordPiece writes as one unknown token
-const HIDDEN = /^[\p{Cc}\p{Cf}\p{Mn}]$/u // characters that some tokenizers leave out
-
-/** Return characters as a tokenizer compares them: lower case, without accents; marks alone stay. */
-const plain = text => text.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase() || text
-
-/** Return the [start, end] of each piece in a text, in order; a piece that is not found stands for the next run of letters.
- * @param {string} text @param {string[]} pieces @returns {[number, number][]} */
-export function aligned(text, pieces) {
-  const letters = []
-  let at = 0
-  for (const letter of text) {
-    for (const part of plain(letter)) if (!/\p{White_Space}/u.test(part)) letters.push([part, at, at + letter.length])
-    at += letter.length
-  }
-  let next = 0
-  return pieces.map(piece => {
-    const wanted = [...plain(piece)], found = []
-    for (let k = next; wanted.length && k < letters.length && found.length < wanted.length; k++) {
-      if (letters[k][0] === wanted[found.length]) found.push(k)
-      else if (!HIDDEN.test(letters[k][0])) break
-    }
-    if (wanted.length && found.length === wanted.length) {
-      next = found.at(-1) + 1
-      return [letters[found[0]][1], letters[found.at(-1)][2]]
-    }
-    while (next < letters.length && HIDDEN.test(letters[next][0])) next++
-    if (next >= letters.length) return [text.length, text.length]
-    const start = letters[next][1], end = start + text.slice(start).match(UNKNOWN)[0].length
-    while (next < letters.length && letters[next][1] < end) next++
-    return [start, end]
-  })
-}
+const WORD = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼-¾]+|[^\p{White_Space}]/gu // a run of letters, digits, marks and underscores; any other visible character is alone
 
 /** Return the tokens of each word, in order. @param {string} text @param {[number, number][]} spans @returns {number[][]} */
 export function together(text, spans) {
@@ -49,24 +15,87 @@ export function together(text, spans) {
   return words
 }
 
+/** Return a text after the steps of a normalizer, and the [start, end] in the text of each of its code units. What a step puts in the place of
+ * characters stands for the last of them, as in the library. @param {{normalize: (text: string) => string, config: object, pattern?: RegExp}[]} steps */
+export function cleaned(text, steps) {
+  let clean = "", spans = []
+  const add = (part, span) => {
+    clean += part
+    for (let k = 0; k < part.length; k++) spans.push(span)
+  }
+  for (const letter of text) add(letter, [clean.length, clean.length + letter.length])
+  for (const step of steps) {
+    const before = clean, places = spans, parts = step.pattern ? before.matchAll(step.pattern) : Array.from(before, letter => [letter])
+    let from = 0
+    ;[clean, spans] = ["", []]
+    for (const part of parts) {
+      const start = part.index ?? from
+      while (from < start) add(before[from], places[from++])
+      from += part[0].length
+      add(step.pattern ? step.config.content : step.normalize(part[0]), places[from - 1])
+    }
+    while (from < before.length) add(before[from], places[from++])
+  }
+  return { clean, spans }
+}
+
+/** Return the [start, end] in a text of each token, of which each letter stands for a byte. @param {string[]} tokens @returns {[number, number][]} */
+export function spansOfBytes(text, { clean, spans }, tokens) {
+  const places = [spans[0] ?? [0, 0]] // of the space that is put first
+  let at = 0
+  for (const letter of clean) {
+    const code = letter.codePointAt(0), count = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+    for (let k = 0; k < count; k++) places.push(spans[at])
+    at += letter.length
+  }
+  let next = 0
+  return tokens.map(token => {
+    const [start] = places[next], [, end] = places[(next += token.length) - 1]
+    return [token[0] === "Ġ" && end - start > 1 && /\p{White_Space}/u.test(text[start]) ? start + 1 : start, end]
+  })
+}
+
+/** Return the [start, end] in a text of each token: a piece of a word, which may begin with ##, or a complete word, as unknown ones are.
+ * @param {string[]} words of the cleaned text @param {(token: string) => boolean} whole whether a token stands for a word @returns {[number, number][]} */
+export function spansOfPieces({ clean, spans }, words, tokens, whole) {
+  const found = []
+  let from = 0
+  for (const word of words) {
+    let at = clean.indexOf(word, from)
+    from = at + word.length
+    while (at < from && found.length < tokens.length) {
+      const token = tokens[found.length], end = whole(token) ? from : at + token.replace(/^##/, "").length
+      found.push([spans[at][0], spans[end - 1][1]])
+      at = end
+    }
+  }
+  return found
+}
+
 /** Read a text as the model reads it.
  * @param {{encode: (text: string, options: object) => {ids: number[], tokens: string[]}}} tokenizer
- * @param {{tokens: {drop: number[], start: number, stop: number}, unknown: number, lowers: boolean, max_length: number, cls: boolean, names: string[]}} card
+ * @param {{tokens: {drop: number[], start: number, stop: number}, kind: string, unknown: number, lowers: boolean, max_length: number, cls: boolean, names: string[]}} card
  * @returns {{ids: number[], tokens: string[], units: number[][], specials: number[], dropped: number}} */
 export function readText(tokenizer, card, text) {
   const given = card.lowers ? text.replaceAll("Σ", "σ") : text // the library has one small sigma, JavaScript another one at the end of a word
   const { ids: found, tokens } = tokenizer.encode(given, { add_special_tokens: false }), room = card.max_length - 2 * card.cls
-  const ids = found.map(id => id ?? card.unknown)
-  const kept = [...ids.keys()].filter(k => !card.tokens.drop.includes(ids[k])).slice(0, room), first = card.cls ? 1 : 0
-  const pieces = kept.map(k => tokens[k].replace(/^##/, "")), spans = aligned(text, pieces)
+  const ids = found.map(id => id ?? card.unknown), read = [...ids.keys()].filter(k => !card.tokens.drop.includes(ids[k]))
+  const kept = read.slice(0, room), first = card.cls ? 1 : 0, spans = (all => kept.map(k => all[k]))(spansOf(tokenizer, card, given, tokens))
   const units = together(text, spans).map(unit => unit.map(k => k + first))
-  const named = spans.map(([start, end], k) => text.slice(start, end) || pieces[k])
-  if (!card.cls) return { ids: kept.map(k => ids[k]), tokens: named, units, specials: [], dropped: ids.length - kept.length }
+  const named = spans.map(([start, end], k) => text.slice(start, end) || tokens[kept[k]])
+  const around = (list, [before, after]) => (card.cls ? [before, ...list, after] : list), { start, stop } = card.tokens
   return {
-    ids: [card.tokens.start, ...kept.map(k => ids[k]), card.tokens.stop],
-    tokens: [card.names[0], ...named, card.names[1]],
+    ids: around(kept.map(k => ids[k]), [start, stop]),
+    tokens: around(named, card.names),
     units,
-    specials: [0, kept.length + 1],
-    dropped: ids.length - kept.length,
+    specials: around([], [0, kept.length + 1]),
+    dropped: read.length - kept.length,
   }
+}
+
+function spansOf(tokenizer, { kind, unknown }, text, tokens) {
+  const { normalizer, pre_tokenizer, model } = tokenizer, steps = normalizer.normalizers ?? [normalizer]
+  if (kind === "BPE") return spansOfBytes(text, cleaned(text, steps.slice(0, -1)), tokens) // without the space that is put first
+  const all = cleaned(text, steps)
+  return spansOfPieces(all, pre_tokenizer(all.clean), tokens, token => kind === "WordLevel" || model.tokens_to_ids.get(token) === unknown)
 }

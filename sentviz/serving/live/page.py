@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 HERE = Path(page.__file__).parent / "live"
 ROWS = 500  # rows of the test split on which the graph in 8 bits is compared
 WORDS = r"\w+|[^\w\s]"  # pattern of the tokenizers of words
-WORDS_OF_ALL = r"[\p{L}\p{M}\p{N}\p{Pc}]+|[^\p{L}\p{M}\p{N}\p{Pc}\p{White_Space}]"  # the same where \w knows only ASCII
+WORDS_OF_BYTES = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # what byte-level tokenizers split first
 
 
 def live_page(
@@ -102,22 +102,29 @@ def _check(run: Run) -> None:
 
 def for_browsers(run: Run, tokenizer: str) -> tuple[bytes, dict[str, Any]]:
     """Return a tokenizer whose patterns mean the same in JavaScript (letters and spaces of all languages), and what `readText` does itself:
-    the id of unknown tokens, and whether it writes small letters.
+    the id of unknown tokens, whether it writes small letters, and the kind of tokens.
 
     Raises:
-        RunError: the tokenizer is of another kind than words and WordPiece, or splits by an unknown pattern.
+        RunError: the tokenizer is of another kind than words, WordPiece and byte pairs, or splits by an unknown pattern.
     """
     content = json.loads(tokenizer)
     kind, before = content["model"]["type"], content["pre_tokenizer"] or {}
-    pattern = before.get("pattern", {}).get("Regex", "")
-    if kind not in ("WordLevel", "WordPiece") or (before.get("type") == "Split" and pattern != WORDS):
-        raise RunError(f"A live page reads words and WordPiece; {run.name} has a tokenizer of another kind ({kind}).")
-    if pattern:
-        before["pattern"]["Regex"] = WORDS_OF_ALL
+    pattern, splits = before.get("pattern", {}).get("Regex", ""), before.get("type")
+    read = {"WordLevel": splits == "Split" and pattern == WORDS, "WordPiece": splits == "BertPreTokenizer", "BPE": splits == "ByteLevel"}
+    if not read.get(kind):
+        raise RunError(f"A live page reads words, WordPiece and byte pairs; {run.name} has a tokenizer of another kind ({kind}).")
     normalizer, vocabulary = json.dumps(content["normalizer"]), content["model"]["vocab"]
+    if kind == "BPE":  # In JavaScript, white space is another set of characters for "strip" and for the split of byte-level tokenizers.
+        outer = {"type": "Replace", "pattern": {"Regex": r"\A\s+|\s+\z"}, "content": ""}
+        steps = [outer if step["type"] == "Strip" else step for step in content["normalizer"]["normalizers"]]
+        content["normalizer"] = {"type": "Sequence", "normalizers": [*steps, {"type": "Prepend", "prepend": " "}]}
+        split = {"type": "Split", "pattern": {"Regex": WORDS_OF_BYTES}, "behavior": "Isolated", "invert": False}
+        letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, letters]}
     left = {
-        "unknown": vocabulary[content["model"]["unk_token"]],
+        "unknown": vocabulary.get(content["model"]["unk_token"], 0),
         "lowers": '"Lowercase"' in normalizer or '"lowercase": true' in normalizer,
+        "kind": kind,
     }
     return json.dumps(content | {"post_processor": None}, ensure_ascii=False, separators=(",", ":")).encode(), left
 
