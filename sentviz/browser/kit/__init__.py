@@ -14,7 +14,7 @@ __all__ = ["bundle", "front"]
 
 KIT = Path(__file__).parent
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)"$', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:function|class|const) (\w+))", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:(?:async )?function|class|const) (\w+))", re.MULTILINE)
 _LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 

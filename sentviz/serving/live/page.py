@@ -1,6 +1,6 @@
-"""Write a run as one HTML page that computes in the browser.
+"""Write runs as one HTML page that computes in the browser.
 
-The page holds the ONNX graph with maps, the tokenizer, onnxruntime-web and the linked picture. Its policy forbids all requests. The large
+The page holds the ONNX graphs with maps, the tokenizers, onnxruntime-web and the linked picture. Its policy forbids all requests. The large
 parts come last, so that a file that was cut off still shows its stored sentence and says what is missing.
 """
 
@@ -9,8 +9,11 @@ from __future__ import annotations
 import gzip
 import html
 import json
+import re
 import tempfile
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +21,15 @@ from sentviz.analysis.explain import SCORES, ends, explained
 from sentviz.browser import canvas, page
 from sentviz.browser.canvas import canvas_data, is_quick, scene_of
 from sentviz.browser.kit import KIT, bundle
-from sentviz.errors import RunError
+from sentviz.errors import InputError, RunError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.maps import component_name
 from sentviz.io.files import replacing
 from sentviz.models.loading import load
 from sentviz.runs import store
+from sentviz.runs.bases import find_base
 from sentviz.runs.store import Run
+from sentviz.serving.live.fit import check
 from sentviz.serving.live.packages import RUNTIME, TOKENIZERS, as_script, files
 from sentviz.serving.onnx import export
 from sentviz.serving.onnx.session import SMALL, WHOLE
@@ -35,69 +40,101 @@ if TYPE_CHECKING:
     from sentviz.runs.trace import Trace
 
 HERE = Path(page.__file__).parent / "live"
+LICENCES = Path(__file__).parent
+MOST = 4  # largest number of models of a page
 ROWS = 500  # rows of the test split on which the graph in 8 bits is compared
 WORDS = r"\w+|[^\w\s]"  # pattern of the tokenizers of words
 WORDS_OF_BYTES = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # what byte-level tokenizers split first
 
 
 def live_page(
-    run: str | Path | Run, out: str | Path, *, text: str = "", int8: bool = False, theme: Theme = "light", progress: Progress | None = None
+    runs: str | Path | Run | Sequence[str | Path | Run],
+    out: str | Path,
+    *,
+    text: str = "",
+    int8: bool = False,
+    theme: Theme = "light",
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write a page on which the model of a run answers whatever is typed.
+    """Write a page on which the models of runs answer whatever is typed, side by side.
 
     Args:
+        runs: one run or several; at most `MOST`.
         out: the file, with the ending .html.
-        text: sentence that is shown first; "" = the run's example.
-        int8: compute with a graph in 8 bits, which is a quarter as large.
+        text: sentence that is shown first; "" = the first run's example.
+        int8: compute with graphs in 8 bits, which are a quarter as large.
         progress: called with the bytes of the packages that are fetched once.
     Returns:
-        bytes (of the page), run, int8, and of the export: compared, and int8's cost if the data set is installed.
+        bytes (of the page), int8, and of each of the `models`: run, compared, and the cost of 8 bits if its data set is installed.
     Raises:
-        RunError: the run cannot be written: it has no weights or maps, or reads what a page cannot give it.
+        InputError: there is no run, or there are too many.
+        RunError: a run cannot be written: it has no weights or maps, or reads what a page cannot give it.
         DataMissingError: the packages are not in the cache, and the npm registry cannot be reached.
     """
-    run = run if isinstance(run, Run) else store.find(run)
+    named = [runs] if isinstance(runs, str | Path | Run) else list(runs)
+    found = [run if isinstance(run, Run) else store.find(run) for run in named]
+    if not 0 < len(found) <= MOST:
+        raise InputError(f"A live page has one to {MOST} runs, not {len(found)}.")
+    for run in found:
+        check(run)
+    first = text or found[0].example().text
+    models = [held(run, first, int8=int8) for run in found]
+    written = document(models, first, files(RUNTIME, progress), files(TOKENIZERS, progress), int8=int8, theme=theme)
+    with replacing(Path(out)) as fresh:
+        fresh.write_text(written, encoding="utf-8")
+    of_models = [{"run": one.run.name, "compared": one.exported["compared"], "cost": one.exported.get("int8", {})} for one in models]
+    return {"bytes": len(written), "int8": int8, "models": of_models}
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A run as a page holds it."""
+
+    run: Run
+    data: dict[str, Any]  # first: the picture of the stored sentence; card: what the scripts need of the model
+    parts: dict[str, bytes]  # graph and words
+    exported: dict[str, Any]
+
+
+def held(run: Run, text: str, *, int8: bool) -> Held:
+    """Return a run as a page holds it, with the picture of a text.
+
+    Raises:
+        RunError: the run cannot be written, or the extra `onnx` is not installed.
+    """
     model = load(run)
-    _check(run)
     with tempfile.TemporaryDirectory() as folder:
         model.tokenizer.save(Path(folder) / "tokenizer.json")
         words, left = for_browsers(run, (Path(folder) / "tokenizer.json").read_text(encoding="utf-8"))
-        runtime, tokenizers = files(RUNTIME, progress), files(TOKENIZERS, progress)
         exported = export(run, Path(folder) / "model", maps=True, int8=int8, rows=ROWS, model=model)
         graph = (Path(folder) / "model" / (SMALL if int8 else WHOLE)).read_bytes()
-    parts = {"graph": graph, "words": words, "wasm": runtime[RUNTIME.binary]}
-    trace = explained(model, model.trace(text or run.example().text), ["removal"])
-    scene = scene_of(trace, run.capabilities)
+    parts = {"graph": graph, "words": words}
+    trace = explained(model, model.trace(text), ["removal"])
     card = _card(run, model, trace, exported) | left | {"sizes": {name: len(part) for name, part in parts.items()}}
-    colours = palette(theme)
-    document = page.page(
-        f"{run.name}, live",
-        _body(run, int8=int8),
+    return Held(run, {"first": canvas_data(scene_of(trace, run.capabilities)), "card": card}, parts, exported)
+
+
+def document(
+    models: Sequence[Held], text: str, runtime: Mapping[str, bytes], tokenizers: Mapping[str, bytes], *, int8: bool, theme: Theme
+) -> str:
+    """Return the page of models with the files of the two packages."""
+    colours, wasm = palette(theme), runtime[RUNTIME.binary]
+    small = page.page(
+        f"{', '.join(one.run.name for one in models)}, live",
+        _body(models, tokenizers[TOKENIZERS.terms].decode(), int8=int8),
         colours=colours,
-        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{_style()}",
+        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{_style(wide=len(models) > 1)}",
         scripts=(
             as_script(tokenizers[TOKENIZERS.script].decode(), "tokenizers"),
             as_script(runtime[RUNTIME.script].decode(), "ort"),
-            f'{bundle(KIT / "host.js", HERE / "live.js")}inPage(mountLive, "scene")\n',
+            f'{bundle(KIT / "host.js", HERE / "live.js")}inPage(mountLive, "live")\n',
         ),
-        data={"scene": {"first": canvas_data(scene), "card": card, "text": trace.text}},
+        data={"live": {"models": [one.data for one in models], "text": text, "wasm": len(wasm)}},
         computes=True,
     )
+    parts = {"wasm": wasm} | {f"{name}-{k}": part for k, one in enumerate(models) for name, part in one.parts.items()}
     big = "".join(f'<script type="text/plain" id="{name}">{_packed(part)}</script>\n' for name, part in parts.items())
-    document = document.replace("</body>\n</html>\n", f"{big}</body>\n</html>\n")
-    with replacing(Path(out)) as fresh:
-        fresh.write_text(document, encoding="utf-8")
-    return {"bytes": len(document), "run": run.name, "int8": int8, "compared": exported["compared"], "cost": exported.get("int8", {})}
-
-
-def _check(run: Run) -> None:
-    """Raise RunError if a page cannot prepare the inputs of a run, or has nothing to draw."""
-    has = run.capabilities
-    reads = {"parts of speech": has.tags, "pairs of texts": has.pairs, "padding": has.padded}
-    if unknown := [name for name, is_read in reads.items() if is_read]:
-        raise RunError(f"{run.name} reads {unknown[0]}, which a live page cannot prepare.")
-    if not has.maps:
-        raise RunError(f"{run.name} has no attention maps, so there is no picture for a live page.")
+    return small.replace("</body>\n</html>\n", f"{big}</body>\n</html>\n")
 
 
 def for_browsers(run: Run, tokenizer: str) -> tuple[bytes, dict[str, Any]]:
@@ -150,20 +187,41 @@ def _card(run: Run, model: Model, trace: Trace, exported: dict[str, Any]) -> dic
     }
 
 
-def _body(run: Run, *, int8: bool) -> str:
+def _body(models: Sequence[Held], terms: str, *, int8: bool) -> str:
+    runs = "; ".join(f"run {one.run.name}, digest {one.run.digest}" for one in models)
+    bases = {base["name"]: find_base(base["name"]).card for one in models if (base := one.run.config.get("base"))}
     about = (
-        f"Run {run.name}, digest {run.digest}, computed in this browser{' in 8 bits' if int8 else ''} with {RUNTIME.name} {RUNTIME.version}"
-        f" ({RUNTIME.licence}) and {TOKENIZERS.name} {TOKENIZERS.version} ({TOKENIZERS.licence}). Nothing is sent anywhere."
+        f"Computed in this browser{' in 8 bits' if int8 else ''} by {runs}. Nothing is sent anywhere."
         " Attention shows where a model looks, not why it decides."
     )
-    markup = (HERE / "live.html").read_text(encoding="utf-8") + (canvas.HERE / "canvas.html").read_text(encoding="utf-8")
-    return f'<main>\n<h1>{html.escape(run.name)}</h1>\n{markup}<p class="about">{html.escape(about)}</p>\n</main>'
+    licences = [f"{part.name} {part.version}: {part.licence}" for part in (RUNTIME, TOKENIZERS)]
+    licences += [f"Pretrained encoder {name} ({card['source']}): {card['license']}" for name, card in bases.items()]
+    texts = "\n\n".join(["sentviz, " + "; ".join(licences), (LICENCES / "mit.txt").read_text(encoding="utf-8"), terms])
+    picture, several = (canvas.HERE / "canvas.html").read_text(encoding="utf-8"), len(models) > 1
+    markup = "".join(
+        f'<section class="model">{f"<p class=run>{html.escape(one.run.name)}</p>" if several else ""}'
+        f'<h2 class="verdict" role="status"></h2><p class="note-of-model" role="status"></p>{unique(picture, k)}</section>'
+        for k, one in enumerate(models)
+    )
+    field = (HERE / "live.html").read_text(encoding="utf-8")
+    title = "The same sentence, read by each model" if several else models[0].run.name
+    return (
+        f'<main>\n<h1>{html.escape(title)}</h1>\n{field}<div class="models">{markup}</div>\n'
+        f'<p class="about">{html.escape(about)}</p>\n'
+        f'<details class="licences about"><summary>Licences of what this file holds</summary>'
+        f"<pre>{html.escape(texts)}</pre></details>\n</main>"
+    )
 
 
-def _style() -> str:
+def unique(markup: str, k: int) -> str:
+    """Return markup whose ids no other copy on the page has."""
+    return re.sub(r'((?:id|aria-labelledby)="[^"]+)', rf"\1-{k}", markup)
+
+
+def _style(*, wide: bool) -> str:
     sheets = [KIT / "kit.css", canvas.HERE / "canvas.css", HERE / "live.css"]
-    around = "body { margin: 0; padding: 16px; } main { max-width: 1100px; margin: 0 auto; } h1 { margin: 0 0 10px; font-size: 19px; }"
-    return "\n".join([*(path.read_text(encoding="utf-8") for path in sheets), around])
+    around = "body { margin: 0; padding: 16px; } main { max-width: WIDTHpx; margin: 0 auto; } h1 { margin: 0 0 10px; font-size: 19px; }"
+    return "\n".join([*(path.read_text(encoding="utf-8") for path in sheets), around.replace("WIDTH", "1600" if wide else "1100")])
 
 
 def _packed(part: bytes) -> str:
