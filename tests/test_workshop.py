@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from app.focus import choices
 from sentviz.analysis.explain import SCORES
+from sentviz.errors import DataMissingError
 from tests.shipped import often
 from tests.test_app import RUN, SHIPPED, opened, words
 
@@ -120,6 +124,25 @@ def test_explanations_are_ranked_or_say_how_to_measure() -> None:
     app = opened("explanations", run=RUN)
     assert not app.exception
     assert "Word removal" in words(app) or "sentviz faithfulness" in words(app)
+
+
+def test_a_live_page_is_written_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explore writes the page of its run and sentence and then offers the file; why a page cannot be written is one sentence."""
+    asked = []
+
+    def write(run: Any, out: Path, *, text: str) -> None:
+        if asked:
+            raise DataMissingError("the registry <b>is away</b>")
+        asked.append((run.name, text))
+        out.write_text("x" * 1_000_000)
+
+    monkeypatch.setattr("sentviz.serving.live.page.live_page", write)
+    app = opened(run=RUN, text="warm and kind")
+    app.button(key="live-page").click().run()
+    assert asked == [(RUN, "warm and kind")]
+    assert "Save (1 MB)" in {button.proto.label for button in app.get("download_button")}
+    app.button(key="live-page").click().run()
+    assert any("the registry" in warning.value for warning in app.warning) and not app.exception
 
 
 def test_the_verdict_page_offers_a_report() -> None:
