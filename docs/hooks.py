@@ -61,8 +61,10 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Replace the comments that name generated content with the content."""
+    if (place := "<!-- typed -->") in markdown:
+        markdown = markdown.replace(place, live.typed("../" * page.file.url.count("/") + "assets"))
     for name, make in MADE.items():
         if (place := f"<!-- {name} -->") in markdown:
             markdown = markdown.replace(place, make())

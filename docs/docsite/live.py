@@ -12,6 +12,7 @@ from sentviz.analysis.maps.silenced import silenced
 from sentviz.browser import canvas
 from sentviz.browser.canvas import canvas_html, scene_of
 from sentviz.browser.particles import animation_html, scene_of_review
+from sentviz.errors import DataMissingError, RunError
 from sentviz.export.files import as_page
 from sentviz.figures.colours import THEMES
 from sentviz.figures.figure import Figure
@@ -21,6 +22,8 @@ from sentviz.models.hardmax import HardmaxModel
 from sentviz.models.loading import load
 from sentviz.papers.studies.findings import Picture, article
 from sentviz.runs.store import find
+from sentviz.serving.live import packages
+from sentviz.serving.live.page import document, held
 
 RUN, HARDMAX = "english/ndt-unit-2", "imdb/hardmax-d2"  # runs with the stored examples shown
 SCRIPT = "plotly.min.js"  # one for all figures
@@ -33,10 +36,43 @@ def live() -> Iterator[tuple[str, str]]:
     for theme in THEMES:
         yield f"live-{theme}.html", canvas_html(linked, about=about, theme=theme)
         yield f"hardmax-{theme}.html", animation_html(moving, about=f"{hardmax_run.name}, digest {hardmax_run.digest}", theme=theme)
+    yield from computing()[0].items()
     yield SCRIPT, get_plotlyjs()
     for name in (part.figure for part in article() if isinstance(part, Picture)):
         for theme in THEMES:
             yield f"figure-{name}-{theme}.html", as_page(_drawn(name, theme), "", script=SCRIPT).decode()
+
+
+@cache
+def computing() -> tuple[dict[str, str], str]:
+    """Return the pages that compute by name, for light and for dark pages, or no page and the reason."""
+    run = find(RUN)
+    try:
+        runtime, tokenizers = (packages.files(package) for package in (packages.RUNTIME, packages.TOKENIZERS))
+        models = [held(run, run.example().text, int8=False)]
+    except (DataMissingError, RunError) as error:
+        return {}, str(error)
+    written = {theme: document(models, run.example().text, runtime, tokenizers, int8=False, theme=theme) for theme in THEMES}
+    return {f"type-{theme}.html": page for theme, page in written.items()}, ""
+
+
+def typed(to_assets: str) -> str:
+    """Return the HTML of the linked picture: the recorded one, until the page that computes has been loaded. On phones a button loads it.
+
+    Args:
+        to_assets: the way from the page to the folder of the files.
+    """
+    pages, why = computing()
+    frames = "".join(
+        f'<iframe class="live linked only-{theme}" src="{to_assets}/live-{theme}.html" data-theme="{theme}"'
+        ' title="A sentence, its words, heads, maps and answer, linked" loading="lazy"></iframe>'
+        for theme in THEMES
+    )
+    if not pages:
+        return f"{frames}\n\nThis picture is recorded, because the site was built without the page that computes: {why}"
+    size = len(pages["type-light.html"]) / 1e6
+    button = f'<button class="md-button" hidden>Type a sentence here ({size:.0f} MB)</button>'
+    return f'<div class="typed" data-assets="{to_assets}">{frames}{button}</div>'
 
 
 def explorable(name: str) -> str:
