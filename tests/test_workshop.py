@@ -128,18 +128,18 @@ def test_explanations_are_ranked_or_say_how_to_measure() -> None:
 
 def test_a_live_page_is_written_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
     """Explore writes the page of its run and sentence and then offers the file; why a page cannot be written is one sentence."""
-    asked = []
+    calls = []
 
     def write(run: Any, out: Path, *, text: str) -> None:
-        if asked:
+        if calls:
             raise DataMissingError("the registry <b>is away</b>")
-        asked.append((run.name, text))
+        calls.append((run.name, text))
         out.write_text("x" * 1_000_000)
 
     monkeypatch.setattr("sentviz.serving.live.page.live_page", write)
     app = opened(run=RUN, text="warm and kind")
     app.button(key="live-page").click().run()
-    assert asked == [(RUN, "warm and kind")]
+    assert calls == [(RUN, "warm and kind")]
     assert "Save (1 MB)" in {button.proto.label for button in app.get("download_button")}
     app.button(key="live-page").click().run()
     assert any("the registry" in warning.value for warning in app.warning) and not app.exception

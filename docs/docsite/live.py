@@ -23,7 +23,7 @@ from sentviz.models.loading import load
 from sentviz.papers.studies.findings import Picture, article
 from sentviz.runs.store import find
 from sentviz.serving.live import packages
-from sentviz.serving.live.page import document, held
+from sentviz.serving.live.page import content, document
 
 RUN, HARDMAX = "english/ndt-unit-2", "imdb/hardmax-d2"  # runs with the stored examples shown
 SCRIPT = "plotly.min.js"  # one for all figures
@@ -49,7 +49,7 @@ def computing() -> tuple[dict[str, str], str]:
     run = find(RUN)
     try:
         runtime, tokenizers = (packages.files(package) for package in (packages.RUNTIME, packages.TOKENIZERS))
-        models = [held(run, run.example().text, int8=False)]
+        models = [content(run, run.example().text, int8=False)]
     except (DataMissingError, RunError) as error:
         return {}, str(error)
     written = {theme: document(models, run.example().text, runtime, tokenizers, int8=False, theme=theme) for theme in THEMES}

@@ -1,4 +1,4 @@
-"""Which runs a live page can hold, without loading them."""
+"""Check whether a live page can hold a run, without loading it."""
 
 from __future__ import annotations
 

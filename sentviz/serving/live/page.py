@@ -44,7 +44,7 @@ LICENCES = Path(__file__).parent
 MOST = 4  # largest number of models of a page
 ROWS = 500  # rows of the test split on which the graph in 8 bits is compared
 WORDS = r"\w+|[^\w\s]"  # pattern of the tokenizers of words
-WORDS_OF_BYTES = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # what byte-level tokenizers split first
+WORDS_OF_BYTES = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # pattern of byte-level tokenizers
 
 
 def live_page(
@@ -72,17 +72,19 @@ def live_page(
         DataMissingError: the packages are not in the cache, and the npm registry cannot be reached.
     """
     named = [runs] if isinstance(runs, str | Path | Run) else list(runs)
-    found = [run if isinstance(run, Run) else store.find(run) for run in named]
-    if not 0 < len(found) <= MOST:
-        raise InputError(f"A live page has one to {MOST} runs, not {len(found)}.")
-    for run in found:
+    opened_runs = [run if isinstance(run, Run) else store.find(run) for run in named]
+    if not 0 < len(opened_runs) <= MOST:
+        raise InputError(f"A live page has one to {MOST} runs, not {len(opened_runs)}.")
+    for run in opened_runs:
         check(run)
-    first = text or found[0].example().text
-    models = [held(run, first, int8=int8) for run in found]
+    first = text or opened_runs[0].example().text
+    models = [content(run, first, int8=int8) for run in opened_runs]
     written = document(models, first, files(RUNTIME, progress), files(TOKENIZERS, progress), int8=int8, theme=theme)
     with replacing(Path(out)) as fresh:
         fresh.write_text(written, encoding="utf-8")
-    of_models = [{"run": one.run.name, "compared": one.exported["compared"], "cost": one.exported.get("int8", {})} for one in models]
+    of_models = [
+        {"run": model.run.name, "compared": model.exported["compared"], "cost": model.exported.get("int8", {})} for model in models
+    ]
     return {"bytes": len(written), "int8": int8, "models": of_models}
 
 
@@ -96,7 +98,7 @@ class Held:
     exported: dict[str, Any]
 
 
-def held(run: Run, text: str, *, int8: bool) -> Held:
+def content(run: Run, text: str, *, int8: bool) -> Held:
     """Return a run as a page holds it, with the picture of a text.
 
     Raises:
@@ -120,7 +122,7 @@ def document(
     """Return the page of models with the files of the two packages."""
     colours, wasm = palette(theme), runtime[RUNTIME.binary]
     small = page.page(
-        f"{', '.join(one.run.name for one in models)}, live",
+        f"{', '.join(model.run.name for model in models)}, live",
         _body(models, tokenizers[TOKENIZERS.terms].decode(), int8=int8),
         colours=colours,
         style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{_style(wide=len(models) > 1)}",
@@ -129,10 +131,10 @@ def document(
             as_script(runtime[RUNTIME.script].decode(), "ort"),
             f'{bundle(KIT / "host.js", HERE / "live.js")}inPage(mountLive, "live")\n',
         ),
-        data={"live": {"models": [one.data for one in models], "text": text, "wasm": len(wasm)}},
+        data={"live": {"models": [model.data for model in models], "text": text, "wasm": len(wasm)}},
         computes=True,
     )
-    parts = {"wasm": wasm} | {f"{name}-{k}": part for k, one in enumerate(models) for name, part in one.parts.items()}
+    parts = {"wasm": wasm} | {f"{name}-{k}": part for k, model in enumerate(models) for name, part in model.parts.items()}
     big = "".join(f'<script type="text/plain" id="{name}">{_packed(part)}</script>\n' for name, part in parts.items())
     return small.replace("</body>\n</html>\n", f"{big}</body>\n</html>\n")
 
@@ -188,8 +190,8 @@ def _card(run: Run, model: Model, trace: Trace, exported: dict[str, Any]) -> dic
 
 
 def _body(models: Sequence[Held], terms: str, *, int8: bool) -> str:
-    runs = "; ".join(f"run {one.run.name}, digest {one.run.digest}" for one in models)
-    bases = {base["name"]: find_base(base["name"]).card for one in models if (base := one.run.config.get("base"))}
+    runs = "; ".join(f"run {model.run.name}, digest {model.run.digest}" for model in models)
+    bases = {base["name"]: find_base(base["name"]).card for model in models if (base := model.run.config.get("base"))}
     about = (
         f"Computed in this browser{' in 8 bits' if int8 else ''} by {runs}. Nothing is sent anywhere."
         " Attention shows where a model looks, not why it decides."
@@ -199,9 +201,9 @@ def _body(models: Sequence[Held], terms: str, *, int8: bool) -> str:
     texts = "\n\n".join(["sentviz, " + "; ".join(licences), (LICENCES / "mit.txt").read_text(encoding="utf-8"), terms])
     picture, several = (canvas.HERE / "canvas.html").read_text(encoding="utf-8"), len(models) > 1
     markup = "".join(
-        f'<section class="model">{f"<p class=run>{html.escape(one.run.name)}</p>" if several else ""}'
+        f'<section class="model">{f"<p class=run>{html.escape(model.run.name)}</p>" if several else ""}'
         f'<h2 class="verdict" role="status"></h2><p class="note-of-model" role="status"></p>{unique(picture, k)}</section>'
-        for k, one in enumerate(models)
+        for k, model in enumerate(models)
     )
     field = (HERE / "live.html").read_text(encoding="utf-8")
     title = "The same sentence, read by each model" if several else models[0].run.name
