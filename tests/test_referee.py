@@ -196,7 +196,7 @@ def test_texts_that_the_model_cannot_read_are_left_out() -> None:
     if not (SHIPPED / "imdb" / "hardmax-d2").is_dir():
         pytest.skip("imdb/hardmax-d2 is not in checkpoints/")
     texts = ["zzqx zzqy zzqz zzqw", "wonderful touching film with great music", "terrible boring waste of acting"]
-    assert sorted(place for place, _ in referee.short(load(find("imdb/hardmax-d2").folder), texts)) == [1, 2]
+    assert sorted(place for place, _ in referee.short(load(find("imdb/hardmax-d2").folder), texts, lambda place: True)) == [1, 2]
 
 
 def test_words_say_which_method_to_believe(stored: Callable[[pd.DataFrame], Run]) -> None:

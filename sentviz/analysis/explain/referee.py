@@ -97,12 +97,10 @@ def measure(
     curves: list[dict[tuple[str, str], Doubles]] = []
     turns: list[tuple[bool, bool]] = []
     missing = negations
-    for place, trace in short(model, texts, seed=seed):
+    for place, trace in short(model, texts, lambda place: len(rows) < sample or bool(negated[place]), seed=seed):
         is_complete = len(rows) == sample
         if is_complete and missing <= 0:
             break
-        if is_complete and not negated[place]:
-            continue
         values = exact(model, trace, by="words")
         turns.append((bool(negated[place]), turning(values.table)))
         missing -= bool(negated[place])
@@ -119,11 +117,11 @@ def measure(
     return pd.concat([means, _mean_curves(curves, seed), _shares(turns, seed)], ignore_index=True)
 
 
-def short(model: Model, texts: Sequence[str], *, seed: int = 0) -> Iterator[tuple[int, Trace]]:
-    """Yield the place and trace of each text of LEAST to MOST words that is read completely, in random order."""
+def short(model: Model, texts: Sequence[str], is_wanted: Callable[[int], bool], *, seed: int = 0) -> Iterator[tuple[int, Trace]]:
+    """Yield the place and trace of each wanted text of LEAST to MOST words that is read completely, in random order."""
     uncalibrated = model.calibrated(1.0)
     for place in np.random.default_rng(seed).permutation(len(texts)).tolist():
-        if len(texts[place].split()) <= MOST:  # no text has fewer words than parts between white space
+        if is_wanted(place) and len(texts[place].split()) <= MOST:  # no text has fewer words than parts between white space
             try:
                 trace = uncalibrated.trace(texts[place])
             except InputError:  # the model reads none of its words
