@@ -34,13 +34,14 @@ KEPT_TABLES = 4
 MOVES = 0.1  # seconds between two updates of a progress bar
 
 
-def _searched() -> tuple[str, ...]:
+def _searched() -> str:
     """Return the folders of runs, and the name of the model in memory. Results that were cached for others do not apply."""
-    return *map(str, store.roots()), os.environ.get(APP_MODEL, "")
+    return "\0".join([*map(str, store.roots()), os.environ.get(APP_MODEL, "")])
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
-def _all_runs(searched: tuple[str, ...]) -> dict[str, Run | RunError]:
+def _readable(searched: str) -> tuple[dict[str, Run], dict[str, Run]]:
+    """Return the readable runs by name, and those of them with weights."""
     first: dict[str, Run | RunError] = {}
     if named := os.environ.get(APP_MODEL):
         try:
@@ -48,7 +49,8 @@ def _all_runs(searched: tuple[str, ...]) -> dict[str, Run | RunError]:
             first[in_memory.name] = in_memory
         except SentvizError as error:  # `sentviz app` told it before the server started
             first[named] = RunError(str(error))
-    return first | store.runs()
+    readable = {name: run for name, run in (first | store.runs()).items() if isinstance(run, Run)}
+    return readable, {name: run for name, run in readable.items() if run.has_weights}
 
 
 @st.cache_resource(max_entries=1, show_spinner="Opening your model")
@@ -66,7 +68,7 @@ def _in_memory(named: str, classes: str) -> Run:
 
 
 @st.cache_resource(ttl=20, max_entries=1, show_spinner=False)
-def _gathered(searched: tuple[str, ...]) -> StudyRuns:
+def _gathered(searched: str) -> StudyRuns:
     from sentviz.runs.catalog import study_runs as read
 
     return read()
@@ -79,18 +81,18 @@ def study_runs() -> StudyRuns:
 
 def changed() -> None:
     """Clear the cached list of runs, because one of the folders was written."""
-    _all_runs.clear()
+    _readable.clear()
     _gathered.clear()
 
 
 def runs() -> dict[str, Run]:
     """Return the readable runs by name."""
-    return {name: run for name, run in _all_runs(_searched()).items() if isinstance(run, Run)}
+    return dict(_readable(_searched())[0])
 
 
 def models() -> dict[str, Run]:
     """Return the runs with weights, which can make predictions, by name."""
-    return {name: run for name, run in runs().items() if run.has_weights}
+    return dict(_readable(_searched())[1])
 
 
 def best_run(spoken: str = "en") -> str:

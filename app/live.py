@@ -96,8 +96,9 @@ class Question:
 
     def focus(self) -> Focus:
         """Return the focus of the view with the text; what the model cannot show is at its default."""
-        parsed, _ = Focus.parse(self.view, cache.models(), tuple(SCORES))
-        fitted, _ = parsed.fit(cache.runs()[parsed.run].capabilities)
+        models = cache.models()
+        parsed, _ = Focus.parse(self.view, models, tuple(SCORES))
+        fitted, _ = parsed.fit(models[parsed.run].capabilities)
         return fitted.with_(text=self.text, pair=self.pair)
 
 

@@ -115,8 +115,10 @@ class TokenizedText:
 
     def without(self, places: Sequence[int]) -> TokenizedText:
         """Return the text without some tokens; the tokens after them move up, and `places` holds their original places."""
-        placed = self if self.places is not None else replace(self, places=np.arange(len(self)))
-        return TokenizedText(**{name: np.delete(part, places) for name, part in placed._arrays().items()})
+        kept = np.ones(len(self), dtype=bool)
+        kept[list(places)] = False
+        arrays = {name: part[kept] for name, part in self._arrays().items()}
+        return TokenizedText(**{"places": np.flatnonzero(kept), **arrays})
 
 
 @dataclass(frozen=True)

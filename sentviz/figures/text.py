@@ -52,6 +52,8 @@ def visible(text: str) -> str:
     """Replace each control, zero-width and outer blank character of ``text`` by a visible one; the result is not escaped."""
     if not text:
         return "∅"
+    if text.isprintable() and not text[0].isspace() and not text[-1].isspace():
+        return text  # nothing below changes it
     chars = [_stand_in(text, i) for i in range(len(text))]
     for side in (range(len(chars)), range(len(chars) - 1, -1, -1)):
         for i in side:

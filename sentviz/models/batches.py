@@ -13,7 +13,7 @@ from torch import Tensor
 from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import LONGEST, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
-from sentviz.models.protocol import Inputs
+from sentviz.models.protocol import Inputs, Network
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,10 +90,9 @@ def _read(
     return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
 
 
-def tokens_per_batch(network: torch.nn.Module) -> int:
+def tokens_per_batch(network: Network) -> int:
     """Return the largest number of tokens of a batch: fewer for a large network, so that stopped work ends in half a second on one core."""
-    weights = sum(parameter.numel() for parameter in network.parameters())
-    return min(TOKENS_PER_BATCH, max(LEAST_TOKENS, WEIGHTS_TIMES_TOKENS // max(1, weights)))
+    return min(TOKENS_PER_BATCH, max(LEAST_TOKENS, WEIGHTS_TIMES_TOKENS // max(1, network.plain_weights)))
 
 
 def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH, *, padded: float = 1.0) -> list[list[int]]:

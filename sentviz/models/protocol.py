@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -313,6 +314,11 @@ class Network(nn.Module):
     def scalars(self) -> Iterator[Scalar]:
         """Return every learned scalar; none by default."""
         return iter(())
+
+    @cached_property
+    def plain_weights(self) -> int:
+        """Number of weights that are stored as plain numbers."""
+        return sum(p.numel() for p in self.parameters())
 
     def parameters_count(self) -> int:
         """Return the number of parameters, including those that a control freezes and those that loading made read-only."""

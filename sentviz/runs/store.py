@@ -29,6 +29,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -91,8 +92,17 @@ def roots(folders: Folders = ()) -> list[Path]:
     named = [folders] if isinstance(folders, str | Path) else folders
     from_variable = [path for path in os.environ.get("SENTVIZ_RUNS", "").split(os.pathsep) if path]
     usual = [Path("runs"), Path("checkpoints"), SHIPPED, home() / "runs"]
-    by_place = {path.resolve(): path for path in [*map(Path, named), *map(Path, from_variable), *usual] if path.is_dir()}
-    return list(by_place)
+    by_place = {place: path for path in [*map(Path, named), *map(Path, from_variable), *usual] if (place := _folder_number(path))}
+    return [path.absolute() for path in by_place.values()]
+
+
+def _folder_number(path: Path) -> tuple[int, int] | None:
+    """Return what all paths of one folder have in common; None if there is no such folder."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
 @dataclass(frozen=True)

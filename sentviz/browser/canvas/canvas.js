@@ -49,27 +49,23 @@ function follow(view, data) {
 /** Show another text that is being typed: with maps of the same heads, the chosen map and their order stay. */
 function showTyped(view, data) {
   const axes = ({ maps }) => maps && JSON.stringify([maps.layers, maps.heads, maps.parts]), { pick, ranks, scene } = view
-  const stays = scene.maps && axes(scene) === axes(data)
-  show(view, { ...data, pinned: null, typed: true })
-  if (!stays) return
-  Object.assign(view, { pick, ranks })
-  heads(view, act(view))
-  update(view)
+  show(view, { ...data, pinned: null, typed: true }, scene.maps && axes(scene) === axes(data) ? { pick, ranks } : {})
 }
 
-function show(view, data) {
-  if (view.mark !== data.mark) load(view, data)
+function show(view, data, stays = {}) {
+  if (view.mark !== data.mark) load(view, data, stays)
   settle(view, data.pinned ?? null)
   dress(view)
   view.tour.fit(data.tour)
   update(view)
 }
 
-/** Load a new scene. */
-function load(view, data) {
+/** Load a new scene. @param {any} stays what is shown of it as of the scene before */
+function load(view, data, stays) {
   const same = view.scene?.text === data.text, scene = read(data)
   Object.assign(view, { scene, mark: data.mark, pick: scene.maps && scene.pick, peek: null, images: new Map(), cell: same ? view.cell : null })
   if (!same) Object.assign(view, { lit: null, pinned: null, told: null, ranks: ranking(scene) }) // of the same text, no head moves by itself
+  Object.assign(view, stays)
   view.parts.looks.hidden = !scene.maps
   view.parts.looks.classList.toggle("long", scene.side > LONG)
   answers(view)
@@ -142,12 +138,13 @@ function drawLargeMap(view, { pick }) {
 function paint(view) {
   const { scene, parts, look, tables } = view
   if (!scene?.maps || !look) return
-  const state = currentSelection(view)
+  const state = currentSelection(view), tiles = [...parts.heads.querySelectorAll(".tile")]
+  const wide = tiles[0].firstChild.clientWidth // of every tile; read once, because after a drawing it makes the browser lay out the page
   paintMap(view, state)
-  for (const tile of parts.heads.querySelectorAll(".tile")) {
+  for (const tile of tiles) {
     const pick = { layer: Number(tile.dataset.layer), head: Number(tile.dataset.head), part: 0 }, key = Object.values(pick).join()
     if (!view.images.has(key)) view.images.set(key, picture(scene, pick, tables))
-    paintTile(tile.firstChild, scene, view.images.get(key), look, state.lit)
+    paintTile(tile.firstChild, wide, scene, view.images.get(key), look, state.lit)
   }
 }
 

@@ -20,15 +20,18 @@ export const toned = (value, { peak, signed }) => Math.round(255 * clamp(signed 
 export function picture(scene, pick, tables) {
   const values = map(scene, pick), range = span(values), colours = range.signed ? tables.signed : tables.sequential
   const canvas = Object.assign(document.createElement("canvas"), { width: scene.side, height: scene.side })
-  const pen = canvas.getContext("2d"), image = pen.createImageData(scene.side, scene.side)
-  for (const [k, value] of values.entries()) image.data.set([...colours[toned(value, range)], 255], 4 * k)
+  const pen = canvas.getContext("2d"), image = pen.createImageData(scene.side, scene.side), { data } = image
+  for (let k = 0; k < values.length; k++) {
+    const colour = colours[toned(values[k], range)]
+    for (let c = 0; c < 3; c++) data[4 * k + c] = colour[c]
+    data[4 * k + 3] = 255
+  }
   pen.putImageData(image, 0, 0)
   return canvas
 }
 
-/** Draw a head in its tile, and the columns of highlighted tokens. @param {number[]} lit tokens */
-export function paintTile(canvas, scene, image, look, lit) {
-  const wide = canvas.clientWidth
+/** Draw a head in its tile, and the columns of highlighted tokens. @param {number} wide pixels @param {number[]} lit tokens */
+export function paintTile(canvas, wide, scene, image, look, lit) {
   if (!wide) return
   sized(canvas, wide, wide)
   const pen = canvas.getContext("2d"), ratio = pixelRatio(), unit = wide / scene.side
