@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 BODY = 2 * 6 * LONGEST + 20_000  # bytes of a question: two texts with up to six bytes for each character, and the view
 ARRIVES = 5.0  # seconds in which a question must have arrived
 WAITING = 64  # questions that are answered or wait; further ones are refused
+OTHER = "Only an open page of this server may ask."
 TOGETHER = 10.0  # seconds after a question in which its visitor counts as typing
 
 _KEY = secrets.token_bytes(32)
@@ -113,17 +114,19 @@ class Live:
     async def answer(self, request: Request) -> Response:
         """Answer a question with the data of the picture, or with an error in one sentence; refuse it (503) if too many wait."""
         if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return Response(status_code=403)
+            return _refused(403, OTHER)
         try:
             question = await asyncio.wait_for(Question.read(request), ARRIVES)
         except (TimeoutError, ClientDisconnect):
-            return Response(status_code=408)
+            return _refused(408, "The question did not arrive in time.")
         except InputError as error:
-            return JSONResponse({"error": str(error)}, status_code=400)
+            return _refused(400, str(error))
         if not question.is_known:
-            return Response(status_code=403)
-        if question.visitor in self._busy or len(self._busy) >= WAITING:
-            return Response(status_code=503, headers={"retry-after": "1"})
+            return _refused(403, OTHER)
+        if question.visitor in self._busy:
+            return _refused(503, "Your question before this one is still being answered.")
+        if len(self._busy) >= WAITING:
+            return _refused(503, "Too many people are typing at the moment.")
         self._busy.add(question.visitor)
         try:
             data = await asyncio.get_running_loop().run_in_executor(self._pool, self._found, question)
@@ -149,6 +152,10 @@ class Live:
                 self._last.pop(name, None)
         is_shared = any(of == run for name, (of, _) in list(self._last.items()) if name != visitor)
         return (student(run) if is_shared else "") or run
+
+
+def _refused(status: int, why: str) -> Response:
+    return JSONResponse({"error": why}, status_code=status, headers={"retry-after": "1"} if status == 503 else None)
 
 
 def student(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
@@ -86,7 +88,8 @@ def test_what_is_no_question_gets_one_sentence(client: TestClient, body: bytes, 
 def test_only_pages_of_this_server_may_ask(client: TestClient) -> None:
     """A ticket of nobody, of another server, and a page of another site are refused."""
     for visitor in ("", "a.b", ticket()[:-1] + "x", "é.ü"):
-        assert client.post("/live", json=question(visitor=visitor)).status_code == 403
+        answer = client.post("/live", json=question(visitor=visitor))
+        assert (answer.status_code, answer.json()["error"]) == (403, "Only an open page of this server may ask.")
     assert client.post("/live", json=question(), headers={"sec-fetch-site": "cross-site"}).status_code == 403
     assert client.get("/live").status_code == 405
 
@@ -154,6 +157,50 @@ def test_a_question_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyP
             yield b""
 
     assert asyncio.run(Live().answer(Request())).status_code == 408  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_a_flood_a_socket_that_never_reads_or_a_page_that_was_closed(client: TestClient) -> None:
+    """One visitor sends 170 questions at once, as in a second of 10,000 a minute: few are answered, the others are refused with a sentence.
+    Another one sends questions of the longest texts and reads no answer, a third one closes the connection, also in the middle of a
+    question. A fourth one gets each answer.
+    """
+    server = uvicorn.Server(uvicorn.Config(client.app, log_level="critical"))
+    sockets = [socket.create_server(("127.0.0.1", 0))]
+    thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})
+    thread.start()
+    address, opened = sockets[0].getsockname(), list[socket.socket]()
+
+    def send(body: dict[str, Any], part: float = 1.0) -> socket.socket:
+        data = json.dumps(body).encode()
+        opened.append(socket.create_connection(address))
+        head = f"POST /live HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode()
+        opened[-1].sendall(head + data[: int(part * len(data))])
+        return opened[-1]
+
+    def read(of: socket.socket) -> bytes:
+        of.settimeout(20)
+        return b"".join(iter(lambda: of.recv(1 << 16), b""))
+
+    try:
+        one, deaf, gone, other = (ticket() for _ in range(4))
+        flood = [send(question("x " * k, visitor=one)) for k in range(1, 171)]
+        for _ in range(20):
+            send(question("good " * 4_000, visitor=deaf)).setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        for part in (0.5, 1.0):
+            send(question(visitor=gone), part).close()
+        for k in range(3):
+            assert b"probabilities" in read(send(question(f"a warm song {k}", visitor=other)))
+        answers = [read(each) for each in flood]
+        refused = [each for each in answers if b"Your question before this one is still being answered." in each]
+        assert len(answers) == 170 and len(refused) > 85 and all(b"probabilities" in each for each in answers if each not in refused)
+        assert b"probabilities" in read(send(question(visitor=gone)))
+    finally:
+        for each in opened:
+            each.close()
+        server.should_exit = True
+        thread.join(20)
+    assert not thread.is_alive()
 
 
 @pytest.mark.skipif(not (ROOT / "checkpoints" / "english").is_dir(), reason="checkpoints/ is empty")

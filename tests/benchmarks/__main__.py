@@ -20,6 +20,7 @@ from tests.benchmarks import (
 ALL = {
     "trace": models.trace,
     "latency": models.latency,
+    "onnx": models.by_onnxruntime,
     "exact": explain.exact_values,
     "patching": causal.patching,
     "readout": models.readout,
@@ -29,6 +30,8 @@ ALL = {
     "enter": app.enter,
     "keys": typing.keys,
     "crowd": typing.crowd,
+    "answer-cost": typing.answer_cost,
+    "answer-memory": typing.memory,
     "select": app.select,
     "pages": pages.pages,
     "bases": bases.loading,

@@ -65,6 +65,26 @@ def trace() -> None:
             say(f"trace of {n} tokens, d {width}, {layers} layers, {heads} heads", seconds, "eager BERT")
 
 
+def by_onnxruntime() -> None:
+    """One answer of MiniLM, six layers, on one thread: ours, onnxruntime's, and onnxruntime's with matrices in 8 bits."""
+    import tempfile
+
+    import sentviz
+    from sentviz.serving import onnx
+
+    text = "The plot is thin, but the actors are good"
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.export("english/minilm", folder, int8=True, rows=64)
+        ways = {
+            "torch": sentviz.load("english/minilm"),
+            "onnxruntime": onnx.load(folder, threads=1),
+            "onnxruntime, 8 bits": onnx.load(folder, int8=True, threads=1),
+        }
+        seconds = ratios({name: lambda model=model: model.predict([text]) for name, model in ways.items()}, rounds=25)
+        say("one answer of english/minilm", seconds, "torch")
+
+
 def latency() -> None:
     """Whole models at 256 tokens, batch 64, against vanilla-matched and the paper's vanilla."""
     names = ("vanilla", "vanilla-matched", "diff", "ndt-unit-2", "ndt-unit-3", "ndt-unit-4")

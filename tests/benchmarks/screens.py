@@ -41,10 +41,12 @@ COUNT = (
 ).replace("PICTURE", PICTURE)
 
 
-def opened(browser: Any, address: str, page: str) -> tuple[int, int, int, float]:
-    """Open a page in a new context; return words, controls, the top of the first picture, and seconds to it (-1 for both without one)."""
+def opened(browser: Any, address: str, page: str) -> tuple[int, int, int, float, float]:
+    """Open a page in a new context; return words, controls, the top of the first picture, seconds to it (-1 for both without one), and
+    seconds until nothing changed any more.
+    """
     context = browser.new_context(viewport=SCREEN, reduced_motion="reduce")
-    tab, begin, seconds, last, calm = context.new_page(), time.perf_counter(), -1.0, [0, 0, -1], 0
+    tab, begin, seconds, settled, last, calm = context.new_page(), time.perf_counter(), -1.0, 0.0, [0, 0, -1], 0
     tab.goto(f"{address}/{page}?run={RUN}")
     while time.perf_counter() - begin < 60 and calm < 8:
         time.sleep(0.1)
@@ -55,9 +57,13 @@ def opened(browser: Any, address: str, page: str) -> tuple[int, int, int, float]
             seconds = time.perf_counter() - begin
         is_done = tab.locator("[data-test-script-state=notRunning]").count() and not tab.locator("[data-testid=stSkeleton]").count()
         busy = not is_done or not counts[0]
-        calm, last = 0 if busy or counts != last else calm + 1, counts
+        if busy or counts != last:
+            calm, settled = 0, time.perf_counter() - begin
+        else:
+            calm += 1
+        last = counts
     context.close()
-    return *last, seconds
+    return *last, seconds, settled
 
 
 def main() -> None:
@@ -68,13 +74,13 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=QUIET.split())
         apps = [argument for argument in sys.argv[1:] if argument.startswith("http")]
         wanted = [argument for argument in sys.argv[1:] if argument not in apps]
-        print("page" + " | words | controls | picture at, px | seconds" * len(apps), flush=True)  # noqa: T201
+        print("page" + " | words | controls | picture at, px | seconds | settled, s" * len(apps), flush=True)  # noqa: T201
         for page in [page for page in addresses() if page in wanted or not wanted]:
             cells = []
             for app in apps:
                 opened(browser, app, page)
-                words, controls, top, seconds = opened(browser, app, page)
-                cells += [str(words), str(controls), str(top), f"{seconds:.1f}"]
+                words, controls, top, seconds, settled = opened(browser, app, page)
+                cells += [str(words), str(controls), str(top), f"{seconds:.1f}", f"{settled:.1f}"]
             print(f"{page or 'explore'} | {' | '.join(cells)}", flush=True)  # noqa: T201
 
 

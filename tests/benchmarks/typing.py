@@ -1,10 +1,11 @@
-"""Time from a key to the painted picture, beside Enter; and 20 visitors who type at the same time, with every answer checked."""
+"""Time from a key to the painted picture, beside Enter; 20 visitors who type at once, every answer checked; processor and memory."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
+import resource
 import socket
 import statistics
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 from sentviz.runs.store import Run, runs
@@ -82,6 +84,39 @@ def _keys(name: str) -> None:
     say(f"{name}, {len(took)} keys", {key: statistics.median(values) for key, values in seconds.items()}, "Enter to picture, p50")
 
 
+def answer_cost() -> None:
+    """Measure the processor's milliseconds of one answer, at 12 and 18 tokens."""
+    for name in NAMES:
+        if isinstance(runs().get(name), Run):
+            for words in (4, 10):
+                took = []
+                for k in range(30):
+                    text, begin = f"visitor {k} finds the film {' '.join(random.Random(k).choices(WORDS, k=words))}", time.thread_time()
+                    _answer(name, text)
+                    took.append(time.thread_time() - begin)
+                say(f"{name}, processor time of an answer, {words} random words", {"p25": sorted(took)[7], "p50": sorted(took)[15]}, "p50")
+
+
+def memory(answers: int = 10_000) -> None:
+    """Measure the memory of a process that answers with a 2-layer run, then with MiniLM: flat, however many answers."""
+    from app.server.process import limit_arenas
+
+    limit_arenas()
+    for name in NAMES[:2]:
+        for k in range(answers if isinstance(runs().get(name), Run) else 0):
+            draw = random.Random(k)
+            _answer(name, f"visitor {k} finds the film {' '.join(draw.choices(WORDS, k=draw.randint(1, 14)))}")
+            if k + 1 in (answers // 10, answers // 4, answers // 2, answers):
+                resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+                print(f"{name}, {k + 1:,} answers: {resident:,.0f} MB", flush=True)  # noqa: T201
+
+
+def _answer(name: str, text: str) -> None:
+    from app.live import Question, picture
+
+    picture(Question({"run": name}, text, "", "").focus())
+
+
 SERVER = """
 import os, sys, uvicorn
 from starlette.applications import Starlette
@@ -106,6 +141,7 @@ def _crowd(name: str) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    worked = resource.getrusage(resource.RUSAGE_CHILDREN)
     server = subprocess.Popen([sys.executable, "-c", SERVER, str(port)], cwd=ROOT, env=os.environ | {"KEY": live._KEY.hex()})
     answers: list[tuple[str, list[float], float]] = []
     refused = [0]
@@ -143,9 +179,11 @@ def _crowd(name: str) -> None:
     finally:
         server.terminate()
         server.wait()
+    done = resource.getrusage(resource.RUSAGE_CHILDREN)
+    each = (done.ru_utime + done.ru_stime - worked.ru_utime - worked.ru_stime) / len(answers)  # its start included
     model, took = load(name), sorted(seconds for _, _, seconds in answers)
     frame = model.predict([text for text, _, _ in answers])
     wrong = sum(abs(float(frame[model.labels[-1]].iloc[k]) - probabilities[-1]) > 1e-3 for k, (_, probabilities, _) in enumerate(answers))
     p50, p95 = statistics.median(took), took[int(0.95 * len(took))]
     title = f"{name}, {VISITORS} visitors, {len(answers):,} answers, {wrong} wrong, {refused[0]} refused"
-    say(title, {"p50": p50, "p95": p95}, "p50")
+    say(title, {"p50": p50, "p95": p95, "processor time of the server": each}, "p50")

@@ -58,13 +58,13 @@ export function changed(view, field, at, value) {
   return { ...view, [field]: [...others, ...more].join("~") }
 }
 
-/** Ask the page's own server. @returns {Promise<any>} */
+/** Ask the page's own server: the answer, or an error in one sentence, or null if the server is busy. @returns {Promise<any>} */
 async function post(question) {
   const answer = await fetch(new URL("live", globalThis.__streamlit?.BACKEND_BASE_URL ?? document.baseURI), {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(question),
   })
   if (answer.status === 503) return null
-  if (!answer.ok) throw new Error(answer.statusText)
+  if (!answer.ok && answer.status !== 400) throw new Error(answer.statusText)
   return answer.json()
 }
 
