@@ -183,14 +183,14 @@ def test_nobody_waits_for_a_flood_a_socket_that_never_reads_or_a_page_that_was_c
         return b"".join(iter(lambda: of.recv(1 << 16), b""))
 
     try:
-        one, deaf, gone, other = (ticket() for _ in range(4))
-        flood = [send(question("x " * k, visitor=one)) for k in range(1, 171)]
+        flooding, deaf, gone, patient = (ticket() for _ in range(4))
+        flood = [send(question("x " * k, visitor=flooding)) for k in range(1, 171)]
         for _ in range(20):
             send(question("good " * 4_000, visitor=deaf)).setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         for part in (0.5, 1.0):
             send(question(visitor=gone), part).close()
         for k in range(3):
-            assert b"probabilities" in read(send(question(f"a warm song {k}", visitor=other)))
+            assert b"probabilities" in read(send(question(f"a warm song {k}", visitor=patient)))
         answers = [read(each) for each in flood]
         refused = [each for each in answers if b"Your question before this one is still being answered." in each]
         assert len(answers) == 170 and len(refused) > 85 and all(b"probabilities" in each for each in answers if each not in refused)

@@ -115,10 +115,10 @@ class TokenizedText:
 
     def without(self, places: Sequence[int]) -> TokenizedText:
         """Return the text without some tokens; the tokens after them move up, and `places` holds their original places."""
-        kept = np.ones(len(self), dtype=bool)
-        kept[list(places)] = False
-        arrays = {name: part[kept] for name, part in self._arrays().items()}
-        return TokenizedText(**{"places": np.flatnonzero(kept), **arrays})
+        is_left = np.ones(len(self), dtype=bool)
+        is_left[list(places)] = False
+        arrays = {name: part[is_left] for name, part in self._arrays().items()}
+        return TokenizedText(**{"places": np.flatnonzero(is_left), **arrays})
 
 
 @dataclass(frozen=True)

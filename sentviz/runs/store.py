@@ -99,10 +99,10 @@ def roots(folders: Folders = ()) -> list[Path]:
 def _folder_number(path: Path) -> tuple[int, int] | None:
     """Return what all paths of one folder have in common; None if there is no such folder."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError):
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ def _crowd(name: str) -> None:
         server.terminate()
         server.wait()
     done = resource.getrusage(resource.RUSAGE_CHILDREN)
-    each = (done.ru_utime + done.ru_stime - worked.ru_utime - worked.ru_stime) / len(answers)  # its start included
+    each = (done.ru_utime + done.ru_stime - worked.ru_utime - worked.ru_stime) / len(answers)  # The start is included.
     model, took = load(name), sorted(seconds for _, _, seconds in answers)
     frame = model.predict([text for text, _, _ in answers])
     wrong = sum(abs(float(frame[model.labels[-1]].iloc[k]) - probabilities[-1]) > 1e-3 for k, (_, probabilities, _) in enumerate(answers))
