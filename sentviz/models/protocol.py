@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -315,7 +314,7 @@ class Network(nn.Module):
         """Return every learned scalar; none by default."""
         return iter(())
 
-    @cached_property
+    @property
     def plain_weights(self) -> int:
         """Number of weights that are stored as plain numbers."""
         return sum(p.numel() for p in self.parameters())

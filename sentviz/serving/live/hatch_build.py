@@ -13,7 +13,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-ROOT = Path(__file__).parent
+ROOT = Path(__file__).parents[3]
 
 
 class LivePages(BuildHookInterface):  # type: ignore[type-arg]
@@ -23,7 +23,7 @@ class LivePages(BuildHookInterface):  # type: ignore[type-arg]
         """Write the files to the build folder and name them."""
         if version == "editable":
             return
-        pinned = tomllib.loads((ROOT / "sentviz" / "serving" / "live" / "packages.toml").read_text(encoding="utf-8"))
+        pinned = tomllib.loads((Path(__file__).with_name("packages.toml")).read_text(encoding="utf-8"))
         for package in pinned.values():
             slug = f"{package['name'].replace('/', '-').lstrip('@')}-{package['version']}"
             try:
@@ -51,7 +51,7 @@ def archive(package: dict[str, Any], slug: str) -> bytes:
     registry = os.environ.get("npm_config_registry", "").rstrip("/") or "https://registry.npmjs.org"  # noqa: SIM112 - npm's own spelling
     url = f"{registry}/{package['name']}/-/{package['name'].rpartition('/')[2]}-{package['version']}.tgz"
     with urllib.request.urlopen(url, timeout=60) as answer:
-        content = answer.read()
+        content: bytes = answer.read()
     if not same(content, package):
         raise OSError(f"{url} is not the announced file: its digest differs")
     return content
@@ -59,4 +59,4 @@ def archive(package: dict[str, Any], slug: str) -> bytes:
 
 def same(content: bytes, package: dict[str, Any]) -> bool:
     """Return whether an archive has the announced digest."""
-    return hashlib.sha256(content).hexdigest() == package["sha256"]
+    return hashlib.sha256(content).hexdigest() == str(package["sha256"])
