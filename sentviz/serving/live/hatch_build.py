@@ -51,7 +51,7 @@ def archive(package: dict[str, Any], slug: str) -> bytes:
     registry = os.environ.get("npm_config_registry", "").rstrip("/") or "https://registry.npmjs.org"  # noqa: SIM112 - npm's own spelling
     url = f"{registry}/{package['name']}/-/{package['name'].rpartition('/')[2]}-{package['version']}.tgz"
     with urllib.request.urlopen(url, timeout=60) as answer:
-        content: bytes = answer.read()
+        content = bytes(answer.read())
     if not same(content, package):
         raise OSError(f"{url} is not the announced file: its digest differs")
     return content
