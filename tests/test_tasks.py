@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from random import Random
+from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -76,6 +77,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))  # Streamlit's harness leaves a page there, which workers would run
     write_files(tmp_path)
     yield tmp_path
     sys.modules.pop("mine", None)
