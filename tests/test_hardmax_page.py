@@ -66,6 +66,7 @@ def answer(app: AppTest) -> str:
 # ---- a review
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [2, 4])
 def test_a_review_is_read_and_answered(page: Any, hardmax_runs: Path, width: int) -> None:
     """The answer is the model's own; unknown words are named; the text is in no URL."""

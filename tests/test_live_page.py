@@ -283,7 +283,7 @@ def test_a_browser_that_cannot_compute_says_so(lacks: str, sentence: str, writte
     assert tab.locator(".word").count() > 1 and not tab.locator(".typed").is_editable()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_several_models_read_the_same_sentence(tiny_run: Path, tmp_path: Path, chromium_offline: Any) -> None:
     """Three models, three predictions and pictures, one field; ids are unique, and more than four models are refused."""
     run = Run.open(tiny_run)

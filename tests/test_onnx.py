@@ -154,7 +154,7 @@ def test_an_exported_run_is_a_model_that_answers(exported: Path, tiny_run: Path,
             call()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_reads_a_folder_without_sentviz(exported: Path, tiny_model: Model) -> None:
     """The code of docs/ONNX.md reads long and short texts in a process without torch and sentviz."""
     texts = ["a warm, clever song", "what a dull, hollow lighthouse " * 5]

@@ -128,7 +128,7 @@ def test_what_cannot_be_a_sheet(arguments: dict[str, object], message: str) -> N
         Sheet([lines([0, 1], "a")]).render("html")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pictures
 def test_the_command_writes_a_sheet(tmp_path: Path) -> None:
     """Panels are written as a person types them; mistakes are one sentence."""

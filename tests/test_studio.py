@@ -44,6 +44,7 @@ def test_a_link_cannot_bring_looks_that_are_none() -> None:
         assert focus.style == "" and "the default style is used" in notes[0]
 
 
+@pytest.mark.exhaustive
 def test_a_range_is_of_one_figure() -> None:
     """Another figure's studio keeps the looks and drops the range."""
     app = opened("curves", **CURVES, style="palette=grey~x=0..3")

@@ -65,7 +65,7 @@ def test_what_was_exported_is_equal(files: dict[str, Path]) -> None:
         assert record.version and record.differs(frame) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pictures
 def test_other_programs_read_the_files_and_the_record(files: dict[str, Path]) -> None:
     """Pillow reads the PNG's text, an XML parser the SVG's metadata, poppler the PDF's information, each with the same JSON."""

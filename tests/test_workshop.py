@@ -46,6 +46,7 @@ def test_every_score_colours_the_strip(name: str) -> None:
     assert app.selectbox(key="focus-score").value == name
 
 
+@pytest.mark.exhaustive
 def test_a_pinned_sentence_stands_beside_the_next() -> None:
     """After pinning and changing a word both answers and the change are shown; unpinning removes them."""
     app = opened()
