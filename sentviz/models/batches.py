@@ -13,7 +13,7 @@ from torch import Tensor
 from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import LONGEST, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
-from sentviz.models.protocol import Inputs, Network
+from sentviz.models.protocol import Inputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,9 +90,10 @@ def _read(
     return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
 
 
-def tokens_per_batch(network: Network) -> int:
+def tokens_per_batch(network: torch.nn.Module) -> int:
     """Return the largest number of tokens of a batch: fewer for a large network, so that stopped work ends in half a second on one core."""
-    return min(TOKENS_PER_BATCH, max(LEAST_TOKENS, WEIGHTS_TIMES_TOKENS // max(1, network.plain_weights)))
+    weights = sum(parameter.numel() for parameter in network.parameters())
+    return min(TOKENS_PER_BATCH, max(LEAST_TOKENS, WEIGHTS_TIMES_TOKENS // max(1, weights)))
 
 
 def by_length(lengths: Sequence[int], tokens: int = TOKENS_PER_BATCH, *, padded: float = 1.0) -> list[list[int]]:

@@ -314,11 +314,6 @@ class Network(nn.Module):
         """Return every learned scalar; none by default."""
         return iter(())
 
-    @property
-    def plain_weights(self) -> int:
-        """Number of weights that are stored as plain numbers."""
-        return sum(p.numel() for p in self.parameters())
-
     def parameters_count(self) -> int:
         """Return the number of parameters, including those that a control freezes and those that loading made read-only."""
         return sum(p.numel() for p in self.parameters())
