@@ -33,6 +33,8 @@ STYLE = (
     " background: rgb(128 128 128 / 22%); } .awaited.picture { width: 100%; height: 26rem; }"
     " [data-testid='stMainBlockContainer'] { padding-top: 4.25rem; }"
     " .st-key-ask, .st-key-answer { margin-bottom: -.4rem; } .st-key-answer { min-height: 4.6rem; position: relative; }"
+    " .st-key-examples button { border-radius: 1rem; min-height: 2rem; padding: .1rem .75rem; }"
+    " .st-key-examples button[kind='primary'] { background: rgb(47 128 201 / 15%); border-color: currentcolor; color: inherit; }"
     " body[data-typing] .st-key-answer h3[data-live] > * { display: none; }"  # The answer of the page is old while somebody types.
     " body[data-typing] .st-key-answer h3[data-live]::after { content: attr(data-live); }"
     " body[data-typing] .st-key-answer :is([data-testid='stCaptionContainer'], [class*='st-key-why']) { opacity: 0; }"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from app import answers, cache, visit
@@ -27,19 +29,18 @@ run = run_with_weights()
 kinds = examples_for(run.labels, language(run), pairs=reads_pairs(run))
 
 
-def take_example() -> None:
-    if kind := st.session_state["examples"]:
-        visit.go(text=kinds[kind].text, pair=kinds[kind].pair or "")
-
-
 text, pair = texts_in_focus(run)
 with st.container(key="ask", gap="small"):
     sentence_box(run, text, pair)
-    st.session_state["examples"] = next((kind for kind, example in kinds.items() if (example.text, example.pair) == (text, pair)), None)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="ask-of"):
         pick_run("Model", cache.models(), width=420)
         note_weights(visit.chosen_focus().run, run.name)
-        st.pills("Examples", list(kinds), key="examples", on_change=take_example, label_visibility="collapsed", width="content")
+        # Buttons, not pills: a browser may send an outdated choice of pills, which would replace what the visitor typed.
+        with st.container(horizontal=True, gap="xsmall", width="content", key="examples"):
+            for kind, example in kinds.items():
+                texts: Any = {"text": example.text, "pair": example.pair or ""}
+                is_shown = (example.text, example.pair) == (text, pair)
+                st.button(kind, key=f"example-{kind}", type="primary" if is_shown else "secondary", on_click=visit.go, kwargs=texts)
 place, awaited = st.container(key="answer", gap=None), st.empty()
 with place:
     try:
