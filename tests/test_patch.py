@@ -212,6 +212,8 @@ def test_the_strongest_head_is_said_in_one_sentence() -> None:
     sentence, edit = pair.strongest()
     share = np.nanmax(pair.map("head", tokens=True).share)
     assert f"{share:.0%} of the difference comes over" in sentence and pair.joint([edit]).share == pytest.approx(share, abs=1e-5)
+    whole = pair.map("head").share[edit.at[0], edit.at[1]]
+    assert sentence.endswith(f"With the head's outputs at all words, {whole:.0%}.")
     assert pair.first.tokens[edit.at[2]] in sentence and f"ead {edit.at[1] + 1} of layer {edit.at[0] + 1}" in sentence
 
 

@@ -220,12 +220,18 @@ class Pair:
         share, before, after = result.share[at], float(self.first.probabilities[k]), float(result.probability[at])
         turned = int(result.logits[at].argmax())
         turns = f", and the prediction turns to {self.first.labels[turned]}" if self.first.labels[turned] != self.first.label else ""
-        name = self.says("head", at)
+        name, whole = self.says("head", at), self._whole_head(*at[:2])
         sentence = (
             f"{name[0].upper()}{name[1:]} carries most: with its output from the second sentence, {share:.0%} of the difference comes"
-            f" over (probability of {self.label}: {before:.0%} → {after:.0%}){turns}."
+            f" over (probability of {self.label}: {before:.0%} → {after:.0%}){turns}. With the head's outputs at all words, {whole:.0%}."
         )
         return sentence, self.edit("head", at)
+
+    def _whole_head(self, layer: int, head: int) -> float:
+        """Return the share that comes over with the outputs of one head at all tokens that have a partner."""
+        edits = [self.edit("head", (layer, head, i)) for i, j in enumerate(self.partners) if j is not None]
+        trace = self.model.trace(self.first.text, self.first.text_pair, maps=False, change=self.intervention(edits))
+        return float(self.share(trace.logits))
 
     # ---- effects
 
