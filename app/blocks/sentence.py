@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -76,6 +77,17 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
     if reads_pairs(run):
         st.session_state[second] = pair or ""
         st.text_input("Second sentence", key=second, placeholder="The second sentence of the pair", **common)
+
+
+def example_buttons(examples: Mapping[str, tuple[str, str]], shown: tuple[str, str]) -> None:
+    """Draw a button for each example, a text and the second text of a pair, which become the focus; the one that is shown is marked.
+
+    They are no pills, because a browser may send an outdated choice of pills, which would replace what the visitor typed.
+    """
+    with st.container(horizontal=True, gap="xsmall", width="content", key="examples"):
+        for kind, (text, pair) in examples.items():
+            marked: Any = "primary" if (text, pair) == shown else "secondary"
+            st.button(kind, key=f"example-{kind}", type=marked, on_click=visit.go, kwargs={"text": text, "pair": pair})
 
 
 def texts_in_focus(run: Run) -> tuple[str, str | None]:

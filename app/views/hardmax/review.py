@@ -12,6 +12,7 @@ import streamlit as st
 
 from app import visit
 from app.blocks.figure import show_drawn
+from app.blocks.sentence import example_buttons
 from app.components import browser
 from app.components.browser import Picked
 from app.fields import LONGEST, two_places
@@ -60,12 +61,7 @@ def _text(available: dict[str, Run]) -> Run:
     def typed() -> None:
         visit.go(text=st.session_state["hardmax-text"])
 
-    def example() -> None:
-        if (kind := st.session_state["hardmax-example"]) is not None:
-            visit.go(text=EXAMPLES[kind])
-
     st.session_state["hardmax-text"] = text
-    st.session_state["hardmax-example"] = next((kind for kind, words in EXAMPLES.items() if words == text), None)
     st.text_area(
         "Your review",
         key="hardmax-text",
@@ -75,7 +71,7 @@ def _text(available: dict[str, Run]) -> Run:
         help="Press Ctrl+Enter to read the review. Only “Copy link” puts the review into a link.",
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.pills("Examples", list(EXAMPLES), key="hardmax-example", on_change=example, label_visibility="collapsed")
+        example_buttons({kind: (words, "") for kind, words in EXAMPLES.items()}, (text, ""))
         place = st.popover("From the test set", icon=":material/casino:", type="tertiary")
     run = hardmax_run(available)
     with place:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from app import answers, cache, visit
 from app.blocks.run_choice import note_weights, pick_run
-from app.blocks.sentence import attends, class_choice, offer_reader, run_with_weights, sentence_box, texts_in_focus
+from app.blocks.sentence import attends, class_choice, example_buttons, offer_reader, run_with_weights, sentence_box, texts_in_focus
 from app.text import halves, intro, md
 from app.views.sentence import exact_part, whatif_part, why_part
 from app.views.sentence.canvas_part import exports, measure_heads, reserve, show
@@ -35,12 +33,7 @@ with st.container(key="ask", gap="small"):
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="ask-of"):
         pick_run("Model", cache.models(), width=420)
         note_weights(visit.chosen_focus().run, run.name)
-        # Buttons, not pills: a browser may send an outdated choice of pills, which would replace what the visitor typed.
-        with st.container(horizontal=True, gap="xsmall", width="content", key="examples"):
-            for kind, example in kinds.items():
-                texts: Any = {"text": example.text, "pair": example.pair or ""}
-                is_shown = (example.text, example.pair) == (text, pair)
-                st.button(kind, key=f"example-{kind}", type="primary" if is_shown else "secondary", on_click=visit.go, kwargs=texts)
+        example_buttons({kind: (example.text, example.pair or "") for kind, example in kinds.items()}, (text, pair or ""))
 place, awaited = st.container(key="answer", gap=None), st.empty()
 with place:
     try:
