@@ -21,7 +21,7 @@ from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.models.loading import load
 from sentviz.models.model import Model
 from sentviz.runs.store import Run, find
-from sentviz.serving.live import packages, page
+from sentviz.serving.live import packages, page, pinned
 from tests.conftest import ROOT
 
 LIVE = ROOT / "sentviz" / "browser" / "live"
@@ -57,7 +57,7 @@ def odd_texts(n: int) -> list[str]:
     return [text for text in texts if not is_blank(text)][:n]
 
 
-def package(of: packages.Package) -> dict[str, bytes]:
+def package(of: pinned.Package) -> dict[str, bytes]:
     """Return a package's files, or skip the test."""
     try:
         return dict(packages.files(of))
@@ -96,7 +96,7 @@ def read_in_javascript(node: str, model: Model, texts: Sequence[str], folder: Pa
     (folder / "asked.json").write_text(
         json.dumps({"words": json.loads(content), "card": card | left, "texts": list(texts)}), encoding="utf-8"
     )
-    (folder / "tokenizers.mjs").write_bytes(package(packages.TOKENIZERS)[packages.TOKENIZERS.script])
+    (folder / "tokenizers.mjs").write_bytes(package(pinned.TOKENIZERS)[pinned.TOKENIZERS.script])
     shutil.copy(LIVE / "text.js", folder)
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "read.js").write_text(READ, encoding="utf-8")
@@ -163,7 +163,7 @@ def test_an_unreachable_registry_is_one_sentence(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
     monkeypatch.setattr("sentviz.data.fetch.download.PAUSE", 0.0)
     with pytest.raises(DataMissingError, match=r"A live page needs @huggingface/tokenizers 0\.2\.0 from http://127\.0\.0\.1:9/"):
-        packages.files(packages.TOKENIZERS)
+        packages.files(pinned.TOKENIZERS)
 
 
 def test_a_module_becomes_a_script() -> None:
@@ -177,7 +177,7 @@ def test_a_module_becomes_a_script() -> None:
 def written(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The page of a small run."""
     pytest.importorskip("onnxscript", reason="the extra onnx is not installed")
-    package(packages.RUNTIME)
+    package(pinned.RUNTIME)
     out = tmp_path_factory.mktemp("live") / "page.html"
     page.live_page(Run.open(tiny_run), out)
     yield out

@@ -24,6 +24,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from sentviz.io.paths import home
+from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS
 from tests.docs import ROOT
 from tests.fresh import leave
 
@@ -103,7 +105,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
-    """The wheel has the tracked files of library and app, the app's settings, and the complete runs that pyproject.toml names."""
+    """The wheel has the tracked files of library and app, the app's settings, the complete runs that pyproject.toml names, and the npm
+    packages of live pages if they could be fetched.
+    """
     with zipfile.ZipFile(wheel) as archive:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
     assert wheel.stat().st_size < LARGEST
@@ -118,6 +122,8 @@ def test_it_holds_all_that_runs_and_no_more(wheel: Path) -> None:
     }
     assert len(carried) > 3 and len(files) > 5 * len(carried)
     assert {name.removeprefix("sentviz/_wheel/"): sizes[name] for name in sizes if "/_wheel/checkpoints/" in name} == files
+    scripts = {f"sentviz/_wheel/{path}" for package in (RUNTIME, TOKENIZERS) for path in package.files.values()}
+    assert scripts <= sizes.keys() or not all(package.archive(home()).is_file() for package in (RUNTIME, TOKENIZERS))
 
 
 @pytest.fixture(scope="module")

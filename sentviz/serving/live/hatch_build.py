@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import runpy
 import tarfile
-import tomllib
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+if TYPE_CHECKING:
+    from sentviz.serving.live.pinned import Package
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,40 +26,37 @@ class LivePages(BuildHookInterface):  # type: ignore[type-arg]
         """Write the files to the build folder and name them."""
         if version == "editable":
             return
-        pinned = tomllib.loads((Path(__file__).with_name("packages.toml")).read_text(encoding="utf-8"))
-        for package in pinned.values():
-            slug = f"{package['name'].replace('/', '-').lstrip('@')}-{package['version']}"
+        pinned = runpy.run_path(str(Path(__file__).with_name("pinned.py")))  # sentviz cannot be imported while its wheel is built
+        for package in (pinned["RUNTIME"], pinned["TOKENIZERS"]):
             try:
-                content = archive(package, slug)
+                content = archive(package)
             except OSError as error:
-                self.app.display_warning(f"{package['name']} {package['version']} is not in this wheel ({error}); live pages fetch it.")
+                self.app.display_warning(f"{package.name} {package.version} is not in this wheel ({error}); live pages fetch it.")
                 continue
             with tarfile.open(fileobj=io.BytesIO(content)) as opened:
-                for member in filter(None, (package.get(part) for part in ("script", "binary", "terms"))):
-                    target = ROOT / "build" / "npm" / slug / Path(member).name
+                for member, path in package.files.items():
+                    target = ROOT / "build" / path
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(opened.extractfile(member).read())  # type: ignore[union-attr]
-                    build_data["force_include"][str(target)] = f"sentviz/_wheel/npm/{slug}/{target.name}"
+                    build_data["force_include"][str(target)] = f"sentviz/_wheel/{path}"
 
 
-def archive(package: dict[str, Any], slug: str) -> bytes:
+def archive(package: Package) -> bytes:
     """Return the archive of a package.
 
     Raises:
         OSError: the registry cannot be reached, or sends another archive.
     """
-    cached = Path(os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz") / "npm" / f"{slug}.tgz"
+    cached = package.archive(Path(os.environ.get("SENTVIZ_HOME") or Path.home() / ".cache" / "sentviz"))
     if cached.is_file() and same(content := cached.read_bytes(), package):
         return content
-    registry = os.environ.get("npm_config_registry", "").rstrip("/") or "https://registry.npmjs.org"  # noqa: SIM112 - npm's own spelling
-    url = f"{registry}/{package['name']}/-/{package['name'].rpartition('/')[2]}-{package['version']}.tgz"
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    with urllib.request.urlopen(package.url, timeout=60) as answer:
         content = bytes(answer.read())
     if not same(content, package):
-        raise OSError(f"{url} is not the announced file: its digest differs")
+        raise OSError(f"{package.url} is not the announced file: its digest differs")
     return content
 
 
-def same(content: bytes, package: dict[str, Any]) -> bool:
+def same(content: bytes, package: Package) -> bool:
     """Return whether an archive has the announced digest."""
-    return hashlib.sha256(content).hexdigest() == str(package["sha256"])
+    return hashlib.sha256(content).hexdigest() == package.sha256

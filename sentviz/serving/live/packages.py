@@ -1,55 +1,22 @@
-"""The JavaScript packages of a live page, onnxruntime-web and Hugging Face's tokenizers: in the wheel or fetched once, pinned by digest."""
+"""The JavaScript packages of a live page, onnxruntime-web and Hugging Face's tokenizers: in the wheel or fetched once."""
 
 from __future__ import annotations
 
-import os
 import re
 import tarfile
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentviz.data.fetch.download import RemoteFile, fetch
 from sentviz.errors import DataMissingError
 from sentviz.io.paths import CARRIED, home
+from sentviz.serving.live.pinned import Package
 
 if TYPE_CHECKING:
     from sentviz.data.fetch.download import Progress
 
-REGISTRY = "https://registry.npmjs.org"
 _EXPORTS = re.compile(r"export\s*\{([^}]*)\}\s*;?\s*$")
 _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Package:
-    """A package of the npm registry, and the files of it that a page needs, by their names in the archive."""
-
-    name: str
-    version: str
-    licence: str
-    size: int  # bytes of the archive
-    sha256: str
-    script: str
-    binary: str = ""
-    terms: str = ""  # text of the licence
-
-    @property
-    def slug(self) -> str:
-        """Name and version as part of a file name."""
-        return f"{self.name.replace('/', '-').lstrip('@')}-{self.version}"
-
-    @property
-    def url(self) -> str:
-        """Address of the archive at the registry, or at the mirror that npm_config_registry names."""
-        registry = os.environ.get("npm_config_registry", "").rstrip("/") or REGISTRY  # noqa: SIM112 - npm's own spelling
-        return f"{registry}/{self.name}/-/{self.name.rpartition('/')[2]}-{self.version}.tgz"
-
-
-_PINNED = tomllib.loads((Path(__file__).parent / "packages.toml").read_text(encoding="utf-8"))
-RUNTIME, TOKENIZERS = Package(**_PINNED["runtime"]), Package(**_PINNED["tokenizers"])
 
 
 def files(package: Package, progress: Progress | None = None) -> Mapping[str, bytes]:
@@ -58,11 +25,10 @@ def files(package: Package, progress: Progress | None = None) -> Mapping[str, by
     Raises:
         DataMissingError: the registry cannot be reached, or sends another archive. SentvizError: the disk cannot be written.
     """
-    names = [name for name in (package.script, package.binary, package.terms) if name]
-    carried = {name: CARRIED / "npm" / package.slug / Path(name).name for name in names}
+    carried = {name: CARRIED / path for name, path in package.files.items()}
     if all(path.is_file() for path in carried.values()):
         return {name: path.read_bytes() for name, path in carried.items()}
-    archive = home() / "npm" / f"{package.slug}.tgz"
+    archive = package.archive(home())
     remote = RemoteFile(package.url, package.size, package.sha256, token=False)
     if not (archive.is_file() and remote.same(archive)):
         try:
@@ -70,7 +36,7 @@ def files(package: Package, progress: Progress | None = None) -> Mapping[str, by
         except DataMissingError as error:
             raise DataMissingError(f"A live page needs {package.name} {package.version} from {package.url}: {error}") from error
     with tarfile.open(archive) as opened:
-        members = {name: opened.extractfile(name) for name in names}
+        members = {name: opened.extractfile(name) for name in package.files}
         return {name: member.read() for name, member in members.items() if member is not None}
 
 

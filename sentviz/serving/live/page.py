@@ -30,7 +30,8 @@ from sentviz.runs import store
 from sentviz.runs.bases import find_base
 from sentviz.runs.store import Run
 from sentviz.serving.live.fit import check
-from sentviz.serving.live.packages import RUNTIME, TOKENIZERS, as_script, files
+from sentviz.serving.live.packages import as_script, files
+from sentviz.serving.live.pinned import RUNTIME, TOKENIZERS
 from sentviz.serving.onnx import export
 from sentviz.serving.onnx.session import SMALL, WHOLE
 
