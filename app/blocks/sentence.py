@@ -79,14 +79,14 @@ def sentence_box(run: Run, text: str, pair: str | None, key: str = "sentence") -
         st.text_input("Second sentence", key=second, placeholder="The second sentence of the pair", **common)
 
 
-def example_buttons(examples: Mapping[str, tuple[str, str]], shown: tuple[str, str]) -> None:
+def example_buttons(examples: Mapping[str, tuple[str, str]], in_focus: tuple[str, str]) -> None:
     """Draw a button for each example, a text and the second text of a pair, which become the focus; the one that is shown is marked.
 
-    They are no pills, because a browser may send an outdated choice of pills, which would replace what the visitor typed.
+    Buttons keep no choice in the browser. The choice of pills may be outdated when it is sent, and would replace what the visitor typed.
     """
     with st.container(horizontal=True, gap="xsmall", width="content", key="examples"):
         for kind, (text, pair) in examples.items():
-            marked: Any = "primary" if (text, pair) == shown else "secondary"
+            marked: Any = "primary" if (text, pair) == in_focus else "secondary"
             st.button(kind, key=f"example-{kind}", type=marked, on_click=visit.go, kwargs={"text": text, "pair": pair})
 
 
