@@ -16,6 +16,8 @@ from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError
 from sentviz.models.model import Model
 from sentviz.runs.evidence import Edit
+from sentviz.runs.target import Target
+from sentviz.runs.trace import Trace
 from tests.makers import gated_model, planted_model, small_model, toy_splits
 from tests.shipped import often
 
@@ -62,6 +64,52 @@ def test_no_smaller_removal_is_missed() -> None:
             assert not flips(1) and flip.most == 3
         sizes.append(len(flip.edits))
     assert {1}.issubset(sizes) and len(set(sizes)) > 1
+
+
+@pytest.mark.parametrize("against", [False, True], ids=["class", "against"])
+def test_an_edit_reaches_a_chosen_class(against: bool) -> None:
+    """Of three classes, the edited text has the goal's class, or exchanges two; no removal or quick swap that does so is missed."""
+    reached, missed = 0, 0
+    for seed in range(10):
+        model = small_model(seed, labels=("bad", "middling", "good"))
+        plain = model.trace(TEXTS[0])
+        order = plain.probabilities.argsort()[::-1]
+        label, second = (model.labels[i] for i in (order[1], order[0 if seed % 2 else 2]))
+        trace = plain.for_target(Target(label, second if against else ""))
+
+        def reaches(text: str, label: str = label, second: str = second, model: Model = model, plain: Trace = plain) -> bool:
+            after = model.predict([text]).iloc[0]
+            before = dict(zip(model.labels, plain.probabilities, strict=True))
+            return (after[label] > after[second]) != (before[label] > before[second]) if against else after["label"] == label
+
+        text, flip = _EditableText(model, trace), smallest_flip(model, trace, drawn=1)
+        single = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, 8)]
+        if any(reaches(text.edited(edits)[0]) for edits in single if text.leaves_words(edits)):
+            assert len(flip.edits) == 1
+        if not flip.edits:
+            missed += 1
+            continue
+        reached += 1
+        after = model.predict([flip.text]).iloc[0]
+        share = after[flip.label] / (after[label] + after[second]) if against else after[flip.label]
+        assert reaches(flip.text) and flip.probability == pytest.approx(share, abs=1e-5)
+        assert flip.goal == (Target(flip.label, label if flip.label == second else second) if against else Target(label))
+    assert reached > 4 and missed < 6
+
+
+def test_swaps_are_in_the_order_of_the_goal() -> None:
+    """Towards the other of two classes, the order is that of the prediction; towards the last of three classes, it differs."""
+    model = small_model(4, labels=("bad", "middling", "good"))
+    plain = model.trace(TEXTS[0])
+    text = _EditableText(model, plain.for_target(Target(model.labels[int(plain.probabilities.argmin())])))
+    predicted = _EditableText(model, plain)
+    place = next(iter(text.places))
+    assert text.sign == -1 and predicted.sign == 1 and not np.allclose(text.by_gradient(place), predicted.by_gradient(place))
+    two = small_model(4)
+    trace = two.trace(TEXTS[0])
+    negative = trace.for_target(Target(next(label for label in two.labels if label != trace.label)))
+    same, predicted = _EditableText(two, negative), _EditableText(two, trace)  # of two classes, the goal is the other class either way
+    assert same.by_gradient(place) == pytest.approx(predicted.by_gradient(place), abs=1e-6)
 
 
 @pytest.mark.exhaustive

@@ -115,11 +115,11 @@ def test_the_reason_for_another_class_names_what_speaks_against_it() -> None:
     trace = trace.replace(logits=z, probabilities=(np.exp(z) / np.exp(z).sum()).astype(np.float32))
     values = np.array([2.0, -2.5, 0.0, 0.0, 0.0], np.float32)  # without "warm" the target falls by 2, without "song" it rises by 2.5
 
-    def reason_for(target: Target, after: tuple[float, ...] = (), least: float = 0.5) -> str:
+    def reason_for(target: Target, after: tuple[float, ...] = (), least: float = 0.5, flip: Flip | None = None) -> str:
         aimed = trace.for_target(target).replace(
             token_scores={"units": values, "removal": 0 * values},
             units={"units": np.array([0, 1, 2, 3, 4])},
-            evidence=Evidence({1: least}, None, after),
+            evidence=Evidence({1: least}, flip, after),
         )
         return reason(aimed)
 
@@ -132,6 +132,14 @@ def test_the_reason_for_another_class_names_what_speaks_against_it() -> None:
         "Without “warm”, “good” against “middling” would have 20%, not"
     )
     assert reason_for(Target("bad"), least=3.0) == f"No single word explains “bad” ({p:.0%})."
+    flip = Flip((Edit(0, "warm", "dull"),), "", None, "bad", 0.61, 40, goal=Target("bad"))
+    assert reason_for(Target("bad"), least=3.0, flip=flip) == "With “dull” for “warm” it would be bad (61%)."
+    among = replace(flip, label="middling", goal=Target("middling", "good"))
+    named = "With “dull” for “warm”, “middling” against “good” would have 61%."
+    assert reason_for(Target("good", "middling"), least=9.0, flip=among) == named
+    none = Flip(passes=40, goal=Target("bad"))
+    assert reason_for(Target("bad"), least=3.0, flip=none).endswith("up to 3 words changes the prediction to “bad”.")
+    assert reason_for(Target("bad"), least=3.0, flip=replace(none, goal=among.goal)).endswith("makes “middling” more probable than “good”.")
     assert supported(small_model(), small_model().trace("a warm song").for_target(Target("negative")), {}).target == PREDICTED
 
 

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from click.testing import CliRunner, Result
 
 import sentviz
 from sentviz.analysis.explain import percent
-from sentviz.analysis.explain.headline import searched
+from sentviz.analysis.explain.headline import edit_sentence, searched
 from sentviz.cli import main
+from sentviz.runs.target import Target
 from tests.shipped import often
 
 PACKAGE = Path(sentviz.__file__).parent
@@ -145,6 +147,11 @@ def test_explain_searches_the_smallest_edit(tiny_run: Path, tiny_model: sentviz.
     again = tiny_model.trace(flip.text)
     assert again.label != tiny_model.trace(text).label
     assert sentence.startswith(f"{flip.words[0].upper()}{flip.words[1:]} it would be {again.label} ({percent(again.confidence)}).")
+    target = Target(again.label)
+    aimed = sentviz.smallest_edit(tiny_model, text, target=target)
+    assert aimed == edit_sentence(replace(flip, goal=target))
+    assert f"Smallest edit: {aimed}" in run("explain", tiny_run, text, "--edit", "--target", again.label).output
+    assert "There is no class 'lukewarm'" in run("explain", tiny_run, text, "--edit", "--target", "lukewarm").output
 
 
 def test_explain_says_what_it_did_not_read(tiny_run: Path) -> None:

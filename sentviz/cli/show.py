@@ -53,7 +53,7 @@ def catalog(folders: tuple[Path, ...]) -> None:
 @click.option("--method", "--score", "score", default="removal", show_default=True, help=f"Explanation method: {METHODS}")
 @target_options
 @click.option("--absent", default="deleted", show_default=True, help="Absent words of --method exact: deleted, masked or padded.")
-@click.option("--edit", is_flag=True, help="Search for the smallest edit of SENTENCE that changes the predicted class, too.")
+@click.option("--edit", is_flag=True, help="Search for the smallest edit that changes the predicted class, or towards --target.")
 @own_model_options
 @command
 def explain(
@@ -113,7 +113,7 @@ def explain(
     deviations = deviation(trace, score) if method.signed else np.where(trace.specials, 0, deviation(trace, score))
     click.echo(f"{model.name}: {message}")
     if edit:
-        click.echo(f"Smallest edit: {edit_sentence(searched(model, plain))}")
+        click.echo(f"Smallest edit: {edit_sentence(searched(model, plain.for_target(target)))}")
     for sentence_of_change in trace.change.sentences(trace.tokens):
         click.echo(sentence_of_change)
     for label, probability in zip(trace.labels, trace.probabilities, strict=True):

@@ -63,8 +63,9 @@ def flipped(of: Sentence) -> tuple[str, str | None]:
         InputError: no small edit changes it.
     """
     from sentviz.analysis.explain.flip import smallest_flip
+    from sentviz.runs.target import PREDICTED
 
-    flip = of.once("flip", lambda: smallest_flip(of.model, of.trace))
+    flip = of.once("flip", lambda: smallest_flip(of.model, of.trace.for_target(PREDICTED)))
     if not flip.edits:
         raise InputError("No small edit changes the predicted class of this sentence. Give a second sentence.")
     return flip.text, flip.text_pair

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sentviz.runs.target import PREDICTED, Target
+
 MOST = 3  # maximum number of words that an edit changes
 
 Chance = Mapping[int, float]
@@ -22,19 +24,20 @@ class Edit:
 
 @dataclass(frozen=True)
 class Flip:
-    """The smallest edit that was found to change the predicted class, and what the search cost."""
+    """The smallest edit that was found to change the predicted class, or to reach a chosen class, and what the search cost."""
 
     edits: tuple[Edit, ...] = ()  # in the order of the text; empty if no edit was found
     text: str = ""  # the edited text
     text_pair: str | None = None
-    label: str = ""  # the class predicted for the edited text
-    probability: float = float("nan")  # probability of `label`
+    label: str = ""  # the class predicted for the edited text; of two compared classes the more probable one
+    probability: float = float("nan")  # probability of `label`; of two compared classes, among these two
     passes: int = 0  # edited texts that the search predicted
     most: int = MOST  # largest number of words edited; if no edit was found, the largest number that was tried
-    random: int = 0  # random edits of as many words that change the class ...
+    random: int = 0  # random edits of as many words that reach the goal ...
     drawn: int = 0  # ... among this number of random edits
     singles: int = 0  # edits of one word among the edited texts
     complete: bool = False  # True: these are all plausible edits of one word, and none flips the prediction
+    goal: Target = PREDICTED  # class to reach; PREDICTED = any class but the predicted one
 
     @property
     def words(self) -> str:

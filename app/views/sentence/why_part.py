@@ -19,8 +19,7 @@ from sentviz.runs.trace import Trace
 HELP = (
     f"The reason is the word or unit whose removal lowers the probability most. The fall must be at least {100 * MIN_FALL:.0f} points, and"
     f" larger than the fall for {CHANCE_QUANTILE:.0%} of the units of that size in the example sentences. If no word or unit passes, the"
-    " reason is"
-    " the smallest edit that changes the predicted class."
+    " reason is the smallest edit that changes the predicted class, or the smallest edit towards the class that you chose."
 )
 
 
@@ -63,10 +62,7 @@ def _reason(slot: Any, trace: Trace) -> None:
     if (flip := evidence.flip) is not None and flip.edits:
         edited = md(" / ".join(filter(None, (flip.text, flip.text_pair))))
         words = f"{len(flip.edits)} word{'s' * (len(flip.edits) > 1)}"
-        search = (
-            f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} also change the predicted"
-            " class."
-        )
+        search = f"found among {flip.passes:,} edited texts; of {flip.drawn} random edits of {words}, {flip.random} have the same effect."
         notes.insert(0, f"“{edited}” · {search}")
     slot.markdown(f"**{md(reason(trace))}**", help="\n\n".join(notes))
 

@@ -1,9 +1,13 @@
-"""Search the smallest edit that flips the prediction: up to three words are removed or replaced until the model predicts another class.
+"""Search the smallest edit that reaches a goal: up to three words are removed or replaced until the model predicts another class.
 
-The search begins with all removals of one word, and for each word the swaps that lower the predicted class's log-odds most to first order,
+The goal follows from the trace's target. For a class that is not predicted, the model has to predict it. For one class against another,
+the less probable of the two has to become the more probable. In these cases, "flips" means: reaches the goal.
+
+The search begins with all removals of one word, and for each word the swaps that lower the log-odds f most to first order,
 
     (e_c - e_w) . df/de_w        HotFlip, Ebrahimi et al. 2018, arXiv 1712.06751
 
+where f is that of the predicted class, of all other classes against the goal's class, or of the more probable of the two classes.
 Only plausible swaps are predicted: c is a word of the model's vocabulary that is a known neighbour of both neighbouring words
 (`sentviz.analysis.explain.bigrams`), and the tagger (`sentviz.data.tags`) gives it the part of speech of w, in its place and alone. The
 tagger gives all words without Latin letters the same part of speech. If none of these edits flips the prediction, all other plausible swaps
@@ -34,7 +38,7 @@ from sentviz.data.tags import Tagger, tags_instead
 from sentviz.errors import InputError
 from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import MOST, Edit, Flip
-from sentviz.runs.target import PREDICTED, log_odds
+from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.floating[Any]]
 Edits = tuple[Edit, ...]  # in the order of the text
-Prediction = tuple[int, float]  # class of an edited text, and the log-odds of the class predicted for the unchanged text
+Prediction = tuple[bool, float]  # True if an edited text reaches the goal; the log-odds that the search lowers
 
 BEAM_WIDTH, BRANCHES = 8, 32  # edits that are extended, and further words tried with each
 MAX_PLACES = 40  # words of a long text that are edited, those with the strongest gradients
@@ -55,7 +59,7 @@ CHUNK = 256  # edits of one word that are predicted before looking for a flip am
 def smallest_flip(
     model: Model, trace: Trace, *, most: int = MOST, passes: int = MAX_PASSES, drawn: int = RANDOM_EDITS, seed: int = 0
 ) -> Flip:
-    """Return an edit of as few words as the search finds that makes the model predict another class.
+    """Return an edit of as few words as the search finds that makes the model predict another class, or reaches the trace's target.
 
     Edits that only remove words come first, then the edit with the lowest log-odds of the old class. If no edit is returned, one may still
     exist: rare words and most edits of several words are not tried.
@@ -70,7 +74,7 @@ def smallest_flip(
     """
     if trace.change.gates_open or trace.change.gates_shut:
         raise InputError("Gates that were set manually belong to the words of this text, so an edited text cannot be predicted with them.")
-    text = _EditableText(model, trace.for_target(PREDICTED))
+    text = _EditableText(model, trace)
     random = np.random.default_rng(seed)
     singles: list[Edits] = [(edit,) for edit in text.removals() + text.swaps(text.by_gradient, SWAPS_PER_WORD)]
     predictions: dict[Edits, Prediction] = {}
@@ -96,7 +100,7 @@ def smallest_flip(
             further = sorted(of_level, key=lambda edits: of_level[edits][1])[:BRANCHES]
         best_edits = sorted(of_level, key=lambda edits: of_level[edits][1])[:BEAM_WIDTH]
         level = text.adjacent_removals(size + 1) + text.join(best_edits, further)
-    return Flip(passes=len(predictions), singles=tried, complete=complete, most=reached)
+    return Flip(passes=len(predictions), singles=tried, complete=complete, most=reached, goal=text.goal)
 
 
 class _EditableText:
@@ -104,7 +108,8 @@ class _EditableText:
 
     def __init__(self, model: Model, trace: Trace) -> None:
         self.model, self.trace = model, trace
-        self.words, self.answer = spaced_words(trace), int(trace.probabilities.argmax())
+        self.words, self.target = spaced_words(trace), trace.target_places
+        self.goal, self.sign = _goal(trace)
         ends = (int(trace.offsets[trace.segments == each, 1].max(initial=0)) for each in (0, 1))
         self.read = [text[: end + EXTRA_CHARACTERS] for text, end in zip((trace.text, trace.text_pair or ""), ends, strict=True)]
         self.vocabulary, self.bigrams, self.tagger = whole_words(model.tokenizer), Bigrams.load(), Tagger.load()
@@ -123,7 +128,7 @@ class _EditableText:
             scores = trace.token_scores.get("removal")
             return removal(model, trace) if scores is None else scores, np.zeros((model.tokenizer.vocab_size, len(firsts)))
         ((_, slopes, path),) = along(model, trace, np.ones(1))
-        gains = np.concatenate([(part @ slopes[0, firsts].T).numpy() for part in model.network.table_parts()])
+        gains = self.sign * np.concatenate([(part @ slopes[0, firsts].T).numpy() for part in model.network.table_parts()])
         return (slopes[0] * path).sum(dim=-1).numpy(), gains
 
     def removals(self) -> list[Edit]:
@@ -158,7 +163,7 @@ class _EditableText:
 
     def flips(self, predictions: Mapping[Edits, Prediction]) -> list[Edits]:
         """Return the edits that flip the prediction."""
-        return [edits for edits, (best, _) in predictions.items() if best != self.answer]
+        return [edits for edits, (is_reached, _) in predictions.items() if is_reached]
 
     def swaps(self, order: Callable[[int], Floats], most: int | None) -> list[Edit]:
         """Return plausible replacements for each word, the first `most` in an order of the vocabulary; None = all."""
@@ -208,7 +213,7 @@ class _EditableText:
         """Return how many random edits flip the prediction, and how many edits leave a word, at most `times`."""
         some = self.drawn(size, times, random)
         predictions = self.predict(dict.fromkeys(some))
-        return sum(predictions[edits][0] != self.answer for edits in some), len(some)
+        return sum(predictions[edits][0] for edits in some), len(some)
 
     def _neighbours(self, place: int) -> tuple[str, str]:
         """Return the words before and after a word, in lower case."""
@@ -252,11 +257,14 @@ class _EditableText:
         return texts[0], None if self.trace.text_pair is None else texts[1]
 
     def predict(self, some: Iterable[Edits]) -> dict[Edits, Prediction]:
-        """Return the predicted class of each edited text, and the log-odds of the class predicted for the unchanged text."""
+        """Return whether each edited text reaches the goal, and the log-odds that the search lowers."""
         if not (some := list(some)):
             return {}
         logits = self._logits(some)
-        return dict(zip(some, zip(logits.argmax(axis=1).tolist(), log_odds(logits, self.answer).tolist(), strict=True), strict=True))
+        k, against = self.target
+        values = self.sign * self.trace.value_of(logits)
+        reached = values < 0 if against is not None else (logits.argmax(axis=1) == k) == (self.sign < 0)
+        return dict(zip(some, zip(reached.tolist(), values.tolist(), strict=True), strict=True))
 
     def _logits(self, some: Sequence[Edits]) -> npt.NDArray[np.float32]:
         texts, pairs = zip(*map(self.edited, some), strict=True)
@@ -265,6 +273,19 @@ class _EditableText:
 
     def flip(self, edits: Edits) -> Flip:
         """Return the flip of an edit with the prediction for the edited text."""
-        shares = softmax(self._logits([edits])[0], self.trace.calibration)
+        logits, (_, against) = self._logits([edits])[0], self.target
+        if against is not None:
+            share = float(self.trace.share_of(logits))
+            return Flip(edits, *self.edited(edits, whole=True), self.goal.label, share if self.sign < 0 else 1 - share, goal=self.goal)
+        shares = softmax(logits, self.trace.calibration)
         best = int(shares.argmax())
-        return Flip(edits, *self.edited(edits, whole=True), self.trace.labels[best], float(shares[best]))
+        return Flip(edits, *self.edited(edits, whole=True), self.trace.labels[best], float(shares[best]), goal=self.goal)
+
+
+def _goal(trace: Trace) -> tuple[Target, int]:
+    """Return the class that an edit has to reach, and the sign with which the search lowers the log-odds of the trace's target."""
+    k, against = trace.target_places
+    if against is None:
+        return trace.target, 1 if trace.target == PREDICTED else -1
+    first, second = trace.labels[k], trace.labels[against]
+    return (Target(second, first), 1) if trace.value > 0 else (Target(first, second), -1)

@@ -8,8 +8,9 @@ The reason is the first of these that holds:
 2. The smallest edit that flips the prediction, verified on the edited text.
 3. No single word explains the prediction.
 
-If the trace's target is not the prediction, the reason is about the target, without a smallest edit: the unit or word without which the
-target's probability falls most, or rises most if it is below one half. Of two classes, both have the reason of the prediction.
+If the trace's target is not the prediction, the reason is about the target: the unit or word without which the target's probability falls
+most, or rises most if it is below one half, else the smallest edit towards the target. Of two classes, both have the reason of the
+prediction.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from sentviz.data.texts import Word
 from sentviz.errors import InputError
 from sentviz.runs.calibration import softmax
 from sentviz.runs.evidence import Chance, Evidence, Flip
-from sentviz.runs.target import PREDICTED
+from sentviz.runs.target import PREDICTED, Target
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -93,8 +94,6 @@ def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trac
     trace = trace.replace(evidence=Evidence(against, None))
     if strongest := _strongest_unit(trace):
         return trace if len(trace.labels) == 2 else trace.replace(evidence=Evidence(against, None, _without(model, trace, strongest[0])))
-    if trace.target != PREDICTED:
-        return trace
     try:
         return trace.replace(evidence=Evidence(against, searched(model, trace)))
     except InputError:
@@ -102,7 +101,7 @@ def supported(model: Model, trace: Trace, against: Chance | None = None) -> Trac
 
 
 def searched(model: Model, trace: Trace) -> Flip:
-    """Return the result of a search for the smallest edit that changes the predicted class; a larger model predicts fewer edits.
+    """Return the result of a search for the smallest edit towards the trace's target; a larger model predicts fewer edits.
 
     Raises:
         InputError: as for `smallest_flip`.
@@ -123,37 +122,48 @@ def reason(trace: Trace) -> str:
     if strongest := _strongest_unit(trace):
         unit, fall = strongest
         return f"Without “{unit.text}”{_outcome(trace, fall) if trace.target == PREDICTED else _share(trace, fall)}."
-    if trace.target != PREDICTED:
-        return f"No single word explains {trace.target.says()} ({percent(float(trace.share_of(trace.logits)))})."
     flip = trace.evidence.flip
     if flip is not None and flip.edits:
         return edit_sentence(flip)
-    return f"No single word explains this. {edit_sentence(flip) if flip is not None and flip.passes else ''}".strip()
+    what = "this" if trace.target == PREDICTED else f"{trace.target.says()} ({percent(float(trace.share_of(trace.logits)))})"
+    return f"No single word explains {what}. {edit_sentence(flip) if flip is not None and flip.passes else ''}".strip()
 
 
-def smallest_edit(model: Model, text: str, pair: str | None = None) -> str:
+def smallest_edit(model: Model, text: str, pair: str | None = None, target: Target = PREDICTED) -> str:
     """Search the smallest edit of a text that changes the predicted class, and return the result as a sentence.
 
+    Args:
+        target: class that the model has to predict for the edited text. With `against`, the edit exchanges which of the two classes is
+            more probable.
     Raises:
-        InputError: the text cannot be read.
+        InputError: the text cannot be read, or a class does not exist.
     """
-    return edit_sentence(searched(model, model.trace(text, pair, maps=False)))
+    return edit_sentence(searched(model, model.trace(text, pair, maps=False).for_target(target)))
 
 
 def edit_sentence(flip: Flip) -> str:
-    """Return the result of a search for the smallest edit that changes the predicted class as a sentence."""
+    """Return the result of a search for the smallest edit as a sentence."""
     if flip.edits:
-        words = flip.words[0].upper() + flip.words[1:]
-        return f"{words} it would be {flip.label} ({percent(flip.probability)}).{_singles(flip)}"
+        words, p = flip.words[0].upper() + flip.words[1:], percent(flip.probability)
+        if flip.goal.against:
+            return f"{words}, {flip.goal.says()} would have {p}.{_singles(flip)}"
+        return f"{words} it would be {flip.label} ({p}).{_singles(flip)}"
     words = "one word" if flip.most == 1 else f"up to {flip.most} words"
-    return f"None of the {flip.passes:,} tested edits of {words} changes the predicted class."
+    return f"None of the {flip.passes:,} tested edits of {words} {_reaches(flip.goal)}."
 
 
 def _singles(flip: Flip) -> str:
     """Return what is known of edits of one word, if the flip edits several words, as a sentence after a space."""
     if len(flip.edits) < 2:
         return ""
-    return f" None of the {flip.singles:,} {'' if flip.complete else 'tested '}edits of one word changes the predicted class."
+    return f" None of the {flip.singles:,} {'' if flip.complete else 'tested '}edits of one word {_reaches(flip.goal)}."
+
+
+def _reaches(goal: Target) -> str:
+    """Return what an edit does that reaches a goal: "changes the predicted class"."""
+    if goal.against:
+        return f"makes “{goal.label}” more probable than “{goal.against}”"
+    return f"changes the prediction to “{goal.label}”" if goal.label else "changes the predicted class"
 
 
 def headline(trace: Trace) -> str:
