@@ -191,6 +191,17 @@ def _rows(*lines: tuple[str, str, float, float, float, float]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["method", "metric", "value", "low", "high", "random"])
 
 
+def test_the_named_runs_replace_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run on the command line is stored in the order of names; a second measurement replaces only the rows of its run."""
+    monkeypatch.setattr(tables, "FOLDER", tmp_path)
+    monkeypatch.setattr("sentviz.runs.store.find", _run)
+    for arguments, value in ((["b", "a"], 0.25), (["b"], 0.5)):
+        monkeypatch.setattr("sys.argv", ["", *arguments])
+        tables.measure_named("made-up", lambda run, value=value: pd.DataFrame({"value": [value + 0.00001]}))  # type: ignore[misc]
+    assert tables.read_measured("made-up")[["run", "value"]].to_numpy().tolist() == [["a", 0.25], ["b", 0.5]]
+    tables.read_measured.cache_clear()
+
+
 def test_texts_that_the_model_cannot_read_are_left_out() -> None:
     """A model of whole words reads nothing of a text without known words; the sample goes on with the others."""
     if not (SHIPPED / "imdb" / "hardmax-d2").is_dir():

@@ -159,32 +159,37 @@ def faithfulness(inputs: Given, sample: int, split: str, seed: int) -> None:
     from sentviz.analysis.explain.faithfulness import FILE, METRICS
 
     name, rows, frame = measured("faithfulness", inputs, split, FILE, sample=sample, seed=seed)
-    click.echo(f"{name}, {int(frame['n'].max())} texts of {rows}; higher is better for comprehensiveness, lower for sufficiency")
-    click.echo(
-        frame.pivot(index="method", columns="metric", values="value")
-        .reindex(columns=list(METRICS))
-        .to_string(float_format="{:+.3f}".format)
-    )
+    note = "higher is better for comprehensiveness, lower for sufficiency"
+    _print_methods(f"{name}, {int(frame['n'].max())} texts of {rows}; {note}", frame, METRICS)
 
 
 @main.command()
 @given_options
-@click.option("--sample", type=click.IntRange(min=0), default=0, help="Number of texts; default: 300, 150 or 40, by the size of the model.")
+@click.option(
+    "--sample",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Number of texts in the random sample; default: 300, 150 or 40, by the size of the model.",
+)
 @split_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample and of the random explanations.")
 @command
 def referee(inputs: Given, sample: int, split: str, seed: int) -> None:
-    """Compare each explanation method of RUN with exact Shapley values, over texts of 4 to 10 words. Stores the table with the run.
+    """Measure how close each explanation method of RUN is to exact values, over texts of 4 to 10 words. Stores the table with the run.
 
     With --data or --model, the table is printed and not stored.
     """
     from sentviz.analysis.explain.refereed import FILE
 
     name, rows, frame = measured("referee", inputs, split, FILE, sample=sample, seed=seed)
-    metrics = ["first", "signs", "ranks", "error", "reached"]
-    wide = frame.pivot(index="method", columns="metric", values="value")[metrics].drop(index="exact").sort_values("first", ascending=False)
-    click.echo(f"{name}, {int(frame['n'].max())} short texts of {rows}; first: share of texts whose most decisive word is named first")
-    click.echo(wide.to_string(float_format="{:+.3f}".format))
+    note = "higher is better, except for error; first: share of texts whose most decisive word is named first"
+    _print_methods(f"{name}, {int(frame['n'].max())} short texts of {rows}; {note}", frame, ("first", "signs", "ranks", "error", "reached"))
+
+
+def _print_methods(line: str, frame: pd.DataFrame, metrics: Sequence[str]) -> None:
+    """Print a line and a table of explanation methods by metric, the highest value of the first metric first."""
+    wide = frame.pivot(index="method", columns="metric", values="value").reindex(columns=list(metrics))
+    click.echo(f"{line}\n{wide.sort_values(metrics[0], ascending=False).to_string(float_format='{:+.3f}'.format)}")
 
 
 @main.command()

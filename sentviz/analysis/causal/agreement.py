@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from sentviz.data.texts import Word
     from sentviz.models.model import Model, Progress
+    from sentviz.runs.store import Run
     from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -151,23 +152,15 @@ def _ranks(scores: Floats, effect: Floats) -> float:
     return Agreement.of(scores, effect).ranks
 
 
-def _main() -> None:
-    import sys
-    import time
-
-    import click
-
-    from sentviz.analysis.explain.stored import store
+def of_run(run: Run) -> pd.DataFrame:
+    """Measure a run on the test rows of its data set, as `measure` returns it."""
     from sentviz.data.datasets import rows_of_recipe
     from sentviz.models.loading import load
-    from sentviz.runs.store import find
 
-    for name in sys.argv[1:]:
-        run, begin = find(name), time.process_time()
-        table = measure(load(run), rows_of_recipe(run.config["recipe"], "test").frame["text"].tolist())
-        store(PATCHED, run, table)
-        click.echo(f"{name}: {int(table['n'].max())} texts, {time.process_time() - begin:.0f} CPU seconds")
+    return measure(load(run), rows_of_recipe(run.config["recipe"], "test").frame["text"].tolist())
 
 
 if __name__ == "__main__":
-    _main()
+    from sentviz.analysis.explain.stored import measure_named
+
+    measure_named(PATCHED, of_run)

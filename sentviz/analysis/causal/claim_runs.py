@@ -132,20 +132,7 @@ def _ahead(shares: Floats) -> Floats:
     return np.asarray(rise[..., 0] - rise[..., 1])
 
 
-def _main() -> None:
-    import sys
-    import time
-
-    import click
-
-    from sentviz.analysis.explain.stored import store
-    from sentviz.runs.store import find
-
-    for name in sys.argv[1:]:
-        run, begin = find(name), time.process_time()
-        store(CAUSES, run, measure(run))
-        click.echo(f"{name}: {time.process_time() - begin:.0f} CPU seconds")
-
-
 if __name__ == "__main__":
-    _main()
+    from sentviz.analysis.explain.stored import measure_named
+
+    measure_named(CAUSES, measure)

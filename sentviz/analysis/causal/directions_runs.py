@@ -31,20 +31,7 @@ def measure(run: Run, seed: int = SEED) -> pd.DataFrame:
     return over_split(load(run), rows_of_recipe(run.config["recipe"], "test").frame, seed=seed)
 
 
-def _main() -> None:
-    import sys
-    import time
-
-    import click
-
-    from sentviz.analysis.explain.stored import store
-    from sentviz.runs.store import find
-
-    for name in sys.argv[1:]:
-        run, begin = find(name), time.process_time()
-        store(TABLE, run, measure(run))
-        click.echo(f"{name}: {time.process_time() - begin:.0f} CPU seconds")
-
-
 if __name__ == "__main__":
-    _main()
+    from sentviz.analysis.explain.stored import measure_named
+
+    measure_named(TABLE, measure)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from sentviz.runs.store import Run
@@ -49,3 +51,19 @@ def store(name: str, run: Run, rows: pd.DataFrame) -> None:
     with replacing(FOLDER / f"{name}.parquet") as path:
         table.astype(dict.fromkeys(table.select_dtypes("float").columns, "float32")).to_parquet(path, index=False)
     read_measured.cache_clear()
+
+
+def measure_named(name: str, measure: Callable[[Run], pd.DataFrame]) -> None:
+    """Measure the runs that the command line names, and store the rows of each in a table when it is finished: `store`."""
+    import sys
+    import time
+
+    import click
+
+    from sentviz.runs.store import find
+
+    for run in map(find, sys.argv[1:]):
+        begin = time.process_time()
+        rows = measure(run)
+        store(name, run, rows)
+        click.echo(f"{run.name}: {len(rows)} rows, {time.process_time() - begin:.0f} CPU seconds")

@@ -87,24 +87,17 @@ def negations(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
     return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def _main() -> None:
-    import sys
-    import time
-
-    import click
-
-    from sentviz.analysis.explain.stored import store
+def compare_run(run: Run) -> pd.DataFrame:
+    """Compare a run on `short_rows`, as `compare` returns it without patched words and states, with the data set in the column rows."""
     from sentviz.models.loading import load
-    from sentviz.runs.store import find
 
-    for name in sys.argv[1:]:
-        run, begin = find(name), time.process_time()
-        model = load(run)
-        data, texts = short_rows(run, sample_of(model))
-        table = compare(model, texts)
-        store(TABLE, run, table[~table["metric"].str.startswith("patched")].assign(rows=data))
-        click.echo(f"{name}: {sample_of(model)} texts of {data}, {time.process_time() - begin:.0f} CPU seconds")
+    model = load(run)
+    data, texts = short_rows(run, sample_of(model))
+    table = compare(model, texts)
+    return table[~table["metric"].str.startswith("patched")].assign(rows=data)
 
 
 if __name__ == "__main__":
-    _main()
+    from sentviz.analysis.explain.stored import measure_named
+
+    measure_named(TABLE, compare_run)
