@@ -16,6 +16,7 @@ from sentviz.errors import InputError
 from sentviz.gallery import draw
 from sentviz.models.model import Model
 from sentviz.runs.target import Target
+from tests.makers import small_model
 from tests.test_blackbox import LABELS, WEIGHTS, counting
 
 TEXT = "a dull garden that is not warm but cold and clever"
@@ -98,6 +99,15 @@ def test_bad_questions_get_a_sentence(model: Model, text: str, scores: object, m
         judge(model, text, scores)
     with pytest.raises(InputError, match="There is no class 'happy'"):
         judge(model, TEXT, effects(), target=Target("happy"))
+
+
+def test_scores_of_words_that_the_model_cuts_are_refused() -> None:
+    """A model of 24 tokens says how many words it reads of 300, and judges the scores of those."""
+    network, text = small_model(max_length=24), "a warm garden " * 100
+    with pytest.raises(InputError, match=r"There are 300 scores.* reads 24 words") as raised:
+        judge(network, text, [1.0] * 300)
+    assert len(str(raised.value).splitlines()) == 1
+    assert str(judge(network, text, [1.0, 2.0, 3.0] * 8))
 
 
 def test_agreement_equals_a_count_by_hand() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -35,6 +38,31 @@ def test_falls_equal_a_loop_over_texts() -> None:
     assert got["sufficiency"] == pytest.approx(np.mean(rests), abs=1e-5)
 
 
+def test_reached_equals_a_loop_over_all_orders() -> None:
+    """The mean fall of word removal's order is placed between the least and the largest mean fall of all 24 orders, for two texts."""
+    model = planted_model(lambda there: 2 * (there("warm") + there("song")).clamp(max=1) - 1.5 * there("dull"))
+    texts = ["it is a song warm", "a dull song warm"]
+    table = published.measure_reached(model, texts, sample=2, seed=1)
+    got = table[(table["absent"] == "deleted") & (table["method"] == "removal")].set_index("metric")["value"]
+    places = []
+    for text in texts:
+        trace = explained(model, model.calibrated(1.0).trace(text), ["removal"])
+        words, k = text.split(), int(trace.probabilities.argmax())
+
+        def mean_fall(order: Sequence[int], words: list[str] = words, k: int = k) -> float:
+            chances = []
+            for gone in range(len(words)):
+                left = " ".join(word for i, word in enumerate(words) if i not in order[:gone])
+                chances.append(float(model.calibrated(1.0).trace(left).probabilities[k]))
+            chances.append(0.5)  # without words, the planted value is 0
+            return chances[0] - sum(chances[1:]) / len(words)
+
+        falls = [mean_fall(order) for order in permutations(range(len(words)))]
+        own = mean_fall(np.argsort(-word_scores(trace, "removal", spaced_words(trace)), kind="stable").tolist())
+        places.append((own - min(falls)) / (max(falls) - min(falls)))
+    assert got["reached"] == pytest.approx(np.mean(places), abs=1e-5) and 0 < got["reached"] < 1
+
+
 def test_every_way_of_being_absent_is_measured() -> None:
     """Each method has both metrics for deleted, masked and padded words; the three differ."""
     model = small_model()
@@ -46,5 +74,6 @@ def test_every_way_of_being_absent_is_measured() -> None:
 
 def test_the_stored_table_is_complete() -> None:
     table = published.stored()
-    assert set(table["absent"]) == set(ABSENT) and (table["n"] > 100).all()
+    assert set(table["absent"]) == set(ABSENT) and (table["n"] >= 100).all()
+    assert set(table["metric"]) == {"comprehensiveness", "sufficiency", "reached"} and table["value"].max() <= 1
     assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()

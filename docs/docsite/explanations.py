@@ -87,7 +87,7 @@ def claims_on_runs(claims: Sequence[Claim], runs: Sequence[Run]) -> str:
 
 
 def published_explanations() -> str:
-    """Return comprehensiveness and sufficiency of our run beside published numbers of other models, as Markdown."""
+    """Return comprehensiveness, sufficiency and normalised AOPC of our run beside published numbers of other models, as Markdown."""
     rows = published.stored()
     lines = []
     for absent in dict.fromkeys(rows["absent"]):
@@ -95,12 +95,12 @@ def published_explanations() -> str:
         for method in dict.fromkeys(part["method"]):
             of = part[part["method"] == method].set_index("metric")
             title = SCORES[method].title if method in SCORES else method
-            cells = [_cell("", *of.loc[metric, ["value", "low", "high"]]) for metric in ("comprehensiveness", "sufficiency")]
-            lines.append([f"`{published.RUN}`", plain(title), absent, *cells, str(int(of["n"].max()))])
+            cells = [_cell("", *of.loc[metric, ["value", "low", "high"]]) for metric in ("comprehensiveness", "sufficiency", "reached")]
+            lines.append([f"`{published.RUN}`", plain(title), absent, *cells])
     for model, method, comprehensive, sufficient in published.PUBLISHED:
-        numbers = [f"{comprehensive:.3f}", f"{sufficient:.3f}"]
-        lines.append([f"{model} (published)", plain(SCORES[method].title), "deleted", *numbers, "not given"])
-    return table(["model", "method", "absent words", "comprehensiveness", "sufficiency", "texts"], lines, right=(3, 4, 5))
+        numbers = [f"{comprehensive:.3f}", f"{sufficient:.3f}", "not given"]
+        lines.append([f"{model} (published)", plain(SCORES[method].title), "deleted", *numbers])
+    return table(["model", "method", "absent words", "comprehensiveness", "sufficiency", "normalised AOPC"], lines, right=(3, 4, 5))
 
 
 def _whole(share: Share) -> str:

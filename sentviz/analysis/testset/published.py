@@ -4,6 +4,9 @@ The 20 % of the words with the highest scores (at least one) are absent, or alon
 
     comprehensiveness   p(text) - p(text without the top words)    higher is better
     sufficiency         p(text) - p(the top words alone)           lower is better
+    reached             normalised AOPC (`sentviz.analysis.explain.curves`): the mean fall of p if the words are removed in the order of
+                        the scores, on the scale from the worst order of the text (0) to the best (1), which is exact: all subsets of
+                        the words are predicted. So it is measured on texts of LEAST to MOST words only (`sentviz.analysis.explain.referee`)
 
 Absent words are deleted, masked or padded (`sentviz.analysis.explain.game`). The published numbers are those of the package time_interpret
 (Enguehard 2023, arXiv 2305.15853), which deletes 20 % of the tokens. `python -m sentviz.analysis.testset.published` measures again.
@@ -11,14 +14,17 @@ Absent words are deleted, masked or padded (`sentviz.analysis.explain.game`). Th
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sentviz.analysis.explain import explained
+from sentviz.analysis.explain.curves import deletion, limits, mean_fall
+from sentviz.analysis.explain.exact import subsets
 from sentviz.analysis.explain.faithfulness import sampled, summary
 from sentviz.analysis.explain.game import ABSENT, Bools, Doubles, Game
-from sentviz.analysis.explain.referee import word_scores
+from sentviz.analysis.explain.referee import RANDOM, short, word_scores
 from sentviz.analysis.explain.stored import FOLDER, read_measured
 from sentviz.analysis.explain.units import spaced_words
 
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 
 TABLE = "published"
 RUN, ROWS, SAMPLE, SEED = "sst2/minilm", "sst5_trees_binary", 200, 0
+SHORT_SAMPLE = 100  # texts whose subsets are all predicted
 METHODS = ("removal", "permutation", "integrated-gradients", "gradient-shap", "gradient")
 TOP = 0.2  # share of the words
 # Experiments on SST-2 in the repository josephenguehard/time_interpret, experiments/nlp/results.csv at 141e3d7.
@@ -53,8 +60,6 @@ def measure(model: Model, texts: Sequence[str], *, sample: int = SAMPLE, seed: i
     Frame:
         absent, method, metric, value, low, high (95 % bootstrap over texts), random (mean of one random order per text), n, seed.
     """
-    import pandas as pd
-
     rows: list[tuple[object, ...]] = []
     for i, trace in enumerate(sampled(model, texts, sample=sample, seed=seed)):
         players = spaced_words(trace)
@@ -72,13 +77,42 @@ def measure(model: Model, texts: Sequence[str], *, sample: int = SAMPLE, seed: i
                 zip([(metric, name) for metric in ("comprehensiveness", "sufficiency") for name in tops], full - falls, strict=True)
             )
             rows += [(absent, i, name, metric, value, fall[metric, "random"]) for (metric, name), value in fall.items() if name != "random"]
-    table = pd.DataFrame(rows, columns=["absent", "text", "method", "metric", "value", "random"])
-    return pd.concat([summary(part, seed).assign(absent=absent) for absent, part in table.groupby("absent", sort=False)], ignore_index=True)
+    return _summaries(rows, seed)
+
+
+def measure_reached(model: Model, texts: Sequence[str], *, sample: int = SHORT_SAMPLE, seed: int = SEED) -> pd.DataFrame:
+    """Measure the normalised AOPC on a seeded sample of short texts, with each way in which words can be absent.
+
+    Frame:
+        as `measure` returns it; random is the mean of RANDOM orders per text.
+    """
+    rows: list[tuple[object, ...]] = []
+    for i, (_, trace) in enumerate(islice(short(model, texts, lambda place: True, seed=seed), sample)):
+        players = spaced_words(trace)
+        trace = explained(model, trace, METHODS)
+        random = np.random.default_rng(seed + i)
+        orders = [np.argsort(-word_scores(trace, name, players), kind="stable") for name in METHODS]
+        orders += [random.permutation(len(players)) for _ in range(RANDOM)]
+        for absent in ABSENT:
+            table = Game(model, trace, players, absent, "probability")(subsets(len(players)))
+            low, high = limits(table)
+            if high - low > 1e-9:
+                reached = [(mean_fall(deletion(table, order)) - low) / (high - low) for order in orders]
+                mean = np.mean(reached[len(METHODS) :])
+                rows += [(absent, i, name, "reached", value, mean) for name, value in zip(METHODS, reached, strict=False)]
+    return _summaries(rows, seed)
 
 
 def stored() -> pd.DataFrame:
     """Return the stored measurement of RUN, as `measure` returns it."""
     return read_measured(TABLE)
+
+
+def _summaries(rows: Sequence[tuple[object, ...]], seed: int) -> pd.DataFrame:
+    import pandas as pd
+
+    table = pd.DataFrame(rows, columns=["absent", "text", "method", "metric", "value", "random"])
+    return pd.concat([summary(part, seed).assign(absent=absent) for absent, part in table.groupby("absent", sort=False)], ignore_index=True)
 
 
 def _top(values: Doubles) -> Bools:
@@ -90,11 +124,13 @@ def _top(values: Doubles) -> Bools:
 
 def _main() -> None:
     import click
+    import pandas as pd
 
     from sentviz.data.datasets import load_split
     from sentviz.models.loading import load
 
-    table = measure(load(RUN), load_split(ROWS, "test").frame["text"].tolist()).round(4)
+    model, texts = load(RUN), load_split(ROWS, "test").frame["text"].tolist()
+    table = pd.concat([measure(model, texts), measure_reached(model, texts)], ignore_index=True).round(4)
     table.to_csv(FOLDER / f"{TABLE}.csv", index=False)
     click.echo(table.to_string())
 
