@@ -2,6 +2,8 @@
 
 const WORD = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼-¾]+|[^\p{White_Space}]/gu // a run of letters, digits, marks and underscores; any other visible character is alone
 
+const OUTER = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu // white space of the library
+
 /** Return the tokens of each word, in order. @param {string} text @param {[number, number][]} spans @returns {number[][]} */
 export function together(text, spans) {
   const starts = [...text.matchAll(WORD)].map(found => found.index), words = []
@@ -25,18 +27,48 @@ export function cleaned(text, steps) {
   }
   for (const letter of text) add(letter, [clean.length, clean.length + letter.length])
   for (const step of steps) {
-    const before = clean, places = spans, parts = step.pattern ? before.matchAll(step.pattern) : Array.from(before, letter => [letter])
+    const before = clean, places = spans, composes = step.config.type === "NFKC", letters = composes ? composing(before) : [...before]
+    const parts = step.pattern ? before.matchAll(step.pattern) : letters.map(part => [part])
     let from = 0
     ;[clean, spans] = ["", []]
     for (const part of parts) {
-      const start = part.index ?? from
+      const start = part.index ?? from, given = [...part[0]], made = composes && given.length > 1 && [...step.normalize(part[0])]
       while (from < start) add(before[from], places[from++])
       from += part[0].length
-      add(step.pattern ? step.config.content : step.normalize(part[0]), places[from - 1])
+      if (!made) add(step.pattern ? step.config.content : step.normalize(part[0]), places[from - 1])
+      else for (const [k, letter] of made.entries()) { // the first letters are composed
+        const place = k && Math.max(0, given.length - made.length + k)
+        add(letter, places[start + given.slice(0, place).join("").length])
+      }
     }
     while (from < before.length) add(before[from], places[from++])
   }
   return { clean, spans }
+}
+
+/** Return the parts of a text that NFKC changes independently: a letter with its marks, the parts of a Korean syllable. @returns {string[]} */
+export function composing(text) {
+  const parts = []
+  for (const letter of text) {
+    const part = parts.at(-1), joins = part && (/\p{M}/u.test(letter) || (part + letter).normalize("NFKC") !== part.normalize("NFKC") + letter.normalize("NFKC"))
+    if (joins) parts[parts.length - 1] += letter
+    else parts.push(letter)
+  }
+  return parts
+}
+
+/** Return the [start, end] in a text of each token of a tokenizer that writes "▁" for a space and before the text. The end leaves out white
+ * space; a token that is only white space belongs to the letter after it, and has a third entry. @param {string[]} tokens */
+export function spansOfSpaced(text, { clean, spans }, tokens) {
+  const places = /^[ ▁]/.test(clean) ? spans : [spans[0] ?? [0, 0], ...spans], found = []
+  let next = 0
+  for (const token of tokens) {
+    const [start] = places[next], [, end] = places[(next += token.length) - 1], part = text.slice(start, end), word = part.replace(OUTER, "")
+    const from = start + part.indexOf(word)
+    found.push(word ? [from, from + word.length] : null)
+  }
+  for (let k = found.length - 1; k >= 0; k--) found[k] ??= found[k + 1] ? [found[k + 1][0], found[k + 1][0] + 1, true] : [...places.at(-1), true]
+  return found
 }
 
 /** Return the [start, end] in a text of each token, of which each letter stands for a byte. @param {string[]} tokens @returns {[number, number][]} */
@@ -82,7 +114,7 @@ export function readText(tokenizer, card, text) {
   const ids = found.map(id => id ?? card.unknown), read = [...ids.keys()].filter(k => !card.tokens.drop.includes(ids[k]))
   const kept = read.slice(0, room), first = card.cls ? 1 : 0, spans = (all => kept.map(k => all[k]))(spansOf(tokenizer, card, given, tokens))
   const units = together(text, spans).map(unit => unit.map(k => k + first))
-  const named = spans.map(([start, end], k) => text.slice(start, end) || tokens[kept[k]])
+  const named = spans.map(([start, end, isBlank], k) => (!isBlank && text.slice(start, end)) || tokens[kept[k]])
   const around = (list, [before, after]) => (card.cls ? [before, ...list, after] : list), { start, stop } = card.tokens
   return {
     ids: around(kept.map(k => ids[k]), [start, stop]),
@@ -97,5 +129,6 @@ function spansOf(tokenizer, { kind, unknown }, text, tokens) {
   const { normalizer, pre_tokenizer, model } = tokenizer, steps = normalizer.normalizers ?? [normalizer]
   if (kind === "BPE") return spansOfBytes(text, cleaned(text, steps.slice(0, -1)), tokens) // without the space that is put first
   const all = cleaned(text, steps)
+  if (kind === "Unigram") return spansOfSpaced(text, all, tokens)
   return spansOfPieces(all, pre_tokenizer(all.clean), tokens, token => kind === "WordLevel" || model.tokens_to_ids.get(token) === unknown)
 }

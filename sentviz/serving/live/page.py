@@ -145,28 +145,40 @@ def for_browsers(run: Run, tokenizer: str) -> tuple[bytes, dict[str, Any]]:
     the id of unknown tokens, whether it writes small letters, and the kind of tokens.
 
     Raises:
-        RunError: the tokenizer is of another kind than words, WordPiece and byte pairs, or splits by an unknown pattern.
+        RunError: the tokenizer is of another kind than words, WordPiece, byte pairs and Unigram, or splits by an unknown pattern.
     """
     content = json.loads(tokenizer)
     kind, before = content["model"]["type"], content["pre_tokenizer"] or {}
     pattern, splits = before.get("pattern", {}).get("Regex", ""), before.get("type")
-    read = {"WordLevel": splits == "Split" and pattern == WORDS, "WordPiece": splits == "BertPreTokenizer", "BPE": splits == "ByteLevel"}
+    metaspace = splits == "Metaspace" and before["prepend_scheme"] == "always" and before["split"]
+    read = {
+        "WordLevel": splits == "Split" and pattern == WORDS,
+        "WordPiece": splits == "BertPreTokenizer",
+        "BPE": splits == "ByteLevel",
+        "Unigram": metaspace and not content["model"].get("byte_fallback"),
+    }
     if not read.get(kind):
-        raise RunError(f"A live page reads words, WordPiece and byte pairs; {run.name} has a tokenizer of another kind ({kind}).")
-    normalizer, vocabulary = json.dumps(content["normalizer"]), content["model"]["vocab"]
-    if kind == "BPE":  # In JavaScript, white space is another set of characters for "strip" and for the split of byte-level tokenizers.
+        raise RunError(f"A live page reads words, WordPiece, byte pairs and Unigram; {run.name} has a tokenizer of another kind ({kind}).")
+    normalizer, words = json.dumps(content["normalizer"]), content["model"]
+    if kind in ("BPE", "Unigram"):  # In JavaScript, white space is another set of characters for "strip" and for the split of byte pairs.
         outer = {"type": "Replace", "pattern": {"Regex": r"\A\s+|\s+\z"}, "content": ""}
         steps = [outer if step["type"] == "Strip" else step for step in content["normalizer"]["normalizers"]]
-        content["normalizer"] = {"type": "Sequence", "normalizers": [*steps, {"type": "Prepend", "prepend": " "}]}
+        steps += [{"type": "Prepend", "prepend": " "}] if kind == "BPE" else []
         split = {"type": "Split", "pattern": {"Regex": WORDS_OF_BYTES}, "behavior": "Isolated", "invert": False}
         letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, letters]}
+        if kind == "Unigram":  # In JavaScript, "Metaspace" does not split.
+            split, letters = before, split | {"pattern": {"Regex": f"{before['replacement']}[^{before['replacement']}]*"}}
+        content |= {
+            "normalizer": {"type": "Sequence", "normalizers": steps},
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, letters]},
+        }
     left = {
-        "unknown": vocabulary.get(content["model"]["unk_token"], 0),
+        "unknown": words["unk_id"] if kind == "Unigram" else words["vocab"].get(words["unk_token"], 0),
         "lowers": '"Lowercase"' in normalizer or '"lowercase": true' in normalizer,
         "kind": kind,
     }
-    return json.dumps(content | {"post_processor": None}, ensure_ascii=False, separators=(",", ":")).encode(), left
+    plain: dict[str, Any] = {"post_processor": None, "added_tokens": []}  # A text that spells a special token is only text.
+    return json.dumps(content | plain, ensure_ascii=False, separators=(",", ":")).encode(), left
 
 
 def _card(run: Run, model: Model, trace: Trace, exported: dict[str, Any]) -> dict[str, Any]:
