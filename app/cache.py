@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 KEPT_TABLES = 4
 MOVES = 0.1  # seconds between two updates of a progress bar
+SMALL, LARGE = 5_000_000, 40_000_000  # parameters of models whose live page computes in 32 bits, and of those that get one at all
 
 
 def _searched() -> str:
@@ -121,6 +124,32 @@ def shape(name: str) -> Capabilities | None:
     """Return the capabilities of a run's model; None if there is no such run."""
     of = runs().get(name)
     return of.capabilities if of else None
+
+
+@st.cache_resource(max_entries=3, ttl=3600, show_spinner=False)
+def _live_page(name: str, digest: str) -> tuple[bytes, dict[str, Any]]:
+    from sentviz.serving.live.page import live_page
+
+    of = runs()[name]
+    with tempfile.TemporaryDirectory() as folder:
+        about = live_page(of, Path(folder) / "live.html", int8=int(of.config["parameters"]) > SMALL)
+        return (Path(folder) / "live.html").read_bytes(), about
+
+
+def live_page(of: Run) -> tuple[bytes, dict[str, Any]]:
+    """Return the live page of a run with its example sentence, and what the function that writes it says about it.
+
+    It is written once, one at a time, and all visitors get the same bytes. Models of more than `SMALL` parameters compute in 8 bits.
+
+    Raises:
+        SentvizError: the model is larger than a server should send, or its page cannot be written.
+    """
+    if int(of.config["parameters"]) > LARGE:
+        raise RunError(
+            f"The page of {of.name} would be too large to write here. Write it yourself: `sentviz live {of.name} --int8 -o page.html`."
+        )
+    with turn("export"):
+        return _live_page(of.name, of.digest)
 
 
 def injects(of: Run) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app import cache
 from app.focus import choices
 from sentviz.analysis.explain import SCORES
 from sentviz.errors import DataMissingError
@@ -127,23 +128,30 @@ def test_explanations_are_ranked_or_say_how_to_measure() -> None:
     assert "Word removal" in words(app) or "sentviz faithfulness" in words(app)
 
 
-def test_a_live_page_is_written_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Explore writes the page of its run and sentence and then offers the file; why a page cannot be written is one sentence."""
+def test_a_live_page_is_written_once_after_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explore writes the page of its run, keeps it for all visitors without their sentences, and says in one sentence why there is none."""
     calls = []
 
-    def write(run: Any, out: Path, *, text: str) -> None:
-        if calls:
+    def write(run: Any, out: Path, *, int8: bool) -> dict[str, Any]:
+        calls.append((run.name, int8))
+        if len(calls) == 1:
             raise DataMissingError("the registry <b>is away</b>")
-        calls.append((run.name, text))
         out.write_text("x" * 1_000_000)
+        return {"models": [{"cost": {"same": 0.99, "n": 500}}]}
 
     monkeypatch.setattr("sentviz.serving.live.page.live_page", write)
+    cache._live_page.clear()
     app = opened(run=RUN, text="warm and kind")
     app.button(key="live-page").click().run()
-    assert calls == [(RUN, "warm and kind")]
-    assert "Save (1 MB)" in {button.proto.label for button in app.get("download_button")}
-    app.button(key="live-page").click().run()
     assert any("the registry" in warning.value for warning in app.warning) and not app.exception
+    for _ in range(2):
+        app.button(key="live-page").click().run()
+        assert "Save (1 MB)" in {button.proto.label for button in app.get("download_button")}
+    assert calls == [(RUN, False)] * 2 and any("for 99.0% of 500 test rows" in caption.value for caption in app.caption)
+    cache._live_page.clear()
+    monkeypatch.setattr(cache, "LARGE", 1_000)
+    app.button(key="live-page").click().run()
+    assert any("too large to write here" in warning.value for warning in app.warning) and len(calls) == 2
 
 
 def test_the_verdict_page_offers_a_report() -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from app import answers, visit
+from app import answers, cache, visit
 from app.blocks.figure import export_menu
 from app.blocks.sentence import notebook, place
 from app.components import browser
 from app.focus import Focus
 from app.live import ticket
-from app.server import queue
 from app.text import md
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.notices import calibration_note
@@ -32,7 +29,10 @@ from sentviz.runs.trace import Trace
 from sentviz.serving.live.fit import check
 
 KEY = "canvas"
-LIVE_HELP = "One HTML file that holds this model and answers what is typed, without a network. Writing it takes a while."
+LIVE_HELP = (
+    "One HTML file that holds this model and answers what is typed, without a network. It opens with the model's example sentence."
+    " Writing it takes a while the first time."
+)
 HIDDEN = (  # Everything below the answer is hidden in its place, so that nothing moves. Streamlit would not empty a style alone.
     '<i class="hiding"></i>'
     "<style>[data-testid='stElementContainer']:has(.hiding) { position: absolute; }"
@@ -161,10 +161,10 @@ def exports(scene: Scene, run: Run, score: str) -> None:
         key="picture",
         help="Words, heads, maps and answer as they are linked here, in one HTML file that needs no network.",
     )
-    live_file(run, trace.text)
+    live_file(run)
 
 
-def live_file(run: Run, text: str) -> None:
+def live_file(run: Run) -> None:
     """Draw the button that writes a page on which the model computes without this server, if a page can hold the model."""
     try:
         check(run)
@@ -172,16 +172,16 @@ def live_file(run: Run, text: str) -> None:
         return
     if st.button("Live page", icon=":material/offline_bolt:", type="tertiary", key="live-page", help=LIVE_HELP):
         try:
-            with st.spinner("Writing the page"), queue.turns("export").turn(), tempfile.TemporaryDirectory() as folder:
-                from sentviz.serving.live.page import live_page
-
-                live_page(run, Path(folder) / "live.html", text=text)
-                page = (Path(folder) / "live.html").read_bytes()
+            with st.spinner("Writing the page"):
+                page, about = cache.live_page(run)
         except SentvizError as error:
             st.warning(md(str(error)), icon=":material/cloud_off:")
             return
-        name, label = "sentviz-live.html", f"Save ({len(page) / 1e6:.0f} MB)"
+        name, label = f"{file_safe(run.name)}-live.html", f"Save ({len(page) / 1e6:.0f} MB)"
         st.download_button(label, page, name, "text/html", icon=":material/download:", on_click="ignore", key="save-live-page")
+        (model,) = about["models"]
+        if "same" in (cost := model["cost"]):
+            st.caption(f"It computes in 8 bits: the same class as this run for {cost['same']:.1%} of {cost['n']:,} test rows.")
 
 
 def _menu(key: str, label: str, name: str, make: Callable[[Theme], Figure], code: Call) -> None:
