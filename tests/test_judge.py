@@ -40,7 +40,17 @@ def test_the_true_effects_are_believed(model: Model) -> None:
     assert (agreed.ranks, agreed.signs, agreed.first) == (pytest.approx(1.0), 1.0, True)
     assert agreed.error == pytest.approx(0, abs=1e-4) and judged.to_removal.ranks == pytest.approx(1.0)
     assert judged.reached == pytest.approx(1.0, abs=1e-6)
+    alone = "Removal alone does not show it." in str(judged)
+    assert alone == (not judged.chance.better) and str(judged).index("exact Shapley") < str(judged).index("chance")
     assert "explain this prediction well" in str(judged) and "the right sign" in str(judged)
+
+
+def test_words_without_a_score_have_no_sign(model: Model) -> None:
+    """Two of the words are scored, both rightly: the sentence counts the signs of these two."""
+    whole = judge(model, TEXT, effects(sign=-1.0)).exact
+    best = sorted(whole.players, key=lambda player: -abs(whole.values[whole.players.index(player)]))[:2]
+    part = judge(model, TEXT, [(player.text, float(whole.values[whole.players.index(player)])) for player in best])
+    assert "give 2 of the 2 that have a score the right sign" in str(part)
 
 
 def test_inverted_scores_are_not_believed(model: Model) -> None:

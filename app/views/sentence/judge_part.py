@@ -44,7 +44,7 @@ def judge_scores(trace: Trace, run: Run) -> None:
         st.warning(md(str(error)), icon=":material/edit:")
         return
     st.markdown(f":material/{ICONS[judgement.verdict]}: **{md(judgement.answer)}**")
-    for line in (str(judgement.chance), judgement.beside_exact, *judgement.fitted.notes):
+    for line in judgement.evidence:
         st.caption(md(line))
     of = sentence_of(run, trace)
     of.known["judged", pasted] = judgement

@@ -91,7 +91,13 @@ class Judgement:
         return normalised_fall(probabilities(self.exact.table), np.argsort(-self.by_player, kind="stable"))
 
     def __str__(self) -> str:
-        return " ".join([self.answer, str(self.chance), self.beside_exact, *self.fitted.notes])
+        return " ".join([self.answer, *self.evidence])
+
+    @property
+    def evidence(self) -> list[str]:
+        """What the verdict rests on, in sentences: the exact values, random orders, and what did not fit."""
+        alone = "Removal alone does not show it. " if self.verdict == "believe" and not self.chance.better else ""
+        return [self.beside_exact, f"{alone}{self.chance}", *self.fitted.notes]
 
     @property
     def answer(self) -> str:
@@ -110,10 +116,13 @@ class Judgement:
         """Agreement with the exact values as a sentence."""
         agreed, n = self.to_exact, len(self.exact.players)
         strongest = self.exact.players[int(np.argmax(np.abs(self.exact.values)))].text
+        scored = self.by_player != 0
+        right = int((np.sign(self.by_player) == np.sign(self.exact.values))[scored].sum())
+        signs = f"give {right} of the {int(scored.sum())} that have a score the right sign"
         parts = [
             f"they {'find' if agreed.first else 'miss'} the strongest of {n}, “{strongest}”",
             "have no sign, so that they are compared with the size of the values" if not self.signed else "",
-            f"give {agreed.signs:.0%} of them the right sign" if not np.isnan(agreed.signs) else "",
+            "" if np.isnan(agreed.signs) else signs if not scored.all() else f"give {agreed.signs:.0%} of them the right sign",
             f"the rank correlation is {agreed.ranks:.2f}, which {self.tail:.1%} of random orders of the scores reach"
             if not np.isnan(agreed.ranks)
             else "",
