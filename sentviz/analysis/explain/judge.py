@@ -95,7 +95,7 @@ class Judgement:
 
     @property
     def evidence(self) -> list[str]:
-        """What the verdict rests on, in sentences: the exact values, random orders, and what did not fit."""
+        """Sentences on what the verdict rests on: exact values, random orders, and what did not fit."""
         alone = "Removal alone does not show it. " if self.verdict == "believe" and not self.chance.better else ""
         return [self.beside_exact, f"{alone}{self.chance}", *self.fitted.notes]
 
