@@ -54,7 +54,6 @@ export class Answerer {
     const start = performance.now(), found = await this.run([ids], ["logits", "attention", ...(card.parts.length > 1 ? ["components"] : [])])
     const one = performance.now() - start, wide = { logits: [...found.logits.data], attention: found.attention.data, components: found.components?.data }
     const picture = without => sceneData(card, text, reading, { ...wide, without })
-    if (!card.removes) return yield { data: picture(null), note }
     const slow = one * units.length > WAIT, rows = slow ? Math.max(1, Math.floor(SLICE / one)) : units.length, without = units.length < 2 ? [null] : []
     while (without.length < units.length) {
       if (slow) yield { data: without.length ? null : picture(null), note: `${note}The model reads the text without each word: ${without.length} of ${units.length}.` }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.explain import SCORES, ends, explained
 from sentviz.browser import canvas, page
-from sentviz.browser.canvas import canvas_data, is_quick, scene_of
+from sentviz.browser.canvas import canvas_data, scene_of
 from sentviz.browser.kit import KIT, bundle
 from sentviz.errors import InputError, RunError
 from sentviz.figures.colours import Theme, palette
@@ -198,7 +198,6 @@ def _card(run: Run, model: Model, trace: Trace, exported: dict[str, Any]) -> dic
         "high": high,
         "full": removal.full,
         "knee": removal.knee,
-        "removes": is_quick(run),
     }
 
 
