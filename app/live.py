@@ -104,7 +104,10 @@ class Question:
 
 
 class Live:
-    """Answers the questions of all visitors, one of each visitor at a time, with `AT_ONCE` threads."""
+    """Answers the questions of all visitors, one of each visitor at a time, with `AT_ONCE` threads.
+
+    While questions wait for a thread, answers come without what is measured on words and heads, so that nobody waits long.
+    """
 
     def __init__(self) -> None:
         self._busy: set[str] = set()  # visitors whose question is being answered
@@ -139,7 +142,8 @@ class Live:
             focus = question.focus()
             reader = self._reader(question.visitor, focus.run)
             with turns("model").turn(question.visitor):
-                return picture(replace(focus, run=reader)) | {"by": reader if reader != focus.run else ""}
+                is_alone = len(self._busy) <= AT_ONCE
+                return picture(replace(focus, run=reader), measured=is_alone) | {"by": reader if reader != focus.run else ""}
         except Exception as error:
             return {"error": sentence(error)}
 
@@ -165,12 +169,12 @@ def student(name: str) -> str:
     return next((run.name for run in taught if run.labels == labels), "")
 
 
-def picture(focus: Focus) -> dict[str, Any]:
+def picture(focus: Focus, *, measured: bool = True) -> dict[str, Any]:
     """Return the answer in words and the data of the picture of the text in focus.
 
-    Words and heads are measured if that takes milliseconds. Otherwise the picture shows the answer and the maps, and the page follows
-    with the rest.
-
+    Args:
+        measured: measure words and heads, too, if that takes milliseconds. Otherwise the picture shows the answer and the maps, and the
+            page follows with the rest.
     Raises:
         SentvizError: with a message for the visitor.
     """
@@ -182,7 +186,7 @@ def picture(focus: Focus) -> dict[str, Any]:
 
     seen = traced(focus.change)
     before = traced(None) if focus.change else None
-    if not is_quick(run):
+    if not (measured and is_quick(run)):
         scene = scene_of(seen, run.capabilities, "", before=before)
     else:
         from sentviz.analysis.maps.silenced import silenced

@@ -66,6 +66,16 @@ def test_a_large_model_shows_no_words_and_heads_while_one_types(client: TestClie
     assert data["maps"] and data["units"] and data["scores"] is data["falls"] is data["heads"] is data["scale"] is None
 
 
+@pytest.mark.slow
+def test_a_crowd_gets_answers_without_words_and_heads(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While more questions wait than threads answer, only the answer and the maps come."""
+    alone = client.post("/live", json=question()).json()["data"]
+    monkeypatch.setattr("app.live.AT_ONCE", 0)
+    crowded = client.post("/live", json=question()).json()["data"]
+    assert crowded["probabilities"] == alone["probabilities"] and crowded["maps"] == alone["maps"]
+    assert alone["falls"] and alone["heads"] and crowded["falls"] is crowded["heads"] is None
+
+
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [

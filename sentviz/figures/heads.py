@@ -15,8 +15,8 @@ from sentviz.figures.panels import band, legend_below, panel_grid, run_marks
 from sentviz.figures.text import as_run
 
 MEASURE_TITLES = {
-    "from_cls": "Deviation of the attention of [CLS] towards the others",
-    "to_cls": "Deviation of the others' attention towards [CLS]",
+    "from_cls": "CLS attention std, from [CLS] to the others",
+    "to_cls": "CLS attention std, from the others to [CLS]",
     "entropy": "Entropy, share of its maximum",
     "previous": "Attention to the token before",
     "next": "Attention to the token after",

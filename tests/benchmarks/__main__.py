@@ -34,6 +34,7 @@ ALL = {
     "answer-memory": typing.memory,
     "select": app.select,
     "pages": pages.pages,
+    "settled": pages.settled,
     "bases": bases.loading,
     "base-answers": bases.answers,
     "hub-trace": hub.hub_trace,

@@ -17,7 +17,10 @@ import time
 from itertools import product
 from urllib.parse import parse_qsl, urlencode
 
+from tests.benchmarks.app import served
+from tests.benchmarks.timing import say
 from tests.browser.conftest import ROOT
+from tests.browser.test_first_light import SETTLED
 
 FIRST = "glossary"
 WARM = 3
@@ -114,3 +117,21 @@ def pages() -> None:
             continue
         cold, warm, cold_cpu, warm_cpu, failed = json.loads(done.stdout.splitlines()[-1])
         print(f"{view or 'explore':<44}{cold:>9.2f}{warm:>9.2f}{cold_cpu:>11.2f}{warm_cpu:>11.2f}  {failed}", flush=True)  # noqa: T201
+
+
+def settled() -> None:
+    """Measure the seconds until a fresh tab of a page is settled in the browser, the median of three after one visit, beside Glossary's."""
+    seconds: dict[str, list[float]] = {}
+    with served(FIRST) as page:
+        context = page.context.browser.new_context()
+        page.evaluate(SETTLED)
+        for url in [FIRST, *(url for url in addresses() if url != FIRST)]:
+            for _ in range(1 + WARM):
+                tab = context.new_page()
+                begin = time.perf_counter()
+                tab.goto(page.url.replace(f"/{FIRST}", f"/{url}").partition("?")[0] + "?run=sst2/ndt-unit-2")
+                tab.locator("[data-testid=stMain] [data-testid=stElementContainer]").first.wait_for()
+                tab.evaluate(SETTLED)
+                seconds.setdefault(url or "explore", []).append(time.perf_counter() - begin - 0.3)  # It waits 0.3 s for a further run.
+                tab.close()
+    say("a fresh tab is settled", {url: statistics.median(times[1:]) for url, times in seconds.items()}, FIRST)
