@@ -34,7 +34,9 @@ def test_the_page_shows_measured_runs_and_steers_a_sentence(monkeypatch: pytest.
     assert not app.exception and "Without one direction after" in text and "with a vector of norm" in text
     table = app.table[0].value
     assert table.index[-1] == "Tigges et al. 2024" and table.iloc[-1]["all tokens"] == "62" and table.iloc[-1]["random"] == "–"
-    assert all(claim.statement in text for claim in CLAIMS)
+    app.session_state["cause-claims"] = True
+    app.run()
+    assert all(claim.statement in page_text(app) for claim in CLAIMS)
     app.slider(key="focus-push").set_value(0).run()
     assert "with a vector of norm 0.00" in page_text(app)
 

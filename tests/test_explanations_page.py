@@ -25,6 +25,7 @@ def test_the_page_names_methods_to_believe_and_methods_at_chance() -> None:
     assert not app.exception and "the most decisive word most often" in page_text(app)
     assert "short texts with a negation" in page_text(app)
     app.session_state["settings"].values["metric"] = "signs"
+    app.session_state["referee-claims"] = app.session_state["referee-models"] = True
     app.run()
     assert not app.exception and "right sign" in page_text(app)
     assert sum("Test: " in line for line in page_text(app).split("\n")) == 3

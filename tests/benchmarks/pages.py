@@ -125,7 +125,7 @@ def settled() -> None:
     with served(FIRST) as page:
         context = page.context.browser.new_context()
         page.evaluate(SETTLED)
-        for url in [FIRST, *(url for url in addresses() if url != FIRST)]:
+        for url in [FIRST, *(url for url in (sys.argv[2:] or addresses()) if url != FIRST)]:
             for _ in range(1 + WARM):
                 tab = context.new_page()
                 begin = time.perf_counter()

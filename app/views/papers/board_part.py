@@ -34,6 +34,7 @@ ICONS: dict[Verdict, str] = {
     "open": ":material/help:",
     "unjudged": ":material/inventory_2:",
 }
+OWN = "Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds."
 HALF = 640  # pixels of a board beside another
 STYLE = (
     "<style>div:has(> .st-key-claim-sheet) {{ position: sticky; bottom: 0; z-index: 90; max-height: 46vh; overflow-y: auto;"
@@ -259,3 +260,14 @@ def _listed(runs: Sequence[Run]) -> pd.DataFrame:
             continue
         rows.append((run.name, run.config["recipe"]["seed"], *numbers, run.digest))
     return pd.DataFrame(rows, columns=["run", "seed", "accuracy, %", "n", "digest"])
+
+
+def show_findings(claims: Sequence[Claim], runs: Sequence[Run]) -> None:
+    """Test claims of no paper on runs, and show each with its verdict and the evidence of each run."""
+    for claim in claims:
+        finding = claim.test(runs)
+        st.markdown(f"{ICONS[finding.verdict]} **{claim.statement}**: {VERDICT_WORDS[finding.verdict]}. Test: {claim.how}.")
+        if finding.parts:
+            parts = [(name, VERDICT_WORDS[part.verdict], part.evidence) for name, part in finding.parts]
+            st.table(pd.DataFrame(parts, columns=["run", "verdict", "evidence"]).map(md).set_index("run"))
+    st.caption(OWN)

@@ -16,10 +16,10 @@ from app.blocks.sentence import sentence_box, sentence_of, texts_in_focus
 from app.blocks.slice_choice import note_unsliced
 from app.server.queue import turn
 from app.text import halves, intro, md
-from app.views.papers.board_part import ICONS
+from app.views.papers.board_part import show_findings
 from sentviz.analysis.causal.claims import CLAIMS
 from sentviz.analysis.causal.direction_tables import board, depth_name, has_directions, headline, table_of
-from sentviz.analysis.claim import VERDICT_WORDS
+from sentviz.analysis.causal.directions import Directions
 from sentviz.errors import SentvizError
 from sentviz.gallery.directions import directions_of
 from sentviz.gallery.subjects import Runs
@@ -60,22 +60,28 @@ def removed(run: Run) -> tuple[int, Any, Any]:
     return depth, right.container(), left.container()
 
 
+@st.cache_resource(max_entries=4, show_spinner="Finding the direction")
+def found(_run: Run, digest: str) -> Directions:
+    """Return the directions of a run on its test rows, found once for all visitors; nobody may change them."""
+    with turn(long=True) as step:
+        return directions_of(cache.model(_run).stoppable(step))
+
+
 def live(run: Run, depth: int, below: Any) -> None:
     """Show the typed sentence while the direction is added and, in the place `below`, rows and words along it; all run the model."""
     st.markdown("##### Add the direction to your sentence", help=tip("steering"))
     text, pair = texts_in_focus(run)
     sentence_box(run, text, pair, "directions-sentence")
-    key = run.digest
-    if key not in st.session_state.get("found-directions", {}):
+    asked = st.session_state.setdefault("asked-directions", set())
+    if run.digest not in asked:
         if not offer(run.config["data"]["name"], "test", place="directions"):
             return
         if run.capabilities.layers > QUICK and not st.button("Find the direction here", icon=":material/play_arrow:", key="find-direction"):
             st.caption(f"This runs {md(run.name)} on 600 test rows.")
             return
+        asked.add(run.digest)
     try:
-        with turn(long=True) as step, st.spinner("Finding the direction"):
-            class_directions = visit.keep_result("found-directions", key, lambda: directions_of(cache.model(run).stoppable(step)), most=2)
-        class_directions.model = cache.model(run)
+        class_directions = replace(found(run, run.digest), model=cache.model(run))
         trace = answers.trace(replace(visit.focus(), target="", against=""), scored=False, exact=True)
         apart = class_directions.apart("difference", depth)
         steps = visit.page_value("push", 0, lambda value: int(value) if value.lstrip("-").isdecimal() and abs(int(value)) <= 200 else None)
@@ -117,13 +123,8 @@ st.caption(
     " (punctuation: commas), not of a classifier; `lost` is the share of the accuracy above 50 % that is lost at all tokens. Deep models"
     " are measured on texts of at most 30 words if there are enough of them."
 )
-with st.expander("Five claims about causes", icon=":material/gavel:"):
-    for claim in CLAIMS:
-        finding = claim.test(every)
-        st.markdown(f"{ICONS[finding.verdict]} **{claim.statement}**: {VERDICT_WORDS[finding.verdict]}. Test: {claim.how}.")
-        if finding.parts:
-            parts = [(name, VERDICT_WORDS[part.verdict], part.evidence) for name, part in finding.parts]
-            st.table(pd.DataFrame(parts, columns=["run", "verdict", "evidence"]).map(md).set_index("run"))
-    st.caption("Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds.")
+with st.expander("Five claims about causes", icon=":material/gavel:", on_change="rerun", key="cause-claims") as opened:
+    if opened.open:
+        show_findings(CLAIMS, every)
 with spot:
     live(run, depth, below_probes)

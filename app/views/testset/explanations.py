@@ -10,8 +10,7 @@ from app.blocks.figure import show_figure
 from app.blocks.measure import lacking, measured_run
 from app.blocks.slice_choice import note_unsliced
 from app.text import halves, intro, md
-from app.views.papers.board_part import ICONS
-from sentviz.analysis.claim import VERDICT_WORDS
+from app.views.papers.board_part import show_findings
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
 from sentviz.analysis.explain.measured import faithfulness_of, flips_of, has_faithfulness
@@ -134,14 +133,12 @@ with st.container() if not has_referee(run) else st.expander("Texts of any lengt
     else:
         lacking(run, "faithfulness")
         smallest_edits(run)
-with st.expander("All models", icon=":material/table:"):
-    metric = st.segmented_control("Measure of all models", list(SHORT), default="first", format_func=SHORT.__getitem__, key="all-metric")
-    show_figure("referee-board", Study.of("all", [each for each in every if has_referee(each)]), metric=metric or "first")
-with st.expander("Three claims about explanations", icon=":material/gavel:"):
-    findings = {claim: claim.test(every) for claim in CLAIMS}
-    for claim, finding in findings.items():
-        st.markdown(f"{ICONS[finding.verdict]} **{claim.statement}**: {VERDICT_WORDS[finding.verdict]}. Test: {claim.how}.")
-        if finding.parts:
-            parts = [(name, VERDICT_WORDS[part.verdict], part.evidence) for name, part in finding.parts]
-            st.table(pd.DataFrame(parts, columns=["run", "verdict", "evidence"]).map(md).set_index("run"))
-    st.caption("Of these runs, only seed 0 is stored with weights, so intervals are over texts and not over seeds.")
+with st.expander("All models", icon=":material/table:", on_change="rerun", key="referee-models") as opened:
+    if opened.open:
+        metric = st.segmented_control(
+            "Measure of all models", list(SHORT), default="first", format_func=SHORT.__getitem__, key="all-metric"
+        )
+        show_figure("referee-board", Study.of("all", [each for each in every if has_referee(each)]), metric=metric or "first")
+with st.expander("Three claims about explanations", icon=":material/gavel:", on_change="rerun", key="referee-claims") as opened:
+    if opened.open:
+        show_findings(CLAIMS, every)

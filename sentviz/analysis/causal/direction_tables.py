@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sentviz.analysis.explain.stored import has_table, rows_of
+from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ def table_of(run: Run) -> pd.DataFrame:
 
 def has_directions(run: Run) -> bool:
     """Return whether the directions of a run were measured."""
-    return FILE in run.config["files"] or (has_table(TABLE) and not rows_of(TABLE, run).empty)
+    return FILE in run.config["files"] or (has_table(TABLE) and has_rows(TABLE, run))
 
 
 def over_split(

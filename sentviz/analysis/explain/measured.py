@@ -15,7 +15,7 @@ import numpy as np
 from sentviz.analysis.explain import SCORES, explained, score, usual
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
-from sentviz.analysis.explain.stored import FOLDER, read_measured, rows_of
+from sentviz.analysis.explain.stored import FOLDER, has_rows, read_measured, rows_of
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def faithfulness_of(run: Run) -> pd.DataFrame:
 
 def has_faithfulness(run: Run) -> bool:
     """Return whether the faithfulness of some explanations of a run is measured."""
-    return FILE in run.config["files"] or not rows_of("faithfulness", run).empty
+    return FILE in run.config["files"] or has_rows("faithfulness", run)
 
 
 def flips_of(run: Run) -> pd.DataFrame:

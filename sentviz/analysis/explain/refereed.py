@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sentviz.analysis.explain.stored import has_table, rows_of
+from sentviz.analysis.explain.stored import has_rows, has_table, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def methods_of(run: Run) -> pd.DataFrame:
 
 def has_referee(run: Run) -> bool:
     """Return whether the explanations of a run were compared with exact values."""
-    return FILE in run.config["files"] or (has_table(TABLE) and not rows_of(TABLE, run).empty)
+    return FILE in run.config["files"] or (has_table(TABLE) and has_rows(TABLE, run))
 
 
 def rows_asked(run: Run) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
     from sentviz.runs.store import Run
+
+    Places = Mapping[tuple[str, str], npt.NDArray[np.intp]]
 
 FOLDER = Path(__file__).with_name("measured")
 
@@ -34,7 +38,23 @@ def has_table(name: str) -> bool:
 def rows_of(name: str, run: Run) -> pd.DataFrame:
     """Return the rows of a table that were measured of a run; empty if there are none."""
     table = read_measured(name)
-    return table[(table["run"] == run.name) & (table["digest"] == run.digest)].drop(columns=["run", "digest"]).reset_index(drop=True)
+    places = _places(name, table).get((run.name, run.digest), ())
+    return table.iloc[list(places)].drop(columns=["run", "digest"]).reset_index(drop=True)
+
+
+def has_rows(name: str, run: Run) -> bool:
+    """Return whether a table was measured of a run."""
+    return (run.name, run.digest) in _places(name, read_measured(name))
+
+
+_found: dict[str, tuple[pd.DataFrame, Places]] = {}
+
+
+def _places(name: str, table: pd.DataFrame) -> Places:
+    """Return the places of the rows of each run and digest, which are found once for a table."""
+    if name not in _found or _found[name][0] is not table:
+        _found[name] = table, cast("Places", table.groupby(["run", "digest"], sort=False).indices)
+    return _found[name][1]
 
 
 def store(name: str, run: Run, rows: pd.DataFrame) -> None:
