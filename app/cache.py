@@ -131,7 +131,7 @@ def _live_page(name: str, digest: str) -> tuple[bytes, dict[str, Any]]:
     from sentviz.serving.live.page import live_page
 
     of = runs()[name]
-    with tempfile.TemporaryDirectory() as folder:
+    with turn("export"), tempfile.TemporaryDirectory() as folder:
         about = live_page(of, Path(folder) / "live.html", int8=int(of.config["parameters"]) > SMALL)
         return (Path(folder) / "live.html").read_bytes(), about
 
@@ -148,8 +148,7 @@ def live_page(of: Run) -> tuple[bytes, dict[str, Any]]:
         raise RunError(
             f"The page of {of.name} would be too large to write here. Write it yourself: `sentviz live {of.name} --int8 -o page.html`."
         )
-    with turn("export"):
-        return _live_page(of.name, of.digest)
+    return _live_page(of.name, of.digest)
 
 
 def injects(of: Run) -> bool:

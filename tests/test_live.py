@@ -68,7 +68,7 @@ def test_a_large_model_shows_no_words_and_heads_while_one_types(client: TestClie
 
 @pytest.mark.slow
 def test_a_crowd_gets_answers_without_words_and_heads(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While more questions wait than threads answer, only the answer and the maps come."""
+    """Only the answer and the maps are computed while more questions wait than threads answer."""
     alone = client.post("/live", json=question()).json()["data"]
     monkeypatch.setattr("app.live.AT_ONCE", 0)
     crowded = client.post("/live", json=question()).json()["data"]

@@ -291,6 +291,20 @@ def test_a_browser_that_cannot_compute_says_so(lacks: str, sentence: str, writte
     assert tab.locator(".word").count() > 1 and not tab.locator(".typed").is_editable()
 
 
+@pytest.mark.slow
+def test_the_page_has_the_colours_that_the_readers_system_prefers(written: Path, chromium_offline: Any) -> None:
+    """Paper and words follow a change of the system's colours while the page is open."""
+    tab, _ = chromium_offline
+    tab.emulate_media(color_scheme="light")
+    tab.goto(written.as_uri())
+    tab.locator(".word").first.wait_for()
+    colours = "() => [document.body, document.querySelector('.word')].map(node => getComputedStyle(node).backgroundColor)"
+    light = tab.evaluate(colours)
+    tab.emulate_media(color_scheme="dark")
+    tab.wait_for_function(f"light => ({colours})().every((colour, k) => colour !== light[k])", arg=light)
+    assert sum(map(int, re.findall(r"\d+", tab.evaluate(colours)[0])[:3])) < 150
+
+
 @pytest.mark.exhaustive
 def test_several_models_read_the_same_sentence(tiny_run: Path, tmp_path: Path, chromium_offline: Any) -> None:
     """Three models, three predictions and pictures, one field; ids are unique, and more than four models are refused."""

@@ -123,7 +123,7 @@ def bertviz_html(
     return page(
         f"BertViz {view} view · {trace.run}",
         body,
-        colours=colours,
+        theme=theme,
         style=style,
         scripts=(*_libraries(), _SHIM, _file("bertviz", f"bertviz/{view}_view.js")),
         data={"maps": params},

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.browser.kit import front
-from sentviz.figures.colours import Palette, Theme, palette
+from sentviz.figures.colours import Theme, palette
 from sentviz.figures.text import visible
 
 _OPENING = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
@@ -31,7 +31,7 @@ def page(
     title: str,
     body: str,
     *,
-    colours: Palette,
+    theme: Theme | None = "light",
     style: str = "",
     scripts: Sequence[str] = (),
     data: Mapping[str, Any] | None = None,
@@ -43,7 +43,7 @@ def page(
     Args:
         title: plain text.
         body: markup, with escaped texts of users.
-        colours: colours of the theme.
+        theme: its colours, also for `style`; None = those that the reader's system prefers.
         style: CSS.
         scripts: JavaScript, run after the body in this order. The policy names their digests, so no other script runs.
         asks: True if its scripts may send requests to the server of the page.
@@ -65,6 +65,9 @@ def page(
     )
     parts = [f'<script type="application/json" id="{name}">{inert_json(value)}</script>' for name, value in (data or {}).items()]
     parts += [f"<script>{code}</script>" for code in codes]
+    look = _colours(theme or "light")
+    if theme is None:
+        look += f"@media (prefers-color-scheme: dark) {{\n{_colours('dark')}}}\n"
     markup = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -73,8 +76,7 @@ def page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title>
 <style>
-:root {{ --paper: {colours.paper}; --ink: {colours.ink}; --muted: {colours.muted}; --line: {colours.grid}; --faint: {colours.neutral}; }}
-body {{ background: var(--paper); color: var(--ink); font: 14px/1.5 "Source Sans Pro", "Helvetica Neue", Arial, sans-serif; }}
+{look}body {{ background: var(--paper); color: var(--ink); font: 14px/1.5 "Source Sans Pro", "Helvetica Neue", Arial, sans-serif; }}
 {style}
 </style>
 </head>
@@ -104,12 +106,24 @@ def standalone(
         title: title of the document, also above the view unless `heading` is False. about: a line below the view. Both are plain text.
         width: largest width of the page in pixels.
     """
-    colours = palette(theme)
     markup, style, script = front(folder, name, page=data_id)
     above = f'<h1 dir="auto">{html.escape(visible(title))}</h1>\n' if heading else ""
-    look = f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{style}\n{_AROUND.replace('WIDTH', str(width))}"
+    look = f"{style}\n{_AROUND.replace('WIDTH', str(width))}"
     body = f'<main>\n{above}{markup}<p class="about" dir="auto">{html.escape(about)}</p>\n</main>'
-    return page(title, body, colours=colours, style=look, scripts=(script,), data={data_id: data})
+    return page(title, body, theme=theme, style=look, scripts=(script,), data={data_id: data})
+
+
+def _colours(theme: Theme) -> str:
+    colours = palette(theme)
+    named = {
+        "paper": colours.paper,
+        "ink": colours.ink,
+        "muted": colours.muted,
+        "line": colours.grid,
+        "faint": colours.neutral,
+        "accent": colours.accent,
+    }
+    return f":root {{ {' '.join(f'--{name}: {colour};' for name, colour in named.items())} color-scheme: {theme}; }}\n"
 
 
 def inert_json(value: Any) -> str:

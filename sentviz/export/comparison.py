@@ -25,7 +25,7 @@ from sentviz.export.embedded_record import embed_record
 from sentviz.export.files import BROWSER, bare_svg, write
 from sentviz.export.record import Record
 from sentviz.export.report import DRAW, STYLE, figure_html, items_html
-from sentviz.figures import Figure, palette
+from sentviz.figures import Figure
 from sentviz.figures.figure import number
 from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import Style, styled
@@ -74,7 +74,7 @@ def render(comparison: Comparison, format: str, *, about: str = "") -> bytes:
     title = f"Comparison of {len(comparison.candidates)} models"
     body = "\n".join(["<main>", *_body(comparison, place, figure, about), "</main>"])
     scripts: dict[str, Any] = {"scripts": (get_plotlyjs(), DRAW), "data": {"figures": figures}} if format == "html" else {}
-    document = page(title, body, colours=palette("light"), style=STYLE + _LOOK, **scripts)
+    document = page(title, body, style=STYLE + _LOOK, **scripts)
     data = document.encode() if format == "html" else BROWSER.print_sheet(document)
     return embed_record(data, format, Record.of_sheet("comparison", [Record.of(figure)]))
 

@@ -20,7 +20,7 @@ from sentviz.browser.page import page
 from sentviz.errors import SentvizError
 from sentviz.export.embedded_record import embed_record
 from sentviz.export.record import Record
-from sentviz.figures import Figure, component_name, palette
+from sentviz.figures import Figure, component_name
 from sentviz.gallery import Sentence, make
 from sentviz.runs.store import Run, version
 from sentviz.runs.trace import Trace
@@ -104,7 +104,6 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
     document = page(
         f"{trace.label}: {text[:60]}",
         "\n".join(body),
-        colours=palette("light"),
         style=STYLE,
         scripts=(get_plotlyjs(), DRAW),
         data={"figures": figures},

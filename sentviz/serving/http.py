@@ -23,7 +23,6 @@ from sentviz.analysis.explain import SCORES, Target, ends, explained, headline, 
 from sentviz.analysis.explain.headline import chance_of
 from sentviz.browser.page import page
 from sentviz.errors import RunError, SentvizError, Stopped
-from sentviz.figures.colours import palette
 from sentviz.models.loading import load
 from sentviz.runs import store
 from sentviz.runs.store import Run
@@ -399,4 +398,4 @@ def _manual(schema: Mapping[str, Any]) -> str:
             sent = html.escape(f"curl -H 'content-type: application/json' -d '{json.dumps(example)}' ADDRESS{path}")
             parts.append(f"<p>{html.escape(shape['description'])}</p><table>{rows}</table><pre>{sent}</pre>")
     style = "main { max-width: 760px; margin: 24px auto; padding: 0 12px } pre { white-space: pre-wrap } td { padding-right: 16px }"
-    return page("sentviz", f"<main>{''.join(parts)}</main>", colours=palette("light"), style=style)
+    return page("sentviz", f"<main>{''.join(parts)}</main>", theme=None, style=style)

@@ -1,4 +1,4 @@
-"""What new users come for, each from the first page by clicks alone. The clicks are counted, so that a way does not get longer unseen.
+"""Six journeys of new users, each from the first page by clicks alone. The clicks are counted, so that no way gets longer unseen.
 
 Three more have files of their own: two runs to a verdict (`test_comparison.py`), rows that fail to a file (`test_weak_slices.py`), and an
 own file with predictions (`test_my_file.py`).

@@ -61,7 +61,7 @@ def removed(run: Run) -> tuple[int, Any, Any]:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Finding the direction")
-def found(_run: Run, digest: str) -> Directions:
+def shared_directions(_run: Run, digest: str) -> Directions:
     """Return the directions of a run on its test rows, found once for all visitors; nobody may change them."""
     with turn(long=True) as step:
         return directions_of(cache.model(_run).stoppable(step))
@@ -72,16 +72,16 @@ def live(run: Run, depth: int, below: Any) -> None:
     st.markdown("##### Add the direction to your sentence", help=tip("steering"))
     text, pair = texts_in_focus(run)
     sentence_box(run, text, pair, "directions-sentence")
-    asked = st.session_state.setdefault("asked-directions", set())
-    if run.digest not in asked:
+    wanted_digests = st.session_state.setdefault("asked-directions", set())
+    if run.digest not in wanted_digests:
         if not offer(run.config["data"]["name"], "test", place="directions"):
             return
         if run.capabilities.layers > QUICK and not st.button("Find the direction here", icon=":material/play_arrow:", key="find-direction"):
             st.caption(f"This runs {md(run.name)} on 600 test rows.")
             return
-        asked.add(run.digest)
+        wanted_digests.add(run.digest)
     try:
-        class_directions = replace(found(run, run.digest), model=cache.model(run))
+        class_directions = replace(shared_directions(run, run.digest), model=cache.model(run))
         trace = answers.trace(replace(visit.focus(), target="", against=""), scored=False, exact=True)
         apart = class_directions.apart("difference", depth)
         steps = visit.page_value("push", 0, lambda value: int(value) if value.lstrip("-").isdecimal() and abs(int(value)) <= 200 else None)

@@ -35,7 +35,7 @@ export function mount(root) {
     typing: null, // follows the fields of the page, if there are some
     show: data => follow(view, data) && show(view, data),
   }
-  live(view, view.host, () => paint(view), () => view.scene && update(view), () => view.typing?.end())
+  live(view, view.host, () => paint(view), () => view.scene && redraw(view), () => view.typing?.end())
   hands(view)
   return view
 }
@@ -55,9 +55,8 @@ function showTyped(view, data) {
 function show(view, data, stays = {}) {
   if (view.mark !== data.mark) load(view, data, stays)
   settle(view, data.pinned ?? null)
-  dress(view)
   view.tour.fit(data.tour)
-  update(view)
+  redraw(view)
 }
 
 /** Load a new scene. @param {any} stays what is shown of it as of the scene before */
@@ -96,6 +95,12 @@ function dress(view) {
 export function currentSelection(view) {
   const { scene, tour } = view, i = view.lit ?? (tour.step ? leading(scene) : view.pinned)
   return { i, lit: i === null ? [] : together(scene, i), pick: view.peek || view.pick, cell: view.cell }
+}
+
+/** Redraw after the size or the colours of the page change. */
+function redraw(view) {
+  dress(view)
+  update(view)
 }
 
 /** Redraw after the selected word, cell or map changes. */

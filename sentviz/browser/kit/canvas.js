@@ -34,14 +34,16 @@ export class Frames {
   }
 }
 
-/** Give a view its clock, and call `resize` when a node's size changes, until the view ends.
+/** Give a view its clock, and call `resize` when a node's size or the system's colours change, until the view ends.
  * @param {(passed: number) => unknown} tick @param {() => void} resize @param {() => void} [end] */
 export function live(view, node, tick, resize, end = () => {}) {
-  const watch = new ResizeObserver(resize)
+  const watch = new ResizeObserver(resize), night = matchMedia("(prefers-color-scheme: dark)")
   watch.observe(node)
+  night.addEventListener("change", resize)
   view.frames = new Frames(tick)
   view.end = () => {
     watch.disconnect()
+    night.removeEventListener("change", resize)
     view.frames.stop()
     end()
   }

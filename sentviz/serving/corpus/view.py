@@ -13,7 +13,7 @@ import numpy as np
 
 from sentviz.browser.kit import front
 from sentviz.browser.page import page
-from sentviz.figures.colours import class_colours, palette
+from sentviz.figures.colours import class_colours
 from sentviz.serving.corpus.output import Scored
 from sentviz.serving.corpus.plane import Points, sample
 
@@ -93,7 +93,6 @@ def _row(points: Points, scored: Scored, place: int) -> dict[str, object]:
 
 
 def _page(points: Points, scored: Scored) -> str:
-    look = palette("light")
     markup, style, script = front(WEB, "plane", page="plane")
     title = f"{scored.run}: {len(points):,} rows"
     data = {
@@ -104,5 +103,4 @@ def _page(points: Points, scored: Scored) -> str:
         ],
         "title": title,
     }
-    style = f":root {{ --accent: {look.accent}; color-scheme: light; }}\n{style}"
-    return page(title, markup, colours=look, style=style, scripts=(script,), data={"plane": data}, asks=True)
+    return page(title, markup, style=style, scripts=(script,), data={"plane": data}, asks=True)

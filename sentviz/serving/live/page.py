@@ -22,7 +22,7 @@ from sentviz.browser import canvas, page
 from sentviz.browser.canvas import canvas_data, scene_of
 from sentviz.browser.kit import KIT, bundle
 from sentviz.errors import InputError, RunError
-from sentviz.figures.colours import Theme, palette
+from sentviz.figures.colours import Theme
 from sentviz.figures.maps import component_name
 from sentviz.io.files import replacing
 from sentviz.models.loading import load
@@ -54,7 +54,7 @@ def live_page(
     *,
     text: str = "",
     int8: bool = False,
-    theme: Theme = "light",
+    theme: Theme | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write a page on which the models of runs answer whatever is typed, side by side.
@@ -64,6 +64,7 @@ def live_page(
         out: the file, with the ending .html.
         text: sentence that is shown first; "" = the first run's example.
         int8: compute with graphs in 8 bits, which are a quarter as large.
+        theme: colours of the page; None = those that the reader's system prefers.
         progress: called with the bytes of the packages that are fetched once.
     Returns:
         bytes (of the page), int8, and of each of the `models`: run, compared, and the cost of 8 bits if its data set is installed.
@@ -118,15 +119,15 @@ def content(run: Run, text: str, *, int8: bool) -> Held:
 
 
 def document(
-    models: Sequence[Held], text: str, runtime: Mapping[str, bytes], tokenizers: Mapping[str, bytes], *, int8: bool, theme: Theme
+    models: Sequence[Held], text: str, runtime: Mapping[str, bytes], tokenizers: Mapping[str, bytes], *, int8: bool, theme: Theme | None
 ) -> str:
     """Return the page of models with the files of the two packages."""
-    colours, wasm = palette(theme), runtime[RUNTIME.binary]
+    wasm = runtime[RUNTIME.binary]
     small = page.page(
         f"{', '.join(model.run.name for model in models)}, live",
         _body(models, tokenizers[TOKENIZERS.terms].decode(), int8=int8),
-        colours=colours,
-        style=f":root {{ --accent: {colours.accent}; color-scheme: {theme}; }}\n{_style(wide=len(models) > 1)}",
+        theme=theme,
+        style=_style(wide=len(models) > 1),
         scripts=(
             as_script(tokenizers[TOKENIZERS.script].decode(), "tokenizers"),
             as_script(runtime[RUNTIME.script].decode(), "ort"),
