@@ -222,6 +222,7 @@ def test_any_text_gets_an_answer_or_one_sentence(text: str, message: str | None)
     assert "**bold**" not in words(app)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("query", [{"run": "no/such"}, {"layer": "99"}, {"mix": "9.9:1"}, {"head": "x"}])
 def test_an_unknown_value_in_the_url_is_a_note(query: dict[str, str]) -> None:
     app = opened(**query)

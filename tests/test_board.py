@@ -38,6 +38,7 @@ def ledger() -> pd.DataFrame:
     return judged([])
 
 
+@pytest.mark.exhaustive
 def test_every_claim_of_the_ledger_is_one_cell(ledger: pd.DataFrame) -> None:
     """On the poster and on each paper's board, every claim has one cell at its own place, with its key, verdict colour and tooltip."""
     for claims in (ledger, *(group for _, group in ledger.groupby("paper"))):

@@ -59,6 +59,7 @@ def test_odd_texts_are_no_trouble(text: str) -> None:
     assert "<script>" not in words(app)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("slice", "over"),
     [

@@ -45,6 +45,7 @@ def test_a_slice_of_the_link_is_what_is_compared() -> None:
     assert "All predict the same 270 rows" in words(every) and "All predict the same 270 rows" not in words(app)
 
 
+@pytest.mark.exhaustive
 def test_one_model_and_other_data_sets_are_a_sentence() -> None:
     assert "have no common row" in words(opened("comparison", versus="imdb/ndt-unit-2"))
     assert "File" in words(opened("comparison", over="mine")) or not opened("comparison", over="mine").exception

@@ -163,6 +163,7 @@ def test_every_view_stands(view: str, run: str, beside: str) -> None:
     assert f"{metrics['accuracy']['value']:.1%}" in words(app)
 
 
+@pytest.mark.exhaustive
 @SHIPPED
 @pytest.mark.parametrize("cell", [(0, 0), (1, 0)])
 def test_a_cell_of_the_link_is_the_drawers_rows(cell: tuple[int, int]) -> None:

@@ -85,6 +85,7 @@ def test_every_page_works_on_the_demo_set(page: str) -> None:
     assert "text" in app.dataframe[-1].value
 
 
+@pytest.mark.exhaustive
 def test_every_row_can_be_reached_page_by_page() -> None:
     """The pages of the demo set hold 200 rows and the rest, together every row once; another slice opens on its first page."""
     app = opened("confusion", run=RUN, over="demo")

@@ -19,6 +19,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*")}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("most", [0, 2_000, 8_000, 40_000])
 def test_training_says_so_and_leaves_no_half_run(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk at any file leaves no partial run; with space again the same command completes."""

@@ -94,6 +94,7 @@ def test_every_comparison_and_every_item_can_be_opened(page: Opened, several: Pa
     assert all(html.escape(item.title) in body for item in PAPER.items())
 
 
+@pytest.mark.exhaustive
 def test_heads_tasks_and_claims_are_on_it(page: Opened, several: Path) -> None:
     text = page_text(page(several, "cls"))
     assert "the row of [CLS] cannot change" in text

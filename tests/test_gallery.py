@@ -283,6 +283,7 @@ def test_a_study_is_exported_by_its_data_set(tmp_path: Path) -> None:
     assert out.read_text(encoding="utf-8-sig").startswith("model,printed,value")
 
 
+@pytest.mark.exhaustive
 def test_words_are_counted_from_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cloud of the test split uses the stored words; another split needs the texts and says how to get them."""
 

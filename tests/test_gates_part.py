@@ -47,6 +47,7 @@ def test_gates_are_offered_for_models_that_have_them() -> None:
     assert not app.multiselect and "gates" not in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_a_shut_gate_changes_the_answer_the_url_and_the_history(folder: Path) -> None:
     """The list sets the focus, the trace is that of the changed model, and notice, chip and history say so; the chip resets it."""
     app = opened(whatif="open", run=GATED, text=TEXT)

@@ -95,7 +95,7 @@ def shrunk(base: Any, name: str, value: Any) -> Any:
     return make_dataclass(base.__name__, remaining, frozen=True, namespace=methods | constants)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @shipped
 @pytest.mark.parametrize("kind", ["encoder", "hardmax"])
 def test_every_shipped_run_is_read_by_a_version_with_a_new_setting(kind: str, read_anew: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -299,6 +299,7 @@ def test_numbers_in_many_spellings() -> None:
 # ---- leaders
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [2, 4])
 def test_leaders_over_the_test_set(page: Any, width: int) -> None:
     """Lists, layers and, of two dimensions, the map; sliders that leave nothing say so."""

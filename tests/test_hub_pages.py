@@ -71,6 +71,7 @@ def test_every_page_stands(run: str, page: str) -> None:
     assert app.session_state["focus"].run == run
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", often((page for page in PAGES if page != "claims"), "explore", "confusion", "runs"))
 def test_a_run_without_data_opens_on_every_page(page: str) -> None:
     """Pages of a sentence show all they have; pages of test rows say in one line which command adds them."""

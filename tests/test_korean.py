@@ -127,6 +127,7 @@ def test_explore_speaks_korean() -> None:
     assert not app.exception and app.session_state["focus"].text == kinds["Warmth"].text
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("look", ["maps", "long", "bertviz", "layers", "scores", "lexicon"])
 def test_every_look_stands(look: str) -> None:
     app = opened("attention", run=RUN, text=SENTENCE, look=look)

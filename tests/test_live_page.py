@@ -142,7 +142,7 @@ def replace_text(encoded: Any, text: str) -> Any:
     return Read()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", READ_BY_PAGES[:3])
 def test_a_page_reads_texts_as_the_library(name: str, node: str, tmp_path: Path) -> None:
     """The same ids and the same words, for own sentences, letters of many languages, and characters that are often treated differently."""
@@ -246,7 +246,7 @@ def test_the_picture_follows_the_keys(written: Path, tiny_model: Model, chromium
     assert tab.locator(".state").inner_text() == "" and addresses == [written.as_uri()]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_text_of_a_megabyte_is_answered_and_what_is_left_out_is_said(written: Path, chromium_offline: Any) -> None:
     """All that fits is read, and its words get colours; the next short text has everything again."""
     tab, _ = chromium_offline
@@ -265,7 +265,7 @@ def test_a_text_of_a_megabyte_is_answered_and_what_is_left_out_is_said(written: 
     assert tab.locator(".note-of-model").inner_text() == ""
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_page_that_was_cut_off_says_so_and_shows_its_sentence(written: Path, tmp_path: Path, chromium_offline: Any) -> None:
     """Cut in onnxruntime, in the graph and in the tokenizer."""
     text = written.read_text(encoding="utf-8")

@@ -269,6 +269,7 @@ def test_ctrl_c_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatc
     assert not [*(home / "data" / "mine").iterdir()]
 
 
+@pytest.mark.exhaustive
 def test_files_that_are_no_tables_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing file, a folder, a wide file and too much content are each refused in one sentence."""
     monkeypatch.setattr(mine, "LIMITS", mine.Limits(size=1 << 24, rows=50, columns=1_000, content=1 << 20, memory=1 << 32))

@@ -115,6 +115,7 @@ def test_the_best_ndt_against_another(statement: str, shelf: Shelf) -> None:
     assert judge(shelf(data, {base: 10})).verdict == judge(shelf(data, every(10))).verdict == "unjudged"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("statement", [*(name for name in BETTER if name.endswith("SST-2")), "DT beats vanilla on SST-2", *BEST_ON_SST_2])
 @pytest.mark.parametrize(
     ("test", "official", "verdict"),

@@ -38,6 +38,7 @@ def test_a_figure_of_a_loaded_run_equals_that_of_its_name(tiny_run: Path) -> Non
     assert np.allclose(by_model[numbers], by_name[numbers], atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_a_model_in_memory_predicts_the_rows_of_a_file(tmp_path: Path) -> None:
     """The counts of the confusion matrix are those of a loop; labels are found by the names of the classes."""
     rows = [("a warm song", "positive"), ("a dull song", "negative"), ("a dull tale", "positive"), ("a tale", "")]

@@ -161,6 +161,7 @@ def test_the_picture_is_computed_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert calls == [0, 0]
 
 
+@pytest.mark.exhaustive
 def test_silhouettes_are_of_the_rows_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The silhouettes of three classes equal scikit-learn's on the same vectors."""
     monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))

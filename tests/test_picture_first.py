@@ -7,6 +7,7 @@ import pytest
 from tests.test_app import opened
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("page", "control"),
     [

@@ -137,7 +137,7 @@ def test_a_mistyped_column_is_one_sentence() -> None:
             use(table(label=NAMES, prob=[0.1, 0.9, 0.4, 0.5]), label="lable")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_no_row_of_a_long_file_is_left_out_without_a_word(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Predictions of a file and `sentviz compare` say that they read only a part of it."""
     monkeypatch.setattr(mine, "LIMITS", replace(mine.LIMITS, rows=3))
@@ -145,6 +145,7 @@ def test_no_row_of_a_long_file_is_left_out_without_a_word(file: Path, monkeypatc
     assert "Only the first 3 rows are read." in sentviz.compare(file).remarks
 
 
+@pytest.mark.exhaustive
 def test_rows_without_a_label_are_left_out_of_figures(file: Path) -> None:
     """A file with some labels is drawn from its labelled rows; the counts are those of the table. One without labels is one sentence."""
     rows = pd.read_csv(file).assign(label=[None, *NAMES[1:]])
@@ -204,6 +205,7 @@ def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
     assert "is not one" in CliRunner().invoke(main, ["evaluate", "toy/none", "--label", "stars"]).output
 
 
+@pytest.mark.exhaustive
 def test_a_file_without_labels_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "new.jsonl"
     path.write_text("\n".join(json.dumps({"text": text, "predicted": name}) for text, name in zip(TEXTS, NAMES, strict=True)))

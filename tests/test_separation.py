@@ -153,7 +153,7 @@ def test_attention_and_a_gru_learn_what_markov_models_cannot(learned: Separation
     assert (learned.accuracy["low"] <= learned.accuracy["accuracy"]).all() and (learned.accuracy["n"] == TINY.tested).all()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_answers_to_a_typed_sequence(learned: Separation) -> None:
     """Both sequences that differ in the first word are answered, with labels that follow the probabilities."""
     first, two = learned.solvers.answers("not was good"), learned.solvers.answers("film was good")

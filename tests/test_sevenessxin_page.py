@@ -113,7 +113,7 @@ def test_measured_stands_beside_printed(small_runs: list[Run]) -> None:
     assert several["epochs"].tolist() == pytest.approx([updates * batch / 110_944 for updates in several["updates"]])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_runs_that_learned_from_fewer_rows_are_of_the_study(trained: Path, small_runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs trained on fewer rows belong to the study."""
     monkeypatch.setattr("sentviz.runs.store.roots", lambda folders=(): [trained])

@@ -110,7 +110,7 @@ def test_a_damaged_seed_is_left_out_and_said(places: tuple[Path, Path], file: st
 SHIPS = (Path(__file__).parents[1] / "checkpoints" / "sst2" / "vanilla").is_dir()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not SHIPS, reason="sst2/vanilla is not in checkpoints/")
 def test_a_private_run_breaks_no_page_of_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table uses the shipped runs, and a note names the private run with the same name and other rows."""

@@ -58,6 +58,7 @@ def test_a_click_on_a_weak_slice_opens_its_first_mistake(rows: Rows) -> None:
     assert not row["right"] and chosen[int(str(row.name))]
 
 
+@pytest.mark.exhaustive
 def test_a_slice_without_rows_is_one_sentence(rows: Rows) -> None:
     """A column that the rows lack, and a slice of no row, are named; all rows are shown."""
     for text, why in (

@@ -75,6 +75,7 @@ def page(runs: Path) -> Iterator[Any]:
     st.cache_resource.clear()
 
 
+@pytest.mark.exhaustive
 def test_the_smoother_of_a_gated_run_with_a_window(page: Any, runs: Path) -> None:
     """The average is that of the head, as the page says; the kernel has the gate as a factor and is 0 beyond the window."""
     app = page(layer="2", head="2")
@@ -99,6 +100,7 @@ def test_a_run_without_attention_is_offered_another(page: Any) -> None:
     assert "The average is the head" in words(app)
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_several_kernels_offers_one_of_one(page: Any) -> None:
     """A run with several kernels per head offers a SentiFormer with one click; the SentiFormer's page offers no other run."""
     app = page("english/ndt-unit-2")
@@ -158,6 +160,7 @@ def test_proposition_2_is_learned_when_asked(page: Any) -> None:
     assert app.query_params["sequence"] == "not long good"
 
 
+@pytest.mark.exhaustive
 def test_other_settings_say_what_is_shown(page: Any) -> None:
     app = learned(page())
     app.button_group(key="focus-longest").set_value("8").run()

@@ -138,6 +138,7 @@ def test_a_light_run_shows_its_example(runs: Path, data: None, monkeypatch: pyte
     assert seen[-1]["sentence"]["tokens"][0] == "what" and "without the weights of its epochs" in page_text(app)
 
 
+@pytest.mark.exhaustive
 def test_every_figure_can_be_chosen(runs: Path, data: None) -> None:
     app = page()
     for name in ("epoch-maps", "epoch-answers", "epoch-confusion", "epoch-points", "epoch-heads", "epoch-rows"):

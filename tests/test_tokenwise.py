@@ -211,7 +211,7 @@ def test_a_tagger_says_how_often_it_is_right() -> None:
     assert "own-2" in describe_tagger("own-2") and "%" not in describe_tagger("own-2")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_remarks_name_forced_gates_and_another_language(gated_runs: Path) -> None:
     run = Run.open(gated_runs / "toy/sentiformer", "toy/sentiformer")
     model = load(run)

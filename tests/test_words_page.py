@@ -69,6 +69,7 @@ def test_every_kind_of_cloud_stands(texts: Texts, by: str, stops: str) -> None:
     assert app.query_params.get("words", ["keyness"]) in (by, [by])
 
 
+@pytest.mark.exhaustive
 def test_a_word_in_the_link_is_the_part_of_the_rows_and_its_cell_is_listed(texts: Texts) -> None:
     """The page lists as many rows as the word's count of rows in its cell."""
     rows = stored(Run.open(FOLDER)).with_text(texts.frame)

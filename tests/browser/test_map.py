@@ -116,6 +116,7 @@ def test_words_and_sentences(page: Any, server: str) -> None:
     assert "the sum over the keys, then the mean over the queries" in page.locator(PLACE).inner_text()
 
 
+@pytest.mark.exhaustive
 def test_token_text_is_only_ever_text(page: Any, server: str) -> None:
     """Markup, entities and right-to-left words as tokens run nothing when they are pointed at, searched or clicked."""
     hostile = "<img src=x onerror='window.hacked=true'> <script>window.hacked=true</script> &lt; </script> $x$ **b** שלום"

@@ -74,6 +74,7 @@ def test_classes_that_cannot_be_told(toy_data: dict[str, datasets.Split], tmp_pa
 SETTINGS: dict[str, Any] = {"epochs": 4, "batch_size": 16, "learning_rate": 3e-3, "max_length": 24, "log_every": 5, "patience": 9}
 
 
+@pytest.mark.exhaustive
 def test_fine_tuning_learns_and_its_run_answers(toy_data: dict[str, datasets.Split], tmp_path: Path, folders: dict[str, Path]) -> None:
     """Fine-tuning a checkpoint with another number of classes trains a new head; the metrics are those of the stored weights."""
     folder = changed(folders["bert"], tmp_path / "bert")

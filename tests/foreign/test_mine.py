@@ -40,6 +40,7 @@ def sentence(error: pytest.ExceptionInfo[Any]) -> str:
 # ---- in memory ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["bert", "modernbert"])
 def test_a_folder_and_a_model_in_memory_give_equal_answers(kind: str, folders: dict[str, Path]) -> None:
     """Both ways to load give the logits of transformers; the model in memory stays as it was and is not shared."""
@@ -221,6 +222,7 @@ def test_dense_layers_that_are_refused(layers: list[Any], why: str, folders: dic
     sentence(error)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
 @pytest.mark.parametrize(("classes", "pooling"), [(2, "mean_tokens"), (3, "cls_token")])
 def test_a_linear_head_of_scikit_learn_is_opened_white_box(
