@@ -91,14 +91,16 @@ def test_every_run_that_ships_is_known_by_its_recipe() -> None:
     """Every shipped run belongs to its recipe, for any version that wrote it; a changed setting is another recipe."""
     seen = 0
     for folder in sorted(path.parent for path in ROOT.glob("*/*/config.json")):
-        stored = json.loads((folder / "config.json").read_text())["recipe"]
+        config = json.loads((folder / "config.json").read_text())
+        stored = config["recipe"]
         model = stored["model"].partition("-")[0] if stored["model"].startswith("cls") else stored["model"]  # without its injection
         whose = next((paper.name for paper in papers().values() if paper.preset(model)), "")
         own = f"{stored['dataset']}_{stored['model']}"  # a recipe for this model alone
         house = f"{stored.get('folder')}_{stored['model']}"  # a recipe whose data set has another name than the folder of its runs
         based = f"{stored['dataset']}_{stored.get('base')}"  # a recipe for all models on a base
+        fused = f"fused_{based}" if config["model"].get("lexicon", "none") != "none" else based
         epochs = f"{based}_{stored.get('variant')}"
-        sources = (epochs, own, house, based, f"{whose}_{stored['dataset']}", stored["dataset"])
+        sources = (epochs, own, house, fused, based, f"{whose}_{stored['dataset']}", stored["dataset"])
         source = next(name for name in sources if name in recipe_names())
         wanted = Recipe.read(source, model=stored["model"], seed=stored["seed"], variant=stored.get("variant") or None)
         wanted = wanted.pinned()

@@ -358,7 +358,7 @@ def command(dataset: str, encoder: str = SCRATCH) -> str:
     """Return the command that trains runs of an encoder on a data set."""
     if encoder == SCRATCH:
         return f"sentviz study fused --dataset {dataset}"
-    return f"sentviz train {'ndt' if encoder == 'minilm' else 'fused'}_{dataset}_{encoder} --model {encoder}-last-scaled"
+    return f"sentviz train fused_{dataset}_{encoder} --model {encoder}-last-scaled"
 
 
 def answer(runs: Iterable[Run], dataset: str, encoder: str = SCRATCH) -> Answer:
