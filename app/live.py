@@ -10,9 +10,11 @@ import asyncio
 import hmac
 import json
 import secrets
+import threading
 import time
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +34,14 @@ from sentviz.runs.catalog import reads_pairs
 from sentviz.serving.jobs import AT_ONCE
 
 if TYPE_CHECKING:
+    from sentviz.runs.intervention import Intervention
     from sentviz.runs.trace import Trace
 
 BODY = 2 * 6 * LONGEST + 20_000  # bytes of a question: two texts with up to six bytes for each character, and the view
 ARRIVES = 5.0  # seconds in which a question must have arrived
 WAITING = 64  # questions that are answered or wait; further ones are refused
 OTHER = "Only an open page of this server may ask."
+BATCH = 8  # questions of one kind that are read together
 TOGETHER = 10.0  # seconds after a question in which its visitor counts as typing
 
 _KEY = secrets.token_bytes(32)
@@ -103,14 +107,36 @@ class Question:
         return fitted.with_(text=self.text, pair=self.pair)
 
 
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    """A question that waits for a thread.
+
+    Attributes:
+        wanted: the run that the visitor chose. focus: the view, with the run that answers. answer: receives the answer.
+    """
+
+    visitor: str
+    wanted: str
+    focus: Focus
+    answer: Future[dict[str, Any]]
+
+    @property
+    def kind(self) -> tuple[str, Intervention, int]:
+        """Run, change of the model, and the power of two of the text's length: questions of one kind are read in one batch."""
+        return self.focus.run, self.focus.change, (len(self.focus.text) // 100).bit_length()
+
+
 class Live:
     """Answers the questions of all visitors, one of each visitor at a time, with `AT_ONCE` threads.
 
-    While questions wait for a thread, answers come without what is measured on words and heads, so that nobody waits long.
+    While questions wait for a thread, answers come without what is measured on words and heads, and the model reads the texts of several
+    visitors together, so that nobody waits long.
     """
 
     def __init__(self) -> None:
         self._busy: set[str] = set()  # visitors whose question is being answered
+        self._line: list[_Waiting] = []  # questions that no thread has batch
+        self._taking = threading.Lock()
         self._last: dict[str, tuple[str, float]] = {}  # run and time of each visitor's latest question
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="live")
 
@@ -132,20 +158,43 @@ class Live:
             return _refused(503, "Too many people are typing at the moment.")
         self._busy.add(question.visitor)
         try:
-            data = await asyncio.get_running_loop().run_in_executor(self._pool, self._found, question)
+            place = await asyncio.get_running_loop().run_in_executor(None, self._put_in_line, question)
+            data = await asyncio.wrap_future(place)
         finally:
             self._busy.discard(question.visitor)
         return JSONResponse(data, headers={"cache-control": "no-store"})
 
-    def _found(self, question: Question) -> dict[str, Any]:
+    def _put_in_line(self, question: Question) -> Future[dict[str, Any]]:
+        """Put a question in line, and return the place for its answer."""
+        answer: Future[dict[str, Any]] = Future()
         try:
             focus = question.focus()
             reader = self._reader(question.visitor, focus.run)
-            with turns("model").turn(question.visitor):
-                is_alone = len(self._busy) <= AT_ONCE
-                return picture(replace(focus, run=reader), measured=is_alone) | {"by": reader if reader != focus.run else ""}
         except Exception as error:
-            return {"error": sentence(error)}
+            answer.set_result({"error": sentence(error)})
+            return answer
+        with self._taking:
+            self._line.append(_Waiting(question.visitor, focus.run, replace(focus, run=reader), answer))
+        self._pool.submit(self._work)
+        return answer
+
+    def _work(self) -> None:
+        """Answer the first question in line, together with others of its kind; nothing, if another thread did."""
+        with self._taking:
+            is_alone = len(self._line) <= 1
+            batch = [waiting for waiting in self._line if waiting.kind == self._line[0].kind][:BATCH]
+            self._line = [waiting for waiting in self._line if waiting not in batch]
+        batch = [waiting for waiting in batch if waiting.answer.set_running_or_notify_cancel()]  # Some pages may be closed by now.
+        if not batch:
+            return
+        try:
+            with turns("model").turn(batch[0].visitor):
+                pictures = _pictures([waiting.focus for waiting in batch], measured=is_alone)
+        except Exception as error:
+            pictures = [{"error": sentence(error)}] * len(batch)
+        for waiting, data in zip(batch, pictures, strict=True):
+            by = {} if "error" in data else {"by": waiting.focus.run if waiting.focus.run != waiting.wanted else ""}
+            waiting.answer.set_result(data | by)
 
     def _reader(self, visitor: str, run: str) -> str:
         """Return the run that answers: the wanted one, or its student while others type to it, too."""
@@ -169,10 +218,27 @@ def student(name: str) -> str:
     return next((run.name for run in taught if run.labels == labels), "")
 
 
-def picture(focus: Focus, *, measured: bool = True) -> dict[str, Any]:
+def _pictures(views: Sequence[Focus], *, measured: bool) -> list[dict[str, Any]]:
+    """Return the `picture` of each view, or {"error": a sentence}. Views of several texts have one run and one change."""
+    traces: Sequence[Trace | None] = [None] * len(views)
+    run = cache.runs()[views[0].run]
+    if len(views) > 1 and not reads_pairs(run):
+        with suppress(InputError):  # Then each text is read alone, so that the others get their answers.
+            traces = cache.model(run).traces([focus.text for focus in views], change=views[0].change)
+    pictures = list[dict[str, Any]]()
+    for focus, trace in zip(views, traces, strict=True):
+        try:
+            pictures.append(picture(focus, trace, measured=measured))
+        except Exception as error:
+            pictures.append({"error": sentence(error)})
+    return pictures
+
+
+def picture(focus: Focus, seen: Trace | None = None, *, measured: bool = True) -> dict[str, Any]:
     """Return the answer in words and the data of the picture of the text in focus.
 
     Args:
+        seen: the trace of the text in focus, if it was made with others.
         measured: measure words and heads, too, if that takes milliseconds. Otherwise the picture shows the answer and the maps, and the
             page follows with the rest.
     Raises:
@@ -184,7 +250,7 @@ def picture(focus: Focus, *, measured: bool = True) -> dict[str, Any]:
     def traced(change: Any) -> Trace:
         return model.trace(focus.text, pair, maps=False, projections=True, change=change)  # type: ignore[no-any-return]
 
-    seen = traced(focus.change)
+    seen = seen or traced(focus.change)
     before = traced(None) if focus.change else None
     if not (measured and is_quick(run)):
         scene = scene_of(seen, run.capabilities, "", before=before)

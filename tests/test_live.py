@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from app import cache, live
-from app.live import Live, student, ticket
+from app.live import Live, Question, student, ticket
 from sentviz.models.model import Model
 from sentviz.runs.intervention import Intervention
 from tests.conftest import ROOT
@@ -66,14 +66,39 @@ def test_a_large_model_shows_no_words_and_heads_while_one_types(client: TestClie
     assert data["maps"] and data["units"] and data["scores"] is data["falls"] is data["heads"] is data["scale"] is None
 
 
+class Line:
+    """A pool without threads: what is put in line waits until the test lets a thread take it."""
+
+    def submit(self, work: object) -> None:
+        """Do nothing."""
+
+
 @pytest.mark.slow
-def test_a_crowd_gets_answers_without_words_and_heads(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the answer and the maps are computed while more questions wait than threads answer."""
-    alone = client.post("/live", json=question()).json()["data"]
-    monkeypatch.setattr("app.live.AT_ONCE", 0)
-    crowded = client.post("/live", json=question()).json()["data"]
-    assert crowded["probabilities"] == alone["probabilities"] and crowded["maps"] == alone["maps"]
-    assert alone["falls"] and alone["heads"] and crowded["falls"] is crowded["heads"] is None
+def test_a_crowd_is_read_together_and_gets_answers_without_words_and_heads(
+    client: TestClient, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three texts that wait are one batch, with the answers of each alone; a blank one, another change and a closed page are apart."""
+    route, sizes = Live(), list[int]()
+    monkeypatch.setattr(route, "_pool", Line())
+    monkeypatch.setattr(
+        Model, "traces", lambda self, texts, whole=Model.traces, **more: sizes.append(len(texts)) or whole(self, texts, **more)
+    )
+    texts = ["a warm song", "a cold and dull soup", "good"]
+    wait = lambda text, **view: route._put_in_line(Question({"run": RUN, **view}, text, "", ticket()))  # noqa: E731
+    answers, closed, changed = [wait(text) for text in texts], wait("a bad song"), wait("a bad song", off="2.1")
+    assert closed.cancel()
+    route._work()
+    assert sizes == [3] and not changed.done()
+    for text, answer in zip(texts, answers, strict=True):
+        data = answer.result(0)["data"]
+        assert data["probabilities"] == pytest.approx(tiny_model.trace(text).probabilities, abs=1e-4)
+        assert data["maps"] and data["falls"] is data["heads"] is None
+    route._work()
+    assert changed.result(0)["data"]["heads"]
+    route._work()
+    blank, song = wait(" "), wait("a warm song")
+    route._work()
+    assert "empty" in blank.result(0)["error"] and song.result(0)["data"]["tokens"] and song.result(0)["by"] == ""
 
 
 @pytest.mark.parametrize(
@@ -132,7 +157,8 @@ def test_visitors_get_their_own_answers(client: TestClient, tiny_model: Model) -
 def test_a_visitor_waits_for_one_answer_and_a_full_queue_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second question of a visitor is refused while the first is answered, and so is anybody's if `WAITING` wait; then all go on."""
     go, route = threading.Event(), Live()
-    monkeypatch.setattr(Live, "_found", lambda self, question: {"waited": go.wait(10)})
+    threads = ThreadPoolExecutor(4)
+    monkeypatch.setattr(Live, "_put_in_line", lambda self, question: threads.submit(lambda: {"waited": go.wait(10)}))
     monkeypatch.setattr(live, "WAITING", 2)
 
     class Request:

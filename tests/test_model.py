@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import sentviz.data.tokenizers
-import sentviz.models.model
+import sentviz.models.tracing
 from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length
 from sentviz.models.model import Model
@@ -177,7 +177,7 @@ def test_rows_are_tokenized_some_at_a_time_with_the_same_outcome(model: Model, m
 
 
 def test_a_trace_keeps_what_was_tokenized_of_a_text(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sentviz.data.tokenizers, sentviz.models.model):
+    for module in (sentviz.data.tokenizers, sentviz.models.tracing):
         monkeypatch.setattr(module, "LONGEST", 30)
     trace, want = model.trace("soup song " * 10), model.trace("soup song " * 3)
     assert trace.text == "soup song " * 3 and trace.dropped == want.dropped

@@ -73,6 +73,27 @@ def test_maps_made_on_demand_are_those_that_are_held(form: dict[str, Any], chang
         np.testing.assert_allclose(maps, with_maps.stack()[place][:, start : start + 5][..., keys], atol=1e-6)
 
 
+@pytest.mark.parametrize("form", [*FORMS.values(), {"cls": True, "padded": True}], ids=[*FORMS, "padding is read"])
+@pytest.mark.parametrize("change", ["", "head:1.1=0"], ids=["as trained", "a head silenced"])
+def test_traces_of_a_batch_are_those_of_each_text(form: dict[str, Any], change: str) -> None:
+    """States, projections, prediction and every map of texts of different lengths, read together, are those of each text alone."""
+    model = small_model(3) if "padded" in form else model_of(form)
+    texts = [TEXT, "a cold soup", "the song was warm and dull"]
+    if "padded" in form:
+        change = "~".join(filter(None, (change, "term:mask=0")))
+    together = model.traces(texts, change=change)
+    for text, trace in zip(texts, together, strict=True):
+        alone = model.trace(text, maps=False, projections=True, change=change)
+        assert trace.tokens == alone.tokens and trace.change == alone.change and trace.text == text
+        for name in ("logits", "probabilities", "hidden", "pooled", "queries", "keys", "values", "polarity"):
+            in_batch, by_itself = getattr(trace, name), getattr(alone, name)
+            assert (in_batch is None) is (by_itself is None)
+            if in_batch is not None:
+                np.testing.assert_allclose(in_batch, by_itself, atol=2e-5)
+        for component in ("effective", *alone.component_ids):
+            np.testing.assert_allclose(trace.stack(component), alone.stack(component), atol=2e-5)
+
+
 def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
     """A trace of selected heads and layers, in any order, makes those maps; others raise KeyError."""
     model = small_model(components=2, mixing="unit")

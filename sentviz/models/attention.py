@@ -26,7 +26,7 @@ Shapes: q, k (B, C, H, n|m, d_k); v (B, H, m, d_v); lambdas (C,).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -41,6 +41,11 @@ def some(x: Tensor, *places: Some) -> Tensor:
         if chosen is not None and x.shape[axis] > 1:
             x = x.index_select(axis, chosen)
     return x
+
+
+def row(x: Tensor, text: int) -> Tensor:
+    """Select one text of the batch, (B, ..) -> (1, ..); what all texts share stays."""
+    return x[text : text + 1] if len(x) > 1 else x
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,10 @@ class KeyTerm:
         right = self.values.unsqueeze(-1)
         return right.new_ones(*self.values.shape[:-1], queries, 1), right
 
+    def row(self, text: int, tokens: int) -> KeyTerm:
+        """Return the term of one text of the batch, cut to its tokens."""
+        return KeyTerm(self.name, row(self.values, text)[..., :tokens])
+
 
 @dataclass(frozen=True)
 class LowRank:
@@ -84,6 +93,10 @@ class LowRank:
         """Return left (.., n, r) and right (.., m, r)."""
         return self.left, self.right
 
+    def row(self, text: int, tokens: int) -> LowRank:
+        """Return the term of one text of the batch, cut to its tokens."""
+        return LowRank(self.name, row(self.left, text)[..., :tokens, :], row(self.right, text)[..., :tokens, :])
+
 
 @dataclass(frozen=True)
 class Distance:
@@ -103,6 +116,10 @@ class Distance:
         places = (x if chosen is None else x[chosen] for x, chosen in ((self.queries, queries), (self.keys, keys)))
         return Distance(self.name, some(self.values, components, heads), *places)
 
+    def row(self, text: int, tokens: int) -> Distance:
+        """Return the term of one text of the batch, cut to its tokens."""
+        return Distance(self.name, row(self.values, text), self.queries[:tokens], self.keys[:tokens])
+
 
 @dataclass(frozen=True)
 class Dense:
@@ -118,6 +135,10 @@ class Dense:
     def part(self, components: Some, heads: Some, queries: Some, keys: Some) -> Dense:
         """Return the term of some components, heads, queries and keys."""
         return Dense(self.name, some(self.values, components, heads, queries, keys))
+
+    def row(self, text: int, tokens: int) -> Dense:
+        """Return the term of one text of the batch, cut to its tokens."""
+        return Dense(self.name, row(self.values, text)[..., :tokens, :tokens])
 
 
 Term = KeyTerm | LowRank | Distance | Dense
@@ -170,6 +191,13 @@ class ScoreModifiers:
         biases = tuple(bias.part(components, heads, queries, keys) for bias in self.biases)
         factor = None if self.factor is None else self.factor.part(components, heads, queries, keys)
         return ScoreModifiers(padding, biases, factor, self.pattern)
+
+    def row(self, text: int, tokens: int) -> ScoreModifiers:
+        """Return the modifiers of one text of the batch, without its padding."""
+        biases = tuple(bias.row(text, tokens) for bias in self.biases)
+        factor = None if self.factor is None else self.factor.row(text, tokens)
+        pattern = None if self.pattern is None else replace(self.pattern, globals=row(self.pattern.globals, text))
+        return ScoreModifiers(None, biases, factor, pattern)
 
     @property
     def dense(self) -> Tensor | None:

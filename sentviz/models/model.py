@@ -13,13 +13,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sentviz.data.parts_of_speech import TAGS
 from sentviz.data.tags import Tagger, tags_of
-from sentviz.data.texts import LONGEST, Encoded, TokenizedText
+from sentviz.data.texts import Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
 from sentviz.models.batches import by_length, collate, portions, read, tokens_per_batch
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output, Site
+from sentviz.models.tracing import Axes, trace_of
 from sentviz.models.weights import load_weights, normalize_polarities
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities, ModelConfig
@@ -319,76 +319,51 @@ class Model:
             InputError: a text that cannot be read, or a choice outside the model.
         """
         self.check()
-        intervention, has = self.intervention(change, **arguments), self.capabilities
+        intervention = self.intervention(change, **arguments)
         encoded = self.encode(text, text_pair, intervention)
-        n, changed = len(encoded.ids), self.applied(intervention)
-        intervention.check(has, n, self.name)
-        layer_ids = _choice(layers, has.layers, "layer")
-        head_ids = _choice(heads, has.heads, "head")
-        component_ids = _choice(components, has.components, "component")
-        query_ids = _choice(queries, n, "query")
+        changed = self.applied(intervention)
+        intervention.check(self.capabilities, len(encoded.ids), self.name)
         capture = Capture(tuple(layers), tuple(heads), tuple(components), tuple(queries), maps, scores, projections)
+        axes = Axes.of(capture, self.capabilities, len(encoded.ids))
         with torch.inference_mode():
             inputs = self.network.ready(self.inputs(encoded))
             out: Output = self.network(inputs, capture, changed)
-        seen = [out.captured[layer] for layer in layer_ids] if has.maps else []
-        attention = None if out.attention is None else _single(out.attention[:, 0])
-        if changed.heads_off and attention is not None and has.components == 1:
-            attention = attention.copy()  # the one component, as it is
-        for layer, head in changed.heads_off:  # nothing of V passes a silenced head
-            if attention is not None and layer in layer_ids and head in head_ids:
-                attention[layer_ids.index(layer), head_ids.index(head)] = 0
-        names = list(seen[0].biases) if seen else []
-        return Trace(
-            run=self.name,
-            text=text[:LONGEST],
-            text_pair=None if text_pair is None else text_pair[:LONGEST],
-            tokens=encoded.tokens,
-            offsets=encoded.offsets,
-            segments=encoded.segments,
-            specials=encoded.specials,
-            unknown=encoded.unknown,
-            labels=self.labels,
-            logits=_single(out.logits[0]),
-            probabilities=softmax(_single(out.logits[0]), self.calibration),
-            calibration=self.calibration,
-            lambdas=self.lambdas() if changed.lambdas is None else changed.lambdas.numpy(),
-            layer_ids=layer_ids,
-            head_ids=head_ids,
-            component_ids=component_ids,
-            query_ids=query_ids,
-            dropped=encoded.dropped,
-            pooling="cls" if has.cls else "last" if has.last else "mean",
-            change=intervention,
-            tags=() if encoded.tags is None else tuple(TAGS[tag] for tag in encoded.tags),
-            polarity=None if inputs.polarity is None else inputs.polarity[0].numpy(),
-            attention=attention,
-            components=None if out.components is None else _single(out.components[:, 0]),
-            hidden=np.stack([state[0].numpy() for state in out.hidden]),
-            pooled=_single(out.pooled[0]),
-            scores=_stack([s.scores for s in seen]),
-            biases={name: stacked for name in names if (stacked := _stack([s.biases[name] for s in seen])) is not None},
-            queries=_stack([s.queries for s in seen]),
-            keys=_stack([s.keys for s in seen]),
-            values=_stack([s.values for s in seen]),
-            terms=tuple(s.terms for s in seen if s.terms is not None),
-        )
+        return trace_of(self, (text, text_pair), encoded, intervention, changed, axes, out, inputs.polarity)
+
+    def traces(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, change: Intervention | str | None = None) -> list[Trace]:
+        """Return a trace of each text with projections and without maps, all texts in one batch; maps are computed when they are asked for.
+
+        Args:
+            texts, pairs: as `predict` takes them.
+            change: as `trace` takes it.
+        Raises:
+            InputError: a text that cannot be read, named by its place in the list, or a text without tokens.
+        """
+        self.check()
+        intervention = self.intervention(change)
+        changed, capture = self.applied(intervention), Capture(maps=False, projections=True)
+        encoded = self.encode_all(texts, pairs)
+        if length := self._filled(intervention):
+            encoded = [each.filled(length, self.tokenizer.token_of(0)) for each in encoded]
+        if not all(len(each.ids) for each in encoded):
+            raise InputError("A text without tokens is read alone.")
+        for each in encoded:
+            intervention.check(self.capabilities, len(each.ids), self.name)
+        with torch.inference_mode():
+            inputs = self.network.ready(self.batch([each.reading for each in encoded], changed))
+            out: Output = self.network(inputs, capture, changed)
+        axes = [Axes.of(capture, self.capabilities, len(each.ids)) for each in encoded]
+        both = list(zip(texts, [None] * len(texts) if pairs is None else pairs, strict=True))
+        return [
+            trace_of(self, both[place], each, intervention, changed, axes[place], out, inputs.polarity, place)
+            for place, each in enumerate(encoded)
+        ]
 
 
 def _as_many(pairs: list[str], texts: Sequence[str] | pd.Series[Any]) -> list[str]:
     if len(pairs) != len(texts):
         raise InputError(f"There are {len(texts):,} texts and {len(pairs):,} second texts; pairs need the same number of both.")
     return pairs
-
-
-def _single(tensor: Tensor) -> npt.NDArray[np.float32]:
-    """Return a tensor as an array in single precision."""
-    return np.asarray(tensor.numpy(), dtype=np.float32)
-
-
-def _stack(tensors: Sequence[Tensor | None]) -> npt.NDArray[np.float32] | None:
-    present = [t[0].numpy() for t in tensors if t is not None]
-    return np.stack(present) if present else None
 
 
 def filled(make: Callable[[], N], run: Run) -> N:
@@ -403,15 +378,6 @@ def filled(make: Callable[[], N], run: Run) -> N:
         raise error if str(error).startswith(run.name) else RunError(f"{run.name}: {error}") from error
     normalize_polarities(network)
     return network
-
-
-def _choice(wanted: Sequence[int], size: int, axis: str) -> tuple[int, ...]:
-    for i in wanted:
-        if not 0 <= i < size:
-            raise InputError(f"There is no {axis} {i}; they are counted from 0 to {size - 1}.")
-    if len(set(wanted)) < len(wanted):
-        raise InputError(f"Each {axis} can be chosen once.")
-    return tuple(wanted) or tuple(range(size))
 
 
 @contextmanager

@@ -59,6 +59,10 @@ class AttentionTerms:
         some = [torch.tensor(chosen, device=self.lambdas.device) if len(chosen) else None for chosen in (components, heads)]
         return replace(self, structure=self.structure.part(*some))
 
+    def row(self, text: int, tokens: int) -> AttentionTerms:
+        """Return the terms of one text of the batch, cut to its tokens."""
+        return replace(self, structure=self.structure.row(text, tokens))
+
     def scores(self, q: Tensor, k: Tensor, places: Tensor | None = None, keys: Tensor | None = None) -> Tensor:
         """Return S, (B, C, H, n, m). q and k may belong to some query places (n,) and key places (m,), by default all."""
         return at.scores(q, k, self.scale, self.structure.part(queries=places, keys=keys))
