@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -184,14 +182,6 @@ def test_explanations_never_expand_the_whole_table(trained: Run, monkeypatch: py
     smallest_flip(model, trace, passes=20)
     suggestions(model, trace, 1)
     explained(model, trace, ["removal", "units", "gradient", "integrated-gradients"])
-
-
-@pytest.mark.exhaustive
-def test_loading_a_run_on_a_base_does_not_load_the_compiler_of_torch(trained: Run) -> None:
-    """The compiler takes longer to load than the weights of MPNet; torch loads it for random numbers without memory."""
-    lines = "import sys; from sentviz.models.loading import load; load('toy/tiny'); print('torch._dynamo' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 @pytest.mark.slow

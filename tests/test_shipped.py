@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -40,6 +42,31 @@ def test_every_file_is_the_one_written_with_the_run(run: Run) -> None:
 def test_no_digest_has_changed() -> None:
     """The digest of config.json of every shipped run is unchanged."""
     assert {name: Run.open(ROOT / name, name).digest for name in DIGESTS} == DIGESTS
+
+
+LOADING = """
+import sys
+from sentviz.models.loading import load
+from sentviz.runs.store import Run, runs
+kinds = set()
+for run in runs().values():
+    kind = isinstance(run, Run) and run.has_weights and (run.config["preset"].partition("-")[0], run.config["model"].get("mixing"))
+    if kind and kind not in kinds:
+        kinds.add(kind)
+        load(run)
+print(len(kinds), "torch._dynamo" in sys.modules, "sympy" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+def test_loading_a_run_does_not_load_the_compiler_of_torch() -> None:
+    """The compiler takes 2.3 s and 74 MB. Torch loads it for some operations on tensors without memory, as the product with a number."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING], capture_output=True, text=True, check=True, env=os.environ | {"SENTVIZ_RUNS": str(ROOT)}
+    )
+    kinds, *loaded = done.stdout.split()
+    assert int(kinds) > 10 and loaded == ["False", "False"]
 
 
 @pytest.mark.exhaustive

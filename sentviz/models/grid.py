@@ -19,7 +19,7 @@ from sentviz.errors import InputError
 BITS = (4, 8)
 BLOCK = 32  # weights that share one scale
 ROWS = 4_096  # rows of a matrix that are coded at a time
-TRIED = torch.linspace(0.7, 1.1, 13)  # scales to try, as a share of the scale that fits the largest entry
+TRIED = torch.linspace(0.7, 1.1, 13, device="cpu")  # scales to try, as a share of the scale that fits the largest entry
 
 
 @dataclass(frozen=True, eq=False)

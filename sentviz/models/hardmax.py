@@ -141,7 +141,7 @@ class Decoder(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.randn(width) * width**-0.5), nn.Parameter(torch.zeros(()))
+        self.weight, self.bias = nn.Parameter(torch.randn(width).mul_(width**-0.5)), nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits, (.., d) -> (.., 2)."""

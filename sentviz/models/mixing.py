@@ -39,7 +39,7 @@ class Differential(nn.Module):
     def __init__(self, start: float, size: int, std: float) -> None:
         super().__init__()
         self.start = start
-        self.vectors = nn.Parameter(torch.randn(4, size) * std)  # lq1, lk1, lq2, lk2
+        self.vectors = nn.Parameter(torch.randn(4, size).mul_(std))  # lq1, lk1, lq2, lk2
 
     def forward(self, like: Tensor) -> Tensor:
         """Return (1, -lambda), (2,)."""
@@ -54,8 +54,8 @@ class Constrained(nn.Module):
     def __init__(self, constraint: str, starts: tuple[float, ...], size: int, std: float) -> None:
         super().__init__()
         self.constraint, inverse = CONSTRAINTS[constraint]
-        self.query = nn.Parameter(torch.randn(len(starts), size) * std)
-        self.key = nn.Parameter(torch.randn(len(starts), size) * std)
+        self.query = nn.Parameter(torch.randn(len(starts), size).mul_(std))
+        self.key = nn.Parameter(torch.randn(len(starts), size).mul_(std))
         self.bias = nn.Parameter(torch.zeros(len(starts)))
         start = inverse(torch.tensor(starts, device="cpu"))
         self.register_buffer("start", start, persistent=False)

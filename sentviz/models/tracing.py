@@ -21,7 +21,7 @@ from sentviz.runs.trace import Trace
 
 
 class Traced(Protocol):
-    """What a trace says of its model."""
+    """Describe what a trace says of its model."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Traced(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model has."""
+        """Capabilities of the model."""
 
     def lambdas(self) -> npt.NDArray[np.float32]:
         """Return the learned mixing weights, (L, C)."""
