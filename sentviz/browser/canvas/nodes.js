@@ -129,9 +129,10 @@ export function heads({ scene, parts, pick, ranks }, act) {
     labelled(node, ofHead(scene, at))
     node.classList.toggle("off", off)
     if (head >= 0) {
-      const [, left, bar] = node.children, name = ranks ? `L${maps.layers[layer]} H${maps.heads[head]}\n` : ""
+      const [, left, bar] = node.children, name = `${ranks ? `L${maps.layers[layer]} ` : ""}H${maps.heads[head]}`
       node.style.order = ranks ? ranks[layer * count + head] : ""
-      left.textContent = name + (off ? "off" : fall === null ? `H${maps.heads[head]}` : share(fallen(scene, fall)))
+      const effect = off ? "off" : fall === null ? "" : share(fallen(scene, fall))
+      left.textContent = ranks && effect ? `${name}\n${effect}` : effect || name
       Object.assign(bar.firstChild.style, { width: `${(100 * Math.abs(fall ?? 0)) / peak}%` })
       bar.firstChild.className = (fall ?? 0) < 0 ? "low" : "high"
     }
