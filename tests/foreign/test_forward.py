@@ -33,7 +33,9 @@ UNCALLED = ("deberta", "deberta-v2", "mpnet")  # transformers computes their att
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: dict[str, Path]) -> None:
-    """Logits, maps and states equal those of transformers, alone and padded, with eager and with fused attention."""
+    """Logits, maps and states equal those of transformers, alone and padded, with eager and fused attention. Two texts read together have
+    the traces of each alone.
+    """
     model = loaded(folders[kind])
     out = expected_output(folders[kind], TEXT, output_attentions=True, output_hidden_states=True)
     trace = model.trace(TEXT, scores=True, projections=True)
@@ -43,6 +45,11 @@ def test_logits_maps_and_states_are_those_of_transformers(kind: str, folders: di
     for ours, wanted in zip(trace.hidden[:-1], out.hidden_states[:-1], strict=True):
         np.testing.assert_allclose(ours, wanted[0], atol=1e-5)
     np.testing.assert_allclose(verdict_by_layer(model, trace)[-1], trace.probabilities, atol=1e-6)
+
+    for text, one_of_two in zip((TEXT, SHORT), model.traces([TEXT, SHORT]), strict=True):
+        alone = model.trace(text)
+        np.testing.assert_allclose(one_of_two.logits, alone.logits, atol=1e-5)
+        np.testing.assert_allclose(one_of_two.stack(), alone.stack(), atol=1e-5)
 
     together = expected_output(folders[kind], TEXT, SHORT, how="eager" if kind in UNCALLED else "sdpa").logits
     np.testing.assert_allclose(answers(model, TEXT, SHORT), together, atol=1e-5)
