@@ -41,7 +41,7 @@ BODY = 2 * 6 * LONGEST + 20_000  # bytes of a question: two texts with up to six
 ARRIVES = 5.0  # seconds in which a question must have arrived
 WAITING = 64  # questions that are answered or wait; further ones are refused
 OTHER = "Only an open page of this server may ask."
-BATCH = 8  # questions of one kind that are read together
+BATCH, LETTERS = 8, 2_000  # questions of one kind, and their letters, that are read together at most
 TOGETHER = 10.0  # seconds after a question in which its visitor counts as typing
 
 _KEY = secrets.token_bytes(32)
@@ -135,7 +135,7 @@ class Live:
 
     def __init__(self) -> None:
         self._busy: set[str] = set()  # visitors whose question is being answered
-        self._line: list[_Waiting] = []  # questions that no thread has batch
+        self._line: list[_Waiting] = []  # questions that no thread has begun
         self._taking = threading.Lock()
         self._last: dict[str, tuple[str, float]] = {}  # run and time of each visitor's latest question
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="live")
@@ -182,7 +182,9 @@ class Live:
         """Answer the first question in line, together with others of its kind; nothing, if another thread did."""
         with self._taking:
             is_alone = len(self._line) <= 1
-            batch = [waiting for waiting in self._line if waiting.kind == self._line[0].kind][:BATCH]
+            batch = [waiting for waiting in self._line if waiting.kind == self._line[0].kind]
+            if batch:  # Long texts are read alone: the trace of 512 tokens takes 80 MB with MPNet.
+                batch = batch[: max(1, min(BATCH, LETTERS // max(1, len(batch[0].focus.text))))]
             self._line = [waiting for waiting in self._line if waiting not in batch]
         batch = [waiting for waiting in batch if waiting.answer.set_running_or_notify_cancel()]  # Some pages may be closed by now.
         if not batch:

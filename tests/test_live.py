@@ -96,6 +96,10 @@ def test_a_crowd_is_read_together_and_gets_answers_without_words_and_heads(
     route._work()
     assert changed.result(0)["data"]["heads"]
     route._work()
+    long = [wait(f"{text} {'song ' * 400}") for text in texts]
+    for _ in long:
+        route._work()
+    assert sizes == [3] and all("data" in answer.result(0) for answer in long), "long texts are read one by one"
     blank, song = wait(" "), wait("a warm song")
     route._work()
     assert "empty" in blank.result(0)["error"] and song.result(0)["data"]["tokens"] and song.result(0)["by"] == ""

@@ -346,7 +346,7 @@ class Model:
         if length := self._filled(intervention):
             encoded = [each.filled(length, self.tokenizer.token_of(0)) for each in encoded]
         if not all(len(each.ids) for each in encoded):
-            raise InputError("A text without tokens is read alone.")
+            raise InputError("A text has no tokens. Read it alone, with `trace`.")
         for each in encoded:
             intervention.check(self.capabilities, len(each.ids), self.name)
         with torch.inference_mode():

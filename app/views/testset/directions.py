@@ -64,7 +64,7 @@ def removed(run: Run) -> tuple[int, Any, Any]:
 def shared_directions(_run: Run, digest: str) -> Directions:
     """Return the directions of a run on its test rows, found once for all visitors; nobody may change them."""
     with turn(long=True) as step:
-        return directions_of(cache.model(_run).stoppable(step))
+        return replace(directions_of(cache.model(_run).stoppable(step)), model=cache.model(_run))
 
 
 def live(run: Run, depth: int, below: Any) -> None:
@@ -81,7 +81,7 @@ def live(run: Run, depth: int, below: Any) -> None:
             return
         wanted_digests.add(run.digest)
     try:
-        class_directions = replace(shared_directions(run, run.digest), model=cache.model(run))
+        class_directions = shared_directions(run, run.digest)
         trace = answers.trace(replace(visit.focus(), target="", against=""), scored=False, exact=True)
         apart = class_directions.apart("difference", depth)
         steps = visit.page_value("push", 0, lambda value: int(value) if value.lstrip("-").isdecimal() and abs(int(value)) <= 200 else None)
