@@ -40,7 +40,7 @@ REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
 
 def test_overview_has_a_row_for_every_data_set() -> None:
     frame = datasets().set_index("name")
-    assert len(frame) == 31 and frame.index.is_unique
+    assert len(frame) == 32 and frame.index.is_unique
     assert frame.loc["sst2", "labels"] == "negative, positive"
     assert frame.loc["sst2", "splits"] == "train 47,754, validation 10,233, test 10,234, official_test 1,821"
     assert frame["available"].dtype == bool
@@ -341,16 +341,18 @@ def test_a_data_set_made_of_others_asks_for_their_files(root: Path) -> None:
 
 @needs_data
 @pytest.mark.exhaustive
-def test_a_balanced_mixture_has_as_many_of_each_label() -> None:
+@pytest.mark.parametrize(("name", "tweets", "phrases"), [("english_balanced", 4_000, 10_000), ("english_large", 7_094, 34_944)])
+def test_a_balanced_mixture_has_as_many_of_each_label(name: str, tweets: int, phrases: int) -> None:
     """The evenly drawn sources have the same number of rows per label; rows of the split "" and the test half of the templates are in no
     split.
     """
-    item = info("english_balanced")
+    item = info(name)
     splits = {name: load_split(item.name, name).frame for name in item.splits}
     assert set(splits) == {"train", "validation", "test"}
     train = splits["train"].assign(source=splits["train"]["id"].str.partition("/")[0])
     counts = train.groupby(["source", "label"]).size().unstack(fill_value=0)
-    assert counts.loc["tweeteval_sentiment"].tolist() == [4000] * 3 and counts.loc["sst5_phrases"].tolist() == [0, 10000, 10000]
+    assert counts.loc["tweeteval_sentiment"].tolist() == [tweets] * 3
+    assert counts.loc["sst5_phrases"].tolist() == [0, phrases, phrases]
     assert counts.loc["yelp_full"].nunique() == 1
     template_texts = set(load_split("template_halves", "test").frame["text"])
     assert not any(template_texts & set(frame["text"]) for frame in splits.values())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WEIGHTS_TIMES_TOKENS, LEAST_TOKENS = 20_000_000_000, 128  # limits of `tokens_per_batch`
 TOKENS_PER_BATCH = 4_096  # tokens of a batch: the hidden states of more do not fit into the processor's cache
+TOKENS_ON_GPU = 32_768  # tokens of a batch on a GPU: several matrix products of this size fill it
 ENOUGH_TOKENS = 128  # tokens of a batch that computes at full speed
 CHARACTERS = LONGEST  # characters tokenized at a time, so that memory does not grow with the number of texts
 
@@ -92,6 +93,8 @@ def _read(
 
 def tokens_per_batch(network: torch.nn.Module) -> int:
     """Return the largest number of tokens of a batch: fewer for a large network, so that stopped work ends in half a second on one core."""
+    if next(network.parameters()).device.type == "cuda":
+        return TOKENS_ON_GPU
     weights = sum(parameter.numel() for parameter in network.parameters())
     return min(TOKENS_PER_BATCH, max(LEAST_TOKENS, WEIGHTS_TIMES_TOKENS // max(1, weights)))
 

@@ -116,7 +116,12 @@ class Model:
 
     def batch(self, rows: Sequence[TokenizedText], change: InterventionTensors | None = None) -> Inputs:
         """Return several texts as the network takes them."""
-        return collate(rows, filled=self._filled(change))
+        return collate(rows, next(self.network.parameters()).device, filled=self._filled(change))
+
+    def on(self, device: str | torch.device) -> Self:
+        """Move the network to a device and return this model. Only `forward` and `predict` without interventions compute on a GPU."""
+        self.network.to(device)
+        return self
 
     def intervention(self, change: Intervention | str | None = None, **arguments: Any) -> Intervention:
         """Return an intervention that this model can apply.
@@ -190,7 +195,7 @@ class Model:
     def lambdas(self) -> npt.NDArray[np.float32]:
         """Return the learned mixing weights, (L, C)."""
         with torch.inference_mode():
-            return np.asarray(self.network.lambdas().numpy(), dtype=np.float32)
+            return np.asarray(self.network.lambdas().cpu().numpy(), dtype=np.float32)
 
     def forward(
         self, rows: Sequence[TokenizedText], change: Intervention | None = None, progress: Progress | None = None
@@ -210,7 +215,7 @@ class Model:
             self.check()
             with torch.inference_mode():
                 out = self.outputs([rows[i] for i in batch], applied)
-            logits[batch], pooled[batch] = out.logits.float().numpy(), out.pooled.float().numpy()
+            logits[batch], pooled[batch] = out.logits.float().cpu().numpy(), out.pooled.float().cpu().numpy()
             done += len(batch)
             if progress is not None:
                 progress(done, len(rows))

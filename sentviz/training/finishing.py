@@ -85,6 +85,7 @@ def finish(
     epochs: Mapping[int, Mapping[str, Tensor]] | None = None,
     entries: Mapping[str, Mapping[str, Any]] | None = None,
     measures: Callable[[Model], Mapping[str, Any]] = lambda model: {},
+    device: str = "cpu",
 ) -> Run:
     """Write a run folder completely or not at all: first its weights, then the measurements of the model loaded from them.
 
@@ -95,6 +96,7 @@ def finish(
         tests: splits on which it is evaluated; without any, the run has no test rows.
         history: rows with the columns `COLUMNS`. best: scores on the validation split, step and epoch of the stored weights.
         entries: further entries for tables of config.json. measures: returns further entries for metrics.json.
+        device: device on which the splits are evaluated, in single precision.
     Raises:
         RunError: the folder cannot be written; its earlier content is unchanged.
     """
@@ -136,7 +138,7 @@ def finish(
                 save_file(dict(state), fresh / "epochs" / f"{epoch}.safetensors")
             frame = pd.DataFrame(list(history), columns=list(COLUMNS)).astype(COLUMNS)
             frame.to_parquet(fresh / "history.parquet", index=False, compression="zstd")
-            _calibrate_and_measure(Run(model.name, fresh), config, validation, tests, example, measures)
+            _calibrate_and_measure(Run(model.name, fresh), config, validation, tests, example, measures, device)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{model.name} cannot be written to {folder} ({' '.join(str(error).split())}).") from error
     return Run.open(folder, model.name)
@@ -200,6 +202,7 @@ def _calibrate_and_measure(
     tests: Sequence[Split],
     example: tuple[str, str | None],
     measures: Callable[[Model], Mapping[str, Any]],
+    device: str = "cpu",
 ) -> None:
     """Calibrate a run whose folder has weights, tokenizer and history; then write its measurements and config.json."""
     import pandas as pd
@@ -209,11 +212,12 @@ def _calibrate_and_measure(
     write_config(folder, config)
     on_validation = None
     if validation is not None:
-        on_validation = _calibrate(run, config, validation)
+        on_validation = _calibrate(run, config, validation, device)
         write_config(folder, config)
     finished = load(Run(run.name, folder))
 
-    evaluations = [evaluate(finished, split) for split in tests]
+    evaluations = [evaluate(finished.on(device), split) for split in tests]
+    finished.on("cpu")
     report: dict[str, Any] = {each.split: metrics(each) for each in evaluations}
     if on_validation is not None:
         report["validation"] = {
@@ -238,12 +242,12 @@ def _calibrate_and_measure(
     write_config(folder, config)
 
 
-def _calibrate(run: Run, config: dict[str, Any], validation: Split) -> Evaluation:
+def _calibrate(run: Run, config: dict[str, Any], validation: Split, device: str) -> Evaluation:
     """Fit temperature and, if the recipe has one, intercept; return the answers to the validation rows with this intercept.
 
     Both are stored in `config`, and the intercept is added to the classifier's biases.
     """
-    evaluation = evaluate(load(run), validation)
+    evaluation = evaluate(load(run).on(device), validation)
     labels, sources = evaluation.labels, validation.sources
     fitted = fit_calibration(evaluation.logits, labels, sources, intercept=bool(config["recipe"].get("intercept")))
     if datasets.is_own(config["recipe"]["dataset"]) and accuracy(evaluation) == 1:  # Rows without a mistake do not bound the temperature.

@@ -286,7 +286,8 @@ def _modern(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bare(recipe: Recipe) -> Recipe:
-    return replace(recipe, example="", example_pair="")
+    """Return a recipe without what is not learned, and with "auto" in place of "fp32": on a CPU, both are the same."""
+    return replace(recipe, example="", example_pair="", precision="auto" if recipe.precision == "fp32" else recipe.precision)
 
 
 def learned(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -78,6 +78,7 @@ def completed(
         SentvizError: the folder cannot be written, or another process trains the run.
     """
     torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
     folder = Path(root) / name
     with ExitStack() as stack:
         with disk_errors(folder.parent):

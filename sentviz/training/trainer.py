@@ -139,8 +139,9 @@ class Trainer:
 
     def _validate(self) -> None:
         select, best = self.recipe.select, self.at.best
-        with self._precision("cpu"):
-            validation_scores = scores(evaluate(self.task.model(), self.task.validation), select)
+        device = self.task.device
+        with self._precision(device.type):
+            validation_scores = scores(evaluate(self.task.model().on(device), self.task.validation), select)
         for name, value in validation_scores.items():
             self._log(f"validation_{name}", value)
         if better(validation_scores, best, select):
@@ -233,6 +234,7 @@ class Trainer:
             epochs=self.epochs,
             entries=task.entries(),
             measures=task.measures,
+            device=task.device.type,
         )
         shutil.rmtree(resume_point(self.folder), ignore_errors=True)
         return run

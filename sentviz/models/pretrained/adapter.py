@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -140,9 +141,9 @@ def adapt(network: Encoder, of_base: frozenset[str], *, rank: int, alpha: float,
 
 
 def merged(network: Encoder) -> Encoder:
-    """Return the plain network that is equal to a network in training, on the CPU. Frozen weights are shared, not copied."""
+    """Return the plain network that is equal to a network in training, on the CPU. Frozen weights on the CPU are shared, not copied."""
     plain = outline(lambda: Encoder(network.config))
-    plain.embedding = network.embedding
+    plain.embedding = network.embedding if next(network.parameters()).device.type == "cpu" else deepcopy(network.embedding).cpu()
     state = {
         f"{name}.weight": (module.weight + module.scale * product(module.a, module.b, module.parts)).detach().cpu()
         for name, module in network.named_modules()
