@@ -33,8 +33,9 @@ LEVEL = 0.05  # significance level
 
 
 def _by_encoder(encoders: Sequence[str], judge: Callable[[str], Finding]) -> Finding:
-    """Judge a claim on the runs of each encoder. The verdict is that of the first (`fused.encoders`)."""
-    findings = {ENCODER_TITLES[encoder]: judge(encoder) for encoder in encoders}
+    """Judge a claim on the runs of each encoder. The verdict is that of the first (`fused.encoders`) on which it can be judged."""
+    every = [(ENCODER_TITLES[encoder], judge(encoder)) for encoder in encoders]
+    findings = dict(sorted(every, key=lambda item: item[1].verdict == "unjudged"))
     first = next(iter(findings.values()))
     if len(findings) == 1:
         return first

@@ -18,6 +18,7 @@ from sentviz.papers.sentiformer.study import (
     WHOLE,
     ablations,
     against_baselines,
+    configurations,
     gated,
     gates_over_seeds,
     rates_of_readings,
@@ -26,7 +27,7 @@ from sentviz.papers.sentiformer.study import (
 )
 from sentviz.papers.sentiformer.text_claims import ROWS as TEXT_ROWS
 from sentviz.papers.studies.against import in_points, seeded
-from sentviz.papers.studies.rates import with_rates
+from sentviz.papers.studies.rates import chosen, with_rates
 from sentviz.runs.presets import without_rate
 from sentviz.runs.store import Run
 
@@ -207,6 +208,11 @@ def _model(preset: str) -> str:
     return MODELS[preset] if preset == WHOLE else f"{MODELS[WHOLE]} {MODELS[preset]}"
 
 
+def _whole(dataset: str, runs: Sequence[Run]) -> str:
+    """Return the preset of the complete model at the learning rate that validation chose."""
+    return chosen(configurations(runs, dataset), WHOLE)
+
+
 def judge_classes(_: str, runs: Sequence[Run]) -> Finding:
     """Test whether the printed SST-5 accuracies are nearer to those of five classes than to those of two, for each model."""
     results = readings(runs)
@@ -245,7 +251,7 @@ def judge_part(dataset: str, runs: Sequence[Run], *, variant: str) -> Finding:
     evidence = f"{in_points(row.to_dict())} points {MODELS[variant]} ({printed}), p after Holm {row['adjusted']:.2g}"
     effect = Effect.from_comparison(row.to_dict(), f"{MODELS[variant]}, minus the complete model")
     finding = Finding(verdict, f"{evidence}; {seeds}, n = {row['n']:,}", effect=effect)
-    return with_rates(finding, runs, dataset, [WHOLE], [variant], _model)
+    return with_rates(finding, runs, dataset, [_whole(dataset, runs)], [str(row["preset"])], _model)
 
 
 def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
@@ -261,7 +267,7 @@ def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
     if row["test"] != "over seeds":
         return not_testable(evidence, effect)
     finding = Finding(decide(bool(row["high"] < LITTLE), str(row["verdict"]) == "better"), evidence, effect=effect)
-    return with_rates(finding, runs, dataset, [WHOLE], ["sentiformer-full"], _model)
+    return with_rates(finding, runs, dataset, [_whole(dataset, runs)], [str(row["preset"])], _model)
 
 
 def judge_gates_near_zero(dataset: str, runs: Sequence[Run]) -> Finding:

@@ -64,6 +64,7 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
     from sentviz.figures.gains import gain_dots
     from sentviz.papers.sentiformer.study import DATASETS, ablations, configurations
     from sentviz.papers.sentiformer.tables import UNPRINTED
+    from sentviz.papers.studies.rates import chosen
 
     frame = ablations(of.runs, of.name)
     if frame.empty:
@@ -82,7 +83,7 @@ def _parts(of: Study, *, theme: Theme = "light") -> Figure:
         theme=theme,
     )
     by_model = configurations(of.runs, of.name)
-    return sourced(drawn, *(run for name in ["sentiformer", *frame["model"]] for run in by_model[name]))
+    return sourced(drawn, *(run for name in [chosen(by_model, "sentiformer"), *frame["preset"]] for run in by_model[name]))
 
 
 @figure("separation", "Proposition 2: which models can use the first word", Study, "separation:accuracy_by_length")

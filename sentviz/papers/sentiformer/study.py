@@ -32,7 +32,9 @@ DATASETS = {
 }
 COMPARED = {WHOLE: "SentiFormer", "bilstm": "BiLSTM", "cnn": "CNN"}
 RATES = {  # the printed rate is SentiFormer's
-    f"{name}-{ending}": f"{title}, rate {rate}" for name, title in COMPARED.items() for ending, rate in (("3e-4", "3e-4"), ("fast", "1e-3"))
+    f"{name}-{ending}": f"{title}, rate {rate}"
+    for name, title in (COMPARED | {name: prints.TITLES[name] for name in ABLATIONS}).items()
+    for ending, rate in (("3e-4", "3e-4"), ("fast", "1e-3"))
 }
 PRETRAINED = {"minilm": "MiniLM, adapter"}  # ours, beside the pretrained encoders that the paper prints
 MODELS = COMPARED | RATES | prints.TITLES | PRETRAINED
@@ -113,16 +115,19 @@ def rates_in_words(runs: Iterable[Run], dataset: str, models: Iterable[str]) -> 
 
 
 def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
-    """Compare each ablation with the complete model, as `compared` does. Removing a part that matters makes the model worse.
+    """Compare each ablation with the complete model, as `compared` does, each at the learning rate that validation chose.
 
-    Two more columns: title, and printed, the paper's difference (a share; NaN if the paper has none).
+    Removing a part that matters makes the model worse. Three more columns: preset; title; printed, the paper's difference (a share; NaN if
+    the paper has none).
     """
     every = configurations(runs, dataset)
-    compared_presets = {name: seeds for name, seeds in every.items() if name == WHOLE or name in ABLATIONS}
-    frame = compared(compared_presets, WHOLE, noise=seed_noise(every.values()))
+    presets = {model: name for model in (WHOLE, *ABLATIONS) if (name := chosen(every, model))}
+    frame = compared({model: every[name] for model, name in presets.items()}, WHOLE, noise=seed_noise(every.values()))
     reported = prints.accuracies(dataset).set_index("model")["printed"]
     gains = {name: reported[MODELS[name]] - reported[MODELS[WHOLE]] for name in ABLATIONS if MODELS[name] in reported.index}
-    return frame.assign(title=frame["model"].map(MODELS), printed=frame["model"].map(gains).astype(float))
+    return frame.assign(
+        preset=frame["model"].map(presets), title=frame["model"].map(MODELS), printed=frame["model"].map(gains).astype(float)
+    )
 
 
 def gated(runs: Iterable[Run], dataset: str) -> list[Run]:

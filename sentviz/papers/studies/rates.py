@@ -22,12 +22,18 @@ def tried(by_preset: Mapping[str, Sequence[Run]], model: str) -> dict[str, str]:
 
 
 def chosen(by_preset: Mapping[str, Sequence[Run]], model: str) -> str:
-    """Return the preset of a model whose learning rate has the smallest validation loss; "" if the model has no run."""
-    return min(
-        tried(by_preset, model).values(),
-        key=lambda name: sum(run.config["best"]["loss"] for run in by_preset[name]) / len(by_preset[name]),
-        default="",
-    )
+    """Return the preset of a model whose learning rate has the smallest validation loss; "" if the model has no run.
+
+    The loss is the mean over the seeds that every learning rate has; over all seeds if there is no such seed.
+    """
+    losses = {name: {_seed(run): float(run.config["best"]["loss"]) for run in by_preset[name]} for name in tried(by_preset, model).values()}
+    common = set.intersection(*map(set, losses.values())) if losses else set()
+    used = {name: [loss for seed, loss in of.items() if seed in common or not common] for name, of in losses.items()}
+    return min(used, key=lambda name: sum(used[name]) / len(used[name]), default="")
+
+
+def _seed(run: Run) -> int:
+    return int(run.config["recipe"].get("seed", 0))
 
 
 def only_tried_for(by_preset: Mapping[str, Sequence[Run]], model: str, rival: str) -> bool:
