@@ -186,6 +186,18 @@ def test_a_reading_is_of_the_rate_that_validation_chose(tmp_path: Path) -> None:
     assert (reading.model, reading.five[0], reading.two[0]) == ("BiLSTM", pytest.approx(0.5), pytest.approx(0.86))
 
 
+def test_rates_are_compared_on_the_seeds_that_all_of_them_have(tmp_path: Path) -> None:
+    """Seed 0 prefers the higher rate, though two further seeds of the lower one are better."""
+    runs = [made_run(tmp_path, "sst5_trees", "sentiformer", wrong=20, validation=0.8)]
+    runs += [
+        made_run(tmp_path, "sst5_trees", "sentiformer-no-gate", wrong=60, validation=accuracy, seed=seed)
+        for seed, accuracy in enumerate((0.7, 0.9, 0.9))
+    ]
+    runs.append(made_run(tmp_path, "sst5_trees", "sentiformer-no-gate", wrong=40, validation=0.75, variant="fast"))
+    (row,) = ablations(runs, "sst5_trees").to_dict("records")
+    assert (row["preset"], row["seeds"], row["difference"]) == ("sentiformer-no-gate-fast", 1, pytest.approx(-0.1))
+
+
 def test_one_seed_of_everything_tells_nothing(tmp_path: Path) -> None:
     runs = [run for model, wrong in (("sentiformer", 10), ("bilstm", 70), ("cnn", 70)) for run in seeds(tmp_path, model, wrong, n=1)]
     assert judge(BEATS, runs).verdict == "unjudged"
