@@ -54,5 +54,7 @@ def _row(run: Run) -> list[str]:
 
 
 def _seen(run: Run) -> int:
+    """Return the number of training rows that a run has read, repeated ones included."""
     recipe = run.config["recipe"]
-    return min(run.config["steps"] * recipe["batch_size"], recipe["epochs"] * run.config["data"]["splits"]["train"]["n"])
+    read: int = run.config["steps"] * recipe["batch_size"]
+    return read if recipe["updates"] else min(read, recipe["epochs"] * run.config["data"]["splits"]["train"]["n"])

@@ -69,6 +69,7 @@ MIXTURE = {"sst2", "imdb", "yelp", "tweets", "sentiment140", "neutral"}
 LEARNED = {  # data set of a run -> sets of the same domain as its training data
     "english": MIXTURE,
     "english_balanced": MIXTURE,
+    "english_large": MIXTURE,
     "sst2": {"sst2"},
     "sst5_trees": {"sst2"},
     "sst5_trees_binary": {"sst2"},
