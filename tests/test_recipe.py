@@ -104,9 +104,6 @@ def test_every_run_that_ships_is_known_by_its_recipe() -> None:
         source = next(name for name in sources if name in recipe_names())
         wanted = Recipe.read(source, model=stored["model"], seed=stored["seed"], variant=stored.get("variant") or None)
         wanted = wanted.pinned()
-        if teacher := stored.get("teacher"):  # the teacher of an earlier version may have another digest
-            assert teacher.partition("@")[0] == wanted.teacher.partition("@")[0]
-            wanted = replace(wanted, teacher=teacher)
         run = finished(wanted, ROOT)
         assert run is not None and run.folder == folder
         with pytest.raises(RunError, match="another recipe"):
