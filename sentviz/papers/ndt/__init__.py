@@ -84,7 +84,7 @@ PAPER = Paper(
         ),
         "ndt-controls": Study(
             "two NDTs with every control of the start of their lambdas",
-            ("sst2",),
+            ("sst2", "twitter_financial"),
             ("ndt-symmetric-3", "ndt-free-3"),
             ("", "equal", "swapped", "frozen"),
         ),
