@@ -286,7 +286,7 @@ def _modern(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bare(recipe: Recipe) -> Recipe:
-    """Return a recipe without what is not learned, and with "auto" in place of "fp32": on a CPU, both are the same."""
+    """Return a recipe without its example, and with "auto" in place of "fp32": on a CPU, both compute the same."""
     return replace(recipe, example="", example_pair="", precision="auto" if recipe.precision == "fp32" else recipe.precision)
 
 
