@@ -237,7 +237,9 @@ def test_within_so_many_points(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) ->
     assert far.verdict == "fails" and "differ by 30.00 points; 11 of 66" in far.evidence
     assert far.effect is not None and far.effect.low is not None and far.effect.high is not None and far.effect.null == 0.6
     assert far.effect.value == pytest.approx(30) == (far.effect.low + far.effect.high) / 2 and 19 < far.effect.low < 20
-    assert judge(shelf("yelp_full", every(20) | {"ndt-unit-2": 24})).verdict == "open"
+    near = judge(shelf("yelp_full", every(20) | {"ndt-unit-2": 24}))
+    assert near.verdict == "open" and near.effect is not None and near.effect.low is not None and near.effect.high is not None
+    assert near.effect.low < 0 < near.effect.value < near.effect.high  # the interval of the difference includes zero
     assert judge(shelf("yelp_full", every(20), seeds=1)).verdict == "unjudged"
     assert judge(shelf("yelp_full", {"ndt-unit-2": 10, "ndt-unit-3": 70})).verdict == "unjudged"
 

@@ -155,8 +155,8 @@ def judge_range(dataset: str, runs: Sequence[Run], *, points: float) -> Finding:
         f"the best and the worst differ by {100 * abs(widest.difference):.2f} points; {beyond} of {len(pairs)} pairs differ significantly"
         " more"
     )
-    low, high = sorted(abs(100 * side) for side in (widest.low, widest.high))
-    effect = Effect(100 * abs(widest.difference), low, high, null=points, of="the best and the worst variant")
+    low, high = (widest.low, widest.high) if widest.difference >= 0 else (-widest.high, -widest.low)
+    effect = Effect(100 * abs(widest.difference), 100 * low, 100 * high, null=points, of="the best minus the worst variant")
     return with_rates(Finding(decide(within, beyond > 0), evidence, effect=effect), runs, dataset, [], NDTS)
 
 
