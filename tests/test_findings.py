@@ -24,6 +24,15 @@ def test_the_words_rest_on_the_stored_verdicts() -> None:
     assert {key: stored[key].verdict for key in expected()} == expected()
 
 
+def test_every_stored_effect_lies_in_its_interval() -> None:
+    findings = [part for finding in stored_findings().values() for part in (finding, *(part for _, part in finding.parts))]
+    effects = [
+        effect for finding in findings if (effect := finding.effect) is not None and effect.low is not None and effect.high is not None
+    ]
+    assert len(effects) > 100
+    assert not [effect for effect in effects if not (effect.low or 0) <= effect.value <= (effect.high or 0)]
+
+
 def test_every_number_of_the_article_is_filled() -> None:
     """No brace is left, the pictures are registered figures of studies, and the length is that of an article."""
     parts = article()
