@@ -91,9 +91,14 @@ def _read(
     return [each.reading for each in tokenizer.encode_batch(texts, pairs, max_length=max_length, cls=cls)]
 
 
+def device_of(network: torch.nn.Module) -> torch.device:
+    """Return the device of a network's weights; the CPU if it has none."""
+    return next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
+
+
 def tokens_per_batch(network: torch.nn.Module) -> int:
     """Return the largest number of tokens of a batch: fewer for a large network, so that stopped work ends in half a second on one core."""
-    if next(network.parameters()).device.type == "cuda":
+    if device_of(network).type == "cuda":
         return TOKENS_ON_GPU
     weights = sum(parameter.numel() for parameter in network.parameters())
     return min(TOKENS_PER_BATCH, max(LEAST_TOKENS, WEIGHTS_TIMES_TOKENS // max(1, weights)))

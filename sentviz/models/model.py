@@ -17,7 +17,7 @@ from sentviz.data.tags import Tagger, tags_of
 from sentviz.data.texts import Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
 from sentviz.errors import InputError, RunError
-from sentviz.models.batches import by_length, collate, portions, read, tokens_per_batch
+from sentviz.models.batches import by_length, collate, device_of, portions, read, tokens_per_batch
 from sentviz.models.protocol import Capture, Inputs, InterventionTensors, Network, Output, Site
 from sentviz.models.tracing import Axes, trace_of
 from sentviz.models.weights import load_weights, normalize_polarities
@@ -116,7 +116,7 @@ class Model:
 
     def batch(self, rows: Sequence[TokenizedText], change: InterventionTensors | None = None) -> Inputs:
         """Return several texts as the network takes them."""
-        return collate(rows, next(self.network.parameters()).device, filled=self._filled(change))
+        return collate(rows, device_of(self.network), filled=self._filled(change))
 
     def on(self, device: str | torch.device) -> Self:
         """Move the network to a device and return this model. Only `forward` and `predict` without interventions compute on a GPU."""

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentviz.errors import RunError
+from sentviz.models.batches import device_of
 from sentviz.models.encoder import Attention, Encoder
 from sentviz.models.grid import Coded, CodedEmbedding
 from sentviz.models.pretrained.base import tokenizer_of, weights_of
@@ -143,7 +144,7 @@ def adapt(network: Encoder, of_base: frozenset[str], *, rank: int, alpha: float,
 def merged(network: Encoder) -> Encoder:
     """Return the plain network that is equal to a network in training, on the CPU. Frozen weights on the CPU are shared, not copied."""
     plain = outline(lambda: Encoder(network.config))
-    plain.embedding = network.embedding if next(network.parameters()).device.type == "cpu" else deepcopy(network.embedding).cpu()
+    plain.embedding = network.embedding if device_of(network).type == "cpu" else deepcopy(network.embedding).cpu()
     state = {
         f"{name}.weight": (module.weight + module.scale * product(module.a, module.b, module.parts)).detach().cpu()
         for name, module in network.named_modules()
