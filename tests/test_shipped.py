@@ -96,7 +96,7 @@ def traced_as_stored(run: Run, model: Model) -> None:
 
 
 def answered_as_before(run: Run, model: Model) -> None:
-    """Check logits of the examples against the stored ones to 5e-6, which processors with other instructions need, on both paths."""
+    """Check logits of the examples against the stored ones to 2e-5, which processors with other instructions need, on both paths."""
     if (key := run.name.replace("/", ".")) not in STORED.files:
         return
     logits: list[object] = []
@@ -113,8 +113,8 @@ def answered_as_before(run: Run, model: Model) -> None:
             if model.capabilities.maps:
                 with torch.inference_mode():
                     every.append(model.network(model.batch([encoded.reading]), Capture(maps=False)).logits[0].numpy())
-    np.testing.assert_allclose(np.array(every or logits), STORED[key], rtol=0, atol=5e-6)
-    np.testing.assert_allclose(np.array(logits), STORED[key], rtol=0, atol=5e-6)
+    np.testing.assert_allclose(np.array(every or logits), STORED[key], rtol=0, atol=2e-5)
+    np.testing.assert_allclose(np.array(logits), STORED[key], rtol=0, atol=2e-5)
 
 
 def predicted_as_stored(run: Run, model: Model) -> None:
