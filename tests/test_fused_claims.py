@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.analysis.claim import Finding
+from sentviz.analysis.claim import Finding, not_testable
 from sentviz.papers.fused import coverage, formula_claims, study
-from sentviz.papers.fused.claims import CLAIMS
+from sentviz.papers.fused.claims import CLAIMS, _by_encoder
 from sentviz.papers.fused.study import DATASETS, ENCODERS, INJECTED
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_run, made_seeds, plant, with_heads
@@ -27,6 +27,14 @@ BASELINE = (90.0, 91.0, 92.0, 89.0, 90.5)
 def judge(statement: str, runs: list[Run] | None = None) -> Finding:
     (claim,) = (candidate for candidate in CLAIMS if candidate.statement == statement)
     return as_said(claim.test(runs or []))
+
+
+def test_the_verdict_is_that_of_the_first_encoder_that_can_be_judged() -> None:
+    """An encoder whose runs lack the measurement comes last, whatever its place."""
+    by_encoder = {"minilm": not_testable("not measured"), "e5": Finding("open", "a little"), "cls": Finding("fails", "none")}
+    finding = _by_encoder(list(by_encoder), by_encoder.__getitem__)
+    assert finding.verdict == "open" and [name for name, _ in finding.parts] == ["multilingual E5", "from scratch", "MiniLM"]
+    assert _by_encoder(["minilm"], by_encoder.__getitem__).verdict == "unjudged"
 
 
 def test_no_claim_is_left_out() -> None:

@@ -75,7 +75,7 @@ class Recipe:
     label_smoothing: float = 0.0
     start: float = 0.0  # standard deviation of the initial embedding; 0 = the model's own
     precision: str = (
-        "auto"  # precision of products in training; evaluations: fp32. auto: bf16 on a GPU, else fp32 (see `Trainer._precision`)
+        "auto"  # precision of products in training and validation; measurements: fp32. auto: bf16 on a GPU, else fp32 (`_precision`)
     )
     evaluations: int = 2  # evaluations per epoch
     select: str = "accuracy"  # validation metric that selects the stored state, ties by loss: accuracy, loss, f1_macro or f1_positive
