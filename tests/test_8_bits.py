@@ -16,12 +16,12 @@ from tests.shipped import ASKABLE, of_each
 
 @of_each(ASKABLE)
 def test_what_is_in_8_bits(run: Run) -> None:
-    """In every shipped run only large and wide matrices have 8 bits."""
+    """In every shipped run at least 16 numbers have a common scale in 8 bits."""
     assert coarser(run.path(run.weights)) == {}
 
 
 def test_matrices_coarser_than_the_rule_are_found(tmp_path: Path) -> None:
-    """`coarser` accepts the matrices that pack itself cuts, and finds a narrow one that pack would not cut."""
+    """`coarser` accepts the matrices that pack itself stores in 8 bits, and finds a narrow one that pack would store in 16."""
     state = {"wide": torch.rand(4000, 16), "narrow": torch.rand(16000, 3), "small": torch.rand(20, 20)}
     assert {name for name in state if in_8_bits(state[name].shape)} == {"wide"}
     packed = pack(state)

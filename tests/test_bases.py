@@ -28,11 +28,12 @@ from sentviz.io.files import sha256
 from sentviz.models.encoder import Encoder
 from sentviz.models.grid import CodedEmbedding, code
 from sentviz.models.loading import load
-from sentviz.models.pretrained.adapter import based, merged
+from sentviz.models.pretrained.adapter import adapt, based, fold, merged, stored
 from sentviz.models.pretrained.base import add_base, tokenizer_of
 from sentviz.models.pretrained.checkpoint import read_checkpoint
 from sentviz.models.pretrained.tokens import PretrainedTokenizer
 from sentviz.models.protocol import Inputs, InterventionTensors
+from sentviz.models.weights import unpack
 from sentviz.papers.cards import card
 from sentviz.runs.bases import Base, bases, find_base
 from sentviz.runs.configs import EncoderConfig
@@ -146,6 +147,29 @@ def test_a_run_on_a_base_is_an_adapter(trained: Run) -> None:
     assert "tokenizer.json" not in trained.config["files"]
     assert trained.metrics()["test"]["accuracy"]["value"] > 0.9
     assert trained.epochs == (3,) and set(load_file(trained.folder / "epochs" / "3.safetensors")) == set(weights)
+
+
+@pytest.mark.parametrize("rank", [15, 16])
+def test_changes_of_a_higher_rank_have_8_bits(rank: int) -> None:
+    """From rank 16, each row of A and each column of B is stored in 8 bits; what is loaded differs from what was trained by half steps."""
+    base, alpha = find_base("tiny"), 8.0
+    network, of_base = based(base, EncoderConfig(**(base.settings | {"classes": 2})))
+    adapt(network, of_base, rank=rank, alpha=alpha)
+    for name, parameter in network.named_parameters():
+        torch.nn.init.normal_(parameter, std=0.05 if name.endswith((".a", ".b")) else 1.0)
+    packed = stored(network, network.state_dict())
+    changes = {name: tensor for name, tensor in packed.items() if name.startswith("blocks.")}
+    assert {tensor.dtype for tensor in changes.values()} == ({torch.float16} if rank < 16 else {torch.int8, torch.float16})
+    if rank == 16:
+        assert packed["blocks.0.attention.project.a.scale"].shape == (48, 1) and packed["blocks.0.attention.project.b.scale"].shape == (1, 16)
+    loaded, _ = based(base, network.config)
+    fold(loaded, of_base, unpack(packed))
+    module = network.get_submodule("blocks.1.ffn.down")
+    a, b, scale = module.a, module.b, alpha / rank
+    steps = [a.abs().amax(dim=1, keepdim=True) / 127, scale * b.abs().amax(dim=0, keepdim=True) / 127]
+    bound = (steps[1] / 2 * torch.ones_like(b)) @ a.abs() + (scale * b.abs() + steps[1]) @ (steps[0] / 2 * torch.ones_like(a))
+    error = (loaded.blocks[1].ffn.down.weight - module.weight - scale * b @ a).abs().detach()
+    assert bool((error <= bound * 1.01 + 1e-6).all()) and float(error.max()) > 0
 
 
 @pytest.mark.slow

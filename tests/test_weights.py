@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from sentviz.errors import RunError
 from sentviz.models.encoder import Encoder
-from sentviz.models.weights import load_weights, pack, unpack
+from sentviz.models.weights import load_weights, pack, quantized, unpack
 from tests.makers import small_encoder
 
 
@@ -66,6 +66,19 @@ def test_narrow_matrices_keep_half_precision() -> None:
     stored = unpack(pack({"polarity": polarity, "wide": torch.rand(200, 4)}))
     assert bool(((stored["polarity"] - polarity).abs() <= polarity * 2**-11).all())
     assert set(pack({"wide": torch.rand(200, 4)})) == {"wide.int8", "wide.scale"}
+
+
+def test_a_scale_may_belong_to_a_row_or_a_column() -> None:
+    """An error is at most half a step of its row or column; a file with other scales cannot be read."""
+    weights = torch.randn(40, 24) * torch.logspace(-1, 1, 24)
+    for dim in (0, 1):
+        stored = quantized("w", weights, dim)
+        step = weights.abs().amax(dim=dim, keepdim=True) / 127
+        assert bool(((unpack(stored)["w"] - weights).abs() <= step * 0.501).all())
+    assert float((unpack(quantized("w", weights, 1))["w"] - weights)[:, 0].abs().max()) > float(step.min())  # columns differ a hundredfold
+    for scale in (torch.ones(1, 1), torch.ones(24, 1), torch.ones(40)):
+        with pytest.raises(RuntimeError, match=r"w\.scale is not one number for each row or each column"):
+            unpack(stored | {"w.scale": scale})
 
 
 def changed_state(state: dict[str, torch.Tensor], **changes: torch.Tensor | None) -> dict[str, torch.Tensor]:

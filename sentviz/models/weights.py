@@ -1,12 +1,14 @@
 """Stored weights: half precision, and 8 bits per weight with one scale per row for large, wide matrices.
 
 In half precision the error is at most 2^-11 of a weight, or 3e-8; in 8 bits at most half a step. A step is 1/127 of the row's largest entry
-but never less than 6.1e-5, the smallest normal half: a row without an entry above 0.0078 has fewer than 127 steps on each side. Every
+but never less than 6.1e-5, the smallest normal half: a row without an entry above 0.0078 has fewer than 127 steps on each side. Changes of
+a base (sentviz.models.pretrained.adapter) have a scale for each row of A and each column of B. Every
 published metric is computed from the stored weights; each run's metrics.json has its validation accuracy before and after storing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +27,7 @@ LARGE = 1 << 15  # minimum entries of a matrix in 8 bits
 PARAMETERS = 1 << 30  # maximum parameters of a model
 FLOATS = ("F16", "BF16", "F32", "F64")  # accepted types of numbers besides 8 bits, as safetensors names them
 RANDOM = {nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.normal_, Tensor.uniform_}
-WIDE = 16  # minimum columns of a matrix in 8 bits: with fewer, scales save little and cost most of the precision
+WIDE = 16  # minimum entries with a common scale in 8 bits: with fewer, scales save little and cost most of the precision
 
 
 def in_8_bits(shape: Sequence[int]) -> bool:
@@ -34,17 +36,28 @@ def in_8_bits(shape: Sequence[int]) -> bool:
 
 
 def coarser(path: Path) -> dict[str, float]:
-    """Return the matrices of a file that are in 8 bits although the rule says half precision, as in old runs, with their largest error.
+    """Return the matrices of a file in 8 bits with too few entries a scale, as in old runs, with their largest error.
 
     Raises:
         RunError: the file cannot be read.
     """
     try:
         with safe_open(path, framework="pt") as file:
-            cut = [name for name in file.keys() if name.endswith(".int8") and not in_8_bits(file.get_slice(name).get_shape())]  # noqa: SIM118
-            return {name.removesuffix(".int8"): float(file.get_tensor(f"{name.removesuffix('.int8')}.scale").max()) / 2 for name in cut}
+            codes = {name.removesuffix(".int8"): file.get_slice(name).get_shape() for name in file.keys() if name.endswith(".int8")}  # noqa: SIM118
+            scales = {name: file.get_tensor(f"{name}.scale") for name in codes}
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path.name} cannot be read ({error}).") from error
+    return {name: float(scale.max()) / 2 for name, scale in scales.items() if math.prod(codes[name]) < WIDE * scale.numel()}
+
+
+def quantized(name: str, weights: Tensor, dim: int = 1) -> dict[str, Tensor]:
+    """Return the codes and the scales of a matrix in 8 bits, as stored under its name.
+
+    Args:
+        dim: dimension whose entries have a common scale: 1 = those of a row, 0 = those of a column.
+    """
+    scale = (weights.float().abs().amax(dim=dim, keepdim=True) / 127).half().clamp_min(torch.finfo(torch.float16).tiny)
+    return {f"{name}.int8": (weights.float() / scale.float()).round().clamp(-127, 127).to(torch.int8), f"{name}.scale": scale}
 
 
 def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -55,17 +68,17 @@ def pack(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if not in_8_bits(weights.shape):
             packed[name] = weights.half().contiguous()
             continue
-        scale = (weights.float().abs().amax(dim=1, keepdim=True) / 127).half().clamp_min(torch.finfo(torch.float16).tiny)
-        packed[f"{name}.int8"] = (weights.float() / scale.float()).round().clamp(-127, 127).to(torch.int8)
-        packed[f"{name}.scale"] = scale
+        packed |= quantized(name, weights)
     return packed
 
 
 def unpack(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return stored weights as a state dict in single precision; matrices in half precision are accepted, too."""
     rows = {name.removesuffix(".int8") for name in packed if name.endswith(".int8")}
-    if odd := sorted(f for f in rows if packed[f"{f}.scale"].shape != (*packed[f"{f}.int8"].shape[:1], 1)):
-        raise RuntimeError(f"{odd[0]}.scale is not one number for each row")
+    for name in sorted(rows):
+        shape = packed[f"{name}.int8"].shape
+        if len(shape) != 2 or packed[f"{name}.scale"].shape not in ((shape[0], 1), (1, shape[1])):
+            raise RuntimeError(f"{name}.scale is not one number for each row or each column")
     state = {f: packed[f"{f}.int8"].float() * packed[f"{f}.scale"].float() for f in rows}
     parts = {f"{f}{suffix}" for f in rows for suffix in (".int8", ".scale")}
     return state | {name: tensor.float() for name, tensor in packed.items() if name not in parts}

@@ -2,8 +2,9 @@
 
     y = W x + b + (alpha / r) B A x        W, b: of the base, frozen    A: (r, m)    B: (N, r), 0 at the start
 
-A projection of several parts (Q, K and V) has an A and a B for each part. A run stores A and (alpha / r) B in half precision, and every
-weight that the base lacks (classifier, lambdas, gate, polarities). A loaded model has plain weights: W + (alpha / r) B A.
+A projection of several parts (Q, K and V) has an A and a B for each part. A run stores A and (alpha / r) B, in half precision or, from rank
+16, in 8 bits with a scale for each row of A and each column of B, and every weight that the base lacks (classifier, lambdas, gate,
+polarities). A loaded model has plain weights: W + (alpha / r) B A.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sentviz.models.batches import device_of
 from sentviz.models.encoder import Attention, Encoder
 from sentviz.models.grid import Coded, CodedEmbedding
 from sentviz.models.pretrained.base import tokenizer_of, weights_of
-from sentviz.models.weights import normalize_polarities, outline, pack, read_weights
+from sentviz.models.weights import WIDE, normalize_polarities, outline, pack, quantized, read_weights
 from sentviz.runs.bases import Base, find_base
 from sentviz.runs.configs import EncoderConfig
 
@@ -157,10 +158,14 @@ def merged(network: Encoder) -> Encoder:
 
 
 def stored(network: Encoder, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a state of a network in training as its run stores it: changes in half precision, (alpha / r) B; the rest as in any run."""
+    """Return a state of a network in training as its run stores it: changes A and (alpha / r) B, and the rest as in any run."""
     scales = {f"{name}.b": module.scale for name, module in network.named_modules() if isinstance(module, Adapted)}
     changes = {name for b in scales for name in (b, b.removesuffix("b") + "a")}
-    low = {name: (state[name] * scales.get(name, 1.0)).detach().cpu().half().contiguous() for name in sorted(changes)}
+    scaled = {name: (state[name] * scales.get(name, 1.0)).detach().cpu() for name in sorted(changes)}
+    low = dict[str, Tensor]()
+    for name, tensor in scaled.items():
+        rank = scaled[name[:-1] + "b"].shape[1]
+        low |= quantized(name, tensor, dim=1 if name.endswith(".a") else 0) if rank >= WIDE else {name: tensor.half().contiguous()}
     return low | pack({name: tensor for name, tensor in state.items() if name not in changes})
 
 
