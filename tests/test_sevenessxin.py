@@ -79,7 +79,7 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
     recipes = [
         recipe
         for study in PAPER.studies
-        if study not in ("sevenessxin-updates", "sevenessxin-epochs")
+        if study not in ("sevenessxin-updates", "sevenessxin-epochs", "sevenessxin-versions-epochs")
         for recipe in plan(study, "sentiment140")
     ]
     assert len({recipe.updates for recipe in recipes}) == 1 and recipes[0].updates > 0
@@ -89,6 +89,8 @@ def test_every_recipe_of_the_studies_has_the_same_number_of_updates() -> None:
         (5_000, 0, 6),
         (0, 0, 6),
     }
+    of_versions = plan("sevenessxin-versions-epochs", "sentiment140")
+    assert len(of_versions) == 10 and {(recipe.updates, recipe.epochs) for recipe in of_versions} == {(0, 6)}
     assert {recipe.rows for recipe in plan("sevenessxin-curve", "sentiment140")} == {5_000, 10_000, 20_000, 40_000, 80_000}
     assert {recipe.select for recipe in recipes} == {"f1_positive"} and {recipe.tokenizer for recipe in recipes} == {"tweets"}
 

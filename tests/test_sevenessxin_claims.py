@@ -12,6 +12,7 @@ from sentviz.analysis.claim import Finding
 from sentviz.papers.sevenessxin import claims, measured, prints
 from sentviz.papers.sevenessxin.claims import BEST, CLAIMS, answer_questions
 from sentviz.papers.sevenessxin.presets import EPOCHS, ROPE, VERSIONS
+from sentviz.papers.sevenessxin.study import by_epochs
 from sentviz.runs.store import Run
 from tests.studies import as_said, made_seeds, plant
 
@@ -122,8 +123,17 @@ def test_two_versions_cannot_judge_the_second_phase(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("own", "rivals", "verdict"), [(10, 70, "holds"), (70, 10, "fails"), (30, 30, "open")])
 def test_the_best_version(own: int, rivals: int, verdict: str, tmp_path: Path) -> None:
+    """At equal updates alone; at equal epochs too, where other orders leave the claim open."""
     wrong = {f"{v}-{ROPE}": rivals for v in VERSIONS} | {BEST: own}
-    assert judge("V6", seeds(tmp_path, wrong)).verdict == verdict
+    alone = judge("V6", seeds(tmp_path / "alone", wrong))
+    assert alone.verdict == verdict and "no runs of equal epochs are installed: sentviz study sevenessxin-versions-epochs" in alone.evidence
+    epochs = {f"{name}-epochs": number for name, number in wrong.items()}
+    both = judge("V6", seeds(tmp_path / "both", wrong | epochs))
+    assert both.verdict == verdict and "; at equal epochs, of 9 other versions of its phase" in both.evidence
+    reversed_epochs = {f"{name}-epochs": rivals if name == BEST else own for name in wrong}
+    assert judge("V6", seeds(tmp_path / "reversed", wrong | reversed_epochs)).verdict == "open"
+    few = {f"{name}-epochs": number for name, number in wrong.items() if name in (BEST, f"7ess-v1-{ROPE}")}
+    assert judge("V6", seeds(tmp_path / "few", wrong | few)).verdict == ("open" if verdict == "holds" else verdict)
 
 
 def test_versions_that_answer_alike_are_named(tmp_path: Path) -> None:
@@ -152,6 +162,31 @@ def test_depth_width_and_heads(base: int, deeper: int, verdict: str, tmp_path: P
     """Alike answers, far ones, and ones that two hundred rows cannot tell from a point."""
     wrong = {"7ess-v1": base, "7ess-v6": base, "7ess-v2": deeper, "7ess-v3": deeper, "7ess-v7": deeper, "7ess-v9": deeper}
     assert judge("More depth", seeds(tmp_path, wrong)).verdict == verdict
+
+
+def test_sizes_are_compared_at_equal_epochs_too(tmp_path: Path) -> None:
+    """Versions that answer alike at equal updates, but not at equal epochs, do not differ little."""
+    alike = dict.fromkeys(("7ess-v1", "7ess-v2"), 20)
+    longer = {f"7ess-v1-{ROPE}-epochs": 20, f"7ess-v7-{ROPE}-epochs": 80}
+    assert judge("More depth", seeds(tmp_path / "alike", alike)).verdict == "holds"
+    finding = judge("More depth", seeds(tmp_path / "epochs", alike | longer))
+    assert finding.verdict == "fails" and "V7 RoPE against V1 RoPE at equal epochs −30.00" in finding.evidence
+
+
+def test_equal_epochs_stand_beside_equal_updates(tmp_path: Path) -> None:
+    """Mean accuracies over seeds by hand; a version without runs of equal epochs has no row, one without equal updates no second number."""
+    frame = by_epochs(seeds(tmp_path, {"7ess-v1": 40, "7ess-v1-epochs": 20, f"{BEST}-epochs": 30, "7ess-v2": 50}))
+    assert frame["model"].tolist() == ["V1 (baseline)", "V6 RoPE"] and frame["seeds"].tolist() == [2, 2]
+    assert frame["value"].tolist() == pytest.approx([0.9, 0.85]) and frame["at_updates"].tolist()[0] == pytest.approx(0.8)
+    assert pd.isna(frame["at_updates"].iloc[1]) and frame["printed"].tolist() == [0.8232, 0.8313]
+    assert by_epochs([]).empty
+
+
+def test_the_second_phase_at_equal_epochs_is_said(tmp_path: Path) -> None:
+    """V1 in both phases at equal epochs stands at the end of the evidence; it does not change the verdict."""
+    wrong = {name: number for v in VERSIONS[:5] for name, number in ((v, 70), (f"{v}-{ROPE}", 10))}
+    finding = judge("RoPE", seeds(tmp_path, wrong | {"7ess-v1-epochs": 20, f"7ess-v1-{ROPE}-epochs": 40}))
+    assert finding.verdict == "open" and "at equal epochs V1 (baseline) gains −10.00 [" in finding.evidence
 
 
 LEANS = list(zip([[[700, 300], [150, 850]], [[850, 150], [300, 700]], [[80, 20], [19, 81]]], OUTCOMES, strict=True))

@@ -50,6 +50,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
             train(made_up.toy_recipe(name, **common), root, progress=False)
         train(made_up.toy_recipe("7ess-v1", variant="5k", rows=20, **common), root, progress=False)
         train(made_up.toy_recipe("7ess-v1", variant="6k-updates", updates=60, **common), root, progress=False)
+        for name in NAMES[1:]:
+            train(made_up.toy_recipe(name, variant="epochs", epochs=2, **common), root, progress=False)
     return root
 
 
@@ -276,10 +278,15 @@ def test_figure_1_is_drawn_from_the_configuration(small_runs: list[Run]) -> None
 
 
 def test_figures_2_to_4_show_the_versions_of_the_paper(small_runs: list[Run]) -> None:
-    """The curves are those of the installed versions of the second phase, with the stored step of each."""
-    figure = gallery.make("version-curves", Study.of(prints.DATASET, small_runs))
-    assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"}
+    """The curves are those of the installed versions of the second phase: of equal epochs, else of equal updates."""
+    study = Study.of(prints.DATASET, small_runs)
+    figure = gallery.make("version-curves", study)
+    assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"} and figure.frame["epoch"].max() == 2
     assert set(figure.frame["name"]) == {"train_loss", "validation_loss", "validation_f1_positive"}
+    assert "7ess-v6-rope-epochs" in figure.source and "by epoch" in figure.caption
+    short = [run for run in small_runs if not run.name.endswith("-epochs")]
+    for drawn in (gallery.make("version-curves", study, equal="updates"), gallery.make("version-curves", Study.of(prints.DATASET, short))):
+        assert "-epochs" not in drawn.source and "by step" in drawn.caption
     with pytest.raises(InputError, match="V5 RoPE, V6 RoPE is installed"):
         gallery.make("version-curves", Study.of(prints.DATASET, []))
 

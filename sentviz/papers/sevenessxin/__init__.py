@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentviz.papers.sevenessxin.presets import ADDITIONS, EPOCHS, LONGER, PRESETS, SIZES, UNMASKED, VERSIONS, both
+from sentviz.papers.sevenessxin.presets import ADDITIONS, AT_EPOCHS, EPOCHS, LONGER, PRESETS, SIZES, UNMASKED, VERSIONS, both
 from sentviz.runs.registry import Page, Paper, Study
 from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBySide, TableBlock, TextBlock
 
@@ -28,6 +28,8 @@ PAPER = Paper(
                 (
                     TableBlock("results"),
                     FigureBlock("versions-beside-print"),
+                    TextBlock("##### At equal epochs"),
+                    TableBlock("epochs"),
                     Drawer("Table I: the settings of each version", (TableBlock("versions"),)),
                 ),
             ),
@@ -54,9 +56,9 @@ PAPER = Paper(
                     FigureBlock("version-curves"),
                     TextBlock(
                         "Figures 2 to 4 of the paper: training loss, validation loss and validation F1 of V1, V2, V3, V5 and V6 with RoPE"
-                        " and QK-norm. The axis counts updates, which are equal for all of ours. The paper shows 15 epochs, although V1,"
-                        " V2, V3 and V5 were trained for 10. V2 and V6 have one line here: no tweet is longer than"
-                        " V2's limit. Our V5 learns from 100,000 of 110,944 tweets, so it cannot show the paper's scarcity of data.",
+                        " and QK-norm, over six epochs of our tweets. The paper shows 15 epochs, although V1, V2, V3 and V5 were trained"
+                        " for 10. V6 stands for V2, too: no tweet is longer than V2's limit. Our V5 learns from 100,000 of 110,944 tweets,"
+                        " so it cannot show the paper's scarcity of data.",
                         small=True,
                     ),
                     OwnBlock("sevenessxin-schema"),
@@ -114,7 +116,7 @@ PAPER = Paper(
             "The 1.6 million tweets of the paper are not available. Our runs learn from 110,944, a twelfth of the paper's 1,280,000:"
             " compare differences, not levels. Our blocks lack two dropouts of the paper: on the attention weights and inside the"
             " feed-forward part. The authors say that each version was trained only once, so that small differences may be chance; here V1,"
-            " V2 and V6 have several seeds."
+            " V2 and V6 have several seeds, at equal epochs V1 and V6."
         ),
     ),
     presets=PRESETS,
@@ -124,6 +126,9 @@ PAPER = Paper(
         "sevenessxin-curve": Study("V1 in both phases on 5,000 to 80,000 tweets", DATA, both(VERSIONS[:1]), SIZES),
         "sevenessxin-updates": Study("V1 in both phases with four times the updates", DATA, both(VERSIONS[:1]), LONGER),
         "sevenessxin-epochs": Study("V1 on 5,000 and on all tweets, for six epochs each", DATA, VERSIONS[:1], EPOCHS),
+        "sevenessxin-versions-epochs": Study(
+            "the versions with RoPE, and V1 with sinusoids, for six epochs each", DATA, AT_EPOCHS, EPOCHS[-1:]
+        ),
         "sevenessxin-seeds": Study("V1, V2 and V6 in both phases, for several seeds", DATA, both(("7ess-v1", "7ess-v2", "7ess-v6"))),
         "sevenessxin-padding": Study("V1 with padding that is masked and that is read", DATA, ("7ess-v1", f"7ess-v1-{UNMASKED}")),
     },

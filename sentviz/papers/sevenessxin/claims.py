@@ -9,8 +9,8 @@ from sentviz.analysis.claim import Answer, Effect, Finding, Reference, Row, Verd
 from sentviz.papers.sevenessxin import measured, prints
 from sentviz.papers.sevenessxin.observations import ROWS as OBSERVED
 from sentviz.papers.sevenessxin.presets import ROPE, VERSIONS
-from sentviz.papers.sevenessxin.study import configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
-from sentviz.papers.studies.against import in_percent, in_points, mixed, seeded
+from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations, curve, epochs, gains, of_equal_epochs, rates, sized, versions
+from sentviz.papers.studies.against import Comparison, in_percent, in_points, mixed, seeded
 from sentviz.papers.studies.rates import with_rates
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.store import Run
@@ -20,6 +20,7 @@ NEARLY = 0.8  # share of versions that "nearly every" means
 LITTLE = 0.01  # difference of accuracies that "little" means
 FEW = 0.05  # difference of accuracies that scarce data costs in the paper
 TESTED = 160_000  # tweets of the paper's test
+GROWN = ("7ess-v1", "7ess-v2", "7ess-v3", "7ess-v6", "7ess-v7", "7ess-v9")  # versions whose depth, width or heads are compared
 CHANGED = 0.01  # share of predictions; padding matters if it changes more
 
 
@@ -111,23 +112,39 @@ def judge_gains(_: str, runs: Sequence[Run]) -> Finding:
         return not_testable(evidence, effect)
     undecided = missing + words.count("cannot be told")
     finding = Finding(seeded(decide(better >= needed, better + undecided < needed), frame["kind"]), evidence, effect=effect)
+    of_epochs = at_equal_epochs(runs)
+    for version in VERSIONS:
+        if version in of_epochs and (second := of_epochs.get(f"{version}-{ROPE}")):
+            comparison = mixed(second, of_epochs[version], noise=seed_noise(of_epochs.values()))
+            finding = finding.noting(f"at equal epochs {prints.title(version)} gains {comparison.numbers}")
     return _with_rates(finding, runs, [f"{version}-{ROPE}" for version in VERSIONS], VERSIONS)
 
 
 def judge_best(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether V6 with RoPE is better than each other version of its phase, after Holm. A better one refutes the claim."""
-    by_model = configurations(runs)
-    if BEST not in by_model or len(by_model) < 2:
+    """Test whether V6 with RoPE is better than each other version of its phase, after Holm, at equal updates and at equal epochs.
+
+    A version that is better at both refutes the claim.
+    """
+    budgets = {"updates": configurations(runs), "epochs": at_equal_epochs(runs)}
+    frames = {equal: frame for equal, by_model in budgets.items() if len(frame := versions(by_model, BEST))}
+    if not frames:
         return _missing()
-    frame = versions(runs, BEST)
-    better, worse = (frame[frame["verdict"] == word]["title"].tolist() for word in ("better", "worse"))
-    equal = [prints.title(name) for name in frame["model"] if _predict_the_same(by_model[name][0], by_model[BEST][0])]
-    evidence = f"of {len(frame)} other versions of its phase {', '.join(better) or 'none'} are significantly better"
-    evidence += f", {', '.join(worse) or 'none'} worse"
-    if equal:
-        evidence += f"; {' and '.join(equal)} gives the same predictions for every tweet, because no tweet is longer than the shorter limit"
-    finding = Finding(seeded(decide(len(worse) == len(VERSIONS) - 1, bool(better)), frame["test"]), evidence)
-    return _with_rates(finding, runs, [BEST], list(frame["model"]))
+    parts, ahead, leads, tests = list[str](), list[set[str]](), list[bool](), list[str]()
+    for equal, frame in frames.items():
+        better, worse = (frame[frame["verdict"] == word] for word in ("better", "worse"))
+        names, behind = (", ".join(each["title"]) or "none" for each in (better, worse))
+        parts.append(f"at equal {equal}, of {len(frame)} other versions of its phase {names} are significantly better, {behind} worse")
+        same = [name for name in frame["model"] if _predict_the_same(budgets[equal][name][0], budgets[equal][BEST][0])]
+        if same:
+            alike = " and ".join(map(prints.title, same))
+            parts.append(f"{alike} gives the same predictions for every tweet, because no tweet is longer than the shorter limit")
+        ahead.append(set(better["model"]))
+        leads.append(len(worse) == len(VERSIONS) - 1)
+        tests += list(frame["test"])
+    if len(frames) < len(budgets):
+        parts.append(f"no runs of equal epochs are installed: {prints.train('sevenessxin-versions-epochs')}")
+    finding = Finding(seeded(decide(all(leads), bool(set.intersection(*ahead))), tests), "; ".join(parts))
+    return _with_rates(finding, runs, [BEST], [name for name in budgets["updates"] if name.endswith(ROPE) and name != BEST])
 
 
 def _predict_the_same(a: Run, b: Run) -> bool:
@@ -166,16 +183,26 @@ def judge_scarcity(_: str, runs: Sequence[Run]) -> Finding:
 
 
 def judge_size(_: str, runs: Sequence[Run]) -> Finding:
-    """Test whether more depth, width and heads change accuracy by less than a point, each by an interval over seeds."""
-    larger = {"7ess-v1": ("7ess-v2", "7ess-v7", "7ess-v3"), "7ess-v6": ("7ess-v9",)}
-    by_model = configurations(runs)
-    noise = seed_noise(by_model.values())
-    comparisons = {
-        f"{prints.title(model)} against {prints.title(base)}": mixed(by_model[model], by_model[base], noise=noise)
-        for base, models in larger.items()
-        for model in models
-        if base in by_model and model in by_model
-    }
+    """Test whether more depth, width and heads change accuracy by less than a point, each by an interval over seeds.
+
+    Versions are compared with sinusoids at equal updates, and with RoPE at equal epochs.
+    """
+    comparisons = dict[str, Comparison]()
+    for larger, by_model, equal in (
+        ({"7ess-v1": ("7ess-v2", "7ess-v7", "7ess-v3"), "7ess-v6": ("7ess-v9",)}, configurations(runs), ""),
+        (
+            {f"7ess-v1-{ROPE}": (BEST, f"7ess-v7-{ROPE}", f"7ess-v3-{ROPE}"), BEST: (f"7ess-v9-{ROPE}",)},
+            at_equal_epochs(runs),
+            " at equal epochs",
+        ),
+    ):
+        noise = seed_noise(by_model.values())
+        comparisons |= {
+            f"{prints.title(model)} against {prints.title(base)}{equal}": mixed(by_model[model], by_model[base], noise=noise)
+            for base, models in larger.items()
+            for model in models
+            if base in by_model and model in by_model
+        }
     if not comparisons:
         return _missing()
     verdicts = [
@@ -190,7 +217,7 @@ def judge_size(_: str, runs: Sequence[Run]) -> Finding:
     evidence = f"points: {numbers}. “Little” means a difference of less than {100 * LITTLE:.0f} point"
     name, largest = max(comparisons.items(), key=lambda entry: abs(entry[1].difference))
     finding = Finding(seeded(verdict, [pair.test for pair in comparisons.values()]), evidence, effect=largest.effect(name))
-    return _with_rates(finding, runs, [], [*larger, *(model for models in larger.values() for model in models)])
+    return _with_rates(finding, runs, [], GROWN)
 
 
 def judge_bias(_: str, runs: Sequence[Run]) -> Finding:

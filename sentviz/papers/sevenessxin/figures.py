@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sentviz import gallery
 from sentviz.errors import InputError
@@ -94,25 +94,29 @@ def _curve(of: Study, *, theme: Theme = "light") -> Figure:
 
 
 @figure("version-curves", "Training of five versions of 7ess-Xin", Study, "curves:curves", sets=_sets)
-def _version_curves(of: Study, *, theme: Theme = "light") -> Figure:
+def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs", theme: Theme = "light") -> Figure:
     """Draw figures 2 to 4: losses and validation F1 of V1, V2, V3, V5 and V6 in the second phase, the first seed of each.
 
+    Args:
+        equal: what the trainings have in common; without runs of equal epochs, those of equal updates are drawn.
     Raises:
         InputError: none of the five versions is installed.
     """
     from sentviz.figures.curves import curves
     from sentviz.papers.sevenessxin import prints
     from sentviz.papers.sevenessxin.presets import DRAWN, ROPE
-    from sentviz.papers.sevenessxin.study import configurations
+    from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
 
-    by_version = configurations(of.runs)
+    of_epochs = at_equal_epochs(of.runs) if equal == "epochs" else {}
+    by_version = of_epochs if len(of_epochs.keys() & {f"{version}-{ROPE}" for version in DRAWN}) > 1 else configurations(of.runs)
     wanted = [f"{version}-{ROPE}" for version in DRAWN]
     by_title = {prints.title(name): by_version[name][0] for name in wanted if name in by_version}
     if not by_title:
         raise InputError(f"None of {', '.join(map(prints.title, wanted))} is installed: `{prints.train()}` trains them.")
     history = {title: run.history() for title, run in by_title.items()}
     stored = {title: run.config["best"]["step"] for title, run in by_title.items()}
-    drawn = curves(history, ("train_loss", "validation_loss", "validation_f1_positive"), stored=stored, theme=theme)
+    names = ("train_loss", "validation_loss", "validation_f1_positive")
+    drawn = curves(history, names, stored=stored, x="epoch" if by_version is of_epochs else "step", theme=theme)
     return sourced(replace(drawn, name="version-curves"), *by_title.values())
 
 

@@ -50,6 +50,7 @@ TITLES = {
     "7ess-v10": "V10 (long seq.)",
 }
 VERSIONS = tuple(TITLES)
+AT_EPOCHS = ("7ess-v1", *(f"{version}-{ROPE}" for version in VERSIONS if version != "7ess-v2"))  # V2 is V6 here: no tweet is cut
 DRAWN = ("7ess-v1", "7ess-v2", "7ess-v3", "7ess-v5", "7ess-v6")  # versions of the paper's figures 2 to 4
 
 

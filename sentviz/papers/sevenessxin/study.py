@@ -15,6 +15,7 @@ from sentviz.papers.sevenessxin.presets import EPOCHS, LONGER, ROPE, SIZES, VERS
 from sentviz.papers.sevenessxin.prints import DATASET
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import compared, mixed
+from sentviz.papers.studies.collected import Configurations
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import VARIANT_SETTINGS
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 def configurations(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """The study's runs by preset, V1 first, each version in its two phases, seeds in order."""
     return collected.configurations(runs, DATASET, both(VERSIONS))
+
+
+def at_equal_epochs(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """The versions' runs that read all their tweets for the recipe's number of epochs, by preset, V1 first, seeds in order."""
+    by_variant = collected.configurations(runs, DATASET, [f"{preset}-{EPOCHS[-1]}" for preset in both(VERSIONS)])
+    return {name.removesuffix(f"-{EPOCHS[-1]}"): seeds for name, seeds in by_variant.items()}
 
 
 def noise(runs: Iterable[Run]) -> SeedNoise | None:
@@ -115,11 +122,10 @@ def gains(runs: Iterable[Run]) -> pd.DataFrame:
     return frame
 
 
-def versions(runs: Iterable[Run], base: str) -> pd.DataFrame:
+def versions(by_preset: Configurations, base: str) -> pd.DataFrame:
     """Every configuration of one's phase against it, as `compared` gives it, with titles."""
-    every = list(runs)
-    phase = {name: seeds for name, seeds in configurations(every).items() if name.endswith(ROPE) == base.endswith(ROPE)}
-    frame = compared(phase, base, noise=noise(every))
+    phase = {name: seeds for name, seeds in by_preset.items() if name.endswith(ROPE) == base.endswith(ROPE)}
+    frame = compared(phase, base, noise=seed_noise(by_preset.values()))
     return frame.assign(title=[prints.title(model) for model in frame["model"]])
 
 
@@ -181,6 +187,31 @@ def longer(runs: Iterable[Run]) -> pd.DataFrame:
             values = {name: row[name] for name in _NUMBERS[1:]} | {"printed": printed[preset]}
             rows.append({"model": prints.title(preset), "updates": config["steps"], "epochs": seen} | values)
     return pd.DataFrame(rows, columns=["model", "updates", "epochs", *_NUMBERS[1:], "printed"])
+
+
+def by_epochs(runs: Iterable[Run]) -> pd.DataFrame:
+    """The versions at equal epochs: model (a title), updates, value, low, high, n, seeds, at_updates (accuracy at equal updates), printed.
+
+    Accuracies are shares (0 to 1), means over seeds. Empty if no version is installed.
+    """
+    import pandas as pd
+
+    every, printed = list(runs), prints.table("results").set_index("model")["accuracy"]
+    by_preset = at_equal_epochs(every)
+    means, fewer = (collected.summary(each) for each in (by_preset, configurations(every)))
+    at_updates = {row["model"]: row["value"] for row in fewer.to_dict("records") if row["metric"] == "accuracy"}
+    rows = [
+        {name: row[name] for name in _NUMBERS[1:]}
+        | {
+            "model": prints.title(row["model"]),
+            "updates": by_preset[row["model"]][0].config["steps"],
+            "at_updates": at_updates.get(row["model"], np.nan),
+            "printed": printed[row["model"]],
+        }
+        for row in means.to_dict("records")
+        if row["metric"] == "accuracy"
+    ]
+    return pd.DataFrame(rows, columns=["model", "updates", *_NUMBERS[1:], "at_updates", "printed"])
 
 
 def rates(runs: Sequence[Run]) -> dict[str, tuple[float, float, float]]:

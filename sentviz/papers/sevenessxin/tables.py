@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sentviz.errors import InputError
 from sentviz.papers.sevenessxin import emphasis, leak, measured, prints
-from sentviz.papers.sevenessxin.study import beside, gains, longer
+from sentviz.papers.sevenessxin.study import beside, by_epochs, gains, longer
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.runs.presets import find_preset
@@ -112,6 +112,29 @@ def more_updates(runs: Sequence[Run]) -> Table:
         Column("seeds", form="{:.0f}"),
     )
     return Table("updates", "More updates", frame, words, columns)
+
+
+def equal_epochs(runs: Sequence[Run]) -> Table:
+    """The versions at equal epochs: as `sentviz.papers.sevenessxin.study.by_epochs`."""
+    frame = by_epochs(runs)
+    if frame.empty:
+        raise InputError(f"No run of equal epochs is installed: `{prints.train('sevenessxin-versions-epochs')}` trains them.")
+    recipe = Recipe.read(f"sevenessxin_{prints.DATASET}")
+    words = (
+        f"Test accuracy after {recipe.epochs} epochs of our tweets, with 95% intervals over test rows and, with several seeds, over seeds."
+        " Versions with smaller batches make more updates. V2 is V6 here, since no tweet is longer than the shorter limit. The next column"
+        f" is the mean accuracy after {recipe.updates:,} updates. In both, the state with the best validation F1 is tested."
+    )
+    columns = (
+        Column("model"),
+        Column("updates"),
+        Column("value", "equal epochs, %", "{:.2f}", ("low", "high"), percent=True),
+        Column("at_updates", "equal updates, %", "{:.2f}", percent=True),
+        Column("printed", "paper, %", "{:.2f}", percent=True),
+        Column("n", form="{:,.0f}"),
+        Column("seeds", form="{:.0f}"),
+    )
+    return Table("epochs", "Versions at equal epochs", frame, words, columns)
 
 
 def padding() -> Table:
@@ -251,6 +274,7 @@ TABLES: dict[str, TableMaker] = {
     "versions": of_all(settings),
     "results": of_all(results),
     "phases": of_all(phases),
+    "epochs": of_all(equal_epochs),
     "updates": of_all(more_updates),
     "log": of_all(log),
     "padding": lambda runs, dataset: padding(),
