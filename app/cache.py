@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.focus import Focus
+from app.server.process import return_memory
 from app.server.progress import time_left
 from app.server.queue import turn
 from app.visit import keep_result
@@ -170,7 +171,9 @@ def example(of: Run) -> Trace:
 def _model(name: str, digest: str, max_length: int) -> Any:
     from sentviz.models.loading import load
 
-    return load(runs()[name], max_length=max_length)
+    loaded = load(runs()[name], max_length=max_length)
+    return_memory()
+    return loaded
 
 
 def model(of: Run) -> Any:

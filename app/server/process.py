@@ -28,6 +28,15 @@ def limit_arenas(arenas: int = 2) -> None:
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, arenas)
 
 
+def return_memory() -> None:
+    """Return freed memory to the system; do nothing with another C library than glibc.
+
+    To load MPNet, its codes are expanded tensor by tensor; 130 MB of what was freed in between would stay with the process.
+    """
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def guard_files() -> None:
     """Change how Streamlit stores the files of visitors in this process. Call it before the first file is stored.
 
@@ -65,6 +74,7 @@ async def _on(every: float) -> None:
         await asyncio.sleep(every)
         if gone:  # Their threads have ended since the last sweep, and a visit has references to itself.
             await asyncio.to_thread(gc.collect)
+            await asyncio.to_thread(return_memory)
         open_visits = _sweep()
         known, gone = open_visits, known - open_visits
 
