@@ -32,8 +32,9 @@ def taught() -> str:
     lines = []
     for run in by_name.values():
         if (alone := by_name.get(f"{run.name}-labels")) and run.config["recipe"].get("teacher"):
-            teacher = run.config["recipe"]["teacher"].partition("@")[0]
-            lines.append(f"- `{run.name}`, taught by `{teacher}`, minus `{alone.name}`: {plain(mixed([run], [alone]).numbers)}")
+            teacher, _, digest = run.config["recipe"]["teacher"].partition("@")
+            which = "" if digest == by_name[teacher].digest else "an earlier "
+            lines.append(f"- `{run.name}`, taught by {which}`{teacher}`, minus `{alone.name}`: {plain(mixed([run], [alone]).numbers)}")
     return "\n".join(lines)
 
 
