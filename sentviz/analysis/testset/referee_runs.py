@@ -88,13 +88,14 @@ def negations(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
 
 
 def compare_run(run: Run) -> pd.DataFrame:
-    """Compare a run on `short_rows`, as `compare` returns it without patched words and states, with the data set in the column rows."""
+    """Compare a run on `short_rows`, as `measure` of `sentviz.analysis.explain.referee`, with the data set in the column rows."""
+    from sentviz.analysis.explain.referee import measure
     from sentviz.models.loading import load
 
     model = load(run)
-    data, texts = short_rows(run, sample_of(model))
-    table = compare(model, texts)
-    return table[~table["metric"].str.startswith("patched")].assign(rows=data)
+    sample = sample_of(model)
+    data, texts = short_rows(run, sample)
+    return measure(model, texts, negations(texts), sample=sample, seed=SEED).assign(rows=data)
 
 
 if __name__ == "__main__":
