@@ -284,6 +284,7 @@ def test_figures_2_to_4_show_the_versions_of_the_paper(small_runs: list[Run]) ->
     assert set(figure.frame["run"]) == {"V1 RoPE", "V6 RoPE"} and figure.frame["epoch"].max() == 2
     assert set(figure.frame["name"]) == {"train_loss", "validation_loss", "validation_f1_positive"}
     assert "7ess-v6-rope-epochs" in figure.source and "by epoch" in figure.caption
+    assert figure.caption.endswith(" Not installed: V3 RoPE, V5 RoPE.")
     short = [run for run in small_runs if not run.name.endswith("-epochs")]
     for drawn in (gallery.make("version-curves", study, equal="updates"), gallery.make("version-curves", Study.of(prints.DATASET, short))):
         assert "-epochs" not in drawn.source and "by step" in drawn.caption

@@ -2,7 +2,7 @@
 
 In half precision the error is at most 2^-11 of a weight, or 3e-8; in 8 bits at most half a step. A step is 1/127 of the row's largest entry
 but never less than 6.1e-5, the smallest normal half: a row without an entry above 0.0078 has fewer than 127 steps on each side. Changes of
-a base (sentviz.models.pretrained.adapter) have a scale for each row of A and each column of B. Every
+a base (sentviz.models.pretrained.adapter) in 8 bits have a scale for each row of A and each column of B. Every
 published metric is computed from the stored weights; each run's metrics.json has its validation accuracy before and after storing.
 """
 

@@ -104,7 +104,7 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
     """
     from sentviz.figures.curves import curves
     from sentviz.papers.sevenessxin import prints
-    from sentviz.papers.sevenessxin.presets import DRAWN, ROPE
+    from sentviz.papers.sevenessxin.presets import AT_EPOCHS, DRAWN, ROPE
     from sentviz.papers.sevenessxin.study import at_equal_epochs, configurations
 
     of_epochs = at_equal_epochs(of.runs) if equal == "epochs" else {}
@@ -117,7 +117,9 @@ def _version_curves(of: Study, *, equal: Literal["epochs", "updates"] = "epochs"
     stored = {title: run.config["best"]["step"] for title, run in by_title.items()}
     names = ("train_loss", "validation_loss", "validation_f1_positive")
     drawn = curves(history, names, stored=stored, x="epoch" if by_version is of_epochs else "step", theme=theme)
-    return sourced(replace(drawn, name="version-curves"), *by_title.values())
+    lacking = [prints.title(name) for name in wanted if name not in by_version and name in AT_EPOCHS]
+    caption = f"{drawn.caption} Not installed: {', '.join(lacking)}." if lacking else drawn.caption
+    return sourced(replace(drawn, name="version-curves", caption=caption), *by_title.values())
 
 
 @figure("version-schema", "The encoder of a version of 7ess-Xin", Study, "encoder_schema:encoder_schema", sets=_sets)
