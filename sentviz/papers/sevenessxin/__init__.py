@@ -116,7 +116,7 @@ PAPER = Paper(
             "The 1.6 million tweets of the paper are not available. Our runs learn from 110,944, a twelfth of the paper's 1,280,000:"
             " compare differences, not levels. Our blocks lack two dropouts of the paper: on the attention weights and inside the"
             " feed-forward part. The authors say that each version was trained only once, so that small differences may be chance; here V1,"
-            " V2 and V6 have several seeds, at equal epochs V1 and V6."
+            " V2 and V6 have several seeds; at equal epochs, V1 with both positions and V6 with RoPE have them."
         ),
     ),
     presets=PRESETS,
