@@ -80,8 +80,8 @@ def made_run(
         "tokenizer": {"kind": "words", "cls": model.startswith("cls")},
         "temperature": 1.0,
         "data": {"name": dataset, "splits": {"train": {"n": N, "dropped": 0, "digest": digest}} if digest else {}},
-        "recipe": {"dataset": dataset, "model": model, "variant": variant, "seed": seed, "learning_rate": 5e-4}
-        | {key: value for key, value in VARIANT_SETTINGS.get(variant, {}).items() if key == "learning_rate"},
+        "recipe": {"dataset": dataset, "model": model, "variant": variant, "seed": seed, "epochs": 1, "learning_rate": 5e-4}
+        | {key: value for key, value in VARIANT_SETTINGS.get(variant, {}).items() if key in ("learning_rate", "epochs")},
         "best": {"accuracy": validation, "loss": 1 - validation, "epoch": 1.0},
         "parameters": 1_000_000 + 1_000 * shape.capabilities.components,
     } | WRITTEN

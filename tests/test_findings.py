@@ -95,7 +95,7 @@ def test_what_would_change_a_verdict() -> None:
     assert "0.40 points" in changed_by(_claim(), Finding("holds", "", effect=Effect(1.0, 0.4, 1.6)))
     assert "0.25%" in changed_by(_claim(), Finding("fails", "", effect=Effect(40.0, 30.0, 49.75, "%", null=50.0)))
     assert changed_by(_claim(), Finding("open", "the run did not learn: a/b", effect=Effect(9.0, 8.0, 10.0))).startswith("Runs that learn")
-    unsearched = "A (A was not trained at every learning rate of B)"
+    unsearched = "A (A did not have every training of B)"
     assert "same learning rates" in changed_by(_claim(), Finding("open", unsearched, effect=Effect(9.0, 8.0, 10.0)))
     assert "tables" in changed_by(_claim("its own tables"), Finding("holds", ""))
     assert "only one run" in changed_by(_claim(), not_testable("only one run is installed"))

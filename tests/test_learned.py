@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from sentviz.analysis.claim import Effect, Finding, judge_on_learned
+from sentviz.analysis.claim import Claim, Effect, Finding, judge_on_learned
 from sentviz.analysis.evaluation import wilson
 from sentviz.analysis.learned import not_learned_in_words, why_not_learned
 from sentviz.papers.hardmax.study import PUBLIC
 from sentviz.papers.studies.claims import claims_of
+from sentviz.papers.studies.findings import changed_by
 from sentviz.papers.studies.rates import remark
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.registry import find_paper
@@ -27,14 +28,18 @@ BETTER_AND_WORSE = {  # claim -> data set, and configurations that are right mor
     "sentiformer-dd45d4": ("sst5_trees", ["sentiformer"], ["sentiformer-no-norm"]),
     "sevenessxin-ce76f7": ("sentiment140", ["7ess-v1", "7ess-v1-epochs"], ["7ess-v1-5k", "7ess-v1-5k-epochs"]),
 }
-VARIANTS = ("5k-epochs", "epochs", "5k", "fast")
+VARIANTS = ("5k-epochs", "2-epochs", "epochs", "5k", "fast")
 CHANCE = 100  # wrong rows of 200 in two classes
 
 
-def judge(key: str, runs: list[Run]) -> Finding:
+def claim_of(key: str) -> Claim:
     paper = find_paper(key.partition("-")[0])
     (claim,) = (claim for claim in claims_of(paper) if claim.key(paper.name) == key)
-    return as_said(claim.test(runs))
+    return claim
+
+
+def judge(key: str, runs: list[Run]) -> Finding:
+    return as_said(claim_of(key).test(runs))
 
 
 def seeds(root: Path, dataset: str, name: str, wrong: int, n: int = 2, **options: Any) -> list[Run]:
@@ -100,6 +105,22 @@ def test_a_rate_at_which_a_model_did_not_learn_is_part_of_its_search(tmp_path: P
     runs += seeds(tmp_path, "sst5_trees", "sentiformer-fast", CHANCE, validation=0.5)
     finding = judge("sentiformer-ca109f", runs)
     assert finding.verdict == "fails" and "did not learn" not in finding.evidence
+
+
+def test_a_model_that_learns_in_more_epochs_can_lose_but_not_win(tmp_path: Path) -> None:
+    """SentiFormer has twice the epochs of its baselines: if it loses, the claim fails; if it wins, the claim is open."""
+    key, data = "sentiformer-4262b0", "imdb"
+    runs = [*seeds(tmp_path, data, "sentiformer", CHANCE, validation=0.5), *seeds(tmp_path, data, "cnn", 40)]
+    runs += seeds(tmp_path, data, "bilstm", 40)
+    assert judge(key, runs).evidence.startswith("the runs did not learn")
+    longer = seeds(tmp_path, data, "sentiformer-2-epochs", 70, n=1, validation=0.6)
+    finding = judge(key, runs + longer)
+    assert finding.verdict == "fails" and "did not learn" not in finding.evidence
+    assert "SentiFormer had 2 epochs and the others 1" in finding.evidence
+    winning = seeds(tmp_path / "winning", data, "sentiformer-2-epochs", 2, validation=0.95)
+    finding = judge(key, runs + winning)
+    assert finding.verdict == "open" and "(BiLSTM did not have every training of SentiFormer)" in finding.evidence
+    assert "same epochs" in changed_by(claim_of(key), finding)
 
 
 def test_kinds_of_rows_are_left_open_one_by_one(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from sentviz.analysis.learned import not_learned, not_learned_in_words
 from sentviz.errors import InputError
-from sentviz.runs.presets import without_rate
+from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
 # Codes, strictest first. "open": the test was made and decides nothing. "unjudged": runs, seeds or a measurement are missing.
@@ -121,12 +121,12 @@ def strictest_finding(parts: Mapping[str, Finding]) -> Finding:
 def judge_on_learned(test: Test, data: Sequence[str], runs: Sequence[Run]) -> Finding:
     """Make a test, and leave its claim open if its finding rests on runs on these data sets that did not learn.
 
-    A finding rests on runs if it is another one without them. If a model learned at another learning rate, its runs that did not learn are
-    part of the search for the rate, and no finding rests on them.
+    A finding rests on runs if it is another one without them. If a model learned at another learning rate or with more epochs, its runs
+    that did not learn are part of the search for a training, and no finding rests on them.
     """
     finding, on_data = test(runs), [run for run in runs if run.config["data"]["name"] in data]
     failed = not_learned(on_data)
-    models = {run.name: (run.config["data"]["name"], without_rate(run.configuration)) for run in on_data}
+    models = {run.name: (run.config["data"]["name"], without_training(run.configuration)) for run in on_data}
     learned = {(models[run.name], run.configuration) for run in on_data if run.name not in failed}
     configurations: dict[str, list[Run]] = {}
     for run in (run for run in on_data if run.name in failed):

@@ -42,6 +42,7 @@ CHANGES = {  # difference from the usual training, by variant
     **{f"{thousands}k": f"{thousands},000 rows" for thousands in (5, 10, 20, 40, 80)},
     "5k-epochs": "5,000 rows, with epochs",
     "6k-updates": "6,000 updates",
+    "2-epochs": "two epochs",
     "3k-masked": "3,000 masked updates first",
     "wide": "wide start",
     "wide-512": "wide start, 512 tokens",

@@ -26,6 +26,7 @@ VARIANTS = {
     **{f"{thousands}k": f"learns from {thousands},000 rows, as many of each class" for thousands in (5, 10, 20, 40, 80)},
     "5k-epochs": "learns from 5,000 rows, as many of each class, and counts epochs instead of updates",
     "6k-updates": "makes 6,000 updates",
+    "2-epochs": "makes two epochs",
     "3k-masked": "makes 3,000 updates on masked tokens, then 3,000 on classes",
     "wide": "word vectors start with a standard deviation of 1 in place of 0.1",
     "wide-512": "word vectors start with a standard deviation of 1 in place of 0.1; reads the first 512 tokens",
@@ -40,6 +41,7 @@ VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     **{f"{thousands}k": {"rows": 1000 * thousands} for thousands in (5, 10, 20, 40, 80)},
     "5k-epochs": {"rows": 5000, "updates": 0},
     "6k-updates": {"updates": 6000},
+    "2-epochs": {"epochs": 2},
     "3k-masked": {"pretrain": 3000, "updates": 3000},
     "wide": {"start": 1.0},
     "wide-512": {"start": 1.0, "max_length": 512},
@@ -47,7 +49,9 @@ VARIANT_SETTINGS: dict[str, dict[str, Any]] = {
     "full": {"adapter_rank": 0, "learning_rate": 1e-4},
     "labels": {"teacher": ""},
 }
-RATE_ENDINGS = tuple(f"-{name}" for name, settings in VARIANT_SETTINGS.items() if settings.keys() == {"learning_rate"})
+TRAINING_ENDINGS = tuple(  # variants that change the learning rate or the number of epochs alone
+    f"-{name}" for name, settings in VARIANT_SETTINGS.items() if settings.keys() in ({"learning_rate"}, {"epochs"})
+)
 EQUAL = 0.15  # absolute start value of every lambda in the variant "equal"
 
 
@@ -72,9 +76,9 @@ def split(name: str) -> tuple[str, str]:
     return base, "-".join(endings)
 
 
-def without_rate(configuration: str) -> str:
-    """Return the name of a configuration without the ending for another learning rate: ``"cnn-fast"`` -> ``"cnn"``."""
-    return next((configuration.removesuffix(ending) for ending in RATE_ENDINGS if configuration.endswith(ending)), configuration)
+def without_training(configuration: str) -> str:
+    """Return the name of a configuration without an ending of `TRAINING_ENDINGS`: ``"cnn-fast"`` -> ``"cnn"``."""
+    return next((configuration.removesuffix(ending) for ending in TRAINING_ENDINGS if configuration.endswith(ending)), configuration)
 
 
 def find_preset(name: str) -> Preset:

@@ -127,6 +127,7 @@ PAPER = Paper(
             ("sentiformer", *BASELINES),
             ("", "3e-4", "fast"),
         ),
+        "sentiformer-longer": Study("SentiFormer on IMDb for two epochs", ("imdb",), ("sentiformer",), ("2-epochs",)),
         "sentiformer-ablations": Study(
             "SentiFormer without each of its parts, at the same three rates",
             ("sst5_trees", "sst5_trees_binary"),

@@ -28,7 +28,7 @@ from sentviz.papers.sentiformer.study import (
 from sentviz.papers.sentiformer.text_claims import ROWS as TEXT_ROWS
 from sentviz.papers.studies.against import in_points, seeded
 from sentviz.papers.studies.rates import chosen, with_rates
-from sentviz.runs.presets import without_rate
+from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def judge_baselines(dataset: str, runs: Sequence[Run]) -> Finding:
     numbers = "; ".join(pair.numbers for pair in pairs)
     verdict = seeded(worded([pair.word for pair in pairs]), [pair.comparison.test for pair in pairs])
     least = min(pairs, key=lambda pair: pair.comparison.difference)
-    effect = least.comparison.effect(f"{MODELS[WHOLE]} minus {COMPARED[without_rate(least.baseline)]}")
+    effect = least.comparison.effect(f"{MODELS[WHOLE]} minus {COMPARED[without_training(least.baseline)]}")
     finding = Finding(verdict, f"{MODELS[WHOLE]} minus {numbers}", effect=effect)
     return with_rates(finding, runs, dataset, [pairs[0].own], [pair.baseline for pair in pairs], COMPARED.__getitem__)
 

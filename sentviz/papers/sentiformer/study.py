@@ -16,7 +16,7 @@ from sentviz.papers.studies.against import Comparison, Word, compared, mixed
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, only_tried_for, remark
 from sentviz.papers.studies.seeds import seed_noise
-from sentviz.runs.presets import without_rate
+from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ RATES = {  # the printed rate is SentiFormer's
     for name, title in (COMPARED | {name: prints.TITLES[name] for name in ABLATIONS}).items()
     for ending, rate in (("3e-4", "3e-4"), ("fast", "1e-3"))
 }
+LONGER = {f"{WHOLE}-2-epochs": "SentiFormer, two epochs"}  # on IMDb it hardly learns in the one epoch that all models get
 PRETRAINED = {"minilm": "MiniLM, adapter"}  # ours, beside the pretrained encoders that the paper prints
-MODELS = COMPARED | RATES | prints.TITLES | PRETRAINED
+MODELS = COMPARED | RATES | LONGER | prints.TITLES | PRETRAINED
 GATE_KEYS = ["kind", "name", "against", "layer"]
 READINGS = {"sst5_trees": "five", "sst5_trees_binary": "two"}  # classes that the printed SST-5 numbers may count
 
@@ -63,33 +64,33 @@ def beside(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
     reported = prints.accuracies(dataset)
     measured = collected.summary(configurations(runs, dataset))
     accuracy = measured[measured["metric"] == "accuracy"].assign(model=lambda frame: frame["model"].map(MODELS)).drop(columns="metric")
-    order = [*reported["model"], *(title for title in (RATES | PRETRAINED).values() if title in set(accuracy["model"]))]
+    order = [*reported["model"], *(title for title in (RATES | LONGER | PRETRAINED).values() if title in set(accuracy["model"]))]
     frame = pd.DataFrame({"model": order}).merge(reported, on="model", how="left").merge(accuracy, on="model", how="left")
     return frame.astype(dict.fromkeys(("printed", "value", "low", "high", "n", "seeds"), float))
 
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """SentiFormer and a baseline, each at the learning rate with its smallest validation loss."""
+    """SentiFormer and a baseline, each in the training with its smallest validation loss."""
 
     own: str  # preset of SentiFormer
     baseline: str  # preset of the baseline
     comparison: Comparison  # SentiFormer minus the baseline
     adjusted: float  # p after Holm, over the baselines
-    doubtful: frozenset[Word]  # verdicts that a winner with more learning rates to choose from may have caused
+    doubtful: frozenset[Word]  # verdicts that a winner with more trainings to choose from may have caused
 
     @property
     def word(self) -> Word:
-        """Verdict on SentiFormer. It stays open if the winner was trained at a learning rate at which the other model was not."""
+        """Verdict on SentiFormer. It stays open if the winner had a learning rate or a number of epochs that the other did not have."""
         result = self.comparison.word(self.adjusted)
         return "cannot be told" if result in self.doubtful else result
 
     @property
     def numbers(self) -> str:
-        """Difference in words, with the reason if the winner had more learning rates."""
-        title, result = COMPARED[without_rate(self.baseline)], self.comparison.word(self.adjusted)
+        """Difference in words, with the reason if the winner had more trainings."""
+        title, result = COMPARED[without_training(self.baseline)], self.comparison.word(self.adjusted)
         loser, winner = (COMPARED[WHOLE], title) if result == "worse" else (title, COMPARED[WHOLE])
-        unfair = f" ({loser} was not trained at every learning rate of {winner})" if result in self.doubtful else ""
+        unfair = f" ({loser} did not have every training of {winner})" if result in self.doubtful else ""
         return f"{title} {self.comparison.explained(self.adjusted)}{unfair}"
 
 

@@ -23,7 +23,7 @@ from sentviz.papers.sentiformer.study import (
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
-from sentviz.runs.presets import without_rate
+from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def accuracy(runs: Sequence[Run]) -> Table:
         " without a learning rate have the paper's rate for SentiFormer, 1e-4; comparisons use the rate with the smallest validation loss"
         " for each model. If the winner was trained at a rate at which the other model was not, the comparison cannot be told."
     )
-    words = sentence([words, _not_learned(runs, DATASETS, [name for name in COMPARED | RATES if without_rate(name) in COMPARED])])
+    words = sentence([words, _not_learned(runs, DATASETS, [name for name in COMPARED | RATES if without_training(name) in COMPARED])])
     columns = (
         Column("printed", "paper", "{:.1f}", percent=True, optional=True),
         Column("value", "ours", "{:.1f}", ("low", "high"), percent=True, width=116),
@@ -182,7 +182,7 @@ def leads() -> Table:
         for key, each in frame.groupby(keys, sort=False)
     ]
     table = pd.DataFrame(rows)
-    table = table.assign(dataset=table["dataset"].map(DATASETS), baseline=[COMPARED[without_rate(name)] for name in table["baseline"]])
+    table = table.assign(dataset=table["dataset"].map(DATASETS), baseline=[COMPARED[without_training(name)] for name in table["baseline"]])
     words = (
         "Accuracy of SentiFormer minus that of the baseline on each quarter of the test texts, shortest texts first, with 95% intervals for"
         " other texts and other seeds; the last row is the longest quarter minus the shortest. Learning rates were chosen by validation."

@@ -13,7 +13,7 @@ from sentviz.papers.sentiformer.study import COMPARED, DATASETS, WHOLE, against_
 from sentviz.papers.studies.against import in_percent, in_points
 from sentviz.papers.studies.means import combined
 from sentviz.papers.studies.rates import chosen, with_rates
-from sentviz.runs.presets import without_rate
+from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def judge_long_texts(dataset: str, runs: Sequence[Run]) -> Finding:
     if rows.empty:
         return not_testable(lengths.MEASURED.missing)
     leads = {name: (combined(lengths.records(each)), len(each)) for name, each in rows.groupby("baseline", sort=False)}
-    numbers = "; ".join(f"{COMPARED[without_rate(str(name))]} {_difference(row)} points" for name, (row, _) in leads.items())
+    numbers = "; ".join(f"{COMPARED[without_training(str(name))]} {_difference(row)} points" for name, (row, _) in leads.items())
     ends = frame[(frame["dataset"] == dataset) & frame["part"].isin([lengths.QUARTERS[0], lengths.QUARTERS[-1]])]
     short, long = ends.groupby("part")["longest"].max().iloc[0], ends.groupby("part")["shortest"].min().iloc[-1]
     evidence = f"lead on the quarter of texts of {long} words and more, minus that on the quarter of up to {short} words: {numbers}"

@@ -87,8 +87,8 @@ def changed_by(claim: Claim, finding: Finding) -> str:
         return f"What is missing: {finding.evidence}." if len(finding.evidence) < 120 else "The missing runs or seeds."
     if "did not learn" in finding.evidence:
         return "Runs that learn, for example at another learning rate."
-    if "was not trained at every learning rate" in finding.evidence:
-        return "Runs of each side at the same learning rates."
+    if "did not have every training" in finding.evidence:
+        return "Runs of each side at the same learning rates and with the same epochs."
     if claim.against == "its own tables":
         return "Other numbers in the paper's tables." if finding.verdict != "open" else "More encoders or trainings in the paper's tables."
     if claim.against == "data sets":

@@ -1,6 +1,6 @@
-"""Learning rates of compared configurations: which were tried, which one validation prefers, and what a finding says about them.
+"""Trainings of compared models: which learning rates and numbers of epochs were tried, which validation prefers, what a finding says.
 
-A variant that changes the learning rate alone, as in `cnn-fast`, is the same configuration at another rate.
+A variant that changes the learning rate or the number of epochs alone, as in `cnn-fast`, is another training of the same model.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.learned import not_learned
 from sentviz.papers.studies.collected import configurations
-from sentviz.runs.presets import RATE_ENDINGS, without_rate
+from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, without_training
 from sentviz.runs.store import Run
 
-ENDINGS = ("", *RATE_ENDINGS)
+ENDINGS = ("", *TRAINING_ENDINGS)
+LONGER = {ending for ending in TRAINING_ENDINGS if "epochs" in VARIANT_SETTINGS[ending[1:]]}
 
 
 def tried(by_preset: Mapping[str, Sequence[Run]], model: str) -> dict[str, str]:
-    """Return the presets of a model that have runs, by the ending for their learning rate; "" is the recipe's rate."""
+    """Return the presets of a model that have runs, by the ending for their training; "" is the recipe's."""
     return {ending: name for ending in ENDINGS if (name := f"{model}{ending}") in by_preset}
 
 
 def chosen(by_preset: Mapping[str, Sequence[Run]], model: str) -> str:
-    """Return the preset of a model whose learning rate has the smallest validation loss; "" if the model has no run.
+    """Return the preset of a model whose training has the smallest validation loss; "" if the model has no run.
 
-    The loss is the mean over the seeds that every learning rate has; over all seeds if there is no such seed.
+    The loss is the mean over the seeds that every training has; over all seeds if there is no such seed.
     """
     losses = {name: {_seed(run): float(run.config["best"]["loss"]) for run in by_preset[name]} for name in tried(by_preset, model).values()}
     common = set.intersection(*map(set, losses.values())) if losses else set()
@@ -37,23 +38,26 @@ def _seed(run: Run) -> int:
 
 
 def only_tried_for(by_preset: Mapping[str, Sequence[Run]], model: str, rival: str) -> bool:
-    """Return whether a model learned at a learning rate at which its rival was not trained."""
+    """Return whether a model learned in a training, at a learning rate or with epochs, that its rival did not get."""
     learned = {ending for ending, name in tried(by_preset, model).items() if not not_learned(by_preset[name])}
     return bool(learned - tried(by_preset, rival).keys())
 
 
 def remark(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Callable[[str], str] = str) -> str:
-    """Return different learning rates of presets in words, rates that were not searched, and rates that validation does not prefer.
+    """Return in words: different learning rates and epochs of presets, rates not searched, trainings that validation does not prefer.
 
     Args:
         title: name of a model in the remark.
     """
-    by_preset = _at_all_rates(runs, dataset, presets)
-    names = {preset: title(without_rate(preset)) for preset in presets if preset in by_preset}
-    best = {preset: chosen(by_preset, without_rate(preset)) for preset in names}
-    unsearched = [name for preset, name in names.items() if len(tried(by_preset, without_rate(preset))) == 1]
+    by_preset = _of_all_trainings(runs, dataset, presets)
+    names = {preset: title(without_training(preset)) for preset in presets if preset in by_preset}
+    best = {preset: chosen(by_preset, without_training(preset)) for preset in names}
+    unsearched = [name for preset, name in names.items() if len(tried(by_preset, without_training(preset)).keys() - LONGER) == 1]
     rates = _by_rate({name: _rate(by_preset[preset]) for preset, name in names.items()})
-    better = {name: _rate(by_preset[best[preset]]) for preset, name in names.items() if best[preset] != preset}
+    better = {name: _training(by_preset[best[preset]]) for preset, name in names.items() if best[preset] != preset}
+    longer = [f"{name} had {_epochs(by_preset[preset])} epochs" for preset, name in names.items() if preset.endswith(tuple(LONGER))]
+    usual = {_epochs(by_preset[preset]) for preset in names if not preset.endswith(tuple(LONGER))}
+    longer += [f"the others {_joined([str(each) for each in sorted(usual)])}"] if longer and usual else []
     which = f"{len(unsearched)} of {len(names)} models" if len(unsearched) > 3 else _joined(unsearched)
     several, values = len(rates) > 1, _joined([f"{rate:g}{f' ({models})' * (len(rates) > 1)}" for rate, models in rates.items()])
     if unsearched and len(unsearched) == len(names):
@@ -62,7 +66,8 @@ def remark(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Cal
         words = [f"the learning rates are {values}"] * several + [f"the learning rate of {which} was not searched"]
     else:
         words = [f"the learning rates, {values}, were chosen by validation"] * several
-    return "; ".join(words + [f"validation prefers learning rate {rate:g} for {name}" for name, rate in better.items()])
+    words += [_joined(longer)] if longer else []
+    return "; ".join(words + [f"validation prefers {training} for {name}" for name, training in better.items()])
 
 
 def with_rates(
@@ -70,27 +75,38 @@ def with_rates(
 ) -> Finding:
     """Return a finding on "`better` over `rivals`", presets of a data set, with `remark`.
 
-    A claim that holds is left open if validation prefers another learning rate for a preset, or if a preset of `better` was trained at a
-    rate at which one of `rivals` was not.
+    A claim that holds is left open if validation prefers another training for a preset, or if a preset of `better` had a training, at
+    another learning rate or with more epochs, that one of `rivals` did not have.
     """
     if finding.verdict == "unjudged" and finding.effect is None:
         return finding
     every = list(runs)
-    by_preset = _at_all_rates(every, dataset, (*better, *rivals))
+    by_preset = _of_all_trainings(every, dataset, (*better, *rivals))
     better, rivals = ([preset for preset in side if preset in by_preset] for side in (better, rivals))
-    unfair = any(only_tried_for(by_preset, without_rate(a), without_rate(b)) for a in better for b in rivals)
-    best = all(chosen(by_preset, without_rate(preset)) == preset for preset in (*better, *rivals))
+    unfair = any(only_tried_for(by_preset, without_training(a), without_training(b)) for a in better for b in rivals)
+    best = all(chosen(by_preset, without_training(preset)) == preset for preset in (*better, *rivals))
     finding = finding.noting(remark(every, dataset, (*better, *rivals), title))
     return finding if best and not unfair else finding.doubted()
 
 
-def _at_all_rates(runs: Iterable[Run], dataset: str, presets: Sequence[str]) -> dict[str, list[Run]]:
-    """Return the runs of presets, and of the same models at other learning rates."""
-    return configurations(runs, dataset, [f"{model}{ending}" for model in dict.fromkeys(map(without_rate, presets)) for ending in ENDINGS])
+def _of_all_trainings(runs: Iterable[Run], dataset: str, presets: Sequence[str]) -> dict[str, list[Run]]:
+    """Return the runs of presets, and of other trainings of the same models."""
+    models = dict.fromkeys(map(without_training, presets))
+    return configurations(runs, dataset, [f"{model}{ending}" for model in models for ending in ENDINGS])
 
 
 def _rate(runs: Sequence[Run]) -> float:
     return float(runs[0].config["recipe"].get("learning_rate", 0))
+
+
+def _epochs(runs: Sequence[Run]) -> int:
+    return int(runs[0].config["recipe"].get("epochs", 0))
+
+
+def _training(runs: Sequence[Run]) -> str:
+    """Return what distinguishes a training: its epochs if the variant changes them, else its learning rate."""
+    is_longer = runs[0].configuration.endswith(tuple(LONGER))
+    return f"{_epochs(runs)} epochs" if is_longer else f"learning rate {_rate(runs):g}"
 
 
 def _by_rate(rates: Mapping[str, float]) -> dict[float, str]:
