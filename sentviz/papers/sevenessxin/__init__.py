@@ -11,6 +11,7 @@ from sentviz.runs.sections import Drawer, FigureBlock, OwnBlock, Section, SideBy
 __all__ = ["PAPER"]
 
 DATA = ("sentiment140",)
+EQUAL = {"epochs": ("Six epochs each", {"equal": "epochs"}), "updates": ("Equal updates", {"equal": "updates"})}
 
 PAPER = Paper(
     name="sevenessxin",
@@ -53,12 +54,12 @@ PAPER = Paper(
                 "training",
                 "Figures 1 to 4",
                 (
-                    FigureBlock("version-curves"),
+                    FigureBlock("version-curves", switch=EQUAL),
                     TextBlock(
                         "Figures 2 to 4 of the paper: training loss, validation loss and validation F1 of V1, V2, V3, V5 and V6 with RoPE"
-                        " and QK-norm, over six epochs of our tweets. The paper shows 15 epochs, although V1, V2, V3 and V5 were trained"
-                        " for 10. V6 stands for V2, too: no tweet is longer than V2's limit. Our V5 learns from 100,000 of 110,944 tweets,"
-                        " so it cannot show the paper's scarcity of data.",
+                        " and QK-norm. The paper shows 15 epochs, although V1, V2, V3 and V5 were trained for 10. V6 stands for V2, too:"
+                        " no tweet is longer than V2's limit. Our V5 learns from 100,000 of 110,944 tweets, so it cannot show the"
+                        " paper's scarcity of data.",
                         small=True,
                     ),
                     OwnBlock("sevenessxin-schema"),
