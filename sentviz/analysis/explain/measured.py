@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 SAMPLE, SEED = 200, 0
 TIMED_TEXTS, FLIP_TEXTS = 30, 100  # texts of the sample for the times, and for the smallest edits
+MAX_WORDS = 30  # in a text whose smallest edit is searched, its second text included
+LARGE, FLIP_TEXTS_OF_LARGE = 50e6, 30  # parameters of a slow model, and texts of its sample for the smallest edits
 DEFAULT_METHODS = ("removal", "units", "received", "rollout", "gradient")  # methods measured for a run without a table
 RESAMPLES = 2_000
 
@@ -63,7 +65,7 @@ def flips_over(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Search the smallest edit of each text of a seeded sample, the sample of `over_split`.
+    """Search the smallest edit of each text of a seeded sample of the texts with at most MAX_WORDS words.
 
     Frame:
         metric, value, low, high (95 % percentile bootstrap over texts), n, seed. The metrics: found: share of texts with an edit that flips
@@ -73,6 +75,8 @@ def flips_over(
     """
     import pandas as pd
 
+    short = [i for i, text in enumerate(texts) if len(f"{text} {pairs[i] if pairs else ''}".split()) <= MAX_WORDS]
+    texts, pairs = [texts[i] for i in short], [pairs[i] for i in short] if pairs else None
     rows = []
     for i, trace in enumerate(sampled(model, texts, pairs, sample=sample, seed=seed)):
         begin = time.perf_counter()
@@ -154,7 +158,11 @@ def _main() -> None:
         else:
             rows = load_split(run.config["data"]["name"], "test").frame
             texts, pairs = rows["text"].tolist(), rows["text_pair"].tolist() if "text_pair" in rows else None
-            table = _measure_missing(run, model, texts, pairs) if file == "faithfulness" else flips_over(model, texts, pairs)
+            if file == "faithfulness":
+                table = _measure_missing(run, model, texts, pairs)
+            else:
+                large = run.config["parameters"] > LARGE
+                table = flips_over(model, texts, pairs, sample=FLIP_TEXTS_OF_LARGE if large else FLIP_TEXTS)
         other_rows = read_measured(file)[read_measured(file)["run"] != run.name] if (FOLDER / f"{file}.csv").is_file() else pd.DataFrame()
         pd.concat([other_rows, table.assign(run=run.name, digest=run.digest)]).to_csv(FOLDER / f"{file}.csv", index=False)
         read_measured.cache_clear()
