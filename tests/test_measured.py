@@ -9,11 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sentviz.analysis.explain import SCORES, stored
+from sentviz.analysis.explain import SCORES, measured, stored
 from sentviz.analysis.explain.faithfulness import FILE, over_split, sampled
 from sentviz.analysis.explain.flip import smallest_flip
 from sentviz.analysis.explain.measured import FOLDER, faithfulness_of, flips_of, flips_over, times_over
+from sentviz.models.model import Model
+from sentviz.runs.evidence import Flip
 from sentviz.runs.store import Run
+from sentviz.runs.trace import Trace
 from tests.makers import small_model, toy_splits
 from tests.shipped import ROOT
 
@@ -40,6 +43,24 @@ def test_flips_over_a_sample_are_those_of_each_text() -> None:
         and set(times["n"]) == {2}
         and (times["value"] > 0).all()
     )
+
+
+def test_a_search_that_stops_early_is_compared_with_all_edits_of_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text counts as equal if no edit of one word flips it or the search found one; only texts of at most 30 words are searched."""
+    model, few = small_model(1), 2
+
+    def stopped_early(model: Model, trace: Trace, **options: Any) -> Flip:
+        return smallest_flip(model, trace, **({"passes": few} | options))
+
+    monkeypatch.setattr(measured, "smallest_flip", stopped_early)
+    frame = flips_over(model, [*TEXTS, "word " * 31], sample=20).set_index("metric")
+    traces = list(sampled(model, TEXTS, sample=20, seed=0))
+    early = [len(smallest_flip(model, trace, passes=few).edits) == 1 for trace in traces]
+    every = [bool(smallest_flip(model, trace, most=1, passes=10**6).edits) for trace in traces]
+    equal = [is_single or not exists for is_single, exists in zip(early, every, strict=True)]
+    assert 0 < np.mean(equal) < 1 and frame.loc["equal", "n"] == len(traces)
+    assert frame.loc["equal", "value"] == pytest.approx(np.mean(equal), abs=1e-5)
+    assert frame.loc["known", "value"] <= frame.loc["equal", "value"]
 
 
 def test_a_row_is_of_the_run_with_its_digest(monkeypatch: pytest.MonkeyPatch) -> None:

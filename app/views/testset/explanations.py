@@ -13,7 +13,7 @@ from app.text import halves, intro, md
 from app.views.papers.board_part import show_findings
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.claims import CLAIMS
-from sentviz.analysis.explain.measured import faithfulness_of, flips_of, has_faithfulness
+from sentviz.analysis.explain.measured import MAX_WORDS, faithfulness_of, flips_of, has_faithfulness
 from sentviz.analysis.explain.refereed import has_referee, headline, methods_of, rows_asked, turning_line
 from sentviz.gallery.explanations import RANKED
 from sentviz.gallery.subjects import Runs, Study
@@ -106,16 +106,16 @@ def smallest_edits(run: Run) -> None:
         return
     st.markdown("##### The smallest edit that changes the predicted class", help=tip("flip"))
     shares = {metric: f"{row['value']:.0%} [{row['low']:.0%}, {row['high']:.0%}]" for metric, row in flips.items()}
-    cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per sentence"
-    st.markdown(
-        f"Found for {shares['found']} of {flips['found']['n']} sentences; one word is enough for {shares['one']} ({cost})."
-        + (
-            f" For {shares['known']} of them, a one-word edit was found, or all plausible one-word edits were tried."
-            if "known" in shares
-            else ""
-        )
-        + (f" {shares['random']} of random edits of as many words also change the predicted class." if "random" in shares else "")
-    )
+    cost = f"{flips['passes']['value']:.0f} edited texts, {flips['milliseconds']['value'] / 1e3:.1f} s per text"
+    sentences = [
+        f"Found for {shares['found']} of {flips['found']['n']} test texts of at most {MAX_WORDS} words; one word is enough for"
+        f" {shares['one']} ({cost})."
+    ]
+    if "equal" in shares:
+        sentences += [f"For {shares['equal']} the search finds an edit of one word if there is one: all plausible ones were tried as well."]
+    if "random" in shares:
+        sentences += [f"{shares['random']} of random edits of as many words also change the predicted class."]
+    st.markdown(" ".join(sentences))
 
 
 intro(

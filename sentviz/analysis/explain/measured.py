@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SAMPLE, SEED = 200, 0
 TIMED_TEXTS, FLIP_TEXTS = 30, 100  # texts of the sample for the times, and for the smallest edits
 MAX_WORDS = 30  # in a text whose smallest edit is searched, its second text included
+EVERY = 10**7  # passes, more than any text has plausible edits
 LARGE, FLIP_TEXTS_OF_LARGE = 50e6, 30  # parameters of a slow model, and texts of its sample for the smallest edits
 DEFAULT_METHODS = ("removal", "units", "received", "rollout", "gradient")  # methods measured for a run without a table
 RESAMPLES = 2_000
@@ -70,7 +71,8 @@ def flips_over(
     Frame:
         metric, value, low, high (95 % percentile bootstrap over texts), n, seed. The metrics: found: share of texts with an edit that flips
         the prediction; one: share with an edit of one word; known: share of which it is known whether one word is enough, because such an
-        edit was found or all plausible ones were tried; random: share of random edits of as many words that flip; passes and
+        edit was found or all plausible ones were tried; equal: share in which the search finds an edit of one word if there is a plausible
+        one, by trying all of them; random: share of random edits of as many words that flip; passes and
         milliseconds: per text, of the search and the random edits.
     """
     import pandas as pd
@@ -84,10 +86,12 @@ def flips_over(
         took = 1e3 * (time.perf_counter() - begin)
         chance = flip.random / flip.drawn if flip.drawn else np.nan
         is_single = len(flip.edits) == 1
-        rows.append((bool(flip.edits), is_single, is_single or flip.complete, chance, flip.passes + flip.drawn, took))
+        is_known = is_single or flip.complete
+        is_equal = is_known or not smallest_flip(model, trace, most=1, passes=EVERY, drawn=0).edits
+        rows.append((bool(flip.edits), is_single, is_known, is_equal, chance, flip.passes + flip.drawn, took))
         if progress is not None:
             progress(i + 1, sample)
-    named = zip(("found", "one", "known", "random", "passes", "milliseconds"), zip(*rows, strict=True), strict=True)
+    named = zip(("found", "one", "known", "equal", "random", "passes", "milliseconds"), zip(*rows, strict=True), strict=True)
     return pd.DataFrame([{"metric": metric, **_spread(column, seed)} for metric, column in named if not np.isnan(column).all()])
 
 
