@@ -60,6 +60,12 @@ def test_a_model_on_the_base_of_a_recipe_needs_no_further_option(trained: list[R
     assert [(recipe.base, recipe.model) for recipe in trained] == [("minilm", "minilm-ndt-free-2"), ("e5", "e5-last-scaled")]
 
 
+def test_a_recipe_of_another_paper_is_named(trained: list[Recipe], tmp_path: Path) -> None:
+    notes = [run("train", recipe, "--model", "cnn", "-o", tmp_path).stderr for recipe in ("imdb", "sentiformer_imdb")]
+    assert "cnn's paper has its own recipe for this data set, sentiformer_imdb; imdb is another paper's." in notes[0]
+    assert "recipe for this data set" not in notes[1] and [recipe.learning_rate for recipe in trained] == [5e-4, 1e-4]
+
+
 def test_the_epochs_to_keep_are_the_recipes(trained: list[Recipe], tmp_path: Path) -> None:
     """`--keep-epochs 3` reaches the recipe of both model kinds; without the option the recipe keeps 0 epochs."""
     for options in ((), ("--model", "hardmax-d2")):

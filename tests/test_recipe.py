@@ -15,7 +15,7 @@ from sentviz.papers.studies.runner import light
 from sentviz.runs.registry import papers
 from sentviz.runs.writing import attach
 from sentviz.training import task_of, train
-from sentviz.training.recipe import Recipe, finished, recipe_names
+from sentviz.training.recipe import Recipe, finished, recipe_names, recipe_of_paper
 from tests.makers import toy_pairs, toy_recipe, toy_splits
 
 pytestmark = pytest.mark.usefixtures("toy_data")
@@ -135,6 +135,14 @@ OLD: dict[str, Any] = {
     "example": "a song",
     "model": "hardmax-d4-straight",
 }
+
+
+def test_a_model_of_another_paper_is_told_its_own_recipe() -> None:
+    """Two papers have a recipe for IMDb; the first has its name. Models without a recipe of their paper, and recipes of ours, have none."""
+    named = {"cnn": "sentiformer_imdb", "sentiformer-full": "sentiformer_imdb", "ndt-unit-2": "", "7ess-v1-rope": "", "unknown": ""}
+    assert {model: recipe_of_paper("imdb", model) for model in named} == named
+    assert recipe_of_paper("sentiformer_imdb", "cnn") == "" and recipe_of_paper("sentiformer_imdb", "vanilla") == "ndt_imdb"
+    assert recipe_of_paper("english", "cnn") == "" and recipe_of_paper("own.toml", "cnn") == ""
 
 
 def test_an_old_recipe_of_a_hardmax_run_is_read() -> None:

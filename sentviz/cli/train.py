@@ -132,7 +132,10 @@ def train(
             click.echo(f"{existing.folder} was already trained with this recipe. Move the folder to train the recipe again.")
             return
         from sentviz.training import train as run_training
+        from sentviz.training.recipe import recipe_of_paper
 
+        if (own := recipe_of_paper(recipe, changed.model)) and not quiet:
+            click.echo(f"{changed.model}'s paper has its own recipe for this data set, {own}; {recipe} is another paper's.", err=True)
         try:
             run = run_training(changed, out, device=device, progress=listener() or not quiet)
         except KeyboardInterrupt:

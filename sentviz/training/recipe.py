@@ -15,7 +15,7 @@ from sentviz.errors import InputError, RunError, nearest
 from sentviz.io.files import read_regular, restored
 from sentviz.runs.bases import find_base
 from sentviz.runs.configs import HardmaxConfig
-from sentviz.runs.presets import check_shape, find_preset, on_base, variant_changes
+from sentviz.runs.presets import check_shape, find_preset, on_base, split, variant_changes
 from sentviz.runs.registry import papers
 from sentviz.runs.store import Run, find
 from sentviz.training.own_data import own_settings
@@ -305,6 +305,16 @@ def recipes() -> dict[str, Path]:
             by_name.setdefault(dataset, path)
             by_name[f"{paper.name}_{dataset}"] = path
     return by_name
+
+
+def recipe_of_paper(source: str, model: str) -> str:
+    """Return the recipe that a model's paper has for the data set of a shipped recipe; "" if it has none, or `source` is that recipe."""
+    path = recipes().get(source)
+    for paper in papers().values() if path else ():
+        own = paper.recipes().get(path.stem) if path and paper.preset(split(model)[0]) else None
+        if own is not None and own != path:
+            return f"{paper.name}_{own.stem}"
+    return ""
 
 
 def recipe_names() -> list[str]:
