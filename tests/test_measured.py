@@ -94,3 +94,13 @@ def test_what_ships_is_of_runs_that_ship() -> None:
                 new = part[part["metric"] != "milliseconds"].drop_duplicates("metric").set_index("metric")["random"]
                 assert new.to_dict() == pytest.approx(own.to_dict(), abs=2e-3)
                 assert not set(part.loc[part["metric"] != "milliseconds", "method"]) & set(run.frame(FILE)["method"])
+
+
+@pytest.mark.skipif(not ROOT.is_dir(), reason="checkpoints/ is not here")
+def test_the_smallest_edits_of_every_run_with_weights_are_measured() -> None:
+    """The search finds an edit of one word, if there is one, in at least 98 % of the texts."""
+    flips = pd.read_csv(FOLDER / "flips.csv")
+    names = {f"{config.parts[-3]}/{config.parts[-2]}" for config in ROOT.glob("*/*/config.json")}
+    assert set(flips["run"]) == {name for name in names if Run.open(ROOT / name, name).has_weights}
+    equal = flips[flips["metric"] == "equal"]
+    assert set(equal["run"]) == set(flips["run"]) and equal["value"].min() >= 0.98
