@@ -161,10 +161,8 @@ def test_changes_of_a_higher_rank_have_8_bits(rank: int) -> None:
     changes = {name: tensor for name, tensor in packed.items() if name.startswith("blocks.")}
     assert {tensor.dtype for tensor in changes.values()} == ({torch.float16} if rank < 16 else {torch.int8, torch.float16})
     if rank == 16:
-        assert packed["blocks.0.attention.project.a.scale"].shape == (48, 1) and packed["blocks.0.attention.project.b.scale"].shape == (
-            1,
-            16,
-        )
+        assert packed["blocks.0.attention.project.a.scale"].shape == (48, 1)
+        assert packed["blocks.0.attention.project.b.scale"].shape == (1, 16)
     loaded, _ = based(base, network.config)
     fold(loaded, of_base, unpack(packed))
     module = network.get_submodule("blocks.1.ffn.down")

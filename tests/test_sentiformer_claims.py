@@ -212,10 +212,12 @@ def test_a_part_matters_where_it_is_missed(wrong: int, verdict: str, tmp_path: P
     assert judge("It is worse without layer norm on SST-5", runs).verdict == "unjudged"
 
 
+@pytest.mark.parametrize(("dataset", "title"), [("sst5_trees", "SST-5"), ("sst5_trees_binary", "SST-5 as two classes")])
 @pytest.mark.parametrize(("wrong", "verdict"), [(5, "fails"), (80, "holds"), (60, "open")], ids=["fall", "hold", "open"])
-def test_full_attention_gains_nothing(wrong: int, verdict: str, tmp_path: Path) -> None:
-    runs = seeds(tmp_path, "sentiformer", 60) + made_seeds(tmp_path, "sst5_trees", "sentiformer-full", 3, wrong=wrong, first_wrong=40)
-    assert judge("Full attention brings no gain on SST-5", runs).verdict == verdict
+def test_full_attention_gains_nothing(wrong: int, verdict: str, dataset: str, title: str, tmp_path: Path) -> None:
+    runs = seeds(tmp_path, "sentiformer", 60, dataset=dataset)
+    runs += made_seeds(tmp_path, dataset, "sentiformer-full", 3, wrong=wrong, first_wrong=40)
+    assert judge(f"Full attention brings no gain on {title}", runs).verdict == verdict
 
 
 @pytest.mark.parametrize(("five", "two", "verdict"), [(100, 20, "fails"), (16, 80, "holds")], ids=["two classes", "five classes"])

@@ -13,6 +13,7 @@ from sentviz.gallery import make
 from sentviz.gallery.subjects import Study
 from sentviz.papers.sentiformer import carriers, lengths, memory
 from sentviz.papers.sentiformer.claims import CLAIMS
+from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.sentiformer.tables import TABLES
 from sentviz.papers.sentiformer.text_claims import judge_kernel
 from sentviz.runs.store import Run
@@ -140,6 +141,15 @@ def test_the_tables_say_what_is_stored() -> None:
     }.items():
         table = TABLES[name]([], "all")
         assert len(table.written()) and len(stored.read())
+
+
+def test_table_i_is_drawn_beside_ablations_with_seeds_at_every_rate(tmp_path: Path) -> None:
+    """The models of table I stay when an ablation has several seeds at another rate."""
+    for dataset in DATASETS:
+        runs = made_seeds(tmp_path, dataset, "sentiformer", 2) + made_seeds(tmp_path, dataset, "cnn", 2, variant="fast")
+        runs += [run for variant in ("", "3e-4") for run in made_seeds(tmp_path, dataset, "sentiformer-sinusoid", 2, variant=variant)]
+        drawn = make("sentiformer-accuracy", Study.of(dataset, runs)).frame.dropna(subset=["value"])
+        assert sorted(drawn["model"]) == ["CNN, rate 1e-3", "SentiFormer"]
 
 
 def test_the_two_class_column_repeats_no_print(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ import torch
 from sentviz.analysis.epochs.series import epoch_series, examples
 from sentviz.data.examples import EXAMPLES
 from sentviz.errors import DataMissingError, InputError
+from sentviz.gallery import FIGURES, make
+from sentviz.gallery.subjects import Study
 from sentviz.models.model import Model
 from sentviz.models.protocol import Capture
 from sentviz.papers.studies.timing import threads
@@ -209,3 +211,10 @@ def test_what_ships_stays_small() -> None:
     """All runs and bases take at most 330 MB, and each file less than 50 MB."""
     sizes = [path.stat().st_size for path in ROOT.rglob("*") if path.is_file()]
     assert sum(sizes) <= 330e6 and max(sizes) < 50e6
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", [spec.name for spec in FIGURES.values() if spec.of is Study])
+def test_the_figures_of_studies_are_drawn_on_every_data_set(name: str) -> None:
+    for dataset in FIGURES[name].names:
+        assert not make(name, Study.of(dataset, SHIPPED)).frame.empty

@@ -310,11 +310,10 @@ def recipes() -> dict[str, Path]:
 def recipe_of_paper(source: str, model: str) -> str:
     """Return the recipe that a model's paper has for the data set of a shipped recipe; "" if it has none, or `source` is that recipe."""
     path = recipes().get(source)
-    for paper in papers().values() if path else ():
-        own = paper.recipes().get(path.stem) if path and paper.preset(split(model)[0]) else None
-        if own is not None and own != path:
-            return f"{paper.name}_{own.stem}"
-    return ""
+    if path is None:
+        return ""
+    with_another = (paper for paper in papers().values() if paper.recipes().get(path.stem, path) != path)
+    return next((f"{paper.name}_{path.stem}" for paper in with_another if paper.preset(split(model)[0])), "")
 
 
 def recipe_names() -> list[str]:

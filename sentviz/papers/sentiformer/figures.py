@@ -39,11 +39,13 @@ def _accuracy(of: Study, *, theme: Theme = "light") -> Figure:
         InputError: nothing is measured.
     """
     from sentviz.figures.beside import measured_beside_printed
-    from sentviz.papers.sentiformer import prints, tables
+    from sentviz.papers.sentiformer import tables
+    from sentviz.papers.sentiformer.presets import ABLATIONS
     from sentviz.papers.sentiformer.study import DATASETS, MODELS, beside, configurations
     from sentviz.papers.studies.collected import points
+    from sentviz.runs.presets import without_training
 
-    by_model = {name: seeds for name, seeds in configurations(of.runs, of.name).items() if MODELS[name] not in prints.TITLES.values()}
+    by_model = {name: seeds for name, seeds in configurations(of.runs, of.name).items() if without_training(name) not in ABLATIONS}
     if not by_model:
         raise InputError(f"No run on {DATASETS[of.name]} is installed: `sentviz study sentiformer --dataset {of.name}` trains them.")
     single = points(by_model, "accuracy")

@@ -47,7 +47,7 @@ def accuracy(runs: Sequence[Run]) -> Table:
         " MiniLM, a pretrained encoder of 6 layers, was trained on 30,000 rows, equally many of each class (IMDb and Yelp: 10,000 rows of"
         " 128 tokens). Yelp is a sample of Yelp polarity (1 and 2 against 4 and 5 stars). Our training is shorter than the paper's. Rows"
         " without a learning rate have the paper's rate for SentiFormer, 1e-4; comparisons use the rate with the smallest validation loss"
-        " for each model. If the winner was trained at a rate at which the other model was not, the comparison cannot be told."
+        " for each model. If the winner had a rate or more epochs that the other model did not have, the comparison cannot be told."
     )
     words = sentence([words, _not_learned(runs, DATASETS, [name for name in COMPARED | RATES if without_training(name) in COMPARED])])
     columns = (

@@ -14,7 +14,7 @@ from sentviz.runs.presets import TRAINING_ENDINGS, VARIANT_SETTINGS, without_tra
 from sentviz.runs.store import Run
 
 ENDINGS = ("", *TRAINING_ENDINGS)
-LONGER = {ending for ending in TRAINING_ENDINGS if "epochs" in VARIANT_SETTINGS[ending[1:]]}
+LONGER = tuple(ending for ending in TRAINING_ENDINGS if "epochs" in VARIANT_SETTINGS[ending[1:]])
 
 
 def tried(by_preset: Mapping[str, Sequence[Run]], model: str) -> dict[str, str]:
@@ -52,11 +52,11 @@ def remark(runs: Iterable[Run], dataset: str, presets: Sequence[str], title: Cal
     by_preset = _of_all_trainings(runs, dataset, presets)
     names = {preset: title(without_training(preset)) for preset in presets if preset in by_preset}
     best = {preset: chosen(by_preset, without_training(preset)) for preset in names}
-    unsearched = [name for preset, name in names.items() if len(tried(by_preset, without_training(preset)).keys() - LONGER) == 1]
+    unsearched = [name for preset, name in names.items() if len(tried(by_preset, without_training(preset)).keys() - set(LONGER)) == 1]
     rates = _by_rate({name: _rate(by_preset[preset]) for preset, name in names.items()})
     better = {name: _training(by_preset[best[preset]]) for preset, name in names.items() if best[preset] != preset}
-    longer = [f"{name} had {_epochs(by_preset[preset])} epochs" for preset, name in names.items() if preset.endswith(tuple(LONGER))]
-    usual = {_epochs(by_preset[preset]) for preset in names if not preset.endswith(tuple(LONGER))}
+    longer = [f"{names[preset]} had {_epochs(by_preset[preset])} epochs" for preset in names if _is_longer(preset)]
+    usual = {_epochs(by_preset[preset]) for preset in names if not _is_longer(preset)}
     longer += [f"the others {_joined([str(each) for each in sorted(usual)])}"] if longer and usual else []
     which = f"{len(unsearched)} of {len(names)} models" if len(unsearched) > 3 else _joined(unsearched)
     several, values = len(rates) > 1, _joined([f"{rate:g}{f' ({models})' * (len(rates) > 1)}" for rate, models in rates.items()])
@@ -99,14 +99,17 @@ def _rate(runs: Sequence[Run]) -> float:
     return float(runs[0].config["recipe"].get("learning_rate", 0))
 
 
+def _is_longer(preset: str) -> bool:
+    return preset.endswith(LONGER)
+
+
 def _epochs(runs: Sequence[Run]) -> int:
     return int(runs[0].config["recipe"].get("epochs", 0))
 
 
 def _training(runs: Sequence[Run]) -> str:
     """Return what distinguishes a training: its epochs if the variant changes them, else its learning rate."""
-    is_longer = runs[0].configuration.endswith(tuple(LONGER))
-    return f"{_epochs(runs)} epochs" if is_longer else f"learning rate {_rate(runs):g}"
+    return f"{_epochs(runs)} epochs" if _is_longer(runs[0].configuration) else f"learning rate {_rate(runs):g}"
 
 
 def _by_rate(rates: Mapping[str, float]) -> dict[float, str]:
