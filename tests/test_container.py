@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ import tomllib
 import pytest
 import yaml
 
+from sentviz.runs.store import version
 from tests.docs import DOCS, ROOT
 
 DOCKERFILE = ROOT / "Dockerfile"
@@ -55,3 +57,13 @@ def test_the_citation_is_of_this_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert cited["cff-version"] == "1.2.0" and cited["message"] and cited["authors"] and cited["type"] == "software"
     assert (cited["title"], str(cited["version"]), cited["license"]) == (project["name"], project["version"], project["license"])
+
+
+def test_a_source_folder_knows_its_version_without_an_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training that runs from a source folder stores its version, too."""
+
+    def find_nothing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", find_nothing)
+    assert version() == tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]

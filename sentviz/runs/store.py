@@ -78,13 +78,15 @@ CONFIG_MOST = 1 << 20  # maximum bytes of config.json; shipped ones have about 5
 
 
 def version() -> str:
-    """Return the installed version of sentviz."""
+    """Return the version of sentviz: of the installed package, else of the source folder in which it runs."""
+    import tomllib
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version("sentviz")
     except PackageNotFoundError:
-        return "unknown"
+        source = Path(__file__).parents[2] / "pyproject.toml"
+        return str(tomllib.loads(source.read_text(encoding="utf-8"))["project"]["version"]) if source.is_file() else "unknown"
 
 
 def roots(folders: Folders = ()) -> list[Path]:
