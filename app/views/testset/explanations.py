@@ -113,6 +113,10 @@ def smallest_edits(run: Run) -> None:
     ]
     if "equal" in shares:
         sentences += [f"For {shares['equal']} the search finds an edit of one word if there is one: all plausible ones were tried as well."]
+    if "known" in shares:
+        sentences += [
+            f"For {shares['known']} the search is certain whether one word is enough: it found such an edit or tried every plausible one."
+        ]
     if "random" in shares:
         sentences += [f"{shares['random']} of random edits of as many words also change the predicted class."]
     st.markdown(" ".join(sentences))
