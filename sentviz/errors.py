@@ -26,6 +26,10 @@ class RunError(SentvizError):
     """A run folder is missing or damaged, or was not written by sentviz; the message names the file and the reason."""
 
 
+class MissingMapError(InputError):
+    """A trace does not hold the requested layer, head, component or query row; the message says what it holds."""
+
+
 class Stopped(Exception):
     """Work was stopped early because nobody waits for its result."""
 

@@ -73,7 +73,7 @@ def test_a_choice_of_layers_and_heads() -> None:
     data = bertviz_data(bertviz_html(trace, layers=[2], heads=[3, 1]))
     np.testing.assert_allclose(data["attention"][0]["attn"], [[trace.map(2, 3), trace.map(2, 1)]], atol=5.1e-5)
     assert (data["layer"], data["include_layers"], data["include_heads"]) == (3, [3], [4, 2])
-    with pytest.raises(KeyError, match="layers 0, 1, 2, not 7"):
+    with pytest.raises(InputError, match="layers 0, 1, 2, not 7"):
         bertviz_html(trace, layers=[7])
     with pytest.raises(InputError, match="At least one"):
         bertviz_html(trace, heads=[])

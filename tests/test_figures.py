@@ -169,7 +169,7 @@ def test_heatmap_refuses_what_it_cannot_show() -> None:
         heatmap(fake_trace(), 0, top=0)
     with pytest.raises(InputError):
         heatmap(fake_trace(tokens=[]), 0, hide_specials=True)
-    with pytest.raises(KeyError):
+    with pytest.raises(InputError, match="layers 0, 1, not 5"):
         heatmap(fake_trace(layers=2), 5)
 
 

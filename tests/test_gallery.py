@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 import sentviz
 from sentviz.cli import main
 from sentviz.data import datasets
-from sentviz.errors import DataMissingError, InputError, SentvizError
+from sentviz.errors import DataMissingError, InputError, MissingMapError, SentvizError
 from sentviz.figures import Figure, heatmap
 from sentviz.figures.colours import palette
 from sentviz.gallery import FIGURES, FigureSpec, Sentence, code, draw, make
@@ -208,6 +208,21 @@ def test_a_trace_at_hand_is_not_asked_again(tiny_run: Path) -> None:
         make("strip", subject, score="integrated-gradients")
     with pytest.raises(InputError, match="only a trace is available"):
         _ = subject.fresh
+
+
+def test_a_fault_of_a_figure_is_not_shown_as_a_sentence(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map that the trace lacks is refused in a sentence, but a wrong key in the code of a figure stays an error of the program."""
+    run = find(tiny_run)
+    subject = Sentence.of(run, run.example())
+    with pytest.raises(MissingMapError, match="holds the layers 0, 1, not 99"):
+        make("attention", subject, layer=99)
+
+    def faulty(subject: Any, **options: Any) -> Figure:
+        return {}["effect"]
+
+    monkeypatch.setitem(FIGURES, "attention", replace(find_figure("attention"), make=faulty))
+    with pytest.raises(KeyError, match="effect"):
+        make("attention", subject)
 
 
 def test_every_layer_of_a_stored_trace_is_read_in_the_models_precision() -> None:

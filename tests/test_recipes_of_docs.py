@@ -204,7 +204,7 @@ def test_words_and_gradients_explain_it_and_attention_is_refused(model: Model) -
         score(trace, "rollout")
     with pytest.raises(InputError, match="Value zeroing needs attention maps, and sst2/bag has none"):
         explained(model, trace, ["removal", "value-zeroing"])
-    with pytest.raises(KeyError, match="without attention maps"):
+    with pytest.raises(InputError, match="without attention maps"):
         trace.map(0)
 
 

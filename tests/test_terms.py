@@ -19,6 +19,7 @@ from sentviz.analysis.maps.compare import difference
 from sentviz.analysis.maps.heads import of_trace
 from sentviz.analysis.maps.injection import row as injected_row
 from sentviz.analysis.maps.layers import head_patterns
+from sentviz.errors import MissingMapError
 from sentviz.models.attention import KeyTerm
 from sentviz.models.encoder import Attention
 from sentviz.models.model import Model
@@ -95,22 +96,22 @@ def test_traces_of_a_batch_are_those_of_each_text(form: dict[str, Any], change: 
 
 
 def test_a_part_of_a_trace_makes_its_own_maps_only() -> None:
-    """A trace of selected heads and layers, in any order, makes those maps; others raise KeyError."""
+    """A trace of selected heads and layers, in any order, makes those maps; others raise MissingMapError."""
     model = small_model(components=2, mixing="unit")
     whole = model.trace(TEXT)
     part = model.trace(TEXT, layers=[1], heads=[1, 0], maps=False, projections=True)
     for head in (0, 1):
         np.testing.assert_allclose(part.map(1, head, 1), whole.map(1, head, 1), atol=1e-6)
         np.testing.assert_allclose(part.map(1, head), whole.map(1, head), atol=1e-6)
-    with pytest.raises(KeyError, match="layers 1, not 0"):
+    with pytest.raises(MissingMapError, match="layers 1, not 0"):
         part.map(0)
     component = model.trace(TEXT, components=[1], maps=False, projections=True)
     np.testing.assert_allclose(component.map(0, 1, 1), whole.map(0, 1, 1), atol=1e-6)
-    with pytest.raises(KeyError, match="only some of the components"):
+    with pytest.raises(MissingMapError, match="only some of the components"):
         component.map(0)
-    with pytest.raises(KeyError, match="some of the query rows"):
+    with pytest.raises(MissingMapError, match="some of the query rows"):
         model.trace(TEXT, queries=[2], maps=False, projections=True).map(0)
-    with pytest.raises(KeyError, match="without attention maps"):
+    with pytest.raises(MissingMapError, match="without attention maps"):
         model.trace(TEXT, maps=False).map(0)
 
 

@@ -48,7 +48,7 @@ def test_a_component_is_subtracted_where_both_have_it(words: Model) -> None:
     second = small_model(seed=7, components=3, mixing="free")
     a, b = words.trace(TEXT), second.trace(TEXT)
     np.testing.assert_allclose(map_difference(a, b, 0, 0, 1).trace.map(0, 0, 1), b.map(0, 0, 1) - a.map(0, 0, 1), atol=1e-7)
-    with pytest.raises(KeyError, match="component"):
+    with pytest.raises(InputError, match="component"):
         map_difference(a, b, 0, 0, 2)
 
 

@@ -52,8 +52,8 @@ def show_drawn(
     """
     try:
         drawn = _drawn(key, str(code), of, page_theme(), make) if of else make(page_theme())
-    except (SentvizError, KeyError) as error:
-        st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
         return None
     plain = {"displaylogo": False, "displayModeBar": False}
     side: dict[str, Any] = {"horizontal": True, "wrap": False, "vertical_alignment": "center"} if slim else {}
@@ -172,8 +172,8 @@ def open_numbers(make: Callable[[Theme], Figure], name: str, key: str) -> None:
     """
     try:
         figure = make("light")
-    except (SentvizError, KeyError) as error:
-        st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
         return
     frame = from_one(figure.frame, figure.from_zero)
     st.markdown(md(figure.caption))

@@ -81,7 +81,7 @@ def bertviz_html(
         component: ``"effective"``, or a component counted from 0.
         layers, heads: layers and heads to show, counted from 0; by default all of the trace.
     Raises:
-        KeyError: the trace does not have those maps.
+        MissingMapError: the trace does not have those maps.
         InputError: there is no layer or head, or there are more lines or weights than `LINES` and `WEIGHTS` allow.
         SentvizError: the packages are not installed.
     """

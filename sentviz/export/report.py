@@ -73,7 +73,7 @@ def report_html(trace: Trace, run: Run, *, scores: Sequence[str] | None = None, 
         arithmetic: computation of one cell, shown in numbers.
     Raises:
         InputError: one of `scores` is not available for this trace.
-        KeyError: the trace holds no attention maps, but its model has them.
+        MissingMapError: the trace holds no attention maps, but its model has them.
     """
     figures: list[dict[str, Any]] = []
     records: list[Record] = []

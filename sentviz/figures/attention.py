@@ -57,7 +57,7 @@ def heatmap(
     Frame:
         layer, head, component, query, query_token, key, key_token, attention: the cells shown.
     Raises:
-        KeyError: the trace does not have that map.
+        MissingMapError: the trace does not have that map.
         InputError: no token is left to draw.
     """
     if top is not None and top < 1:

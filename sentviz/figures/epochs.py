@@ -72,7 +72,7 @@ def epoch_maps(
     Frame:
         epoch, query, query_token, key, key_token, attention.
     Raises:
-        InputError: there is no epoch. KeyError: a trace does not have that map.
+        InputError: there is no epoch. MissingMapError: a trace does not have that map.
     """
     if not traces:
         raise InputError("There is no epoch whose map could be drawn.")

@@ -39,7 +39,7 @@ def small_multiples(
     Frame:
         layer, head, component, query, query_token, key, key_token, attention; the first token of a block.
     Raises:
-        KeyError: the trace does not have those maps. InputError: `layers` is empty.
+        MissingMapError: the trace does not have those maps. InputError: `layers` is empty.
     """
     layers = trace.layer_ids if layers is None else tuple(layers)
     if not layers:

@@ -103,11 +103,7 @@ def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> 
     """
     spec = find_figure(figure)
     spec.check(options)
-    try:
-        drawn = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
-    except KeyError as error:
-        name = getattr(getattr(subject, "run", None), "name", figure)
-        raise InputError(f"{name}: {error.args[0]}.") from error
+    drawn = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
     drawn = drawn if drawn.source else subject.sourced(drawn)
     return replace(drawn, call=call(figure, subject, options))
 

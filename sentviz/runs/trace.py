@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.tokenizers import PADDING
-from sentviz.errors import InputError, RunError
+from sentviz.errors import InputError, MissingMapError, RunError
 from sentviz.io.late import late
 from sentviz.runs.calibration import softmax
 from sentviz.runs.configs import Capabilities
@@ -221,7 +221,7 @@ class Trace:
             head: a head counted from 0, or ``"mean"`` / ``"max"`` over heads.
             component: ``"effective"``, or a component counted from 0 (A_1 is 0).
         Raises:
-            KeyError: the trace does not hold that layer, head or component.
+            MissingMapError: the trace does not hold that layer, head or component.
         """
         return self.rows(layer, 0, len(self.query_ids), head, component)
 
@@ -229,7 +229,7 @@ class Trace:
         """Return rows [start, stop) of a map, (rows, m), stored or computed now; only these rows are computed.
 
         Raises:
-            KeyError: as `map`.
+            MissingMapError: as `map`.
         """
         values, keys = self.band(layer, start, stop, head, component)
         if len(keys) == len(self.tokens):
@@ -244,7 +244,7 @@ class Trace:
         All other keys get no attention. With a window, the number of keys is about that of the window and the rows together.
 
         Raises:
-            KeyError: as `map`.
+            MissingMapError: as `map`.
         """
         at = _index(self.layer_ids, layer, "layer")
         head_place = None if head in ("mean", "max") else _index(self.head_ids, head, "head")
@@ -263,11 +263,11 @@ class Trace:
     def _made(self, at: int, start: int, stop: int, part: int | None, heads: tuple[int, ...] | None = None) -> tuple[Floats, Ints]:
         """Compute attention (H, rows, reach) and its keys from Q, K and terms; `at`, `part` and `heads` index the axes of the trace."""
         if not self.terms or self.queries is None or self.keys is None:
-            raise KeyError("the trace was made without attention maps")
+            raise MissingMapError("The trace was made without attention maps.")
         if part is None and self.component_ids != tuple(range(self.lambdas.shape[1])):
-            raise KeyError("the trace has only some of the components, but an effective map needs all of them")
+            raise MissingMapError("The trace has only some of the components, but an effective map needs all of them.")
         if self.query_ids != tuple(range(len(self.tokens))):
-            raise KeyError("the trace was made for only some of the query rows")
+            raise MissingMapError("The trace was made for only some of the query rows.")
         import torch
 
         chosen = list(range(len(self.head_ids))) if heads is None else list(heads)
@@ -291,7 +291,7 @@ class Trace:
         """Return all maps of the trace, (L, H, n, m), stored or computed now.
 
         Raises:
-            KeyError: as `map`.
+            MissingMapError: as `map`.
         """
         part = None if component == "effective" else _index(self.component_ids, component, "component")
         if part is None and self.attention is not None:
@@ -311,7 +311,7 @@ class Trace:
         Args:
             size: bytes that a band of all heads and components may take.
         Raises:
-            KeyError: as `map`.
+            MissingMapError: as `map`.
         """
         part = None if component == "effective" else _index(self.component_ids, component, "component")
         stored, n = self.attention if part is None else self.components, len(self.query_ids)
@@ -450,5 +450,5 @@ def _half(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _index(ids: tuple[int, ...], wanted: int | str, axis: str) -> int:
     if wanted not in ids:
-        raise KeyError(f"the trace holds the {axis}s {', '.join(map(str, ids))}, not {wanted}")
+        raise MissingMapError(f"The trace holds the {axis}s {', '.join(map(str, ids))}, not {wanted}.")
     return ids.index(int(wanted))

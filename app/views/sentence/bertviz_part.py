@@ -40,8 +40,8 @@ def show(trace: Trace, run: Run) -> None:
     make = partial(bertviz_html, trace, view, place(component), layers=layers, heads=heads)
     try:
         page = make(theme=page_theme())
-    except (SentvizError, KeyError) as error:
-        st.warning(md(str(error.args[0])), icon=":material/block:")
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
         return
     height = min(bertviz_height(trace, view, len(layers), len(heads)), TALLEST)
     st.iframe(page, height=height, alt=f"BertViz's {TITLES[view].lower()} of the attention of {run.name}")

@@ -66,8 +66,8 @@ def _difference(first: Trace, second: Trace, run: Run, second_run: Run, layer: i
     st.markdown(f"**Difference** · {md(second_run.name)} minus {md(run.name)}")
     try:
         changed = map_difference(first, second, layer, head, component)
-    except (SentvizError, KeyError) as error:
-        st.caption(md(str(error.args[0] if error.args else error)))
+    except SentvizError as error:
+        st.caption(md(str(error)))
         return
 
     of = sentence_of(run, first)

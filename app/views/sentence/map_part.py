@@ -111,8 +111,8 @@ def _map(trace: Trace, run: Run, view: _View) -> None:
             _below(trace, run, view, units, layers, sight)
         with right:
             _arithmetic(trace, run, view, units, source, seen.cell or largest, clicked=seen.cell is not None)
-    except (SentvizError, KeyError) as error:
-        st.warning(md(str(error.args[0] if error.args else error)), icon=":material/block:")
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
 
 
 def _source(trace: Trace, view: _View) -> TokenMap:

@@ -56,8 +56,8 @@ def take_row() -> None:
 
 try:
     data = through_data(film, texts=texts, asks=bool(texts) and bool(run.epochs))
-except (SentvizError, KeyError) as error:
-    st.warning(md(str(error.args[0])), icon=":material/block:")
+except SentvizError as error:
+    st.warning(md(str(error)), icon=":material/block:")
     st.stop()
 with st.container(key="figure-through", gap="small"):
     browser.draw("through", data, key=KEY, row=take_row)

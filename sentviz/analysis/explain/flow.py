@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.errors import InputError
+from sentviz.errors import InputError, MissingMapError
 from sentviz.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def effective(trace: Trace) -> Doubles:
     is_complete = trace.layer_ids == tuple(range(len(trace.lambdas))) and trace.query_ids == tuple(range(len(trace.tokens)))
     try:
         stack = trace.stack() if is_complete else None
-    except KeyError:
+    except MissingMapError:
         stack = None
     if stack is None:
         raise InputError("This method needs the complete attention maps of all layers.")

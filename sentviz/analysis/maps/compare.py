@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.analysis.maps.longmap import Units, merged, units
-from sentviz.errors import InputError
+from sentviz.errors import InputError, MissingMapError
 from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float32]
@@ -50,7 +50,7 @@ def difference(first: Trace, second: Trace) -> Trace:
     every: list[int | str] = ["effective", *first.component_ids]
     try:
         attention, *components = (_less(first, second, i, j, component) for component in every)
-    except KeyError as error:
+    except MissingMapError as error:
         raise InputError("Both traces need their attention maps.") from error
     tokens = tuple(
         first.tokens[a] if first.tokens[a].casefold() == second.tokens[b].casefold() else f"{first.tokens[a]} → {second.tokens[b]}"
@@ -86,7 +86,7 @@ def map_difference(first: Trace, second: Trace, layer: int, head: int | str = "m
     Args:
         layer, head, component: as in `Trace.map`, counted from 0.
     Raises:
-        KeyError: a model has no such layer, head or component.
+        MissingMapError: a model has no such layer, head or component.
         InputError: the texts differ, or no piece is shared.
     """
     if (first.text, first.text_pair) != (second.text, second.text_pair):

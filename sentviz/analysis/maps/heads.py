@@ -80,10 +80,7 @@ def of_trace(trace: Trace) -> pd.DataFrame:
     """
     import torch
 
-    try:
-        stack = trace.stack()
-    except KeyError as error:
-        raise InputError("The trace was made without attention maps.") from error
+    stack = trace.stack()
     if not trace.whole or len(stack) != len(trace.lambdas):
         raise InputError("Head measures need a complete trace, made without a choice of layers, heads or queries.")
     n = len(trace.tokens)

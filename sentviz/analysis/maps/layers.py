@@ -58,14 +58,11 @@ def head_patterns(trace: Trace, component: int | str = "effective") -> pd.DataFr
     and punctuation marks; means over queries.
 
     Raises:
-        InputError: the trace holds no such map.
+        MissingMapError: the trace holds no such map.
     """
     import pandas as pd
 
-    try:
-        maps = np.abs(trace.stack(component)).astype(np.float64)
-    except KeyError as error:
-        raise InputError(f"The trace holds no map of component {component!r}.") from error
+    maps = np.abs(trace.stack(component)).astype(np.float64)
     maps /= np.maximum(maps.sum(axis=-1, keepdims=True), 1e-12)
     queries, keys = np.array(trace.query_ids), np.arange(maps.shape[-1])
     step = keys[None, :] - queries[:, None]

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.texts import word_spans
-from sentviz.errors import InputError
+from sentviz.errors import InputError, MissingMapError
 from sentviz.runs.trace import Trace
 
 Floats = npt.NDArray[np.float32]
@@ -150,7 +150,7 @@ def map_of_trace(
     Args:
         band_bytes: largest size of the maps of one band.
     Raises:
-        KeyError: the trace does not have that map.
+        MissingMapError: the trace does not have that map.
         InputError: the trace has only some of the query rows.
     """
     n = len(trace.tokens)
@@ -178,10 +178,10 @@ def window_visibility(trace: Trace, units: Units, layer: int) -> WindowVisibilit
     """Return what the units of a text see in a layer; None if every token sees all tokens, or if the trace holds no terms.
 
     Raises:
-        KeyError: the trace does not have that layer.
+        MissingMapError: the trace does not have that layer.
     """
     if layer not in trace.layer_ids:
-        raise KeyError(f"the trace holds no layer {layer}")
+        raise MissingMapError(f"The trace holds no layer {layer}.")
     if not trace.terms:
         return None
     from sentviz.models.terms import terms_of

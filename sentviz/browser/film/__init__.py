@@ -92,7 +92,7 @@ def through_data(film: Film, *, texts: Mapping[str, str] | None = None, asks: bo
         texts: texts of rows by id, if the data set is available.
         asks: True if a click on a row requests its text as the sentence.
     Raises:
-        InputError: the kind of projection is unknown. KeyError: the traces do not have that map.
+        InputError: the kind of projection is unknown. MissingMapError: the traces do not have that map.
     """
     seen = film.seen
     row_events, m = events(seen.right), seen.vectors.shape[1]
