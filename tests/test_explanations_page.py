@@ -8,6 +8,7 @@ import pytest
 
 from sentviz.analysis.explain import SCORES
 from sentviz.analysis.explain.exact import exact
+from sentviz.analysis.explain.measured import flips_of
 from sentviz.analysis.explain.refereed import found_first, has_referee
 from sentviz.models.loading import load
 from sentviz.runs.catalog import study_runs
@@ -24,6 +25,8 @@ def test_the_page_names_methods_to_believe_and_methods_at_chance() -> None:
     app = opened("explanations", run=RUN)
     assert not app.exception and "the most decisive word most often" in page_text(app)
     assert "short texts with a negation" in page_text(app)
+    known = flips_of(find(RUN)).set_index("metric").loc["known"]
+    assert f"For {known['value']:.0%} [{known['low']:.0%}, {known['high']:.0%}] the search is certain" in page_text(app)
     app.session_state["settings"].values["metric"] = "signs"
     app.session_state["referee-claims"] = app.session_state["referee-models"] = True
     app.run()
