@@ -68,7 +68,7 @@ def results(runs: Sequence[Run]) -> Table:
     )
     columns = (
         Column("printed", "paper", "{:.2f}", percent=True),
-        Column("value", "ours", "{:.2f}", ("low", "high"), percent=True),
+        Column("value", "ours", "{:.1f}", ("low", "high"), percent=True),
     )
     numbers = frame[["metric", "model", "printed", "value", "low", "high", "n", "seeds"]]
     return Table("results", "Ten versions in two phases", numbers, words, columns, groups="metric")
@@ -106,7 +106,7 @@ def more_updates(runs: Sequence[Run]) -> Table:
         Column("model"),
         Column("updates"),
         Column("epochs", form="{:.2f}"),
-        Column("value", "accuracy, %", "{:.2f}", ("low", "high"), percent=True),
+        Column("value", "accuracy, %", "{:.1f}", ("low", "high"), percent=True),
         Column("printed", "paper, %", "{:.2f}", percent=True),
         Column("n", form="{:,.0f}"),
         Column("seeds", form="{:.0f}"),
@@ -128,8 +128,8 @@ def equal_epochs(runs: Sequence[Run]) -> Table:
     columns = (
         Column("model"),
         Column("updates"),
-        Column("value", "equal epochs, %", "{:.2f}", ("low", "high"), percent=True),
-        Column("at_updates", "equal updates, %", "{:.2f}", percent=True),
+        Column("value", "equal epochs, %", "{:.1f}", ("low", "high"), percent=True),
+        Column("at_updates", "equal updates, %", "{:.1f}", percent=True),
         Column("printed", "paper, %", "{:.2f}", percent=True),
         Column("n", form="{:,.0f}"),
         Column("seeds", form="{:.0f}"),
