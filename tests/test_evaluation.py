@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import metrics as sk
 
 from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, from_confusion, interval, metrics
+from sentviz.runs.writing import write_predictions
 
 
 def random_evaluation(n: int, classes: int, seed: int = 0, sharp: float = 1.0) -> Evaluation:
@@ -160,3 +163,13 @@ def test_evaluate_is_predict_on_the_rows_of_a_split() -> None:
     frame = e.frame()
     assert list(frame.columns) == ["split", "id", "label", "negative", "positive"]
     np.testing.assert_allclose(frame["positive"], e.probabilities[:, 1], atol=6e-6)
+
+
+def test_stored_predictions_are_small_and_exact(tmp_path: Path) -> None:
+    """The file has the frame's values, also with ids of any form, and at most 70 % of the bytes of the default encodings."""
+    frame = random_evaluation(4000, 2).frame()
+    frame.loc[0, "id"], frame.loc[1, "id"] = "", "ein Satz, 문장"
+    write_predictions(frame, tmp_path / "test.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "test.parquet"), frame)
+    frame.to_parquet(tmp_path / "default.parquet", index=False, compression="zstd")
+    assert (tmp_path / "test.parquet").stat().st_size < 0.7 * (tmp_path / "default.parquet").stat().st_size

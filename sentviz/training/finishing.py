@@ -31,7 +31,7 @@ from sentviz.runs import store
 from sentviz.runs.configs import stored_config
 from sentviz.runs.schema import OTHER_PARTS
 from sentviz.runs.store import EPOCH, Run
-from sentviz.runs.writing import check_attachable, write_config
+from sentviz.runs.writing import check_attachable, write_config, write_predictions
 from sentviz.training.plan import accuracy
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _calibrate_and_measure(
     (folder / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
     if evaluations:
-        pd.concat([each.frame() for each in evaluations]).to_parquet(folder / "test.parquet", index=False, compression="zstd")
+        write_predictions(pd.concat([each.frame() for each in evaluations]), folder / "test.parquet")
         rows = evaluations[0].sample(EMBEDDINGS)
         pooled = evaluations[0].pooled[rows].astype(np.float16)
         save_arrays({"rows": rows.astype(np.int32), "pooled": pooled}, folder / "embeddings.safetensors")
