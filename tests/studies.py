@@ -128,6 +128,27 @@ def ndt_claim(statement: str, against: str) -> Callable[[list[Run]], Finding]:
     return lambda runs: as_said(test(runs))
 
 
+def with_gates(run: Run) -> Run:
+    """Add measured gates to a run: function words 0.3, words of sentiment 0.6, in both layers."""
+    rows = [
+        (kind, name, against, layer, value, value - 0.01, value + 0.01, 0.4, 0.5, p, 100, 50, "made up", "english-1")
+        for kind, name, against, value, p in (
+            ("all", "all tokens", "", 0.45, float("nan")),
+            ("class", "function words", "", 0.3, float("nan")),
+            ("class", "positive words", "", 0.6, float("nan")),
+            ("tag", "DET", "", 0.3, float("nan")),
+            ("tag", "ADJ", "", 0.6, float("nan")),
+            ("word", "the", "", 0.3, float("nan")),
+            ("word", "is", "", 0.3, float("nan")),
+            ("difference", "function words", "content words", -0.3, 0.001),
+            ("difference", "function words", "polar words", -0.3, 0.001),
+        )
+        for layer in (-1, 0, 1)
+    ]
+    names = ["kind", "name", "against", "layer", "value", "low", "high", "shuffled_low", "shuffled_high", "p", "tokens", "n"]
+    return attach(run, "gates.parquet", pd.DataFrame(rows, columns=[*names, "lexicon", "tagger"]))
+
+
 def with_heads(run: Run, from_cls: tuple[float, ...], to_cls: tuple[float, ...]) -> Run:
     """Add head measures to a run: deviations about [CLS] by layer, equal in both heads."""
     rows = [

@@ -14,13 +14,13 @@ from sentviz.analysis.evaluation import holm
 from sentviz.papers.sentiformer import PAPER, prints, reach
 from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
-from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, readings, worded
-from sentviz.papers.sentiformer.tables import ablation, accuracy
+from sentviz.papers.sentiformer.study import ablations, against_baselines, beside, gated, readings, worded
+from sentviz.papers.sentiformer.tables import ablation, accuracy, gates
 from sentviz.papers.studies.item_types import Table
 from sentviz.papers.studies.items import makers
 from sentviz.runs.configs import EncoderConfig
 from sentviz.runs.store import Run
-from tests.studies import as_said, made_run, made_seeds, plant
+from tests.studies import as_said, made_run, made_seeds, plant, with_gates
 
 pytestmark = pytest.mark.slow
 
@@ -386,6 +386,16 @@ def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seed
     monkeypatch.setattr("sentviz.papers.sentiformer.claims.gates_over_seeds", lambda runs: pd.DataFrame(rows, columns=names))
     finding = judge("On SST-5 “the” and “is” learn gates close to zero", [])
     assert finding.verdict == (verdict if seeds > 1 else "unjudged")
+
+
+def test_gates_of_a_longer_training_are_read_if_no_other_is_measured(tmp_path: Path) -> None:
+    """The evidence and the table name the training; gates of the recipe's own training are read first."""
+    runs = [with_gates(run) for run in made_seeds(tmp_path, "imdb", "sentiformer", 2, variant="2-epochs")]
+    finding = judge("On IMDb “the” and “is” learn gates close to zero", runs)
+    assert finding.verdict == "fails" and finding.evidence.endswith("2 seeds; SentiFormer, two epochs")
+    assert gates(runs, "imdb").caption.startswith("SentiFormer, two epochs: ")
+    usual = with_gates(made_run(tmp_path, "imdb", "sentiformer"))
+    assert [run.name for run in gated([*runs, usual], "imdb")] == [usual.name]
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), [(-0.2, -0.1, "holds"), (0.1, 0.2, "fails"), (-0.1, 0.1, "open")])

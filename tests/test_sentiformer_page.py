@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -14,9 +13,7 @@ from streamlit.testing.v1 import AppTest
 from sentviz.papers.sentiformer import PAPER
 from sentviz.papers.sentiformer.study import DATASETS
 from sentviz.papers.studies.claims import claims_of
-from sentviz.runs.store import Run
-from sentviz.runs.writing import attach
-from tests.studies import made_seeds
+from tests.studies import made_seeds, with_gates
 from tests.test_app import opened, words
 
 pytestmark = pytest.mark.slow
@@ -42,27 +39,6 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     st.cache_data.clear()
 
 
-def gated(run: Run) -> Run:
-    """The run with its gates measured: function words 0.3, words of sentiment 0.6, in both layers."""
-    rows = [
-        (kind, name, against, layer, value, value - 0.01, value + 0.01, 0.4, 0.5, p, 100, 50, "made up", "english-1")
-        for kind, name, against, value, p in (
-            ("all", "all tokens", "", 0.45, float("nan")),
-            ("class", "function words", "", 0.3, float("nan")),
-            ("class", "positive words", "", 0.6, float("nan")),
-            ("tag", "DET", "", 0.3, float("nan")),
-            ("tag", "ADJ", "", 0.6, float("nan")),
-            ("word", "the", "", 0.3, float("nan")),
-            ("word", "is", "", 0.3, float("nan")),
-            ("difference", "function words", "content words", -0.3, 0.001),
-            ("difference", "function words", "polar words", -0.3, 0.001),
-        )
-        for layer in (-1, 0, 1)
-    ]
-    names = ["kind", "name", "against", "layer", "value", "low", "high", "shuffled_low", "shuffled_high", "p", "tokens", "n"]
-    return attach(run, "gates.parquet", pd.DataFrame(rows, columns=[*names, "lexicon", "tagger"]))
-
-
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three seeds of five models on SST-5, SentiFormer on both readings, its gates measured."""
@@ -70,7 +46,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for model, wrong in WRONG.items():
         for run in made_seeds(tmp_path, "sst5_trees", model, 3, wrong=wrong, classes=FIVE):
             if model == "sentiformer":
-                gated(run)
+                with_gates(run)
     made_seeds(tmp_path, "sst5_trees_binary", "sentiformer", 3, wrong=16)
     return tmp_path
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
     COMPARED,
     DATASETS,
+    LONGER,
     MODELS,
     READINGS,
     WHOLE,
@@ -272,14 +273,15 @@ def judge_window(dataset: str, runs: Sequence[Run]) -> Finding:
 
 def judge_gates_near_zero(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether the mean gates of "the" and "is" are near zero, by intervals for other texts and seeds."""
-    frame = gates_over_seeds(gated(runs, dataset))
+    measured_runs = gated(runs, dataset)
+    frame = gates_over_seeds(measured_runs)
     words = frame[(frame["kind"] == "word") & frame["name"].isin(["the", "is"]) & (frame["layer"] < 0)]
     if len(words) < 2:
         return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
     means = ", ".join(f"“{row['name']}” {_mean(row)}" for row in words.to_dict("records"))
     most = words.sort_values("value").iloc[-1].to_dict()
     effect = Effect(most["value"], most["low"], most["high"], "", NEAR, f"mean gate of “{most['name']}”; near zero means below {NEAR}")
-    evidence = f"mean gate over layers: {means}; near zero means below {NEAR}; {_seeds(words)}"
+    evidence = f"mean gate over layers: {means}; near zero means below {NEAR}; {_training(words, measured_runs)}"
     if words["seeds"].min() <= 1:
         return not_testable(evidence, effect)
     return Finding(decide(bool((words["high"] < NEAR).all()), bool((words["low"] > NEAR).any())), evidence, effect=effect)
@@ -287,13 +289,14 @@ def judge_gates_near_zero(dataset: str, runs: Sequence[Run]) -> Finding:
 
 def judge_gates_of_function_words(dataset: str, runs: Sequence[Run]) -> Finding:
     """Test whether the mean gate of function words is lower than that of polar words."""
-    frame = gates_over_seeds(gated(runs, dataset))
+    measured_runs = gated(runs, dataset)
+    frame = gates_over_seeds(measured_runs)
     rows = frame[(frame["kind"] == "difference") & (frame["against"] == "polar words") & (frame["layer"] < 0)]
     if rows.empty:
         return _missing(f"a SentiFormer of {DATASETS[dataset]} with its gates measured")
     (row,) = rows.to_dict("records")
     effect = Effect(row["value"], row["low"], row["high"], "", of="mean gate of function words minus that of polar words")
-    evidence = f"mean gate of function words minus that of polar words {_mean(row, '+')}; {_seeds(rows)}"
+    evidence = f"mean gate of function words minus that of polar words {_mean(row, '+')}; {_training(rows, measured_runs)}"
     if row["seeds"] <= 1:
         return not_testable(evidence, effect)
     return Finding(decide(row["high"] < 0, row["low"] > 0), evidence, effect=effect)
@@ -304,10 +307,11 @@ def _mean(row: Mapping[Any, Any], sign: str = "") -> str:
     return f"{row['value']:{sign}.2f} [{row['low']:{sign}.2f}, {row['high']:{sign}.2f}]".replace("-", "−")
 
 
-def _seeds(rows: pd.DataFrame) -> str:
-    """Return the smallest number of seeds of some rows, in words."""
+def _training(rows: pd.DataFrame, runs: Iterable[Run]) -> str:
+    """Return the smallest number of seeds of rows that were measured of runs, and the training of runs with more epochs, in words."""
     seeds = int(rows["seeds"].min())
-    return f"{seeds} seeds" if seeds > 1 else "one seed; other seeds are unknown"
+    longer = [MODELS[preset] for preset in sorted({run.configuration for run in runs} & LONGER.keys())]
+    return "; ".join([f"{seeds} seeds" if seeds > 1 else "one seed; other seeds are unknown", *longer])
 
 
 ON_CPU = "one thread of a CPU; the claim is about a V100"

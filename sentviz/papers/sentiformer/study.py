@@ -132,8 +132,10 @@ def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
 
 
 def gated(runs: Iterable[Run], dataset: str) -> list[Run]:
-    """Return the runs of SentiFormer on a data set whose gates are measured, seeds in order."""
-    return [run for run in configurations(runs, dataset).get(WHOLE, []) if FILE in run.config["files"]]
+    """Return the runs of SentiFormer on a data set whose gates are measured, seeds in order; with more epochs if it has no others."""
+    by_preset = configurations(runs, dataset)
+    measured = ([run for run in by_preset.get(name, []) if FILE in run.config["files"]] for name in (WHOLE, *LONGER))
+    return next(filter(None, measured), [])
 
 
 def gates_over_seeds(runs: Sequence[Run]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from sentviz.papers.sentiformer import carriers, lengths, lexicon_gates, memory,
 from sentviz.papers.sentiformer.study import (
     COMPARED,
     DATASETS,
+    MODELS,
     RATES,
     READINGS,
     ablations,
@@ -127,7 +128,8 @@ def gates(runs: Sequence[Run], dataset: str) -> Table:
         if seeds > 1
         else "other texts (there is only one seed, so another training can differ)"
     )
-    words = f"Mean over layers, with 95% intervals for {over}. n: texts that have such a token."
+    model = MODELS[measured_runs[0].configuration]
+    words = f"{model}: mean over layers, with 95% intervals for {over}. n: texts that have such a token."
     columns = (
         Column("name", "group"),
         Column("against", "minus"),
