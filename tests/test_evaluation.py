@@ -11,6 +11,7 @@ import pytest
 from sklearn import metrics as sk
 
 from sentviz.analysis.evaluation import Evaluation, confusion, evaluate, from_confusion, interval, metrics
+from sentviz.runs.schema import read_table
 from sentviz.runs.writing import write_predictions
 
 
@@ -170,6 +171,7 @@ def test_stored_predictions_are_small_and_exact(tmp_path: Path) -> None:
     frame = random_evaluation(4000, 2).frame()
     frame.loc[0, "id"], frame.loc[1, "id"] = "", "ein Satz, 문장"
     write_predictions(frame, tmp_path / "test.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "test.parquet"), frame)
+    with (tmp_path / "test.parquet").open("rb") as file:
+        pd.testing.assert_frame_equal(read_table(file), frame)
     frame.to_parquet(tmp_path / "default.parquet", index=False, compression="zstd")
     assert (tmp_path / "test.parquet").stat().st_size < 0.7 * (tmp_path / "default.parquet").stat().st_size
