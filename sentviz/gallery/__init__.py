@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from sentviz.analysis.testset.brought import is_table
-from sentviz.errors import InputError, SentvizError
+from sentviz.errors import InputError, MissingMapError, SentvizError
 from sentviz.figures.source import Call
 from sentviz.gallery import directions, epochs, explanations, lexicon, patching, points, sentence, testset, training, words  # noqa: F401 - they register their figures
 from sentviz.gallery.registry import FIGURES, FigureSpec, find_figure
@@ -103,7 +103,11 @@ def make(figure: str, subject: Any, *, selected: Any = None, **options: Any) -> 
     """
     spec = find_figure(figure)
     spec.check(options)
-    drawn = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
+    try:
+        drawn = spec.make(subject, **options, **({} if selected is None else {"selected": selected}))
+    except MissingMapError as error:
+        name = getattr(getattr(subject, "run", None), "name", figure)
+        raise MissingMapError(f"{name}: {error}") from error
     drawn = drawn if drawn.source else subject.sourced(drawn)
     return replace(drawn, call=call(figure, subject, options))
 
