@@ -11,6 +11,7 @@ import pytest
 
 from sentviz.analysis.claim import Finding
 from sentviz.analysis.evaluation import holm
+from sentviz.errors import InputError
 from sentviz.papers.sentiformer import PAPER, prints, reach
 from sentviz.papers.sentiformer.answer import answer_questions
 from sentviz.papers.sentiformer.claims import CLAIMS
@@ -390,7 +391,10 @@ def test_gates_are_held_against_zero(low: float, high: float, verdict: str, seed
 
 def test_gates_of_a_longer_training_are_read_if_no_other_is_measured(tmp_path: Path) -> None:
     """The evidence and the table name the training; gates of the recipe's own training are read first."""
-    runs = [with_gates(run) for run in made_seeds(tmp_path, "imdb", "sentiformer", 2, variant="2-epochs")]
+    runs = made_seeds(tmp_path, "imdb", "sentiformer", 2, variant="2-epochs")
+    with pytest.raises(InputError, match="`sentviz gates imdb/sentiformer-2-epochs` measures them"):
+        gates(runs, "imdb")
+    runs = [with_gates(run) for run in runs]
     finding = judge("On IMDb “the” and “is” learn gates close to zero", runs)
     assert finding.verdict == "fails" and finding.evidence.endswith("2 seeds; SentiFormer, two epochs")
     assert gates(runs, "imdb").caption.startswith("SentiFormer, two epochs: ")

@@ -113,7 +113,7 @@ def smallest_edits(run: Run) -> None:
     ]
     if "equal" in shares:
         sentences += [f"For {shares['equal']} the search finds an edit of one word if there is one: all plausible ones were tried as well."]
-    if "known" in shares:
+    if "known" in shares and flips["known"]["value"] < 1:
         sentences += [
             f"For {shares['known']} the search is certain whether one word is enough: it found such an edit or tried every plausible one."
         ]

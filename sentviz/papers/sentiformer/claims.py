@@ -13,7 +13,6 @@ from sentviz.papers.sentiformer.presets import BASELINES
 from sentviz.papers.sentiformer.study import (
     COMPARED,
     DATASETS,
-    LONGER,
     MODELS,
     READINGS,
     WHOLE,
@@ -308,10 +307,10 @@ def _mean(row: Mapping[Any, Any], sign: str = "") -> str:
 
 
 def _training(rows: pd.DataFrame, runs: Iterable[Run]) -> str:
-    """Return the smallest number of seeds of rows that were measured of runs, and the training of runs with more epochs, in words."""
+    """Return the smallest number of seeds of rows that were measured of runs, and their training if it is not the recipe's, in words."""
     seeds = int(rows["seeds"].min())
-    longer = [MODELS[preset] for preset in sorted({run.configuration for run in runs} & LONGER.keys())]
-    return "; ".join([f"{seeds} seeds" if seeds > 1 else "one seed; other seeds are unknown", *longer])
+    trainings = [MODELS[preset] for preset in sorted({run.configuration for run in runs} - {WHOLE})]
+    return "; ".join([f"{seeds} seeds" if seeds > 1 else "one seed; other seeds are unknown", *trainings])
 
 
 ON_CPU = "one thread of a CPU; the claim is about a V100"

@@ -14,7 +14,7 @@ from sentviz.papers.sentiformer.presets import ABLATIONS, BASELINES
 from sentviz.papers.studies import collected
 from sentviz.papers.studies.against import Comparison, Word, compared, mixed
 from sentviz.papers.studies.means import combined
-from sentviz.papers.studies.rates import chosen, only_tried_for, remark
+from sentviz.papers.studies.rates import chosen, only_tried_for, remark, tried
 from sentviz.papers.studies.seeds import seed_noise
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
@@ -132,9 +132,9 @@ def ablations(runs: Iterable[Run], dataset: str) -> pd.DataFrame:
 
 
 def gated(runs: Iterable[Run], dataset: str) -> list[Run]:
-    """Return the runs of SentiFormer on a data set whose gates are measured, seeds in order; with more epochs if it has no others."""
+    """Return the runs of SentiFormer on a data set whose gates are measured, seeds in order: of the recipe's training, else of another."""
     by_preset = configurations(runs, dataset)
-    measured = ([run for run in by_preset.get(name, []) if FILE in run.config["files"]] for name in (WHOLE, *LONGER))
+    measured = ([run for run in by_preset[name] if FILE in run.config["files"]] for name in tried(by_preset, WHOLE).values())
     return next(filter(None, measured), [])
 
 

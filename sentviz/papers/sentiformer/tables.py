@@ -15,6 +15,7 @@ from sentviz.papers.sentiformer.study import (
     MODELS,
     RATES,
     READINGS,
+    WHOLE,
     ablations,
     beside,
     configurations,
@@ -24,6 +25,7 @@ from sentviz.papers.sentiformer.study import (
 from sentviz.papers.studies.against import SEEDS_IN_WORDS
 from sentviz.papers.studies.item_types import VERDICTS, Column, Table, TableMaker, of_all
 from sentviz.papers.studies.means import combined
+from sentviz.papers.studies.rates import chosen
 from sentviz.runs.presets import without_training
 from sentviz.runs.store import Run
 
@@ -119,7 +121,8 @@ def gates(runs: Sequence[Run], dataset: str) -> Table:
     """
     measured_runs = gated(runs, dataset)
     if not measured_runs:
-        raise InputError(f"No SentiFormer on {DATASETS[dataset]} has measured gates. `sentviz gates {dataset}/sentiformer` measures them.")
+        best = chosen(configurations(runs, dataset), WHOLE) or WHOLE
+        raise InputError(f"No SentiFormer on {DATASETS[dataset]} has measured gates. `sentviz gates {dataset}/{best}` measures them.")
     frame = gates_over_seeds(measured_runs)
     means = frame[(frame["layer"] < 0) & frame["kind"].isin(["class", "difference"])]
     seeds = int(means["seeds"].max())
