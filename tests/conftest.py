@@ -118,7 +118,7 @@ def gated_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of `tests/browser`, and mark tests fast that have no other mark; sort the files.
+    """Mark the tests of `tests/browser`, mark tests fast that have no other mark, skip tests without their data sets; sort the files.
 
     The browser tests are first, then the files with most slow tests.
     xdist gives whole files to its workers in this order (``--dist loadfile``). So no worker is left alone with a long file at the end.
@@ -129,6 +129,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))  # Playwright's own sockets
             item.add_marker(pytest.mark.skipif(not (ROOT / "checkpoints" / "sst2").is_dir(), reason="checkpoints/ is empty"))
+        if item.get_closest_marker("data"):
+            item.add_marker(pytest.mark.skipif(not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no data sets"))
         if item.get_closest_marker("exhaustive"):
             slow[item.path] += 100
         elif item.get_closest_marker("slow"):

@@ -106,6 +106,14 @@ def test_every_page_opens_and_the_focus_travels_with_it() -> None:
         assert app.query_params["run"] == app.session_state["focus"].run == "sst2/diff", page
 
 
+@pytest.mark.data
+@pytest.mark.parametrize("page", ["confusion", "comparison", "labels", "words", "embeddings", "explanations"])
+def test_pages_of_rows_show_the_texts_of_an_installed_data_set(page: str) -> None:
+    """No part of the page says that the rows are missing, and none fails."""
+    app = opened(page)
+    assert "on this machine" not in page_text(app) and "This part failed" not in page_text(app) and not app.error
+
+
 def test_a_typed_sentence_gets_its_own_answer() -> None:
     app = opened()
     before = [m.value for m in app.markdown if m.value.startswith("###")]

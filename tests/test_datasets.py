@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from dataclasses import replace
@@ -31,7 +30,6 @@ from sentviz.data.datasets import (
 from sentviz.errors import DataMissingError, InputError, SentvizError
 from tests.shipped import often
 
-needs_data = pytest.mark.skipif(not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no folder with the data sets")
 REGISTRY: list[DatasetInfo] = [info(name) for name in datasets()["name"]]
 
 
@@ -230,7 +228,7 @@ def test_rows_of_which_cleaning_leaves_nothing_are_in_no_split(root: Path, monke
 
 
 @pytest.mark.slow
-@needs_data
+@pytest.mark.data
 @pytest.mark.parametrize("item", often(REGISTRY, info("sst2"), info("twitter_financial")), ids=lambda item: item.name)
 def test_checksums_and_rows(item: DatasetInfo) -> None:
     assert not missing_parts(item)
@@ -240,7 +238,7 @@ def test_checksums_and_rows(item: DatasetInfo) -> None:
 
 
 @pytest.mark.slow
-@needs_data
+@pytest.mark.data
 @pytest.mark.parametrize(
     "item", often([item for item in REGISTRY if item.cuts], info("sst2"), info("twitter_financial")), ids=lambda item: item.name
 )
@@ -275,7 +273,7 @@ def mixed(item: DatasetInfo, split: str) -> bool:
     return sum(split in cut.into for cut in item.cuts) > 1
 
 
-@needs_data
+@pytest.mark.data
 @pytest.mark.exhaustive
 def test_sizes_of_the_papers() -> None:
     assert info("sst2").splits == {"train": 47754, "validation": 10233, "test": 10234, "official_test": 1821}
@@ -285,7 +283,7 @@ def test_sizes_of_the_papers() -> None:
 
 
 @pytest.mark.exhaustive
-@needs_data
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "split", "expected"),
     [
@@ -306,20 +304,20 @@ def test_splits_never_change(name: str, split: str, expected: str) -> None:
 
 
 @pytest.mark.slow
-@needs_data
+@pytest.mark.data
 def test_train_is_shuffled() -> None:
     labels = load_split("imdb", "train").frame["label"]
     assert 0.45 < labels[:1000].mean() < 0.55  # the file holds all negatives first
 
 
-@needs_data
+@pytest.mark.data
 def test_lexicons_and_side_tables_keep_their_columns() -> None:
     assert {"term", "polarity", "root"} <= set(load_file("lexicon_ko_knu", "lexicon"))
     assert {"id", "rating", "movie_id"} <= set(load_file("nsmc", "meta"))
 
 
 @pytest.mark.exhaustive
-@needs_data
+@pytest.mark.data
 def test_a_data_set_made_of_others_has_their_rows() -> None:
     """Two-class SST-5 has the rows of the five classes in order, without neutral ones, labelled by sign."""
     five, two = load_split("sst5", "test").frame, load_split("sst5_trees_binary", "test").frame
@@ -339,7 +337,7 @@ def test_a_data_set_made_of_others_asks_for_their_files(root: Path) -> None:
         load_split("yelp_polarity", "test")
 
 
-@needs_data
+@pytest.mark.data
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "tweets", "phrases"), [("english_balanced", 4_000, 10_000), ("english_large", 7_094, 34_944)])
 def test_a_balanced_mixture_has_as_many_of_each_label(name: str, tweets: int, phrases: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -106,7 +105,7 @@ def test_it_ships_with_the_package() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no data sets")
+@pytest.mark.data
 @pytest.mark.parametrize("name", often(["sst2", "sst5", "twitter_financial", "imdb"], "sst2"))
 def test_no_sentence_comes_from_a_data_set(name: str) -> None:
     """No demo sentence equals, contains or is part of a text of the data set (five words or more)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
@@ -113,3 +114,54 @@ def test_the_top_level_holds_the_entries_alone() -> None:
 def test_figures_need_no_torch() -> None:
     for path in (ROOT / "sentviz" / "figures").glob("*.py"):
         assert not re.search(r"^\s*(import torch|from torch)", path.read_text(encoding="utf-8"), re.MULTILINE), path.name
+
+
+NUMBERS = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+)
+NOUNS = r"figures|of the runs|shipped runs|papers|capabilities|entries|recipes|sentences in English"
+COUNTED = rf"(?i)\b(\d[\d,]*|{'|'.join(NUMBERS)}) ({NOUNS})\b"
+
+
+def test_counts_in_the_documents_are_those_of_the_code() -> None:
+    """Every count of figures, runs, papers, capabilities, layers and recipes in the README, the manual and the pages is right."""
+    from sentviz.analysis.causal.direction_tables import TABLE
+    from sentviz.analysis.explain.stored import read_measured
+    from sentviz.data.behaviour import cases
+    from sentviz.gallery import FIGURES
+    from sentviz.runs.registry import BUILT_IN
+
+    in_wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["only-include"]
+    of_cases = cases()
+    right = {
+        "figures": len(FIGURES),
+        "of the runs": sum(name.startswith("checkpoints/") and "/bases/" not in name for name in in_wheel),
+        "shipped runs": read_measured(TABLE)["run"].nunique(),
+        "papers": len(BUILT_IN),
+        "capabilities": of_cases["capability"].nunique(),
+        "sentences in english": len(of_cases),
+        "entries": len(ENTRIES),
+        "recipes": len(RECIPES),
+    }
+    found = {}
+    for path in (ROOT / "README.md", *(DOCS / name for name in DOCUMENTS if name != "CHANGELOG.md")):
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        for written, noun in re.findall(COUNTED, text):
+            number = NUMBERS.index(written.lower()) if written.lower() in NUMBERS else int(written.replace(",", ""))
+            found[path.name, noun.lower(), number] = number == right[noun.lower()]
+    assert {noun for _, noun, _ in found} == set(right)
+    assert all(found.values()), [place for place, is_right in found.items() if not is_right]

@@ -12,7 +12,6 @@ import pytest
 from sentviz.analysis.testset import repeats as lib
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted_rows
 from sentviz.errors import InputError
-from tests.test_datasets import needs_data
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -149,7 +148,7 @@ def test_many_rows_take_bounded_time(n: int) -> None:
 
 
 @pytest.mark.exhaustive
-@needs_data
+@pytest.mark.data
 def test_the_leak_of_sst2_is_found() -> None:
     """The phrases of the re-split that stand inside training phrases are those of a loop; of the official sentences three are.
 

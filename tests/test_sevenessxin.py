@@ -229,7 +229,7 @@ def test_an_unmasked_model_is_trained_as_it_is_asked(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(in_training, model.forward(model.read(frame))[0], atol=1e-5)
 
 
-@pytest.mark.skipif(bool(datasets.missing_parts(datasets.info("sentiment140"))), reason="the data set is not here")
+@pytest.mark.data
 @pytest.mark.slow
 def test_validation_chooses_and_test_judges() -> None:
     halves = [datasets.load_split("sentiment140", split) for split in ("validation", "test")]

@@ -192,9 +192,9 @@ def test_measured_epochs_are_whole_and_small(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("SENTVIZ_DATA" not in os.environ, reason="SENTVIZ_DATA names no folder of data sets")
-@of_each(run for run in SHIPPED if run.epochs)
+@pytest.mark.data
 @pytest.mark.exhaustive
+@of_each(run for run in SHIPPED if run.epochs)
 def test_kept_epochs_answer_as_measured(run: Run) -> None:
     """The weights of each stored epoch give the stored probabilities on 40 rows, to 2e-4."""
     from sentviz.data import datasets

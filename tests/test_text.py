@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -45,8 +44,6 @@ STRANGE = [
     "[CLS] [SEP][PAD] [UNK]",
 ]
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.text("aB é,. \n\u0301👩\u200d한İ[]", max_size=60)
-DATA = os.environ.get("SENTVIZ_DATA")
-needs_data = pytest.mark.skipif(not DATA, reason="SENTVIZ_DATA names no folder with the data sets")
 
 
 @pytest.fixture(scope="module")
@@ -377,7 +374,7 @@ def test_import_is_cheap() -> None:
 
 
 @pytest.mark.exhaustive
-@needs_data
+@pytest.mark.data
 def test_vocabularies_have_the_published_sizes() -> None:
     from sentviz.data.datasets import load_split
 
@@ -389,7 +386,7 @@ def test_vocabularies_have_the_published_sizes() -> None:
     assert sizes["sst2"] == pytest.approx(8_865, rel=0.01)
 
 
-@needs_data
+@pytest.mark.data
 def test_real_texts_agree_with_the_reference() -> None:
     from sentviz.data.datasets import load_split
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +23,6 @@ from sentviz.data.fetch.download import Stopped
 from sentviz.errors import DataMissingError, InputError
 from tests.fakehub import ROWS, Hub, put, recipe
 
-needs_data = pytest.mark.skipif(not os.environ.get("SENTVIZ_DATA"), reason="SENTVIZ_DATA names no folder with the data sets")
-FOLDER = os.environ.get("SENTVIZ_DATA", "")
 HUB_PARTS = [(name, part) for name in datasets.datasets()["name"] for part in info(name).hub.files]
 
 
@@ -194,7 +191,7 @@ def test_recipes_are_complete(item: DatasetInfo) -> None:
 
 
 @pytest.mark.exhaustive
-@needs_data
+@pytest.mark.data
 @pytest.mark.parametrize(("name", "part"), HUB_PARTS, ids=str)
 def test_digests_of_the_real_rows(name: str, part: str) -> None:
     known, frame = info(name).parts[part], load_file(name, part)
@@ -203,7 +200,7 @@ def test_digests_of_the_real_rows(name: str, part: str) -> None:
 
 
 @pytest.mark.exhaustive
-@needs_data
+@pytest.mark.data
 @pytest.mark.parametrize(("name", "part"), [("imdb", "test"), ("sst2", "dev"), ("sst2", "test")])
 def test_real_rows_come_back_from_any_order(tmp_path: Path, name: str, part: str) -> None:
     item, file = info(name), info(name).hub.files[part]
