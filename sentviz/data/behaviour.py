@@ -22,6 +22,7 @@ import numpy as np
 from sentviz.data.templates import SLOT, with_particles
 from sentviz.errors import InputError, nearest
 from sentviz.io.files import read_regular
+from sentviz.io.spreadsheet import plain_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +125,7 @@ def cases(language: str = "en", *, seed: int = 0, each: int = EACH, templates: T
 
 def digest(frame: pd.DataFrame) -> str:
     """Return eight hexadecimal digits that change if any case changes."""
-    return hashlib.sha256(frame.to_csv(index=False).encode()).hexdigest()[:8]
+    return hashlib.sha256(plain_csv(frame)).hexdigest()[:8]
 
 
 def find_case(name: str) -> pd.Series[Any] | None:
