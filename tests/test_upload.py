@@ -167,8 +167,51 @@ def test_json_is_read_with_rows_of_different_columns(kind: str) -> None:
     data = "\n".join(map(json.dumps, rows)) + "\nno JSON\n" if kind == "jsonl" else json.dumps({"rows": rows} if kind == "object" else rows)
     table, remarks = parsed(data.encode(), f"x.{kind.replace('object', 'json')}", LIMITS)
     assert table.slice(0, 2).to_pydict() == {"text": ["a", "b"], "n": ["1", "x"], "more": [None, '[1, "\u00e9"]']}
-    assert len(table) == 3_000 + (kind == "jsonl") and bool(remarks) == (kind == "jsonl")
-    assert not remarks or remarks == ["Rows that cannot be read and are left out: 1. The first problem: The line is not JSON."]
+    assert len(table) == 3_000 + (kind == "jsonl") and remarks[0] == "Columns of lists are read as texts: more."
+    unread = ["Rows that cannot be read and are left out: 1. The first problem: The line is not JSON."]
+    assert remarks[1:] == (unread if kind == "jsonl" else [])
+
+
+NESTED = [
+    {"review": {"text": "a calm lake", "by": {"id": 7}}, "label": {"sentiment": "good"}, "tags": ["x"]},
+    {"review": None, "label": {"sentiment": "bad"}, "tags": []},
+    {"review": {"text": "a loud road", "by": {"id": 8}}, "label": {}, "tags": None},
+]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet"])
+def test_entries_inside_entries_are_columns(kind: str) -> None:
+    """Objects inside a row become columns, as in pandas.json_normalize, and a remark names them; the texts and labels are found."""
+    if kind == "parquet":
+        data = parquet(pa.Table.from_pylist([{**row, "label": row["label"] or None} for row in NESTED]))
+    else:
+        data = ("\n".join(map(json.dumps, NESTED)) if kind == "jsonl" else json.dumps(NESTED)).encode()
+    table, remarks = parsed(data, f"x.{kind}", LIMITS)
+    want = pd.json_normalize([row for row in NESTED if row["review"]])
+    assert want["review.text"].tolist() == [text for text in table["review.text"].to_pylist() if text is not None]
+    assert [row["label.sentiment"] for row in table.to_pylist()] == ["good", "bad", None]
+    assert [row["review.by.id"] for row in table.to_pylist()] == [7, None, 8]
+    assert "review" not in table.column_names
+    assert remarks[:2] == [
+        "Entries inside other entries became columns: review.text, review.by.id, label.sentiment.",
+        "Columns of lists are read as texts: tags.",
+    ]
+    frame = table.to_pandas()
+    assert guess(frame) == "review.text" and guess(frame, labels=True) == "label.sentiment"
+
+
+def test_two_values_for_one_column_are_a_problem_of_the_row() -> None:
+    data = b'{"text": "a", "x.y": 1}\n{"text": "b", "x": {"y": 2}, "x.y": 3}\n'
+    table, remarks = parsed(data, "x.jsonl", LIMITS)
+    assert table["text"].to_pylist() == ["a", None] and "two values for one column" in " ".join(remarks)
+
+
+def test_missing_cells_of_other_programs_are_missing() -> None:
+    """NaN, which pandas and NumPy write for a missing cell, is a missing cell; an infinite number is a problem of its row."""
+    data = b'{"text": "a", "score": NaN}\n{"text": "b", "score": 0.5}\n{"text": "c", "score": Infinity}\n'
+    table, remarks = parsed(data, "x.jsonl", LIMITS)
+    assert table["score"].to_pylist() == [None, 0.5, None] and table["text"].to_pylist() == ["a", "b", None]
+    assert "Infinity is not a number of JSON" in remarks[0]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +248,7 @@ def test_cells_are_cut_where_they_are_read(kind: str) -> None:
     want[2] = table["text"][2].as_py() or ""
     assert [text or "" for text in table["text"].to_pylist()] == want
     cut = (4 if kind == "csv" else 0) + 2 + (kind == "list")
-    assert remarks == [f"{cut} cells have more than 6 characters; only these are read."]
+    assert remarks[-1] == f"{cut} cells have more than 6 characters; only these are read." and len(remarks) == 1 + (kind == "list")
 
 
 def test_texts_of_any_frame_are_cut_and_counted() -> None:

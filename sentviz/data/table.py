@@ -9,14 +9,15 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sentviz.data.formats import BY_LINES, HALF, WHOLE_LINE, Format, Record, check_names, detect, records
+from sentviz.data.formats import BY_LINES, HALF, Format, Record, check_names, detect, fields_of, nested, records, shapes
 from sentviz.errors import InputError
+from sentviz.io.documents import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +55,7 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
     tables: list[pa.Table] = []
     remarks = [*form.remarks]
     rows = content = shortened = 0
-    for part in _parquet(data, name, limits) if form.kind == "parquet" else _parts(file, form, name, limits, remarks):
+    for part in _parquet(data, name, limits, remarks) if form.kind == "parquet" else _parts(file, form, name, limits, remarks):
         part = part.slice(0, limits.rows + 1 - rows)
         table, too_long = _limited_cells(part, limits.cell)
         tables.append(table)
@@ -69,7 +70,9 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
         remarks.append(cut(shortened, limits.cell))
     if rows > limits.rows:
         remarks.append(f"Only the first {limits.rows:,} rows are read.")
-    return _joined(tables).slice(0, limits.rows), remarks
+    table = _joined(tables).slice(0, limits.rows)
+    parents = [name for name in table.column_names if any(other.startswith(f"{name}.") for other in table.column_names)]
+    return table.drop_columns([name for name in parents if table[name].null_count == len(table)]), remarks
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
@@ -130,22 +133,43 @@ def _as_text(column: Any, longest: int) -> Any:
         return pa.chunked_array([pa.array(cells, type=pa.large_string())])
 
 
-def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
+def _parquet(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(io.BytesIO(data))
-        _limit_columns(file.schema_arrow.names, name, limits)
-        yield pa.Table.from_batches([], file.schema_arrow)
+        schema = flat([], file.schema_arrow)
+        remarks += shapes_of(file.schema_arrow)
+        _limit_columns(schema.column_names, name, limits)
+        yield schema
         for batch in file.iter_batches(rows_at_once(file, BATCH)):
             batch.validate(full=True)
-            yield pa.Table.from_batches([batch])
+            yield flat([batch])
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         if isinstance(error, InputError | MemoryError):
             raise
         reason = "a text in it is not UTF-8" if "utf" in str(error).casefold() else (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{name} is a damaged parquet file ({reason}).") from error
+
+
+def flat(batches: Sequence[Any], schema: Any = None) -> pa.Table:
+    """Return rows of a parquet file with the fields of structs as columns: the field text of the column review is review.text."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(batches, schema)
+    while any(pa.types.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
+    return table
+
+
+def shapes_of(schema: Any) -> list[str]:
+    """Return remarks on the columns of a parquet file that are structs or lists."""
+    import pyarrow as pa
+
+    own, columns = set(schema.names), flat([], schema).schema
+    lists = [field.name for field in columns if pa.types.is_list(field.type) or pa.types.is_large_list(field.type)]
+    return shapes([name for name in columns.names if name not in own], lists)
 
 
 def rows_at_once(file: Any, most: int) -> int:
@@ -180,7 +204,7 @@ def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[
     """Yield every row of a file that is not parquet.
 
     Args:
-        columns: maximum number of columns of a workbook. remarks: list to which remarks on a workbook are added.
+        columns: maximum number of columns of a workbook. remarks: list to which remarks on how the file is read are added.
     Raises:
         InputError: the file is damaged, or is not a table.
     """
@@ -188,7 +212,9 @@ def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[
         yield from records(file, form, form.start, 1 << 62, name)
     elif form.kind == "json":
         file.seek(form.start)
-        yield from (Record(row, "", 0) for row in _json_rows(file.read().decode(form.encoding, "replace"), name))
+        rows_of_file = _json_rows(file.read().decode(form.encoding, "replace"), name)
+        remarks += nested(rows_of_file)
+        yield from (Record(*fields_of(row), 0) for row in rows_of_file)
     else:
         from sentviz.data.excel import rows_of_sheet
 
@@ -207,17 +233,14 @@ def misread(cells: Any) -> str:
     return "The row is not in the encoding of the file." if odd else ""
 
 
-def _json_rows(text: str, name: str) -> list[Mapping[str, Any]]:
-    """Return the rows of a JSON file: a list of objects, or an object that holds one such list."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} is not JSON ({'nested too deeply' if isinstance(error, RecursionError) else error}).") from error
+def _json_rows(text: str, name: str) -> list[Any]:
+    """Return the rows of a JSON file: a list, or the first list that an object holds."""
+    value = parse_json(text, name, gaps=True)
     if isinstance(value, dict):
         value = next((each for each in value.values() if isinstance(each, list)), None)
     if not isinstance(value, list):
         raise InputError(f"{name} holds no list of rows. Save it as JSON lines or CSV.")
-    return [row if isinstance(row, dict) else {WHOLE_LINE: row} if isinstance(row, str) else {} for row in value]
+    return value
 
 
 def _column(cells: Sequence[Any], missing: Any) -> Any:

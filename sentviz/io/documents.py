@@ -37,34 +37,37 @@ def read_json(path: str | os.PathLike[str], most: int = MOST_BYTES, name: str = 
 def read_toml(path: str | os.PathLike[str], most: int = MOST_BYTES, name: str = "") -> dict[str, Any]:
     """Return the tables of a TOML file of at most `most` bytes; arguments and errors as `read_json`."""
     name = name or os.fspath(path)
-    tables: dict[str, Any] = _parsed(read_regular(path, most, name), name, "TOML", tomllib.loads)
+    tables: dict[str, Any] = _parsed(read_regular(path, most, name), name, "valid TOML", tomllib.loads)
     return tables
 
 
-def parse_json(data: bytes | str, name: str) -> Any:
+def parse_json(data: bytes | str, name: str, *, gaps: bool = False) -> Any:
     """Return the value that a JSON text holds. A byte order mark is left out.
 
     Args:
         name: name of the text in error messages.
+        gaps: read NaN as null, since programs write missing cells of a table as NaN.
     Raises:
         InputError: the text is not JSON, names an entry twice, has NaN or an infinite number, a whole number of more than `DIGITS` digits,
             or more than `DEEPEST` lists inside each other.
     """
-    return _parsed(data, name, "JSON", lambda text: json.loads(text, object_pairs_hook=_once, parse_constant=_no_number))
+    constant = _gap if gaps else _no_number
+    return _parsed(data, name, "JSON", lambda text: json.loads(text, object_pairs_hook=_once, parse_constant=constant))
 
 
 def _parsed(data: bytes | str, name: str, form: str, parse: Callable[[str], Any]) -> Any:
     try:
         content = parse(_text(data))
-        _check(content)
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not in UTF-8 (byte {error.start + 1:,}). Save it as UTF-8.") from error
     except RecursionError as error:
-        raise InputError(f"{name} has lists that are nested too deeply; {DEEPEST} levels are read.") from error
+        raise InputError(f"{name} cannot be used: its lists are nested too deeply; {DEEPEST} levels are read.") from error
     except ValueError as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        reason = f"a whole number has more than {DIGITS} digits" if "integer string conversion" in reason else reason
-        raise InputError(f"{name} is not valid {form}: {reason[:200]}.") from error
+        if "integer string conversion" in str(error):  # of Python, from 4,300 digits
+            raise InputError(f"{name} has a whole number of more than {DIGITS} digits.") from error
+        raise InputError(f"{name} is not {form}: {' '.join(str(error).split()).rstrip('.')[:200]}.") from error
+    if fault := _fault(content):
+        raise InputError(f"{name} cannot be used: {fault}.")
     return content
 
 
@@ -85,18 +88,19 @@ def _once(entries: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(constant: str) -> None:
-    raise ValueError(f"{constant} is not a number")
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def _gap(constant: str) -> None:
+    if constant != "NaN":
+        _no_number(constant)
 
 
 Place = tuple[Any, ...]  # (place of the list or table, name or position in it); () for the whole
 
 
-def _check(content: Any) -> None:
-    """Check nesting and numbers of a value, level by level.
-
-    Raises:
-        ValueError: the first value above a limit, with its place. RecursionError: too many levels.
-    """
+def _fault(content: Any) -> str:
+    """Return what is beyond the limits in a value, and where, searched level by level; "" if nothing is."""
     level: list[tuple[Place, Any]] = [((), [content])]
     for _ in range(DEEPEST + 1):
         below: list[tuple[Place, Any]] = []
@@ -105,13 +109,13 @@ def _check(content: Any) -> None:
                 if isinstance(value, dict | list):
                     below.append(((place, key), value))
                 elif isinstance(value, float) and not math.isfinite(value):
-                    raise ValueError(f"{_in_words((place, key))} is {value}, which is not a number")
+                    return f"{_in_words((place, key))} is {value}, not a finite number"
                 elif isinstance(value, int) and abs(value) >= 10**DIGITS:
-                    raise ValueError(f"{_in_words((place, key))} has more than {DIGITS} digits")
+                    return f"{_in_words((place, key))} has more than {DIGITS} digits"
         if not below:
-            return
+            return ""
         level = below
-    raise RecursionError
+    return f"its lists are nested too deeply; {DEEPEST} levels are read"
 
 
 def _in_words(place: Place) -> str:
