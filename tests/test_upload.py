@@ -121,7 +121,64 @@ def test_the_first_sheet_of_a_workbook_is_read(shared: bool) -> None:
     rows = [["text", "n", "odd"], ["=HYPERLINK(1)", 3, 0.5], [None, None, None], ["a\nb", None, "x"]]
     table, remarks = parsed(workbook(rows, [["other"]], shared=shared), "x.xlsx", LIMITS)
     assert table.to_pydict() == {"text": ["=HYPERLINK(1)", "a\nb"], "n": [3, None], "odd": ["0.5", "x"]}
-    assert remarks == ["Only the first sheet of x.xlsx, “S0”, is read."]
+    assert remarks == ["x.xlsx has the sheets “S0”, “S1”; “S0” is read. `sentviz data add FILE --sheet NAME` reads another one."]
+
+
+NOTES = [["About this file"], ["It has opinions on lakes."], ["Ask before you use it."]]
+FIELDS = [["Field", "Meaning"], ["review", "what was said"]]
+REVIEWS = [["review", "sentiment"], ["a calm lake", "good"], ["a loud road", "bad"]]
+UNNAMED = [["words", "verdict"], ["a calm lake", "good"], ["a loud road", "bad"]]
+
+
+@pytest.mark.parametrize(
+    ("sheets", "read"),
+    [
+        ([NOTES, REVIEWS], "S1"),
+        ([FIELDS, REVIEWS], "S1"),
+        ([[], NOTES, FIELDS, REVIEWS], "S3"),
+        ([NOTES, UNNAMED], "S1"),
+        ([REVIEWS, REVIEWS], "S0"),
+        ([REVIEWS, NOTES], "S0"),
+        ([NOTES, [["review", "sentiment"]]], "S0"),
+        ([NOTES], "S0"),
+    ],
+)
+def test_the_sheet_that_looks_like_a_table_of_texts_is_read(sheets: list[list[list[str]]], read: str) -> None:
+    """A sheet of notes or of fields before the table does not hide it; a remark names all sheets; each sheet can be chosen."""
+    table, remarks = parsed(workbook(*sheets), "x.xlsx", LIMITS)
+    assert table.to_pylist()[0] == dict(zip(*sheets[int(read[1:])][:2], strict=True))
+    names = ", ".join(f"“S{k}”" for k in range(len(sheets)))
+    assert bool(remarks) == (len(sheets) > 1)
+    assert not remarks or remarks[0].startswith(f"x.xlsx has the sheets {names}; “{read}” is read.")
+    for place, rows in enumerate(sheets):
+        if len(rows) > 1:
+            assert parsed(workbook(*sheets), "x.xlsx", LIMITS, f"S{place}")[0].num_rows == len(rows) - 1
+
+
+def test_a_hidden_sheet_is_read_only_by_name() -> None:
+    data = workbook(NOTES, REVIEWS, edit={"xl/workbook.xml": ('name="S1"', 'name="S1" state="hidden"')})
+    assert parsed(data, "x.xlsx", LIMITS)[0].column_names == ["About this file"]
+    assert parsed(data, "x.xlsx", LIMITS, "S1")[0].column_names == ["review", "sentiment"]
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "sheet", "message"),
+    [
+        (workbook(NOTES, REVIEWS), "x.xlsx", "s1", r"x\.xlsx has no sheet 's1'; .*its sheets are S0, S1\."),
+        (b"text\na\n", "x.csv", "S1", r"x\.csv is not an Excel file, so it has no sheet 'S1'\."),
+        (workbook([["t"]], [["u"]]), "x.xlsx", "", r"x\.xlsx has a header but no rows\. x\.xlsx has the sheets “S0”, “S1”; “S0” is read"),
+    ],
+)
+def test_a_sheet_that_cannot_be_read_is_one_sentence(data: bytes, name: str, sheet: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parsed(data, name, LIMITS, sheet)
+
+
+def test_the_reader_passes_the_sheet_to_its_process_and_back() -> None:
+    frame, _ = read_table(workbook(NOTES, REVIEWS), "x.xlsx")
+    assert frame.attrs == {"sheets": ["S0", "S1"], "sheet": "S1"} and frame["review"].tolist() == ["a calm lake", "a loud road"]
+    assert read_table(workbook(NOTES, REVIEWS), "x.xlsx", sheet="S0")[0].attrs["sheet"] == "S0"
+    assert read_table(b"text\na\n", "x.csv")[0].attrs == {"sheets": [], "sheet": ""}
 
 
 def grown(size: int) -> bytes:

@@ -42,9 +42,13 @@ class Limits:
     memory: int = 5 * 2**28  # bytes of memory of the reading process
 
 
-def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]:
+def parsed(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pa.Table, list[str]]:
     """Return the rows of a file, at most `limits.rows`, and remarks on how it was read. Time and memory are not limited here.
 
+    The metadata of the table names the sheets of a workbook and the one that was read: {"sheets": ..., "sheet": ...}, in JSON.
+
+    Args:
+        sheet: sheet of a workbook; by default the one that looks most like a table of texts.
     Cells are numbers, or texts of at most `limits.cell` characters; any other type of a parquet file is read as text.
 
     Raises:
@@ -52,10 +56,18 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
     """
     file = io.BytesIO(data)
     form = detect(file, name, PurePath(name).suffix.lower())
+    sheets: list[str] = []
+    if form.kind == "excel":
+        from sentviz.data.excel import Workbook
+
+        book = Workbook(file, name)
+        sheet, sheets = book.chosen(sheet), book.sheets
+    elif sheet:
+        raise InputError(f"{name} is not an Excel file, so it has no sheet {sheet!r}.")
     tables: list[pa.Table] = []
     remarks = [*form.remarks]
     rows = content = shortened = 0
-    for part in _parquet(data, name, limits, remarks) if form.kind == "parquet" else _parts(file, form, name, limits, remarks):
+    for part in _parquet(data, name, limits, remarks) if form.kind == "parquet" else _parts(file, form, name, limits, remarks, sheet):
         part = part.slice(0, limits.rows + 1 - rows)
         table, too_long = _limited_cells(part, limits.cell)
         tables.append(table)
@@ -65,14 +77,15 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
         if rows > limits.rows:
             break
     if not rows:
-        raise InputError(f"{name} has a header but no rows.")
+        raise InputError(" ".join([f"{name} has a header but no rows.", *remarks]))
     if shortened:
         remarks.append(cut(shortened, limits.cell))
     if rows > limits.rows:
         remarks.append(f"Only the first {limits.rows:,} rows are read.")
     table = _joined(tables).slice(0, limits.rows)
     parents = [name for name in table.column_names if any(other.startswith(f"{name}.") for other in table.column_names)]
-    return table.drop_columns([name for name in parents if table[name].null_count == len(table)]), remarks
+    table = table.drop_columns([name for name in parents if table[name].null_count == len(table)])
+    return table.replace_schema_metadata({"sheets": json.dumps(sheets), "sheet": json.dumps(sheet)}), remarks
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
@@ -180,10 +193,10 @@ def rows_at_once(file: Any, most: int) -> int:
     return max(1, min(most, rows))
 
 
-def _parts(file: io.BytesIO, form: Format, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
+def _parts(file: io.BytesIO, form: Format, name: str, limits: Limits, remarks: list[str], sheet: str) -> Iterator[pa.Table]:
     """Yield the rows of a file that is not parquet. A row that cannot be read is blank, so that row numbers are those of the file."""
     _limit_columns(form.header, name, limits)
-    rows = iter(all_records(file, form, name, limits.columns, remarks))
+    rows = iter(all_records(file, form, name, limits.columns, remarks, sheet))
     names = dict.fromkeys(form.header)
     problems: list[str] = []
     while part := list(islice(rows, LINES_READ)):
@@ -200,11 +213,12 @@ def _parts(file: io.BytesIO, form: Format, name: str, limits: Limits, remarks: l
         remarks.append(f"Rows that cannot be read and are left out: {len(problems):,}. The first problem: {problems[0]}")
 
 
-def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[str]) -> Iterator[Record]:
+def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[str], sheet: str = "") -> Iterator[Record]:
     """Yield every row of a file that is not parquet.
 
     Args:
         columns: maximum number of columns of a workbook. remarks: list to which remarks on how the file is read are added.
+        sheet: sheet of a workbook; by default the one that looks most like a table of texts.
     Raises:
         InputError: the file is damaged, or is not a table.
     """
@@ -216,10 +230,11 @@ def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[
         remarks += nested(rows_of_file)
         yield from (Record(*fields_of(row), 0) for row in rows_of_file)
     else:
-        from sentviz.data.excel import rows_of_sheet
+        from sentviz.data.excel import Workbook
 
-        rows, more_remarks = rows_of_sheet(file, name, columns)
-        remarks += more_remarks
+        book = Workbook(file, name)
+        remarks += book.remarks(sheet := book.chosen(sheet))
+        rows = book.rows(sheet, columns)
         head = ["" if cell is None else str(cell) for cell in next(rows, [])]
         header = [cell or f"column {place + 1}" for place, cell in enumerate(head)]
         check_names(header, name)
@@ -280,12 +295,12 @@ def _limited(limits: Limits) -> None:
     os.nice(NICENESS)
 
 
-def main(name: str, limits: Limits) -> int:
+def main(name: str, limits: Limits, sheet: str) -> int:
     """Read a file from standard input and write an Arrow stream with remarks, or an error, to standard output. Return the exit status."""
     _limited(limits)
     try:
-        table, remarks = parsed(sys.stdin.buffer.read(), name, limits)
-        _write(table.replace_schema_metadata({"remarks": json.dumps(remarks)}))
+        table, remarks = parsed(sys.stdin.buffer.read(), name, limits, sheet)
+        _write(table.replace_schema_metadata({**table.schema.metadata, "remarks": json.dumps(remarks)}))
     except (InputError, MemoryError) as error:
         message = too_large(name, limits) if isinstance(error, MemoryError) else str(error)
         sys.stdout.buffer.write(message.encode("utf-8", "replace"))
@@ -300,11 +315,11 @@ def _write(table: pa.Table) -> None:
         writer.write_table(table)
 
 
-def arguments(name: str, limits: Limits) -> list[str]:
+def arguments(name: str, limits: Limits, sheet: str = "") -> list[str]:
     """Return the command that reads a file of this name from standard input."""
-    return [sys.executable, "-m", "sentviz.data.table", json.dumps({"name": name, "limits": asdict(limits)})]
+    return [sys.executable, "-m", "sentviz.data.table", json.dumps({"name": name, "limits": asdict(limits), "sheet": sheet})]
 
 
 if __name__ == "__main__":
     request = json.loads(sys.argv[1])
-    sys.exit(main(request["name"], Limits(**request["limits"])))
+    sys.exit(main(request["name"], Limits(**request["limits"]), request["sheet"]))
