@@ -250,8 +250,9 @@ def split_words(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
 
 
 def frequent_words(rows: Rows, step: Callable[[], object] = lambda: None) -> tuple[list[str], Any]:
-    """Return the words that are in at least 20 rows, none of the stop words, and at most 3,000 of those in most rows, with a sparse table
-    (V, n) of the rows that have them.
+    """Return the words that are in at least 20 rows, those of most rows first, with a sparse table (V, n) of the rows that have them.
+
+    At most 3,000 words are returned, not counting stop words.
 
     Args:
         step: called before each part of the rows; an exception from it ends the work.
@@ -274,7 +275,9 @@ def frequent_words(rows: Rows, step: Callable[[], object] = lambda: None) -> tup
     table = sparse.vstack(pieces, format="csc")
     in_rows, names = np.diff(table.indptr), np.array(list(numbers), dtype=object)
     order = np.argsort(-in_rows, kind="stable")
-    often = [place for place in order[in_rows[order] >= FREQUENT] if names[place] not in stops][:MOST_FREQUENT]
+    often = order[in_rows[order] >= FREQUENT]
+    is_stop = np.array([name in stops for name in names[often]], dtype=bool)
+    often = often[is_stop | (np.cumsum(~is_stop) <= MOST_FREQUENT)]
     return names[often].tolist(), table[:, often].T.tocsr()
 
 
