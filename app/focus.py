@@ -383,6 +383,8 @@ class Focus:
             values["shared"] = True
         if not values.get("text", "").strip():
             values |= {"text": "", "pair": ""}
+        if not values.get("second", "").strip():
+            values["second"] = ""
         return cls(**values), notes
 
     def fit(self, has: Capabilities) -> tuple[Focus, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -224,8 +224,13 @@ def no_room(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def workbook(*sheets: Sequence[Sequence[object]], shared: bool = True) -> bytes:
-    """Return an Excel workbook with the rows of its sheets; texts are shared strings or stand in their cells."""
+def workbook(*sheets: Sequence[Sequence[object]], shared: bool = True, edit: Mapping[str, tuple[str, str]] | None = None) -> bytes:
+    """Return an Excel workbook with the rows of its sheets, called S0, S1, ...
+
+    Args:
+        shared: texts are shared strings and do not stand in their cells.
+        edit: text that is replaced, and its replacement, by the file in the workbook.
+    """
     strings: dict[str, int] = {}
 
     def cell(value: object) -> str:
@@ -249,5 +254,5 @@ def workbook(*sheets: Sequence[Sequence[object]], shared: bool = True) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as book:
         for path, content in parts.items():
-            book.writestr(path, content)
+            book.writestr(path, content.replace(*(edit or {}).get(path, ("", ""))))
     return data.getvalue()

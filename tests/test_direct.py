@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from sentviz.analysis.causal.direct import direct_attribution
+from sentviz.analysis.causal.patching import patch
+from sentviz.analysis.explain import explained, score, usual
 from sentviz.errors import InputError
 from sentviz.gallery import draw
 from sentviz.models.model import Model
@@ -90,3 +95,23 @@ def test_the_figure_shows_every_part_and_its_sum(tiny_run: Path) -> None:
     assert by_token.frame["log_odds"].sum() == pytest.approx(states, abs=1e-5)
     with pytest.raises(InputError, match="by part, token, head"):
         draw(str(tiny_run), "attribution-direct", **options, by="layer")
+
+
+@pytest.mark.parametrize("name", ["post-norm", "differential", "gated"])
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_what_needs_gradients_makes_them_itself(mode: Callable[[], AbstractContextManager[Any]], name: str) -> None:
+    """Every score, direct attribution and patching by gradients give the same numbers inside a caller's no_grad and inference_mode."""
+    model = MODELS[name]
+    names = usual(model, model.trace(A))
+
+    def numbers() -> dict[str, Any]:
+        trace = explained(model, model.trace(A, projections=True), names)
+        shares = patch(model, model.trace(A), model.trace(B)).map("state", exact=False).estimate
+        found = {name: score(trace, name) for name in names}
+        return found | {"direct": direct_attribution(model, trace).read, "patch": shares}
+
+    outside = numbers()
+    with mode():
+        inside = numbers()
+    for what, values in outside.items():
+        np.testing.assert_allclose(inside[what], values, atol=1e-6, err_msg=what)

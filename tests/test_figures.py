@@ -316,8 +316,9 @@ def test_lines_and_ink_are_legible(theme: Theme) -> None:
 def test_names_are_safe_and_themes_known() -> None:
     assert file_safe("Attention", "../../etc/passwd", "A₁") == "attention-..-..-etc-passwd-a"
     assert file_safe("한국어") == "figure"
-    with pytest.raises(ValueError, match="safe file name"):
-        Figure("a/b", go.Figure(), pd.DataFrame(), "")
+    for name in ("a/b", "../a", "a b", "", "Ä"):
+        with pytest.raises(InputError, match=r"is not a safe file name. Name it for example '[a-z.-]+'"):
+            Figure(name, go.Figure(), pd.DataFrame(), "")
     with pytest.raises(ValueError, match="theme"):
         base_layout("sepia", width=1, height=1, margin=(0, 0, 0, 0))  # type: ignore[arg-type]
 

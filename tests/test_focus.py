@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.fields import LISTED, LinkNames, choice, declared
@@ -246,6 +246,8 @@ def test_every_focus_survives_its_url(focus: Focus) -> None:
 
 
 @busy
+@example({"second": " "})
+@example({"text": " ", "second": "a word", "pair": " "})
 @given(st.dictionaries(st.sampled_from([*sorted(FIELDS), "change"]) | st.text(), any_text))
 def test_no_link_stops_a_page(query: dict[str, str]) -> None:
     """Any value of any field reads as a focus with three notes at most, which can be shown, fitted and written again."""

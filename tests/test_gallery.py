@@ -149,8 +149,15 @@ def test_nothing_is_drawn_or_loaded_before_it_is_asked_for() -> None:
 
 
 def test_a_name_is_there_once() -> None:
-    with pytest.raises(ValueError, match="two figures 'strip'"):
+    with pytest.raises(InputError, match="two figures 'strip'"):
         figure("strip", "again", Sentence, "strip:token_strip")(lambda of, *, theme="light": None)
+
+
+@pytest.mark.parametrize("name", ["mine/map", "..", "My map", "", "strip-", "karte-ä"])
+def test_a_name_that_no_file_and_no_link_can_have_is_refused_at_registration(name: str) -> None:
+    with pytest.raises(InputError, match="may have only small letters and digits with hyphens"):
+        figure(name, "mine", Sentence, "strip:token_strip")(lambda of, *, theme="light": None)
+    assert name not in FIGURES
 
 
 # ---- what cannot be drawn

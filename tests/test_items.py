@@ -63,7 +63,7 @@ def test_a_wrong_list_is_one_sentence(text: str, says: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("text", ["[[item]\n", "= 3", "\ufffe\x00"])
 def test_a_list_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> None:
-    with pytest.raises(SentvizError, match=r"^The list of items of Other \(items\.toml\) cannot be read: .*[^.]\.$"):
+    with pytest.raises(SentvizError, match=r"^The list of items of Other \(items\.toml\) is not .*[^.]\.$"):
         paper_with(tmp_path, text).items()
 
 

@@ -171,5 +171,5 @@ def test_judged_scores_are_a_figure(tiny_run: Path) -> None:
     assert (
         rows["Exact Shapley values"].tolist() == pytest.approx(judgement.exact.values.tolist()) and str(judgement.chance) in drawn.caption
     )
-    with pytest.raises(InputError, match="is JSON"):
+    with pytest.raises(InputError, match="is not JSON"):
         draw(str(tiny_run), "judged", text="a quiet delight", scores="{")

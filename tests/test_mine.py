@@ -290,3 +290,15 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path, monkeypatch: pytes
     assert command("add", tmp_path / "grows.parquet").exit_code == 1
     table().loc[[*range(40)] * 2].to_csv(tmp_path / "long.csv", index=False)
     assert "Only the first 50 rows are read." in command("add", tmp_path / "long.csv").output
+
+
+def test_a_workbook_with_notes_before_the_table_is_added_and_another_sheet_can_be_named(tmp_path: Path) -> None:
+    """The command says which sheets there are, also if the sheet that was named has no table of labelled texts."""
+    path = tmp_path / "soups.xlsx"
+    frame = table()
+    cells = [list(map(str, frame.columns)), *frame.astype(object).to_numpy().tolist()]
+    path.write_bytes(workbook([["Read this first"], ["Soups of one year."], ["No other use."]], cells))
+    done = command("add", path)
+    assert done.exit_code == 0 and "soups.xlsx has the sheets “S0”, “S1”; “S1” is read." in done.output
+    done = command("add", path, "--replace", "--sheet", "S0")
+    assert done.exit_code == 1 and done.output.startswith("Error: ") and "the sheets “S0”, “S1”; “S0” is read" in done.output

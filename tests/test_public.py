@@ -167,7 +167,7 @@ MISTAKES = {
     "a score the model lacks": (("explain", "PLAIN", "a song", "--score", "difference"), "two components"),
     "an unknown recipe": (("train", "none"), "no recipe"),
     "an unknown preset": (("train", "sst2", "--model", "magic"), "no model 'magic'"),
-    "a recipe that is no TOML": (("train", "BAD"), "cannot be read"),
+    "a recipe that is no TOML": (("train", "BAD"), "is not valid TOML"),
     "an unknown split": (("evaluate", "RUN", "--split", "magic"), "toy"),
     "an unknown command": (("magic",), "No such command"),
     "a missing argument": (("explain",), "Missing argument"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -173,3 +174,26 @@ def test_the_command_says_what_is_wrong() -> None:
         serve.application(["toy/none"])
     done = CliRunner().invoke(main, ["serve", "--host", "0.0.0.0"])
     assert done.exit_code == 2 and "--allow" in done.output
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_a_port_that_cannot_be_used_is_one_sentence(host: str, tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command says that it serves only after it has the port."""
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        taken = socket.create_server((host, 0), family=family)
+    except OSError as error:
+        pytest.skip(f"{host} is not an address of this machine ({error})")
+    with taken:
+        arguments = ["serve", RUN, "--host", host, "--allow", "example.org", "--port", str(taken.getsockname()[1])]
+        done = CliRunner().invoke(main, arguments)
+    assert isinstance(done.exception, SystemExit) and done.exit_code == 1
+    assert done.output.startswith(f"Error: {host}:") and "cannot be served (Address already in use" in done.output
+    assert "Serving at" not in done.output and done.output.count("\n") == 1
+
+
+def test_a_host_that_is_not_this_machine_is_one_sentence(tiny_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTVIZ_RUNS", str(tiny_runs))
+    done = CliRunner().invoke(main, ["serve", RUN, "--host", "192.0.2.1", "--allow", "example.org"])
+    assert done.exit_code == 1 and "192.0.2.1:8600 cannot be served" in done.output and "Serving at" not in done.output

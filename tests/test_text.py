@@ -19,7 +19,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sentviz.data.tokenizers
-from sentviz.data.texts import check_text, is_blank, word_spans
+from sentviz.data.texts import CLUSTER, check_text, is_blank, word_spans
 from sentviz.data.tokenizers import SPECIALS, Tokenizer
 from sentviz.errors import InputError, RunError
 from tests.shipped import often
@@ -205,7 +205,10 @@ def test_offsets_hold_for_any_text(words: Tokenizer, bpe: Tokenizer, text: str) 
         grouped = word_spans(text, got)
         assert [i for word in grouped for i in word.indices] == list(range(len(got)))
     assert "".join(words.encode(text).tokens) == seen(text)
-    assert tuple(word.text for word in word_spans(text, words.encode(text))) == words.encode(text).tokens
+    inner = {place for match in CLUSTER.finditer(text) for place in range(match.start() + 1, match.end())}
+    got = words.encode(text)
+    begins = [int(start) for start, _ in got.offsets if int(start) not in inner]
+    assert [int(got.offsets[word.indices[0], 0]) for word in word_spans(text, got)] == begins or int(got.offsets[0, 0]) in inner
 
 
 def test_texts_that_spell_specials_stay_text(either: Tokenizer) -> None:

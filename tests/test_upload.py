@@ -121,7 +121,64 @@ def test_the_first_sheet_of_a_workbook_is_read(shared: bool) -> None:
     rows = [["text", "n", "odd"], ["=HYPERLINK(1)", 3, 0.5], [None, None, None], ["a\nb", None, "x"]]
     table, remarks = parsed(workbook(rows, [["other"]], shared=shared), "x.xlsx", LIMITS)
     assert table.to_pydict() == {"text": ["=HYPERLINK(1)", "a\nb"], "n": [3, None], "odd": ["0.5", "x"]}
-    assert remarks == ["Only the first sheet of x.xlsx, “S0”, is read."]
+    assert remarks == ["x.xlsx has the sheets “S0”, “S1”; “S0” is read. `sentviz data add FILE --sheet NAME` reads another one."]
+
+
+NOTES = [["About this file"], ["It has opinions on lakes."], ["Ask before you use it."]]
+FIELDS = [["Field", "Meaning"], ["review", "what was said"]]
+REVIEWS = [["review", "sentiment"], ["a calm lake", "good"], ["a loud road", "bad"]]
+UNNAMED = [["words", "verdict"], ["a calm lake", "good"], ["a loud road", "bad"]]
+
+
+@pytest.mark.parametrize(
+    ("sheets", "read"),
+    [
+        ([NOTES, REVIEWS], "S1"),
+        ([FIELDS, REVIEWS], "S1"),
+        ([[], NOTES, FIELDS, REVIEWS], "S3"),
+        ([NOTES, UNNAMED], "S1"),
+        ([REVIEWS, REVIEWS], "S0"),
+        ([REVIEWS, NOTES], "S0"),
+        ([NOTES, [["review", "sentiment"]]], "S0"),
+        ([NOTES], "S0"),
+    ],
+)
+def test_the_sheet_that_looks_like_a_table_of_texts_is_read(sheets: list[list[list[str]]], read: str) -> None:
+    """A sheet of notes or of fields before the table does not hide it; a remark names all sheets; each sheet can be chosen."""
+    table, remarks = parsed(workbook(*sheets), "x.xlsx", LIMITS)
+    assert table.to_pylist()[0] == dict(zip(*sheets[int(read[1:])][:2], strict=True))
+    names = ", ".join(f"“S{k}”" for k in range(len(sheets)))
+    assert bool(remarks) == (len(sheets) > 1)
+    assert not remarks or remarks[0].startswith(f"x.xlsx has the sheets {names}; “{read}” is read.")
+    for place, rows in enumerate(sheets):
+        if len(rows) > 1:
+            assert parsed(workbook(*sheets), "x.xlsx", LIMITS, f"S{place}")[0].num_rows == len(rows) - 1
+
+
+def test_a_hidden_sheet_is_read_only_by_name() -> None:
+    data = workbook(NOTES, REVIEWS, edit={"xl/workbook.xml": ('name="S1"', 'name="S1" state="hidden"')})
+    assert parsed(data, "x.xlsx", LIMITS)[0].column_names == ["About this file"]
+    assert parsed(data, "x.xlsx", LIMITS, "S1")[0].column_names == ["review", "sentiment"]
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "sheet", "message"),
+    [
+        (workbook(NOTES, REVIEWS), "x.xlsx", "s1", r"x\.xlsx has no sheet 's1'; .*its sheets are S0, S1\."),
+        (b"text\na\n", "x.csv", "S1", r"x\.csv is not an Excel file, so it has no sheet 'S1'\."),
+        (workbook([["t"]], [["u"]]), "x.xlsx", "", r"x\.xlsx has a header but no rows\. x\.xlsx has the sheets “S0”, “S1”; “S0” is read"),
+    ],
+)
+def test_a_sheet_that_cannot_be_read_is_one_sentence(data: bytes, name: str, sheet: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parsed(data, name, LIMITS, sheet)
+
+
+def test_the_reader_passes_the_sheet_to_its_process_and_back() -> None:
+    frame, _ = read_table(workbook(NOTES, REVIEWS), "x.xlsx")
+    assert frame.attrs == {"sheets": ["S0", "S1"], "sheet": "S1"} and frame["review"].tolist() == ["a calm lake", "a loud road"]
+    assert read_table(workbook(NOTES, REVIEWS), "x.xlsx", sheet="S0")[0].attrs["sheet"] == "S0"
+    assert read_table(b"text\na\n", "x.csv")[0].attrs == {"sheets": [], "sheet": ""}
 
 
 def grown(size: int) -> bytes:
@@ -167,8 +224,51 @@ def test_json_is_read_with_rows_of_different_columns(kind: str) -> None:
     data = "\n".join(map(json.dumps, rows)) + "\nno JSON\n" if kind == "jsonl" else json.dumps({"rows": rows} if kind == "object" else rows)
     table, remarks = parsed(data.encode(), f"x.{kind.replace('object', 'json')}", LIMITS)
     assert table.slice(0, 2).to_pydict() == {"text": ["a", "b"], "n": ["1", "x"], "more": [None, '[1, "\u00e9"]']}
-    assert len(table) == 3_000 + (kind == "jsonl") and bool(remarks) == (kind == "jsonl")
-    assert not remarks or remarks == ["Rows that cannot be read and are left out: 1. The first problem: The line is not JSON."]
+    assert len(table) == 3_000 + (kind == "jsonl") and remarks[0] == "Columns of lists are read as texts: more."
+    unread = ["Rows that cannot be read and are left out: 1. The first problem: The line is not JSON."]
+    assert remarks[1:] == (unread if kind == "jsonl" else [])
+
+
+NESTED = [
+    {"review": {"text": "a calm lake", "by": {"id": 7}}, "label": {"sentiment": "good"}, "tags": ["x"]},
+    {"review": None, "label": {"sentiment": "bad"}, "tags": []},
+    {"review": {"text": "a loud road", "by": {"id": 8}}, "label": {}, "tags": None},
+]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet"])
+def test_entries_inside_entries_are_columns(kind: str) -> None:
+    """Objects inside a row become columns, as in pandas.json_normalize, and a remark names them; the texts and labels are found."""
+    if kind == "parquet":
+        data = parquet(pa.Table.from_pylist([{**row, "label": row["label"] or None} for row in NESTED]))
+    else:
+        data = ("\n".join(map(json.dumps, NESTED)) if kind == "jsonl" else json.dumps(NESTED)).encode()
+    table, remarks = parsed(data, f"x.{kind}", LIMITS)
+    want = pd.json_normalize([row for row in NESTED if row["review"]])
+    assert want["review.text"].tolist() == [text for text in table["review.text"].to_pylist() if text is not None]
+    assert [row["label.sentiment"] for row in table.to_pylist()] == ["good", "bad", None]
+    assert [row["review.by.id"] for row in table.to_pylist()] == [7, None, 8]
+    assert "review" not in table.column_names
+    assert remarks[:2] == [
+        "Entries inside other entries became columns: review.text, review.by.id, label.sentiment.",
+        "Columns of lists are read as texts: tags.",
+    ]
+    frame = table.to_pandas()
+    assert guess(frame) == "review.text" and guess(frame, labels=True) == "label.sentiment"
+
+
+def test_two_values_for_one_column_are_a_problem_of_the_row() -> None:
+    data = b'{"text": "a", "x.y": 1}\n{"text": "b", "x": {"y": 2}, "x.y": 3}\n'
+    table, remarks = parsed(data, "x.jsonl", LIMITS)
+    assert table["text"].to_pylist() == ["a", None] and "two values for one column" in " ".join(remarks)
+
+
+def test_missing_cells_of_other_programs_are_missing() -> None:
+    """NaN, which pandas and NumPy write for a missing cell, is a missing cell; an infinite number is a problem of its row."""
+    data = b'{"text": "a", "score": NaN}\n{"text": "b", "score": 0.5}\n{"text": "c", "score": Infinity}\n'
+    table, remarks = parsed(data, "x.jsonl", LIMITS)
+    assert table["score"].to_pylist() == [None, 0.5, None] and table["text"].to_pylist() == ["a", "b", None]
+    assert "Infinity is not a number of JSON" in remarks[0]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +305,7 @@ def test_cells_are_cut_where_they_are_read(kind: str) -> None:
     want[2] = table["text"][2].as_py() or ""
     assert [text or "" for text in table["text"].to_pylist()] == want
     cut = (4 if kind == "csv" else 0) + 2 + (kind == "list")
-    assert remarks == [f"{cut} cells have more than 6 characters; only these are read."]
+    assert remarks[-1] == f"{cut} cells have more than 6 characters; only these are read." and len(remarks) == 1 + (kind == "list")
 
 
 def test_texts_of_any_frame_are_cut_and_counted() -> None:

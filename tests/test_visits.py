@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
@@ -124,6 +129,7 @@ def test_threads_share_two_arenas(variable: str, shared: bool) -> None:
 
 
 FREED = """
+from importlib.metadata import version
 from pathlib import Path
 from app.server.process import return_memory
 
@@ -159,3 +165,25 @@ def test_a_visit_and_its_files_go_though_nobody_comes_after(tmp_path: Path) -> N
         while asyncio.run(visited(address))[1] > 1:
             assert time.monotonic() < end, "what a visit held is still there"
             time.sleep(5)  # a busy machine is late; the visit that just asked goes, too
+
+
+PRIVATE = {"_session_mgr", "_storage_lock", "_session_storage", "_cache"}
+
+
+def test_the_private_attributes_of_streamlit_are_there(tmp_path: Path) -> None:
+    """The attributes that the app uses of Streamlit are those listed here, and the installed version has them."""
+    from streamlit.runtime import Runtime
+    from streamlit.runtime.memory_session_storage import MemorySessionStorage
+    from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
+
+    pages = Path(__file__).parents[1] / "app"
+    used = {name for path in pages.rglob("*.py") for name in re.findall(r"(?<!self)(?<!cls)\._[a-z]\w*", path.read_text(encoding="utf-8"))}
+    assert {name[1:] for name in used} == PRIVATE
+    storage = MemorySessionStorage()
+    assert hasattr(storage._cache, "expire")
+    names = {*WebsocketSessionManager.__init__.__code__.co_names, *Runtime.__init__.__code__.co_names}
+    assert {"_session_mgr", "_session_storage", "_storage_lock"} <= names
+    bound = next(
+        line for line in tomllib.loads((pages.parent / "pyproject.toml").read_text())["project"]["dependencies"] if "streamlit" in line
+    )
+    assert Version(version("streamlit")) in Requirement(bound).specifier and "<" in bound

@@ -78,6 +78,19 @@ def test_other_halves_find_the_planted_slices_too(rows: Rows, seed: int) -> None
     assert {"col=product:phone~has=negation", "word=battery"} <= set(weak_slices(rows, seed=seed).weaker["slice"])
 
 
+@pytest.mark.parametrize("word", ["my", "the", "was"])
+def test_a_slice_of_a_stop_word_is_found(word: str) -> None:
+    """Predictions of texts with a word such as "my" are often wrong: the word is found like any other one."""
+    rng = np.random.default_rng(2)
+    frame = table(planted=False)
+    has = rng.random(N) < 0.15
+    wrong = has & (rng.random(N) < 0.4)
+    texts = [f"{text} {word}" if one else text for text, one in zip(frame["text"].str.replace(" not", ""), has, strict=True)]
+    other = frame["label"].map({"negative": "positive", "positive": "negative"})
+    weak = weak_slices(rows_of(frame.assign(text=texts, predicted=frame["predicted"].where(~wrong, other))))
+    assert f"word={word}" in set(weak.weaker["slice"])
+
+
 def shuffles_with_a_slice(frame: pd.DataFrame, shuffles: int) -> int:
     """Return in how many shuffles of the labels the search finds a slice."""
     rows = rows_of(frame)

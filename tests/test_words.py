@@ -8,7 +8,7 @@ import shutil
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentviz.analysis.testset import word_counts as lib
+from sentviz.analysis.testset.brought import predictions
 from sentviz.analysis.testset.rows import Rows, RowsSource, stored
+from sentviz.analysis.testset.slices import having
 from sentviz.analysis.testset.word_counts import Counts, count_words, keyness, largest, read, stop_words, store
 from sentviz.errors import InputError, RunError
 from sentviz.figures import cloud_layout
@@ -57,8 +59,16 @@ def random_rows(n: int = 60, classes: int = 2, seed: int = 0, labelled: bool = T
 
 def by_hand(text: str) -> Iterator[str]:
     """Return the words letter by letter, for texts without markup."""
-    word = ""
+    word, sign = "", ""
     for char in text.lower() + " ":
+        if sign and "\u0300" <= char <= "\u036f":
+            sign += char
+            continue
+        if sign:
+            yield sign
+            sign = ""
+        if "\U0001f600" <= char <= "\U0001f64f":  # an emoji, and the accents after it
+            sign, char = char, " "
         if unicodedata.category(char)[0] in "LNM" or char in "'’":
             word += "'" if char == "’" else char
             continue
@@ -84,7 +94,7 @@ def split_words(text: str) -> list[str]:
         ("영화가 정말 좋았다!! ㅋㅋㅋ", ["영화가", "정말", "좋았다", "ㅋㅋㅋ"]),
         ("naïve e\u0301tude हिन्दी مرحبا 10/10 snake_case #tag @you", None),
         ("<script>alert(1)</script>", ["alert", "1"]),
-        ("❤️ 👩‍👩‍👧 ' '' !", []),
+        ("❤️ 👩‍👩‍👧 ' '' !", ["❤️", "👩‍👩‍👧"]),
         ("", []),
     ],
 )
@@ -279,22 +289,42 @@ def test_places_of_odd_words_and_sizes() -> None:
         layout({"a": 1.0}, 10, 300)
 
 
-def test_letters_without_a_font_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Letters that fc-list does not find are named; without fc-list, and for Latin letters, there is no note."""
-    answers: list[str] = []
+def test_letters_without_a_font_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words with letters that fc-list does not find are counted by kind; without fc-list, and for Latin letters, there is no note."""
+    asked: list[str] = []
 
-    def answer_nothing(command: list[str], **_: object) -> object:
-        answers.append(command[1])
-        return type("Done", (), {"stdout": "" if command[1] == ":charset=c601" else "font.ttf"})()
+    def answer(command: list[str], **_: object) -> object:
+        asked.append(command[1])
+        return type("Done", (), {"stdout": "" if {"c601", "1f44d"} & set(command[1].removeprefix(":charset=").split()) else "font.ttf"})()
 
+    cloud_layout._has_font.cache_clear()
     monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(cloud_layout.subprocess, "run", answer_nothing)
-    assert unwritable(["영", "dull"]) == "영"
-    assert unwritable(["ключ"]) == ""
-    answers.clear()
-    assert unwritable(["dull", "naïve"]) == "" and not answers
+    monkeypatch.setattr(cloud_layout.subprocess, "run", answer)
+    said = unwritable(["영", "화", "영화", "dull", "ключ", "👍🏽", "😂", "رائع"])
+    assert said.startswith("No font of this machine has all letters of these words: 2 of Hangul, 1 of emoji.")
+    assert unwritable(["ключ", "رائع"]) == ""
+    asked.clear()
+    assert unwritable(["dull", "naïve"]) == "" and not asked
+    cloud_layout._has_font.cache_clear()
     monkeypatch.setattr(cloud_layout.shutil, "which", lambda name: None)
     assert unwritable(["영화"]) == ""
+    cloud_layout._has_font.cache_clear()
+
+
+SIGNS = ["👍", "👍🏽", "❤️", "🇰🇷", "🇩🇪", "👩‍🚀", "👩‍👩‍👧", "★", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_an_emoji_is_one_word(sign: str) -> None:
+    """An emoji is a word with its skin tone and what is joined to it, also without a space; a slice of the word has the same rows."""
+    texts = [f"nice {sign} day", f"nice{sign}day", f"{sign}{sign}", f"{sign}{'😂' if sign != '😂' else '★'}", "nice day", "👍🏿 ❤ 🇫🇷"]
+    words, ids, starts = lib.split_words(texts)
+    by_text = [[words[i] for i in ids[start:end]] for start, end in pairwise(starts)]
+    assert by_text[:3] == [["nice", sign, "day"], ["nice", sign, "day"], [sign, sign]] and by_text[4] == ["nice", "day"]
+    assert by_text[3][0] == sign and by_text[5] == ["👍🏿", "❤", "🇫🇷"]
+    frame = pd.DataFrame({"text": texts, "label": ["a", "b"] * 3, "predicted": ["a", "b"] * 3})
+    (rows,) = predictions(frame).values()
+    assert having(rows, sign).tolist() == [sign in found for found in by_text]
 
 
 # ---- figures

@@ -18,7 +18,7 @@ from sentviz.data.understanding import Choices
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError, Stopped
 from sentviz.serving.jobs import Job
-from tests.makers import BAD, GOOD
+from tests.makers import BAD, GOOD, workbook
 from tests.test_app import RUN, SHIPPED, opened, page_text
 
 pytestmark = [pytest.mark.slow, SHIPPED]
@@ -195,3 +195,22 @@ def test_training_tells_its_progress_and_stops(monkeypatch: pytest.MonkeyPatch) 
     job.stop.set()
     with pytest.raises(Stopped, match="can be continued"):
         training_part._train("mine/soups", "tiny", job)
+
+
+def test_a_workbook_offers_its_sheets() -> None:
+    """The sheet that looks like a table is read first; the choice of another sheet reads that one, and back again."""
+    texts = [[f"the {word} soup number {i}", name] for i in range(4) for name, words in (("bad", BAD), ("good", GOOD)) for word in words]
+    sheets = [
+        [["About"], ["Soups."]],
+        [["review", "label"], *texts],
+        [["text", "label"], ["A loud road.", "bad"], ["A calm lake.", "good"]],
+    ]
+    app = opened("yours", run=RUN)
+    app.file_uploader(key="yours-uploader").set_value(("soups.xlsx", workbook(*sheets), "application/octet-stream")).run()
+    assert not app.exception and "has the sheets" in page_text(app)
+    sheet = next(box for box in app.selectbox if box.label == "Sheet")
+    assert (sheet.options, sheet.value) == (["S0", "S1", "S2"], "S1") and f"**soups.xlsx**: {len(texts)} rows." in page_text(app)
+    sheet.select("S2").run()
+    assert "**soups.xlsx**: 2 rows." in page_text(app) and "“S2” is read" in page_text(app)
+    next(box for box in app.selectbox if box.label == "Sheet").select("S1").run()
+    assert f"**soups.xlsx**: {len(texts)} rows." in page_text(app) and not app.exception

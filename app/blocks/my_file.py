@@ -35,20 +35,35 @@ def unlabelled(over: str, classes: tuple[str, ...]) -> str:
 
 
 def read_once(file: UploadedFile, last_key: str, keep: Callable[[TextTable, list[str]], None]) -> str:
-    """Read a chosen file once; return why it cannot be read, or "" if it was read.
+    """Read a chosen file once, and draw the choice of its sheet; return why it cannot be read, or "" if it was read.
 
     Args:
         last_key, keep: as for `read_bytes`.
     """
-    return read_bytes(file.file_id, file.name, file.getvalue, last_key, keep)
+    first: dict[str, Any] = visit.keep_result("file-sheets", file.file_id, dict)  # the sheets, and the one that was read by default
+    key = f"{last_key}-sheet-{file.file_id}"
+
+    def keep_sheets(table: TextTable, remarks: list[str]) -> None:
+        if not first:
+            first.update(sheets=table.frame.attrs["sheets"], sheet=table.frame.attrs["sheet"])
+        keep(table, remarks)
+
+    sheet = "" if st.session_state.get(key) == first.get("sheet") else str(st.session_state.get(key) or "")
+    why = read_bytes(f"{file.file_id} {sheet}".strip(), file.name, file.getvalue, last_key, keep_sheets, sheet)
+    if len(names := first.get("sheets", [])) > 1:
+        st.selectbox("Sheet", names, names.index(sheet or first["sheet"]), key=key, width=240)
+    return why
 
 
-def read_bytes(key: str, name: str, data: Callable[[], bytes], last_key: str, keep: Callable[[TextTable, list[str]], None]) -> str:
+def read_bytes(
+    key: str, name: str, data: Callable[[], bytes], last_key: str, keep: Callable[[TextTable, list[str]], None], sheet: str = ""
+) -> str:
     """Read a file's bytes once for a key; return why they cannot be read, or "" if they were read.
 
     Args:
         last_key: name in the session's state of the last key and why its file was refused.
         keep: stores the table, whose columns are not chosen yet, and the remarks on how it was read.
+        sheet: sheet of a workbook; by default the one that looks most like a table of texts.
     """
     last: tuple[str, str] = st.session_state.get(last_key, ("", ""))
     if last[0] == key:
@@ -56,8 +71,8 @@ def read_bytes(key: str, name: str, data: Callable[[], bytes], last_key: str, ke
     content, why = data(), ""
     try:
         with st.spinner("Reading your file"), turn("file"):
-            frame, remarks = read_table(content, name)
-        keep(TextTable(name, frame, "", "", hashlib.sha256(content).hexdigest()[:16]), remarks)
+            frame, remarks = read_table(content, name, sheet=sheet)
+        keep(TextTable(name, frame, "", "", hashlib.sha256(content + sheet.encode()).hexdigest()[:16]), remarks)
     except SentvizError as error:
         why = str(error)
     st.session_state[last_key] = key, why

@@ -39,10 +39,21 @@ def data_list() -> None:
 @click.option("--shares", default="", help="Percent of train, validation and test; default: 70,15,15. Equal texts stay together.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the division by --shares.")
 @click.option("--language", type=click.Choice(["en", "ko"]), help="Language of the texts; by default it is found from their letters.")
+@click.option("--sheet", default="", help="Sheet of an Excel file; by default the one that looks most like a table of texts.")
 @click.option("--replace", is_flag=True, help="Replace the data set of this name.")
 @command
 def data_add(
-    file: Path, name: str, text: str, label: str, split: str, classes: str, shares: str, seed: int, language: str | None, replace: bool
+    file: Path,
+    name: str,
+    text: str,
+    label: str,
+    split: str,
+    classes: str,
+    shares: str,
+    seed: int,
+    language: str | None,
+    sheet: str,
+    replace: bool,
 ) -> None:
     """Add FILE to your library as the data set mine/NAME, which every command takes as a data set.
 
@@ -68,6 +79,7 @@ def data_add(
         shares=percent,
         seed=seed,
         language=language or "",
+        sheet=sheet,
         replace=replace,
     )
     click.echo(str(added))

@@ -12,12 +12,11 @@ import click
 from sentviz.cli.own import own_model, own_model_options
 from sentviz.cli.terminal import command, main, target_options
 from sentviz.errors import InputError
+from sentviz.io.documents import read_json
 
 if TYPE_CHECKING:
     from sentviz.analysis.explain.judge import Judgement
     from sentviz.runs.target import Target
-
-MOST_BYTES = 16 << 20
 
 
 @main.command()
@@ -73,12 +72,7 @@ def _explanations(path: Path) -> list[Any]:
     """Return the explanations of a file: the only one, or the objects of a list."""
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError(f"{path} has more than {MOST_BYTES >> 20} MB.")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {' '.join(str(error).split())[:120]}.") from None
+    content = read_json(path)
     several = isinstance(content, list) and content and all(isinstance(explanation, dict) for explanation in content)
     return content if several else [content]
 

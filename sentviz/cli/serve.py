@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import runpy
+import socket
 import sys
+from contextlib import suppress
 
 import click
 
 from sentviz.cli.own import own_model, own_model_options
 from sentviz.cli.terminal import command, main
+from sentviz.errors import InputError
 
 
 @main.command("app", context_settings={"ignore_unknown_options": True})
@@ -54,5 +57,11 @@ def serve(runs: tuple[str, ...], host: str, port: int, allow: tuple[str, ...]) -
 
     from sentviz.serving.connections import SETTINGS
 
+    try:
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{host}:{port} cannot be served ({reason}). Stop the program that uses it, or choose another --port.") from error
     click.echo(f"Serving at http://{host}:{port}. Press Ctrl-C to stop.")
-    uvicorn.run(app, host=host, port=port, **SETTINGS)
+    with listening, suppress(KeyboardInterrupt):
+        uvicorn.Server(uvicorn.Config(app, **SETTINGS)).run(sockets=[listening])

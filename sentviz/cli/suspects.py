@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import click
 
@@ -10,6 +11,7 @@ from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored
 from sentviz.cli.judged import CUT
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.text import visible
+from sentviz.io.spreadsheet import write_csv
 from sentviz.runs.store import Run
 
 
@@ -82,7 +84,7 @@ def print_suspects(rows: Rows, top: int, out: str = "") -> None:
         table = table.assign(
             **{name: [names[int(k)] if k == k else "" for k in table[name]] for name in ("label", "predicted", "likely") if name in table}
         )
-        table.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)}).to_csv(out, index=False)
+        write_csv(Path(out), table.rename(columns={f"p{k}": name for k, name in enumerate(rows.classes)}))
         click.echo(f"Stored in {out}")
 
 

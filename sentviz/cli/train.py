@@ -281,7 +281,7 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
     Existing runs are not trained again. To continue a stopped study, run the command again.
     """
     from sentviz.data.datasets import require
-    from sentviz.io.files import replacing
+    from sentviz.io.spreadsheet import write_csv
     from sentviz.papers.studies.runner import collect, plan, run_study, source, training
 
     recipes = plan(study, dataset, seeds, models)
@@ -292,9 +292,7 @@ def study(study: str, dataset: str, seeds: int, jobs: int, models: tuple[str, ..
     outcome = run_study(recipes, out, command=training(source(study, dataset)), jobs=jobs)
     frame = collect(recipes, out)
     if not frame.empty:
-        path = out / f"{study}-{dataset}.csv"
-        with replacing(path) as part:
-            frame.to_csv(part, index=False)
+        path = write_csv(out / f"{study}-{dataset}.csv", frame)
         for row in frame[frame["split"] == "test"].sort_values("accuracy", ascending=False).to_dict("records"):
             click.echo(
                 f"{row['run']:<40}{row['accuracy']:>8.2%}  [{row['accuracy_low']:.2%}, {row['accuracy_high']:.2%}]  n = {row['n']:,}"

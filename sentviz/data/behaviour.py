@@ -21,7 +21,8 @@ import numpy as np
 
 from sentviz.data.templates import SLOT, with_particles
 from sentviz.errors import InputError, nearest
-from sentviz.io.files import read_regular
+from sentviz.io.documents import read_toml
+from sentviz.io.spreadsheet import plain_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,20 +90,7 @@ def read_templates(path: str | Path, language: str = "en") -> Templates:
         InputError: the file cannot be read, or a template names a missing list; the message names the template.
     """
     name = Path(path).name
-    return _checked(parsed(path), name, built_in(language).slots)
-
-
-def parsed(path: str | Path) -> dict[str, Any]:
-    """Return the tables of a TOML file of the user.
-
-    Raises:
-        InputError: it is missing, too large, or not TOML; the message names the file and the line.
-    """
-    name = Path(path).name
-    try:
-        return tomllib.loads(read_regular(path, MOST_BYTES, name).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{name} is not valid TOML: {error}.") from error
+    return _checked(read_toml(path, MOST_BYTES, name), name, built_in(language).slots)
 
 
 def cases(language: str = "en", *, seed: int = 0, each: int = EACH, templates: Templates | None = None) -> pd.DataFrame:
@@ -124,7 +112,7 @@ def cases(language: str = "en", *, seed: int = 0, each: int = EACH, templates: T
 
 def digest(frame: pd.DataFrame) -> str:
     """Return eight hexadecimal digits that change if any case changes."""
-    return hashlib.sha256(frame.to_csv(index=False).encode()).hexdigest()[:8]
+    return hashlib.sha256(plain_csv(frame)).hexdigest()[:8]
 
 
 def find_case(name: str) -> pd.Series[Any] | None:

@@ -20,8 +20,9 @@ USUAL_NAMES = frozenset({*TEXT_NAMES, *LABEL_NAMES, *SPLIT_NAMES, "id", "predict
 
 
 def usual(columns: Sequence[str], names: Sequence[str]) -> str:
-    """Return the column with the first of some usual names, in any case; "" if there is none."""
-    by_name = {column.casefold().strip(): column for column in columns}
+    """Return the column with the first of some usual names, in any case, also after a dot as in review.text; "" if there is none."""
+    names_of = {column: column.casefold().strip() for column in columns}
+    by_name = {name.rpartition(".")[2]: column for column, name in names_of.items()} | {name: column for column, name in names_of.items()}
     return next((by_name[name] for name in names if name in by_name), "")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sentviz.errors import InputError
-from sentviz.io.files import read_regular
+from sentviz.io.documents import read_toml
 
 MINE = "mine"  # first part of the names of the user's own data sets
 CARD = "dataset.toml"  # description of a data set of the user, next to its parts
@@ -139,8 +139,8 @@ def _own(path: Path, stamp: int) -> DatasetInfo | InputError:
     """Return one of them. Cached until the file changes."""
     name = f"{MINE}/{path.parent.name}"
     try:
-        return _info(name, **tomllib.loads(read_regular(path, 1 << 20).decode()))
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        return _info(name, **read_toml(path, 1 << 20, CARD))
+    except (ValueError, TypeError, AttributeError) as error:
         return InputError(f"The data set {name} is damaged: {CARD} cannot be read ({str(error).rstrip('.')}). Add its file again.")
 
 

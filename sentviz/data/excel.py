@@ -1,4 +1,4 @@
-"""Rows of the first sheet of an Excel workbook (.xlsx), read with limits. Formulas give their stored values and are never computed."""
+"""Sheets of an Excel workbook (.xlsx) and their rows, read with limits. Formulas give their stored values and are never computed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import islice
 from typing import IO, Any, BinaryIO
 from xml.etree import ElementTree
 
-from sentviz.errors import InputError
+from sentviz.data.columns import LABEL_NAMES, TEXT_NAMES, usual
+from sentviz.errors import InputError, nearest
 
 MAX_XML = 1 << 29  # bytes of a sheet, unpacked
 MAX_STRINGS = 1 << 28  # bytes of the texts of all sheets, unpacked
+MAX_COLUMNS = 16_384  # of a sheet, the limit of Excel
+MOST_SHEETS = 100
+LISTED = 10  # sheets that a sentence names
 
 _FAULTS = (
     *(zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, OSError),
@@ -22,41 +29,93 @@ _FAULTS = (
 Cell = str | float | int | None
 
 
-def rows_of_sheet(file: BinaryIO, name: str, columns: int) -> tuple[Iterator[list[Cell]], list[str]]:
-    """Return the rows of the first sheet, without blank ones, and remarks.
+class Workbook:
+    """An Excel workbook: its sheets that have cells, in order, and their rows.
 
-    Args:
-        columns: maximum number of columns.
     Raises:
-        InputError: the file is damaged, unpacks to more than the limits, or has more columns.
+        InputError: the file is damaged, or unpacks to more than the limits.
     """
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.name = name
+        with _one_sentence(name):
+            self._book = zipfile.ZipFile(file)
+            if "xl/workbook.xml" not in self._book.namelist():
+                raise InputError(f"{name} is a zip file and not a table. Unpack it first.")
+            sheets = [dict(sheet.items()) for sheet in _elements(self._book, "xl/workbook.xml", "sheet", name)]
+            relations = [dict(relation.items()) for relation in _elements(self._book, "xl/_rels/workbook.xml.rels", "Relationship", name)]
+            targets = {relation["Id"]: f"xl/{relation['Target'].lstrip('/').removeprefix('xl/')}" for relation in relations}
+            ids = [next(value for key, value in sheet.items() if key.endswith("}id")) for sheet in sheets]
+            self._members = {sheet.get("name", ""): targets[key] for sheet, key in zip(sheets[:MOST_SHEETS], ids, strict=False)}
+            self._hidden = {sheet.get("name", "") for sheet in sheets if sheet.get("state", "visible") != "visible"}
+        if not self._members:
+            raise _damaged(name)
+
+    @property
+    def sheets(self) -> list[str]:
+        """The names of the sheets."""
+        return [*self._members]
+
+    @cached_property
+    def _strings(self) -> list[str]:
+        """Texts of the cells, which the sheets share."""
+        return _strings(self._book, self.name)
+
+    def chosen(self, sheet: str = "") -> str:
+        """Return the name of a sheet after a check; by default that of the visible sheet that looks most like a table of texts.
+
+        Raises:
+            InputError: there is no such sheet.
+        """
+        if not sheet:
+            visible = [name for name in self.sheets if name not in self._hidden] or self.sheets
+            return visible[0] if len(visible) == 1 else max(visible, key=self._likeness)
+        if sheet not in self._members:
+            raise InputError(
+                f"{self.name} has no sheet {sheet!r}; {nearest(sheet, self.sheets)}its sheets are {', '.join(self.sheets[:LISTED])}."
+            )
+        return sheet
+
+    def remarks(self, sheet: str) -> list[str]:
+        """Return a remark on the sheet that is read, if there are several."""
+        if len(self._members) < 2:
+            return []
+        more = f" and {len(self._members) - LISTED} more" if len(self._members) > LISTED else ""
+        listed = ", ".join(f"“{name}”" for name in self.sheets[:LISTED]) + more
+        return [f"{self.name} has the sheets {listed}; “{sheet}” is read. `sentviz data add FILE --sheet NAME` reads another one."]
+
+    def rows(self, sheet: str, columns: int) -> Iterator[list[Cell]]:
+        """Yield the rows of a sheet, without blank ones.
+
+        Args:
+            columns: maximum number of columns.
+        Raises:
+            InputError: the sheet is damaged, or has more columns.
+        """
+        with _one_sentence(self.name):
+            for row in _elements(self._book, self._members[sheet], "row", self.name):
+                cells = _cells(row, self._strings, columns, self.name)
+                if any(cell not in (None, "") for cell in cells):
+                    yield cells
+
+    def _likeness(self, sheet: str) -> int:
+        """Return how much a sheet looks like a table of texts, from 0 to 4, by the usual names of columns and by its size."""
+        if self._members[sheet] not in self._book.namelist():
+            return -1
+        header, *more = [*islice(self.rows(sheet, MAX_COLUMNS), 2), [], []][:2]
+        names = [str(cell) for cell in header if cell is not None]
+        return (2 * bool(usual(names, TEXT_NAMES)) + bool(usual(names, LABEL_NAMES)) + (len(names) > 1)) if more[0] else 0
+
+
+@contextmanager
+def _one_sentence(name: str) -> Iterator[None]:
+    """Raise the errors of a damaged file as one sentence."""
     try:
-        book = zipfile.ZipFile(file)
-        if "xl/workbook.xml" not in book.namelist():
-            raise InputError(f"{name} is a zip file and not a table. Unpack it first.")
-        sheets = [dict(sheet.items()) for sheet in _elements(book, "xl/workbook.xml", "sheet", name)]
-        relations = [dict(relation.items()) for relation in _elements(book, "xl/_rels/workbook.xml.rels", "Relationship", name)]
-        first = next(value for key, value in sheets[0].items() if key.endswith("}id"))
-        target = next(relation["Target"] for relation in relations if relation["Id"] == first).lstrip("/").removeprefix("xl/")
-        strings = _strings(book, name)
-        remarks = [f"Only the first sheet of {name}, “{sheets[0].get('name')}”, is read."] if len(sheets) > 1 else []
+        yield
     except _FAULTS as error:
         if isinstance(error, InputError):
             raise
         raise _damaged(name) from error
-
-    def rows() -> Iterator[list[Cell]]:
-        try:
-            for row in _elements(book, f"xl/{target}", "row", name):
-                cells = _cells(row, strings, columns, name)
-                if any(cell not in (None, "") for cell in cells):
-                    yield cells
-        except _FAULTS as error:
-            if isinstance(error, InputError):
-                raise
-            raise _damaged(name) from error
-
-    return rows(), remarks
 
 
 def _damaged(name: str) -> InputError:

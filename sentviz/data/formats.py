@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from sentviz.data.columns import TEXT_NAMES, USUAL_NAMES
 from sentviz.errors import InputError
+from sentviz.io.documents import parse_json
 
 KINDS = {
     ".csv": "csv",
@@ -35,6 +36,7 @@ ENCODINGS = ("utf-8", "cp949", "cp1252")
 MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}  # first bytes that name an encoding
 SEPARATORS = ",;\t|"
 NEVER = "\x1f"  # a separator that no text contains
+NAMED = 8  # columns that a remark names
 LINES = 50  # lines from which the separator and the header are guessed
 BEGINNING = 1 << 22  # bytes in which these lines are searched
 BLOCK = 1 << 20  # bytes read at a time
@@ -106,7 +108,9 @@ def detect(file: BinaryIO, name: str, suffix: str, encoding: str = "") -> Format
     kind = KINDS.get(suffix, "jsonl" if _is_object(text) else "csv")
     if kind in ("json", "jsonl"):
         by_lines = kind == "jsonl" or (_is_object(text) and "\n" in text.strip())
-        return replace(form, kind="jsonl" if by_lines else "json")
+        lines = islice((line for line in text.split(line_end) if line.strip()), LINES if by_lines else 0)
+        shapes = nested(value for value, problem in map(_value, lines) if not problem)
+        return replace(form, kind="jsonl" if by_lines else "json", remarks=(*remarks, *shapes))
     if kind == "csv" and len(beginning) == BEGINNING and line_end not in text:
         raise InputError(f"The first line of {name} has more than {BEGINNING >> 20} MB, so it holds no names of columns.")
     mark_, rows = ("\t", _rows(text, "\t")) if suffix == ".tsv" else separator(text)
@@ -263,11 +267,58 @@ def too_wide(name: str, columns: int, row: int, fields: int) -> str:
 
 
 def _json(line: str) -> tuple[Fields, str]:
+    value, problem = _value(line)
+    return ({}, problem) if problem else fields_of(value)
+
+
+def _value(line: str) -> tuple[Any, str]:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}, "The line is not JSON."
-    return {WHOLE_LINE: value} if isinstance(value, str) else value if isinstance(value, dict) else {}, ""
+        return parse_json(line, "The line", gaps=True), ""
+    except InputError as error:
+        return None, "The line is not JSON." if isinstance(error.__cause__, json.JSONDecodeError) else str(error)
+
+
+def fields_of(value: Any) -> tuple[Fields, str]:
+    """Return a value of a JSON file as the cells of a row, and why it cannot be one; "" if it can.
+
+    An object inside the row becomes columns: {"review": {"text": "..."}} has the column review.text.
+    """
+    if not isinstance(value, dict):
+        return {WHOLE_LINE: value} if isinstance(value, str) else {}, ""
+    if not any(isinstance(cell, dict) for cell in value.values()):
+        return value, ""
+    flat = list(_flat(value))
+    fields = dict(flat)
+    return (fields, "") if len(fields) == len(flat) else ({}, "The row has two values for one column, an entry a.b and an entry b in a.")
+
+
+def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, cell in value.items():
+        if isinstance(cell, dict):
+            yield from _flat(cell, f"{above}{name}.")
+        else:
+            yield above + name, cell
+
+
+def nested(values: Iterable[Any]) -> list[str]:
+    """Return remarks on rows of a JSON file: which columns come from objects inside the rows, and which hold lists."""
+    inside: dict[str, None] = {}
+    lists: dict[str, None] = {}
+    for value in values:
+        for name, cell in _flat(value) if isinstance(value, dict) else ():
+            inside |= {name: None} if name not in value else {}
+            lists |= {name: None} if isinstance(cell, list) else {}
+    return shapes(list(inside), list(lists))
+
+
+def shapes(inside: Sequence[str], lists: Sequence[str]) -> list[str]:
+    """Return remarks on columns that come from inside other ones, and on columns of lists."""
+
+    def listed(names: Sequence[str]) -> str:
+        return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
+
+    remarks = [f"Entries inside other entries became columns: {listed(inside)}."] if inside else []
+    return [*remarks, f"Columns of lists are read as texts: {listed(lists)}."] if lists else remarks
 
 
 def _csv_records(file: BinaryIO, form: Format, start: int, end: int, name: str) -> Iterator[tuple[list[str], int]]:

@@ -18,6 +18,7 @@ from sentviz.data.formats import KINDS
 from sentviz.data.mine import add_data, from_file, place, read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError, RunError
+from sentviz.io.spreadsheet import plain_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ def rows_of(
     if text == label:
         raise InputError(f"{file} has no column of texts beside {label!r}; name it with --text.")
     rows, more = labelled(frame, text, label, tuple(classes))
-    digest = hashlib.sha256(rows.to_csv(index=False).encode(errors="replace")).hexdigest()[:12]
+    digest = hashlib.sha256(plain_csv(rows)).hexdigest()[:12]
     columns = f"{file}: texts are in the column “{text}”, " + (f"labels in “{label}”." if label else "and no column has labels.")
     return Split(file, "all rows", rows, tuple(classes), len(frame) - len(rows), digest), (columns, *remarks, *more)
 

@@ -47,16 +47,18 @@ class Added:
         return "\n".join((*self.understood.sentences, *self.remarks, f"The data set is called {self.name}."))
 
 
-def read(source: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, str, list[str]]:
+def read(source: str | Path | pd.DataFrame, sheet: str = "") -> tuple[pd.DataFrame, str, list[str]]:
     """Return the rows of a file of any supported format, the file's name, and remarks on how it was read. A table is returned as it is.
 
+    Args:
+        sheet: sheet of a workbook; by default the one that looks most like a table of texts.
     Raises:
         InputError: the file is missing, too large, or not a table of texts.
     """
     if not isinstance(source, str | Path):
         return source, "The table", []
     path = Path(source).expanduser()
-    frame, remarks = read_table(read_regular(path, LIMITS.size, path.name), path.name, LIMITS)
+    frame, remarks = read_table(read_regular(path, LIMITS.size, path.name), path.name, LIMITS, sheet)
     return frame, path.name, remarks
 
 
@@ -71,6 +73,7 @@ def add_data(
     shares: Sequence[int] = (),
     seed: int = 0,
     language: str = "",
+    sheet: str = "",
     replace: bool = False,
 ) -> Added:
     """Store a file of labelled texts in the user's library as the data set mine/NAME, which every command and function takes.
@@ -84,16 +87,20 @@ def add_data(
         classes: names in the order of the labels, or the name of each label that is kept: ``{"1": "negative", "5": "positive"}``.
         shares: percent of train, validation and test if no column names the splits; by default 70, 15 and 15. Equal texts stay together.
         seed: of the division. language: "en" or "ko"; by default found from the letters.
+        sheet: sheet of a workbook; by default the one that looks most like a table of texts.
         replace: replace the data set of this name.
     Raises:
-        InputError: the file, a column or the name cannot be used, or the name exists already.
+        InputError: the file, a sheet, a column or the name cannot be used, or the name exists already.
         SentvizError: the disk is full or cannot be written.
     """
     short = checked_name(name or from_file(source))
     if not replace:
         _absent(short)
-    frame, file, remarks = read(source)
-    understood = understand(frame, file, Choices(text, label, split, classes, tuple(shares), seed, language))
+    frame, file, remarks = read(source, sheet)
+    try:
+        understood = understand(frame, file, Choices(text, label, split, classes, tuple(shares), seed, language))
+    except InputError as error:
+        raise InputError(" ".join([str(error), *remarks])) from error
     return store(short, file, understood, remarks, replace=replace)
 
 

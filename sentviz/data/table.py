@@ -9,14 +9,15 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sentviz.data.formats import BY_LINES, HALF, WHOLE_LINE, Format, Record, check_names, detect, records
+from sentviz.data.formats import BY_LINES, HALF, Format, Record, check_names, detect, fields_of, nested, records, shapes
 from sentviz.errors import InputError
+from sentviz.io.documents import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,9 +42,13 @@ class Limits:
     memory: int = 5 * 2**28  # bytes of memory of the reading process
 
 
-def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]:
+def parsed(data: bytes, name: str, limits: Limits, sheet: str = "") -> tuple[pa.Table, list[str]]:
     """Return the rows of a file, at most `limits.rows`, and remarks on how it was read. Time and memory are not limited here.
 
+    The metadata of the table names the sheets of a workbook and the one that was read: {"sheets": ..., "sheet": ...}, in JSON.
+
+    Args:
+        sheet: sheet of a workbook; by default the one that looks most like a table of texts.
     Cells are numbers, or texts of at most `limits.cell` characters; any other type of a parquet file is read as text.
 
     Raises:
@@ -51,10 +56,18 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
     """
     file = io.BytesIO(data)
     form = detect(file, name, PurePath(name).suffix.lower())
+    sheets: list[str] = []
+    if form.kind == "excel":
+        from sentviz.data.excel import Workbook
+
+        book = Workbook(file, name)
+        sheet, sheets = book.chosen(sheet), book.sheets
+    elif sheet:
+        raise InputError(f"{name} is not an Excel file, so it has no sheet {sheet!r}.")
     tables: list[pa.Table] = []
     remarks = [*form.remarks]
     rows = content = shortened = 0
-    for part in _parquet(data, name, limits) if form.kind == "parquet" else _parts(file, form, name, limits, remarks):
+    for part in _parquet(data, name, limits, remarks) if form.kind == "parquet" else _parts(file, form, name, limits, remarks, sheet):
         part = part.slice(0, limits.rows + 1 - rows)
         table, too_long = _limited_cells(part, limits.cell)
         tables.append(table)
@@ -64,12 +77,15 @@ def parsed(data: bytes, name: str, limits: Limits) -> tuple[pa.Table, list[str]]
         if rows > limits.rows:
             break
     if not rows:
-        raise InputError(f"{name} has a header but no rows.")
+        raise InputError(" ".join([f"{name} has a header but no rows.", *remarks]))
     if shortened:
         remarks.append(cut(shortened, limits.cell))
     if rows > limits.rows:
         remarks.append(f"Only the first {limits.rows:,} rows are read.")
-    return _joined(tables).slice(0, limits.rows), remarks
+    table = _joined(tables).slice(0, limits.rows)
+    parents = [name for name in table.column_names if any(other.startswith(f"{name}.") for other in table.column_names)]
+    table = table.drop_columns([name for name in parents if table[name].null_count == len(table)])
+    return table.replace_schema_metadata({"sheets": json.dumps(sheets), "sheet": json.dumps(sheet)}), remarks
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
@@ -130,22 +146,43 @@ def _as_text(column: Any, longest: int) -> Any:
         return pa.chunked_array([pa.array(cells, type=pa.large_string())])
 
 
-def _parquet(data: bytes, name: str, limits: Limits) -> Iterator[pa.Table]:
+def _parquet(data: bytes, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(io.BytesIO(data))
-        _limit_columns(file.schema_arrow.names, name, limits)
-        yield pa.Table.from_batches([], file.schema_arrow)
+        schema = flat([], file.schema_arrow)
+        remarks += shapes_of(file.schema_arrow)
+        _limit_columns(schema.column_names, name, limits)
+        yield schema
         for batch in file.iter_batches(rows_at_once(file, BATCH)):
             batch.validate(full=True)
-            yield pa.Table.from_batches([batch])
+            yield flat([batch])
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         if isinstance(error, InputError | MemoryError):
             raise
         reason = "a text in it is not UTF-8" if "utf" in str(error).casefold() else (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{name} is a damaged parquet file ({reason}).") from error
+
+
+def flat(batches: Sequence[Any], schema: Any = None) -> pa.Table:
+    """Return rows of a parquet file with the fields of structs as columns: the field text of the column review is review.text."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(batches, schema)
+    while any(pa.types.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
+    return table
+
+
+def shapes_of(schema: Any) -> list[str]:
+    """Return remarks on the columns of a parquet file that are structs or lists."""
+    import pyarrow as pa
+
+    own, columns = set(schema.names), flat([], schema).schema
+    lists = [field.name for field in columns if pa.types.is_list(field.type) or pa.types.is_large_list(field.type)]
+    return shapes([name for name in columns.names if name not in own], lists)
 
 
 def rows_at_once(file: Any, most: int) -> int:
@@ -156,10 +193,10 @@ def rows_at_once(file: Any, most: int) -> int:
     return max(1, min(most, rows))
 
 
-def _parts(file: io.BytesIO, form: Format, name: str, limits: Limits, remarks: list[str]) -> Iterator[pa.Table]:
+def _parts(file: io.BytesIO, form: Format, name: str, limits: Limits, remarks: list[str], sheet: str) -> Iterator[pa.Table]:
     """Yield the rows of a file that is not parquet. A row that cannot be read is blank, so that row numbers are those of the file."""
     _limit_columns(form.header, name, limits)
-    rows = iter(all_records(file, form, name, limits.columns, remarks))
+    rows = iter(all_records(file, form, name, limits.columns, remarks, sheet))
     names = dict.fromkeys(form.header)
     problems: list[str] = []
     while part := list(islice(rows, LINES_READ)):
@@ -176,11 +213,12 @@ def _parts(file: io.BytesIO, form: Format, name: str, limits: Limits, remarks: l
         remarks.append(f"Rows that cannot be read and are left out: {len(problems):,}. The first problem: {problems[0]}")
 
 
-def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[str]) -> Iterator[Record]:
+def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[str], sheet: str = "") -> Iterator[Record]:
     """Yield every row of a file that is not parquet.
 
     Args:
-        columns: maximum number of columns of a workbook. remarks: list to which remarks on a workbook are added.
+        columns: maximum number of columns of a workbook. remarks: list to which remarks on how the file is read are added.
+        sheet: sheet of a workbook; by default the one that looks most like a table of texts.
     Raises:
         InputError: the file is damaged, or is not a table.
     """
@@ -188,12 +226,15 @@ def all_records(file: Any, form: Format, name: str, columns: int, remarks: list[
         yield from records(file, form, form.start, 1 << 62, name)
     elif form.kind == "json":
         file.seek(form.start)
-        yield from (Record(row, "", 0) for row in _json_rows(file.read().decode(form.encoding, "replace"), name))
+        rows_of_file = _json_rows(file.read().decode(form.encoding, "replace"), name)
+        remarks += nested(rows_of_file)
+        yield from (Record(*fields_of(row), 0) for row in rows_of_file)
     else:
-        from sentviz.data.excel import rows_of_sheet
+        from sentviz.data.excel import Workbook
 
-        rows, more_remarks = rows_of_sheet(file, name, columns)
-        remarks += more_remarks
+        book = Workbook(file, name)
+        remarks += book.remarks(sheet := book.chosen(sheet))
+        rows = book.rows(sheet, columns)
         head = ["" if cell is None else str(cell) for cell in next(rows, [])]
         header = [cell or f"column {place + 1}" for place, cell in enumerate(head)]
         check_names(header, name)
@@ -207,17 +248,14 @@ def misread(cells: Any) -> str:
     return "The row is not in the encoding of the file." if odd else ""
 
 
-def _json_rows(text: str, name: str) -> list[Mapping[str, Any]]:
-    """Return the rows of a JSON file: a list of objects, or an object that holds one such list."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} is not JSON ({'nested too deeply' if isinstance(error, RecursionError) else error}).") from error
+def _json_rows(text: str, name: str) -> list[Any]:
+    """Return the rows of a JSON file: a list, or the first list that an object holds."""
+    value = parse_json(text, name, gaps=True)
     if isinstance(value, dict):
         value = next((each for each in value.values() if isinstance(each, list)), None)
     if not isinstance(value, list):
         raise InputError(f"{name} holds no list of rows. Save it as JSON lines or CSV.")
-    return [row if isinstance(row, dict) else {WHOLE_LINE: row} if isinstance(row, str) else {} for row in value]
+    return value
 
 
 def _column(cells: Sequence[Any], missing: Any) -> Any:
@@ -257,12 +295,12 @@ def _limited(limits: Limits) -> None:
     os.nice(NICENESS)
 
 
-def main(name: str, limits: Limits) -> int:
+def main(name: str, limits: Limits, sheet: str) -> int:
     """Read a file from standard input and write an Arrow stream with remarks, or an error, to standard output. Return the exit status."""
     _limited(limits)
     try:
-        table, remarks = parsed(sys.stdin.buffer.read(), name, limits)
-        _write(table.replace_schema_metadata({"remarks": json.dumps(remarks)}))
+        table, remarks = parsed(sys.stdin.buffer.read(), name, limits, sheet)
+        _write(table.replace_schema_metadata({**table.schema.metadata, "remarks": json.dumps(remarks)}))
     except (InputError, MemoryError) as error:
         message = too_large(name, limits) if isinstance(error, MemoryError) else str(error)
         sys.stdout.buffer.write(message.encode("utf-8", "replace"))
@@ -277,11 +315,11 @@ def _write(table: pa.Table) -> None:
         writer.write_table(table)
 
 
-def arguments(name: str, limits: Limits) -> list[str]:
+def arguments(name: str, limits: Limits, sheet: str = "") -> list[str]:
     """Return the command that reads a file of this name from standard input."""
-    return [sys.executable, "-m", "sentviz.data.table", json.dumps({"name": name, "limits": asdict(limits)})]
+    return [sys.executable, "-m", "sentviz.data.table", json.dumps({"name": name, "limits": asdict(limits), "sheet": sheet})]
 
 
 if __name__ == "__main__":
     request = json.loads(sys.argv[1])
-    sys.exit(main(request["name"], Limits(**request["limits"])))
+    sys.exit(main(request["name"], Limits(**request["limits"]), request["sheet"]))

@@ -17,6 +17,10 @@ LONGEST = 1_000_000
 """Maximum number of characters of a text that are tokenized: more than any model reads. Tokenizing takes about 100 bytes per character."""
 
 WORDS = r"\w+|[^\w\s]"  # pattern of a word or a mark
+EXTENDS = "\u0300-\u036f\u200c\ufe00-\ufe0f\u20d0-\u20ff\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+"""Characters that belong to the one before: accents, variation selectors, enclosing marks, skin tones, letters of a flag's region."""
+CLUSTER = re.compile(f"[\U0001f1e6-\U0001f1ff]{{2}}|\\S(?:[{EXTENDS}\u200d]|(?<=[\u200c\u200d])[^\\x00-\\x7f\\s])+")
+"""Several characters that are one sign: a flag, a sign with what extends it, signs that a joiner (U+200D) connects."""
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u2800\u3164\ufe00-\ufe0f\uffa0]")  # fillers, blanks, variation selectors
 
 Ints = npt.NDArray[np.int64]
@@ -190,7 +194,7 @@ def word_spans(text: str, encoded: Tokenized, text_pair: str | None = None) -> t
     """Join tokens to words, in order; every token belongs to exactly one word.
 
     A word is a run of letters, digits, marks and underscores. Any other visible character is a word by itself, unless a token covers
-    several of them. Tokens of a word-level tokenizer are words already; special tokens are never joined.
+    several of them. An emoji with a skin tone, a flag and other signs of several characters are one word. Special tokens are never joined.
 
     Args:
         text: the text that was encoded.
@@ -204,7 +208,8 @@ def word_spans(text: str, encoded: Tokenized, text_pair: str | None = None) -> t
     offsets, segments = np.asarray(encoded.offsets), np.asarray(encoded.segments)
     first, last = np.zeros((2, len(offsets)), dtype=np.int64)  # words that hold each token's first and last character
     for segment, segment_text in enumerate(texts):
-        starts = np.array([start for _, (start, _) in split.pre_tokenize_str(segment_text)], dtype=np.int64)
+        inner = {place for match in CLUSTER.finditer(segment_text) for place in range(match.start() + 1, match.end())}
+        starts = np.array([start for _, (start, _) in split.pre_tokenize_str(segment_text) if start not in inner], dtype=np.int64)
         in_segment = segments == segment
         first[in_segment] = starts.searchsorted(offsets[in_segment, 0], side="right")
         last[in_segment] = starts.searchsorted(offsets[in_segment, 1] - 1, side="right")

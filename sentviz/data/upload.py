@@ -30,11 +30,14 @@ NO_MEMORY = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate")  # 
 WAIT = 4  # wall-clock limit of a reader, as a multiple of `Limits.seconds`: the reader has a low priority
 
 
-def read_table(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[pd.DataFrame, list[str]]:
+def read_table(data: bytes, name: str, limits: Limits = LIMITS, sheet: str = "") -> tuple[pd.DataFrame, list[str]]:
     """Return the rows of a file, at most `limits.rows`, and remarks on how it was read.
 
-    A separate process reads the file, so that no file can block this process or take its memory.
+    A separate process reads the file, so that no file can block this process or take its memory. The frame's `attrs` have the "sheets" of
+    a workbook and the "sheet" that was read; of other files, [] and "".
 
+    Args:
+        sheet: sheet of a workbook; by default the one that looks most like a table of texts.
     Raises:
         InputError: too large, too slow to read, empty, or not a table of text.
     """
@@ -43,7 +46,7 @@ def read_table(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[pd.Data
     if len(data) > limits.size:
         raise InputError(f"{name} has {len(data) / 2**20:,.0f} MB; files of at most {limits.size // 2**20} MB are read.")
     try:
-        done = subprocess.run(arguments(name, limits), input=data, capture_output=True, timeout=WAIT * limits.seconds, check=False)
+        done = subprocess.run(arguments(name, limits, sheet), input=data, capture_output=True, timeout=WAIT * limits.seconds, check=False)
     except subprocess.TimeoutExpired:
         raise InputError(too_slow(name, limits)) from None
     if done.returncode == REFUSED:
@@ -52,7 +55,10 @@ def read_table(data: bytes, name: str, limits: Limits = LIMITS) -> tuple[pd.Data
         raise InputError(_ended(name, limits, done.returncode, done.stderr.decode(errors="replace")))
     with pa.ipc.open_stream(done.stdout) as stream:
         table = stream.read_all()
-    return table.to_pandas(), json.loads(table.schema.metadata[b"remarks"])
+    about = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
+    frame = table.replace_schema_metadata(None).to_pandas()
+    frame.attrs = {"sheets": about["sheets"], "sheet": about["sheet"]}
+    return frame, about["remarks"]
 
 
 def _ended(name: str, limits: Limits, status: int, output: str) -> str:

@@ -22,7 +22,7 @@ from sentviz.browser.page import page
 from sentviz.errors import InputError
 from sentviz.export.chromium import SHEET_MARGIN
 from sentviz.export.embedded_record import embed_record
-from sentviz.export.files import BROWSER, bare_svg, write
+from sentviz.export.files import BROWSER, bare_svg
 from sentviz.export.record import Record
 from sentviz.export.report import DRAW, STYLE, figure_html, items_html
 from sentviz.figures import Figure
@@ -31,6 +31,7 @@ from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import Style, styled
 from sentviz.gallery import make
 from sentviz.gallery.subjects import Answers
+from sentviz.io.files import write_file
 from sentviz.runs.store import version
 
 FORMATS = ("html", "pdf")
@@ -80,8 +81,8 @@ def render(comparison: Comparison, format: str, *, about: str = "") -> bytes:
 
 
 def save(comparison: Comparison, path: str | os.PathLike[str], *, about: str = "") -> Path:
-    """Write the report in the format of the suffix. Raises the errors of `render` and of `sentviz.export.files.write`."""
-    return write(Path(path), render(comparison, Path(path).suffix.lower().lstrip("."), about=about))
+    """Write the report in the format of the suffix. Raises the errors of `render` and of `sentviz.io.files.write_file`."""
+    return write_file(Path(path), render(comparison, Path(path).suffix.lower().lstrip("."), about=about))
 
 
 def figure_of(comparison: Comparison) -> Figure:

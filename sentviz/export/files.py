@@ -22,7 +22,7 @@ from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import PLAIN, Style, styled
 from sentviz.figures.text import as_text, text_columns
-from sentviz.io.files import replacing
+from sentviz.io.files import write_file
 from sentviz.io.spreadsheet import as_csv, from_one
 
 if TYPE_CHECKING:
@@ -144,21 +144,7 @@ def save(
     """
     path = Path(path)
     format = path.suffix.lower().lstrip(".")
-    return write(path, render(figure, format, scale=scale, width=width, height=height, size=size, points=points, style=style))
-
-
-def write(path: Path, data: bytes) -> Path:
-    """Write a file. If writing fails, an existing file stays as it was.
-
-    Raises:
-        SentvizError: the file cannot be written.
-    """
-    try:
-        with replacing(path) as part:
-            part.write_bytes(data)
-    except OSError as error:
-        raise SentvizError(f"{path} cannot be written ({error.strerror or error}).") from error
-    return path
+    return write_file(path, render(figure, format, scale=scale, width=width, height=height, size=size, points=points, style=style))
 
 
 def _size(plot: go.Figure, width: int | None, height: int | None) -> tuple[int, int]:

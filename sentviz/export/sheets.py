@@ -16,11 +16,12 @@ import plotly.graph_objects as go
 
 from sentviz.errors import InputError
 from sentviz.export.embedded_record import embed_record
-from sentviz.export.files import BROWSER, bare_svg, write
+from sentviz.export.files import BROWSER, bare_svg
 from sentviz.export.record import Record
 from sentviz.figures.figure import Figure, sentence
 from sentviz.figures.fonts import embed_fonts
 from sentviz.figures.style import FONTS, Style, styled
+from sentviz.io.files import write_file
 
 FORMATS = ("svg", "pdf", "png")
 MAX_FIGURES = 12  # figures
@@ -112,8 +113,8 @@ class Sheet:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the sheet in the format of the suffix. Raises the errors of `render` and of `sentviz.export.files.write`."""
-        return write(Path(path), self.render(Path(path).suffix.lower().lstrip(".")))
+        """Write the sheet in the format of the suffix. Raises the errors of `render` and of `sentviz.io.files.write_file`."""
+        return write_file(Path(path), self.render(Path(path).suffix.lower().lstrip(".")))
 
     def _svg(self) -> tuple[bytes, float, float]:
         """Return one SVG of all panels with embedded fonts, and its width and height in pixels."""

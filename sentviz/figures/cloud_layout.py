@@ -6,13 +6,14 @@ import shutil
 import subprocess
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sentviz.errors import InputError
-from sentviz.figures.text import text_columns
+from sentviz.figures.text import SKIN_TONES, text_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +87,7 @@ def _ems(word: str) -> float:
     """Return the width of a word of at most LONGEST columns, in sizes of its letters; longer words are cut."""
 
     def advance(letter: str) -> float:
-        if unicodedata.category(letter) in {"Mn", "Me", "Cf"}:
+        if unicodedata.category(letter) in {"Mn", "Me", "Cf"} or letter in SKIN_TONES:
             return 0.0
         if unicodedata.east_asian_width(letter) in "WF":
             return 1.1
@@ -96,16 +97,35 @@ def _ems(word: str) -> float:
 
 
 def unwritable(words: Iterable[str]) -> str:
-    """Return a letter that no installed font has; "" if there is no such letter, or if the fonts are unknown."""
-    letters = sorted({letter for word in words for letter in word if ord(letter) > 0x24F})
-    program = shutil.which("fc-list")
-    if not letters or program is None:
+    """Return a sentence on words with letters that no installed font has: how many of which kind; "" if all can be drawn, or if the
+    fonts are unknown.
+    """
+    kinds: dict[str, list[str]] = {}
+    for word in dict.fromkeys(words):
+        if foreign := [letter for letter in word if ord(letter) > 0x24F and unicodedata.category(letter) not in {"Mn", "Me", "Cf"}]:
+            kinds.setdefault(_kind(foreign[0]), []).append(word)
+    doubtful = {kind: some for kind, some in kinds.items() if not _has_font("".join(sorted(set("".join(some)))))}
+    missing = {kind: sum(not all(map(_has_font, word)) for word in some) for kind, some in doubtful.items()}
+    named = [f"{n} of {kind}" for kind, n in missing.items() if n]
+    if not named:
         return ""
-    for letter in dict.fromkeys((letters[0], letters[len(letters) // 2], letters[-1])):
-        try:
-            fonts = subprocess.run([program, f":charset={ord(letter):x}", "file"], capture_output=True, text=True, timeout=10, check=True)
-        except (OSError, subprocess.SubprocessError):
-            return ""
-        if not fonts.stdout.strip():
-            return letter
-    return ""
+    return f"No font of this machine has all letters of these words: {', '.join(named)}. PNG and PDF files show boxes in their place."
+
+
+def _kind(letter: str) -> str:
+    """Return the script of a letter, or "emoji"."""
+    return "emoji" if unicodedata.category(letter)[0] == "S" else unicodedata.name(letter, "other").split()[0].capitalize()
+
+
+@lru_cache(maxsize=4096)
+def _has_font(letters: str) -> bool:
+    """Return whether one installed font has all letters; True if the fonts are unknown."""
+    program = shutil.which("fc-list")
+    codes = " ".join(f"{ord(each):x}" for each in letters if ord(each) > 0x24F and unicodedata.category(each) not in {"Mn", "Me", "Cf"})
+    if not codes or program is None:
+        return True
+    try:
+        fonts = subprocess.run([program, f":charset={codes}", "file"], capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return True
+    return bool(fonts.stdout.strip())

@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.basedatatypes import BaseTraceType
 
+from sentviz.errors import InputError
 from sentviz.figures.colours import Theme, palette
 from sentviz.figures.source import Call, Source
 from sentviz.io.late import late
@@ -44,7 +45,7 @@ class Figure:
 
     def __post_init__(self) -> None:
         if self.name != file_safe(self.name):
-            raise ValueError(f"{self.name!r} is not a safe file name; build it with file_safe")
+            raise InputError(f"The figure's name {self.name!r} is not a safe file name. Name it for example {file_safe(self.name)!r}.")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """Return the figure in the forms that a notebook can show."""

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from sentviz.errors import InputError
 from sentviz.figures.colours import Palette, Theme, blend, ink_on, palette
 from sentviz.figures.figure import MONOSPACE, Figure, file_safe, new_plot, sentence
-from sentviz.figures.text import as_text, text_columns, token_label, visible
+from sentviz.figures.text import as_text, is_right_to_left, text_columns, token_label, visible, visual_order
 
 Scale = Literal["support", "class"]
 
@@ -42,6 +42,8 @@ def token_strip(
     theme: Theme = "light",
 ) -> Figure:
     """Draw tokens as coloured boxes in lines of monospace text: one colour for high scores, another for low ones, grey for no effect.
+
+    A text in Arabic or Hebrew is drawn from right to left.
 
     Args:
         tokens: n tokens, in text order.
@@ -81,6 +83,13 @@ def token_strip(
     widths += [_shown_columns(text, False) + 1.2 for _, text in gone]
     starts, lines = np.zeros(len(order)), np.zeros(len(order), dtype=int)
     starts[order], lines[order] = _wrap([widths[i] for i in order], columns)
+    drawn = ["" if mark else token for token, mark in zip(tokens[:count], special[:count], strict=True)] + [text for _, text in gone]
+    mirrored = is_right_to_left("".join(drawn))
+    for line in range(int(lines.max()) + 1):
+        own = [i for i in order.tolist() if lines[i] == line]
+        shown = [own[k] for k in visual_order([drawn[i] for i in own], mirrored)]
+        starts[shown] = _wrap([widths[i] for i in shown], np.inf)[0]
+        starts[own] += (columns - float((starts[own] + np.take(widths, own)).max())) * mirrored
 
     largest = full or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     stops, (low, high), (low_word, high_word) = _scale(scale, colours)
@@ -131,7 +140,7 @@ def token_strip(
             "visible": False,
             "fixedrange": True,
             "constrain": "range",
-            "constraintoward": "left",
+            "constraintoward": "right" if mirrored else "left",
         },
         yaxis={
             "range": [last + 0.5, -0.5],

@@ -6,11 +6,16 @@ import html
 import re
 import textwrap
 import unicodedata
+from collections.abc import Sequence
+from itertools import groupby
+
+from sentviz.data.texts import CLUSTER
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})  # $...$ would be MathJax
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _JOINERS = "\u200c\u200d"
 _HIDDEN = "⬚"
+SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 _LETTER = 0.56  # width of a column, as a share of the letters' size
 
 
@@ -63,6 +68,41 @@ def visible(text: str) -> str:
     return "".join(chars)
 
 
+def is_right_to_left(text: str) -> bool:
+    """Return whether most letters of a text are written from right to left, as in Arabic and Hebrew."""
+    kinds = [unicodedata.bidirectional(char) for char in text]
+    right = sum(kind in {"R", "AL"} for kind in kinds)
+    return right > kinds.count("L")
+
+
+def visual_order(tokens: Sequence[str], right_to_left: bool) -> list[int]:
+    """Return the order from left to right in which the tokens of one line are drawn.
+
+    In a line from right to left, neighbouring tokens in Latin letters and numbers keep their order from left to right, and vice versa
+    (rule L2 of the Unicode bidirectional algorithm, by tokens). Marks between two tokens of one direction have this direction.
+
+    Args:
+        tokens: in the order of the text; "" for a token without direction, such as a special one.
+        right_to_left: direction of the whole text.
+    """
+    sides = [_direction(token) for token in tokens]
+    for i, side in enumerate(sides):
+        if side is None:
+            before = next((each for each in reversed(sides[:i]) if each is not None), right_to_left)
+            after = next((each for each in sides[i + 1 :] if each is not None), right_to_left)
+            sides[i] = before if before == after else right_to_left
+    order: list[int] = []
+    for is_right, run in groupby(range(len(tokens)), key=lambda i: sides[i]):
+        order += list(run)[:: -1 if is_right != right_to_left else 1]
+    return order[::-1] if right_to_left else order
+
+
+def _direction(token: str) -> bool | None:
+    """Return True for a token from right to left, False for one from left to right, None for marks."""
+    kinds = {unicodedata.bidirectional(char) for char in token}
+    return True if kinds & {"R", "AL"} else False if kinds & {"L", "EN", "AN"} else None
+
+
 def text_columns(text: str) -> int:
     """Return the width of ``text`` in monospace columns: wide characters and emoji count two, combining marks none."""
     return sum(map(_char_columns, text))
@@ -85,7 +125,7 @@ def broken(label: str, room: float, size: float) -> str:
 
 
 def _char_columns(char: str) -> int:
-    if unicodedata.category(char) in {"Mn", "Me", "Cf"}:
+    if unicodedata.category(char) in {"Mn", "Me", "Cf"} or char in SKIN_TONES:
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
@@ -120,4 +160,5 @@ def _shorten(text: str, limit: int) -> str:
         if width > limit - 1:
             break
         chars.append(char)
-    return "".join(chars) + "…"
+    cut_sign = next((sign for sign in CLUSTER.finditer(text) if sign.start() < len(chars) < sign.end()), None)
+    return text[: cut_sign.start() if cut_sign else len(chars)] + "…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,16 +133,20 @@ def figure(
     """Register a function that makes a figure of a subject. Its keyword-only parameters with defaults are the figure's options.
 
     Args:
-        name: unique name. title: a few words. of: class of the subject.
+        name: unique name of small letters, digits and hyphens. title: a few words. of: class of the subject.
         draws: function of sentviz.figures that it calls, for example attention:heatmap.
         needs: requirements on a run in addition to those of the subject.
         sets: names that a study takes.
         waits: returns a message if the first drawing of a subject is slow; a page then asks before it draws.
+    Raises:
+        InputError: there is a figure of this name, or the name has other characters; links, files and commands use it.
     """
 
     def register(make: Maker) -> Maker:
         if name in FIGURES:
-            raise ValueError(f"There are two figures {name!r}.")
+            raise InputError(f"There are two figures {name!r}. Give one of them another name.")
+        if not re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name):
+            raise InputError(f"The figure name {name!r} may have only small letters and digits with hyphens between them.")
         FIGURES[name] = FigureSpec(name, title, of, draws, make, needs, sets, waits)
         return make
 

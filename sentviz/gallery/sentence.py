@@ -175,17 +175,14 @@ def interactions(result: Exact, *, arcs: int = 3, theme: Theme = "light") -> Fig
 
 @figure("judged", "Scores from elsewhere beside the exact values", Sentence, "methods:method_matrix")
 def _judged(of: Sentence, *, scores: str = "", theme: Theme = "light") -> Figure:
-    import json
 
     from sentviz.analysis.explain import explained
     from sentviz.analysis.explain.judge import judged
+    from sentviz.io.documents import parse_json
 
     def compute() -> Judgement:
         trace = of.trace if "removal" in of.trace.token_scores else explained(of.model, of.trace)
-        try:
-            numbers = json.loads(scores) if scores else trace.token_scores["removal"]
-        except ValueError:
-            raise InputError('The option scores is JSON, for example [["word", 0.2], ...].') from None
+        numbers = parse_json(scores, "The option scores") if scores else trace.token_scores["removal"]
         return judged(of.model, trace, numbers)
 
     return judged_scores(of.once(("judged", scores), compute), "Scores given" if scores else "Word removal", theme)

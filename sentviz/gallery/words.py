@@ -113,6 +113,7 @@ def _cloud(
 ) -> Figure:
     import pandas as pd
 
+    from sentviz.figures.cloud_layout import unwritable
     from sentviz.figures.word_clouds import cloud
 
     counts, rows = of.counts, of.first
@@ -125,7 +126,8 @@ def _cloud(
             drawn.append(placed.merge(table, on="word").assign(cell=place, label=cell[0], predicted=cell[1]))
     words = pd.concat(drawn, ignore_index=True)[COLUMNS] if drawn else pd.DataFrame(columns=COLUMNS)
     left_out = {"drop": "Stop words are left out. ", "wordcloud": "WordCloud's stop words are left out. "}.get(stops, "")
-    about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}."
+    undrawn = f" {unwritable(words['word'])}".rstrip()
+    about = f"{left_out}Words in at least {counts.least} of {counts.sizes.sum():,} rows; places drawn with seed {SEED}.{undrawn}"
     titles = [f"{name_of(cell, rows.classes)} · {sizes[cell]:,} rows" for cell in cells]
     right = [label == predicted for label, predicted in cells if label >= 0]
     return cloud(words, titles, by=by, right=right, selected=selected, about=about, theme=theme)

@@ -91,6 +91,17 @@ def replacing(path: Path) -> Iterator[Path]:
         fresh.unlink(missing_ok=True)
 
 
+def write_file(path: Path, data: bytes) -> Path:
+    """Write a file completely or not at all, and return its path.
+
+    Raises:
+        SentvizError: the disk is full or the file cannot be written.
+    """
+    with disk_errors(path.parent), replacing(path) as part:
+        part.write_bytes(data)
+    return path
+
+
 def read_regular(path: str | os.PathLike[str], most: int, name: str = "") -> bytes:
     """Return the content of a regular file of at most `most` bytes.
 

@@ -1,9 +1,14 @@
-"""Tables for people: positions counted from 1, and CSV files whose texts a spreadsheet never runs as formulas."""
+"""CSV files: for people, with positions counted from 1 and texts that a spreadsheet never runs as formulas; for this program, unchanged.
+
+All CSV text of the package is made here."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sentviz.io.files import write_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +50,29 @@ def as_csv(frame: pd.DataFrame, *, header: bool = True) -> bytes:
     safe.columns = pd.Index([_no_formula(name) for name in safe.columns])
     text = safe.to_csv(index=False, header=header, lineterminator="\r\n")
     return text.encode("utf-8-sig" if header else "utf-8", errors="replace")
+
+
+def write_csv(path: Path, frame: pd.DataFrame) -> Path:
+    """Write a CSV file for people, as `as_csv` makes it, completely or not at all.
+
+    Raises:
+        SentvizError: the disk is full or the file cannot be written.
+    """
+    return write_file(path, as_csv(frame))
+
+
+def plain_csv(frame: pd.DataFrame, float_format: str | None = None) -> bytes:
+    """Return CSV in UTF-8 that is read back as it was: for tables of this program and for digests. Texts may begin with a formula."""
+    return frame.to_csv(index=False, float_format=float_format, lineterminator="\n").encode(errors="replace")
+
+
+def store_csv(path: Path, frame: pd.DataFrame, float_format: str | None = None) -> Path:
+    """Write a table that this program reads back, as `plain_csv` makes it, completely or not at all.
+
+    Raises:
+        SentvizError: the disk is full or the file cannot be written.
+    """
+    return write_file(path, plain_csv(frame, float_format))
 
 
 def _no_formula(cell: Any) -> Any:

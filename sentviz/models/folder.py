@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sentviz.errors import InputError
-from sentviz.io.files import read_regular
+from sentviz.io.documents import read_json
 from sentviz.runs.store import CONFIG_MOST
 
 CLASSIFIER = "ForSequenceClassification"  # ending of the names of transformers' classes with a classification head
@@ -86,7 +85,7 @@ def _json(folder: Path, file: str, kind: type[Any]) -> Any:
     if not (folder / file).is_file():
         return None
     try:
-        content = json.loads(read_regular(folder / file, CONFIG_MOST, file))
-    except (InputError, ValueError, RecursionError):
+        content = read_json(folder / file, CONFIG_MOST, file)
+    except InputError:
         return None
     return content if isinstance(content, kind) else None

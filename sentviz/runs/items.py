@@ -7,7 +7,6 @@ that the paper does not have. What is wrong with a list is said in one sentence.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
 from sentviz.errors import SentvizError
+from sentviz.io.documents import read_toml
 
 Kind = Literal[
     "table",
@@ -176,10 +176,7 @@ def read_items(path: Path, paper: str, parts: Sequence[str]) -> ItemList:
         SentvizError: the list cannot be read, or something in it is wrong; the message is one sentence.
     """
     whose = f"The list of items of {paper} (items.toml)"
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except (OSError, ValueError) as error:
-        raise SentvizError(f"{whose} cannot be read: {' '.join(str(error).split()).rstrip('.')}.") from error
+    content = read_toml(path, name=whose) if path.is_file() else {}
     try:
         if odd := sorted(content.keys() - {"item", "added"}):
             raise SentvizError(f"it has {odd[0]!r}; it may have only [[item]] and [[added]]")

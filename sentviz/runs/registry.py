@@ -6,7 +6,6 @@ A `Paper` is light: it names the modules that need pandas, figures or models, an
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
@@ -17,6 +16,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.documents import read_toml
 from sentviz.io.late import late
 from sentviz.runs.items import Added, Item, ItemList, read_items
 from sentviz.runs.sections import Section
@@ -147,13 +147,13 @@ class Paper:
             return None
         kinds = {name: dict if name == "expects" else str for name in OPENING}
         try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
+            values = read_toml(path, name=path.name)
             if lacking := [name for name in ("thesis", "result", "question") if name not in values]:
                 raise ValueError(f"it has no line {lacking[0]!r}")
             if wrong := [name for name in values if not isinstance(values[name], kinds.get(name, NoneType))]:
                 raise ValueError(f"its entry {wrong[0]!r} is unknown or has a wrong type")
-        except (OSError, ValueError) as error:
-            raise SentvizError(f"The opening of {self.short} cannot be read: {error}.") from error
+        except ValueError as error:
+            raise SentvizError(f"The opening of {self.short} cannot be read: {str(error).rstrip('.')}.") from error
         return Opening(**values)
 
     def recipes(self) -> dict[str, Path]:

@@ -24,7 +24,8 @@ from typing import NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 from sentviz.errors import DataMissingError, InputError, RunError, SentvizError
-from sentviz.io.files import disk_errors, hold, read_regular, replacing, sha256, writing
+from sentviz.io.documents import read_json
+from sentviz.io.files import disk_errors, hold, replacing, sha256, writing
 from sentviz.io.paths import home
 from sentviz.runs.bases import CARD, Base
 from sentviz.runs.schema import DIGEST, FILE, RUN, fits, short
@@ -164,10 +165,10 @@ def read_index(path: Path) -> dict[str, Packed]:
         InputError: the file is not an index of runs.
     """
     try:
-        stored = json.loads(read_regular(path, INDEX_MOST, path.name))
+        stored = read_json(path, INDEX_MOST, path.name)
         fits(stored, list[Entry])
         entries = [Packed(**entry) for entry in stored]
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"{path} is not an index of runs ({str(error).rstrip('.')}).") from error
     return {entry.name: entry for entry in entries}
 

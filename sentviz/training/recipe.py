@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 
 from sentviz.data.datasets import Split, first_rows, is_own, load_split, run_group
 from sentviz.errors import InputError, RunError, nearest
-from sentviz.io.files import read_regular, restored
+from sentviz.io.documents import read_toml
+from sentviz.io.files import restored
 from sentviz.runs.bases import find_base
 from sentviz.runs.configs import HardmaxConfig
 from sentviz.runs.presets import check_shape, find_preset, on_base, split, variant_changes
@@ -102,15 +102,13 @@ class Recipe:
         if path.suffix != ".toml" and usual(changes):  # the model has settings of its own, so any data set will do
             return cls.of({"dataset": str(source)} | changes | variant_changes(changes.get("variant", ""), changes.get("model", cls.model)))
         try:
-            values = tomllib.loads(read_regular(path, 1 << 20, path.name).decode())
-        except (ValueError, RecursionError) as error:
+            values = read_toml(path, 1 << 20, f"The recipe {path.name}")
+        except InputError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise InputError(
                     f"There is no recipe {str(source)!r}; {nearest(str(source), list(recipes()))}`sentviz train --help` lists all."
                 ) from None
-            if isinstance(error, InputError):
-                raise InputError(f"The recipe {error}") from error
-            raise InputError(f"The recipe {path.name} cannot be read ({error}).") from error
+            raise
         if changes.get("base") and not values.get("base"):  # the recipe is for another kind of model: use only its data and example
             values = {name: values[name] for name in ("dataset", "example", "example_pair", "transfer") if name in values}
         elif not values.get("base") and changes.get("model", written := values.get("model", cls.model)) != written:

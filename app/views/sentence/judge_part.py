@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import streamlit as st
 
 from app import cache, visit
@@ -14,6 +12,7 @@ from app.text import md
 from sentviz.analysis.explain.exact import is_quick
 from sentviz.analysis.explain.judge import Judgement, judged
 from sentviz.errors import InputError, SentvizError
+from sentviz.io.documents import parse_json
 from sentviz.runs.store import Run
 from sentviz.runs.trace import Trace
 
@@ -58,9 +57,9 @@ def _judgement(trace: Trace, run: Run, pasted: str) -> Judgement:
         InputError: the text is not JSON, or as `judged`; or the exact values of the text take longer than seconds.
     """
     try:
-        scores = json.loads(pasted)
-    except (ValueError, RecursionError):
-        raise InputError('The scores are not JSON. Write for example [["word", 0.2], ["other", -0.7]].') from None
+        scores = parse_json(pasted, "What was pasted")
+    except InputError as error:
+        raise InputError(f'{error} Write for example [["word", 0.2], ["other", -0.7]].') from None
     model = cache.model(run)
     if not is_quick(model, trace):
         raise InputError("The exact values of this text take long on this model. Use a shorter text, or `sentviz judge` in a terminal.")

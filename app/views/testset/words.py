@@ -17,7 +17,6 @@ from sentviz.analysis.testset import word_counts as lib
 from sentviz.analysis.testset.rows import Rows
 from sentviz.analysis.testset.slices import Slice
 from sentviz.errors import InputError, SentvizError
-from sentviz.figures.cloud_layout import unwritable
 from sentviz.figures.word_clouds import By
 from sentviz.gallery.subjects import Answers
 from sentviz.gallery.words import largest_words, name_of
@@ -142,12 +141,7 @@ def show(counts: lib.Counts, cells: list[lib.Cell], stops: str) -> None:
     left, aside = halves("words", 1.75, 1.0)
     with left:
         options: dict[str, Any] = {"between": between, "by": by, "stops": stops}
-        drawn = show_figure("word-cloud", of, "cloud", selected=marked, on_select=on_select("cloud", cells), **options)
-        if drawn is not None and (letter := unwritable(drawn.frame["word"])):
-            st.caption(
-                f"No font of this machine has “{md(letter)}”: your browser draws such words with its own fonts, but PNG and PDF files"
-                " would show boxes. On Debian and Ubuntu the package fonts-noto-cjk has a Korean font."
-            )
+        show_figure("word-cloud", of, "cloud", selected=marked, on_select=on_select("cloud", cells), **options)
     with aside:
         st.session_state["words-cell"] = chosen
 

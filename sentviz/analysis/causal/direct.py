@@ -84,6 +84,8 @@ class DirectAttribution:
         return frame
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def direct_attribution(model: Model, trace: Trace) -> DirectAttribution:
     """Return what each part adds to the target's logit minus that of the class it is compared with, by default the likeliest other one.
 
@@ -102,7 +104,7 @@ def direct_attribution(model: Model, trace: Trace) -> DirectAttribution:
     model.check()
     applied, frozen = model.applied(model.intervention(trace.change)), _Frozen()
     cut = _Cut(**{each.name: getattr(applied, each.name) for each in fields(applied)})
-    with torch.inference_mode(False), torch.enable_grad(), frozen:
+    with frozen:
         inputs = model.network.ready(model.inputs(model.encode(trace.text, trace.text_pair, trace.change)))
         x = cut.put("state", 0, model.network.embed(inputs))
         for layer in range(has.layers):

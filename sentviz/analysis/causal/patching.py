@@ -330,9 +330,10 @@ class Pair:
 
         (record, logits), _ = self._sides
         k, against = self.target
-        rest = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1) if against is None else logits[:, against, None]
-        odds = (logits[:, k] - rest.logsumexp(dim=1)).sum() / (self.goal - self.start)
-        slopes = torch.autograd.grad(odds, list(record.values()), allow_unused=True)
+        with torch.inference_mode(False), torch.enable_grad():
+            rest = torch.cat([logits[:, :k], logits[:, k + 1 :]], dim=1) if against is None else logits[:, against, None]
+            odds = (logits[:, k] - rest.logsumexp(dim=1)).sum() / (self.goal - self.start)
+            slopes = torch.autograd.grad(odds, list(record.values()), allow_unused=True)
         return {site: torch.zeros_like(x) if slope is None else slope for (site, x), slope in zip(record.items(), slopes, strict=True)}
 
     @cached_property

@@ -26,6 +26,7 @@ Doubles = npt.NDArray[np.float64]
 Offsets = npt.NDArray[np.int64]
 
 MOST_PIECES = 20_000
+LARGEST = 1e30  # absolute value of a score; sums of its squares are finite in float64
 LEAST_WIDTH = 16  # columns of a table that can be the width of an embedding, which are summed; fewer are classes
 LEAST_SHARE = 0.5  # smallest share of pieces that must be found in the text
 PIECES = ("tokens", "words", "pieces", "elements", "data")  # names of the pieces in a dictionary
@@ -71,9 +72,9 @@ def read_scores(scores: object, k: int, classes: int) -> Given:
         raise InputError(f"These are {len(result.values):,} scores, and at most {MOST_PIECES:,} are read.")
     if not len(result.values):
         raise InputError(f"There is no score. {FORMS}")
-    if bad := [at for at, value in enumerate(result.values) if not np.isfinite(value)]:
+    if bad := [at for at, value in enumerate(result.values) if not abs(value) <= LARGEST]:
         name = f" ({result.pieces[bad[0]][:40]!r})" if result.pieces else ""
-        raise InputError(f"Score {bad[0] + 1} of {len(result.values)}{name} is not a finite number.")
+        raise InputError(f"Score {bad[0] + 1} of {len(result.values)}{name} is not a finite number up to {LARGEST:g}.")
     if result.pieces and len(result.pieces) != len(result.values):
         raise InputError(f"There are {len(result.pieces)} words or tokens and {len(result.values)} scores.")
     if result.offsets is not None and result.offsets.shape != (len(result.values), 2):

@@ -150,6 +150,7 @@ def _main() -> None:
 
     from sentviz.analysis.explain.headline import chance_over_examples
     from sentviz.data.datasets import load_split
+    from sentviz.io.spreadsheet import store_csv
     from sentviz.models.loading import load
     from sentviz.runs.store import find
 
@@ -168,7 +169,8 @@ def _main() -> None:
                 large = run.config["parameters"] > LARGE
                 table = flips_over(model, texts, pairs, sample=FLIP_TEXTS_OF_LARGE if large else FLIP_TEXTS)
         other_rows = read_measured(file)[read_measured(file)["run"] != run.name] if (FOLDER / f"{file}.csv").is_file() else pd.DataFrame()
-        pd.concat([other_rows, table.assign(run=run.name, digest=run.digest)]).to_csv(FOLDER / f"{file}.csv", index=False)
+        stored = pd.concat([other_rows, table.assign(run=run.name, digest=run.digest)])
+        store_csv(FOLDER / f"{file}.csv", stored)
         read_measured.cache_clear()
         click.echo(f"{run.name}\n{table.to_string()}")
 

@@ -352,6 +352,7 @@ def _main() -> None:
     import pandas as pd
 
     from sentviz.analysis.explain.stored import FOLDER
+    from sentviz.io.spreadsheet import store_csv
     from sentviz.runs.store import find
 
     path = FOLDER / f"{TABLE}.csv"
@@ -359,7 +360,7 @@ def _main() -> None:
         for card in _baselines() if name == "baselines" else [card_of(find(name))]:
             table = pd.read_csv(path, dtype=str) if path.is_file() else pd.DataFrame(columns=COLUMNS)
             table = pd.concat([table[table["run"] != card.name], card.stored()])
-            table.sort_values("run", kind="stable").to_csv(path, index=False)
+            store_csv(path, table.sort_values("run", kind="stable"))
             click.echo(f"{card.name}: " + ", ".join(f"{row.capability} {row.rate:.0%}" for row in card.frame().itertuples()))
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sentviz.analysis.testset.behaviour import Card, answers_one_side
-from sentviz.data.behaviour import DIRECTION, FUNCTIONALITY, INVARIANCE, LANGUAGES, digest, parsed
+from sentviz.data.behaviour import DIRECTION, FUNCTIONALITY, INVARIANCE, LANGUAGES, digest
 from sentviz.errors import InputError, nearest
+from sentviz.io.documents import read_toml
 
 COUNTS = {"rate": "the rate", "low": "the lower limit of the 95 % interval"}
 SOURCE = "Kinds of tests: Ribeiro et al. 2020 (CheckList). Intervals: Wilson, 95 %, over cases."
@@ -61,7 +62,8 @@ def read_requirement(path: str | Path) -> Requirement:
     Raises:
         InputError: the file cannot be read, or has something else.
     """
-    name, tables = Path(path).name, parsed(path)
+    name = Path(path).name
+    tables = read_toml(path, 1 << 20, name)
     if unknown := [key for key in tables if key not in ("counts", "minimum")]:
         raise InputError(f"{name} has the unknown entry {unknown[0]!r}. It may have counts and the table [minimum].")
     counts, minimum = tables.get("counts", "rate"), tables.get("minimum")

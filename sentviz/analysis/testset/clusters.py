@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.analysis.testset.word_counts import frequent_words
+from sentviz.analysis.testset.word_counts import frequent_words, stop_words
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def clusters(rows: Rows, k: int, *, step: Callable[[], object] = lambda: None) -
 def divided(names: list[str], table: Any, k: int, *, step: Callable[[], object] = lambda: None) -> dict[tuple[str, ...], Bools]:
     """Return `clusters` of rows whose words are known.
 
+    Stop words do not count.
+
     Args:
         names: (V,) words. table: (V, n) sparse, 1 = the row has the word.
     Raises:
@@ -62,6 +64,9 @@ def divided(names: list[str], table: Any, k: int, *, step: Callable[[], object] 
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.preprocessing import normalize
 
+    stops = stop_words()
+    content = [place for place, name in enumerate(names) if name not in stops]
+    names, table = [names[place] for place in content], table[content]
     known = np.flatnonzero(table.sum(axis=0))
     words = table.T.tocsr()[known].astype(np.float64)
     sample = np.sort(np.random.default_rng(SEED).permutation(len(known))[:FITTED])

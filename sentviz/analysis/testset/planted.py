@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sentviz.analysis.embeddings.projection import nearest
 from sentviz.analysis.testset.label_errors import NEAREST, issues, order
 from sentviz.analysis.testset.rows import Rows, stored
+from sentviz.io.spreadsheet import store_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,4 +156,4 @@ def measure(names: Sequence[str] = RUNS) -> pd.DataFrame:
 
 if __name__ == "__main__":
     MEASURED.parent.mkdir(exist_ok=True)
-    measure().to_csv(MEASURED, index=False, float_format="%.6g")
+    store_csv(MEASURED, measure(), "%.6g")

@@ -127,11 +127,12 @@ def _main() -> None:
     import pandas as pd
 
     from sentviz.data.datasets import load_split
+    from sentviz.io.spreadsheet import store_csv
     from sentviz.models.loading import load
 
     model, texts = load(RUN), load_split(ROWS, "test").frame["text"].tolist()
     table = pd.concat([measure(model, texts), measure_reached(model, texts)], ignore_index=True).round(4)
-    table.to_csv(FOLDER / f"{TABLE}.csv", index=False)
+    store_csv(FOLDER / f"{TABLE}.csv", table)
     click.echo(table.to_string())
 
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.testset import clusters, groups
 from sentviz.analysis.testset.rows import Rows
-from sentviz.analysis.testset.word_counts import LETTERS, plain
+from sentviz.analysis.testset.word_counts import IN_WORDS, separated
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -326,8 +326,8 @@ def having(rows: Rows, word: str) -> Bools:
     Raises:
         InputError: the texts are not available.
     """
-    edge = f"[^{LETTERS}']"
-    return matching(rows, f"(?:^|{edge})'*{re.escape(word)}'*(?:{edge}|$)", plain)
+    edge = f"[^{IN_WORDS}]"
+    return matching(rows, f"(?:^|{edge})'*{re.escape(word)}'*(?:{edge}|$)", separated)
 
 
 def matching(rows: Rows, pattern: str, prepared: Callable[[Any], Any] | None = None) -> Bools:

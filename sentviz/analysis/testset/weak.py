@@ -1,8 +1,9 @@
 """Search for slices on which a model is weaker than on the other rows.
 
 Rows are divided into two halves at random; rows with equal texts are in the same half. Candidates are the slices of
-`sentviz.analysis.testset.facets`, every word that is in enough rows, clusters of the texts, and pairs of these. The first half ranks the
-candidates and chooses at most ten. Only these are tested on the second half, which had no part in the choice.
+`sentviz.analysis.testset.facets`, every word that is in enough rows (stop words such as *my* too), clusters of the texts, and pairs of
+these. The first half ranks the candidates and chooses at most ten. Only these are tested on the second half, which had no part in the
+choice.
 
 Both halves compare a slice with the rows outside it among rows of the same predicted class. Under shuffled labels, the right predictions of
 a class are a random sample of its rows, so the number of right predictions in a slice is a sum of hypergeometric numbers. The test on the

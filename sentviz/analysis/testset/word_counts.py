@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import Z, wilson
 from sentviz.analysis.testset.rows import Rows
+from sentviz.data.texts import EXTENDS
 from sentviz.errors import InputError, RunError
 from sentviz.runs.store import Run
 from sentviz.runs.writing import attach, check_attachable
@@ -39,6 +40,12 @@ PART = 8_000_000  # characters of texts whose words are counted at a time
 LEAST, MANY = 5, 1_000  # rows that a word stands in, at least; of fewer rows than MANY, two are enough
 FREQUENT, MOST_FREQUENT = 20, 3_000  # rows that a frequent word stands in, at least; number of frequent words, at most
 LETTERS = r"\pL\pN\pM"
+_EMOJI = "\u2600-\u27bf\u231a\u231b\u23e9-\u23fa\u2b50\u2b55\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
+_JOINED = f"[{_EMOJI}][{EXTENDS}]*"
+EMOJI = f"[\U0001f1e6-\U0001f1ff]{{2}}|{_JOINED}(?:\u200d{_JOINED})*"
+"""Pattern of an emoji, with its skin tone and what is joined to it; it is a word of its own."""
+IN_WORDS = f"{LETTERS}'{EXTENDS}{_EMOJI}\u200d\U0001f1e6-\U0001f1ff"
+"""Characters of words and emoji, for use inside [...]."""
 _MARKUP = r"<[/!]?[A-Za-z][^<>]*>|&(?:#\w+|[A-Za-z]\w*);|(?:https?://|www\.)[^\s<>]+"
 
 STOP_WORDS = {
@@ -172,6 +179,13 @@ def plain(texts: pa.Array) -> pa.Array:
     return pc.replace_substring(pc.replace_substring_regex(texts, _MARKUP, " "), "’", "'")
 
 
+def separated(texts: pa.Array) -> pa.Array:
+    """Return texts (n,) as `plain` does, with spaces around each emoji."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(plain(texts), f"({EMOJI})", r" \1 ")
+
+
 def count_words(rows: Rows, least: int | None = None, *, most: int = 0, step: Callable[[], object] = lambda: None) -> Counts:
     """Count the words that occur in at least `least` rows, by cell. If no row has a label, the rows are counted by prediction.
 
@@ -237,11 +251,11 @@ def split_words(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
 
     array = pa.array(texts, type=pa.large_string())
     joined = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    lists = pc.split_pattern_regex(pc.utf8_lower(plain(joined)), f"[^{LETTERS}']+")
+    lists = pc.split_pattern_regex(separated(pc.utf8_lower(joined)), f"[^{IN_WORDS}]+")
     coded = lists.flatten().dictionary_encode()
     trimmed = pc.utf8_trim(coded.dictionary, "'")
     words = trimmed.dictionary_encode()
-    real = np.asarray(pc.match_substring_regex(trimmed, r"[\pL\pN]").to_numpy(zero_copy_only=False), dtype=bool)
+    real = np.asarray(pc.match_substring_regex(trimmed, rf"[\pL\pN]|{EMOJI}").to_numpy(zero_copy_only=False), dtype=bool)
     first = coded.indices.to_numpy()
     good = real[first]
     ids = words.indices.to_numpy().astype(np.int64)[first[good]]
@@ -250,8 +264,9 @@ def split_words(texts: Iterable[str]) -> tuple[list[str], Ints, Ints]:
 
 
 def frequent_words(rows: Rows, step: Callable[[], object] = lambda: None) -> tuple[list[str], Any]:
-    """Return the words that are in at least 20 rows, none of the stop words, and at most 3,000 of those in most rows, with a sparse table
-    (V, n) of the rows that have them.
+    """Return the words that are in at least 20 rows, those of most rows first, with a sparse table (V, n) of the rows that have them.
+
+    At most 3,000 words are returned, not counting stop words.
 
     Args:
         step: called before each part of the rows; an exception from it ends the work.
@@ -274,7 +289,9 @@ def frequent_words(rows: Rows, step: Callable[[], object] = lambda: None) -> tup
     table = sparse.vstack(pieces, format="csc")
     in_rows, names = np.diff(table.indptr), np.array(list(numbers), dtype=object)
     order = np.argsort(-in_rows, kind="stable")
-    often = [place for place in order[in_rows[order] >= FREQUENT] if names[place] not in stops][:MOST_FREQUENT]
+    often = order[in_rows[order] >= FREQUENT]
+    is_stop = np.array([name in stops for name in names[often]], dtype=bool)
+    often = often[is_stop | (np.cumsum(~is_stop) <= MOST_FREQUENT)]
     return names[often].tolist(), table[:, often].T.tocsr()
 
 

@@ -2,7 +2,7 @@
 
 import { css, dark } from "../kit/colour.js"
 import { html, labelled } from "../kit/dom.js"
-import { weight } from "../kit/format.js"
+import { isRightToLeft, weight } from "../kit/format.js"
 import { pressed } from "../kit/hands.js"
 import { clamp } from "../kit/maths.js"
 import { toned } from "./paint.js"
@@ -71,6 +71,7 @@ export function words({ scene, parts }, act) {
     if (scene.second) made.splice(scene.second, 0, html("br"))
     return made
   })
+  parts.words.dir = isRightToLeft(tokens.filter((_, i) => !scene.specials.includes(i)).join(" ")) ? "rtl" : "ltr"
   const nodes = () => [...parts.words.querySelectorAll(".word")]
   for (const [i, node] of nodes().entries()) {
     const score = scene.scores?.[i] ?? null, left = without(scene, i)

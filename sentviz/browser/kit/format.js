@@ -1,4 +1,4 @@
-// Numbers and words as text: fixed, weight, percent, some, ticks, shorten, fitText. Minus signs are typographic ones.
+// Numbers and words as text: fixed, weight, percent, some, isRightToLeft, ticks, shorten, fitText. Minus signs are typographic ones.
 
 const minus = text => text.replace("-", "−")
 
@@ -14,6 +14,14 @@ export function weight(value) {
 
 /** @type {(part: number) => string} */
 export const percent = part => `${(100 * part).toFixed(0)}%`
+
+const RIGHT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
+
+/** Return whether most letters of a text are written from right to left. @type {(text: string) => boolean} */
+export const isRightToLeft = text => {
+  const letters = text.match(/\p{L}/gu) ?? []
+  return 2 * letters.filter(letter => RIGHT.test(letter)).length > letters.length
+}
 
 /** Write a number with its noun: "1 token", "2,000 tokens". */
 export const some = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`

@@ -6,7 +6,6 @@ number of rows is stored too, but its ids begin with ``hub`` and the difference 
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from sentviz.data.dataset_info import DatasetInfo, HubFile, origin
 from sentviz.data.datasets import content, folders, info, missing_parts, part_file, with_row_names
 from sentviz.data.fetch.download import Progress, RemoteFile, Stopped, fetch, look
 from sentviz.errors import DataMissingError, InputError
+from sentviz.io.documents import parse_json
 from sentviz.io.files import disk_errors, hold, replacing
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _read(source: Path) -> pd.DataFrame:
             return pd.read_csv(source, dtype=str, keep_default_na=False, encoding="utf-8")
         case _:
             with source.open(encoding="utf-8", newline="\n") as lines:
-                return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
+                return pd.DataFrame([parse_json(line, source.name, gaps=True) for line in lines if line.strip()])
 
 
 def _order(name: str, part: str) -> npt.NDArray[np.uint16] | None:

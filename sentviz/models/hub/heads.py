@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import read_regular
+from sentviz.io.documents import parse_json, read_json
 from sentviz.models.pretrained.checkpoint import SIZES, brief
 
 HEAD, PICKLED = "model_head.safetensors", "model_head.pkl"
@@ -195,8 +195,8 @@ def _json(folder: Path, file: str, kind: type[Any]) -> Any:
     if not (folder / file).is_file():
         return None
     try:
-        content = json.loads(read_regular(folder / file, SIZES[".json"], file))
-    except (InputError, ValueError, RecursionError) as error:
+        content = read_json(folder / file, SIZES[".json"], file)
+    except InputError as error:
         raise RunError(f"{folder.name}: {file} cannot be read ({brief(error)}).") from error
     if not isinstance(content, kind):
         raise RunError(f"{folder.name}: {file} cannot be read (it is not a {'list' if kind is list else 'table'}).")
@@ -208,7 +208,7 @@ def _stored(path: Path) -> tuple[Tensor, Tensor, tuple[str, ...]]:
 
     try:
         with safe_open(path, framework="pt") as file:
-            labels = json.loads((file.metadata() or {}).get("labels", "[]"))
+            labels = parse_json((file.metadata() or {}).get("labels", "[]"), "its list of labels")
             return file.get_tensor("weight"), file.get_tensor("bias"), _names(labels)
     except (OSError, SafetensorError, ValueError, RecursionError) as error:
         raise InputError(

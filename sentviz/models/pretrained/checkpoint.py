@@ -7,7 +7,6 @@ the positions.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import open_regular, read_regular
+from sentviz.io.documents import read_json
+from sentviz.io.files import open_regular
 
 SIZES = {".json": 1 << 27, ".txt": 1 << 27, ".model": 1 << 27, ".safetensors": 1 << 34, ".bin": 1 << 34}  # maximum bytes of a file
 TIMEOUT = 10.0  # seconds to wait for the first response of the hub
@@ -110,13 +110,11 @@ def read_checkpoint(folder: str | Path, *, head: bool = False, title: str = "") 
     title = title or folder.name
     try:
         readable(folder)
-        config = json.loads(read_regular(folder / "config.json", SIZES[".json"], "config.json"))
+        config = read_json(folder / "config.json", SIZES[".json"], "config.json")
         if not isinstance(config, dict):
-            raise ValueError("it is not a table")
+            raise InputError("config.json cannot be read (it is not a table).")
     except InputError as error:
         raise RunError(f"{title}: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{title}: config.json cannot be read ({error}).") from error
     try:
         settings = settings_of(config)
         with safe_open(folder / "model.safetensors", framework="pt") as file:

@@ -23,7 +23,7 @@ from sentviz.analysis.testset.baselines import vader as compound_scores
 from sentviz.analysis.testset.operating import expected_error
 from sentviz.data import datasets, demo
 from sentviz.errors import InputError, RunError
-from sentviz.io.files import replacing
+from sentviz.io.spreadsheet import store_csv
 from sentviz.runs.store import Run, runs
 
 if TYPE_CHECKING:
@@ -216,8 +216,7 @@ def measure(
         if missing := [texts for texts in sets if texts.name not in set(known.loc[of_now, "set"])]:
             selected = evaluate_on_sets(who, digest, make(), missing)
             known = pd.concat([known[(known["who"] != who) | of_now], selected], ignore_index=True)
-            with replacing(file) as part:
-                known.round(6).to_csv(part, index=False)
+            store_csv(file, known.round(6))
             say(who)
     return stored_accuracies(file)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentviz.errors import InputError
-from sentviz.io.files import replacing
+from sentviz.io.spreadsheet import store_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +52,7 @@ class Stored:
     def write(self, frame: pd.DataFrame, float_format: str = "%.6g") -> None:
         """Store a table in place of the old one."""
         self.file.parent.mkdir(exist_ok=True)
-        with replacing(self.file) as part:
-            frame.to_csv(part, index=False, float_format=float_format)
+        store_csv(self.file, frame, float_format)
 
     def update(self, rows: pd.DataFrame, keys: Sequence[str], float_format: str = "%.4g") -> pd.DataFrame:
         """Store rows in place of the old rows with the same values in the columns `keys`, and return the new table."""

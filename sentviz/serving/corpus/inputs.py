@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentviz.data.columns import check_columns, guess
-from sentviz.data.formats import BY_LINES, HALF, KINDS, WHOLE_LINE, Format, Record, check_names, detect, records
-from sentviz.data.table import all_records, rows_at_once
+from sentviz.data.formats import BY_LINES, HALF, KINDS, WHOLE_LINE, Format, Record, check_names, detect, fields_of, records
+from sentviz.data.table import all_records, flat, rows_at_once, shapes_of
 from sentviz.data.texts import LONGEST as MAX_TEXT
 from sentviz.errors import InputError
 from sentviz.io.files import open_regular
@@ -235,7 +235,9 @@ def _survey_parquet(source: Source, columns: tuple[str, str, str], rows: int) ->
 
     try:
         with _open_parquet(source) as file:
-            names, n = list(file.schema_arrow.names), file.metadata.num_rows
+            names, n = flat([], file.schema_arrow).column_names, file.metadata.num_rows
+            remarks = (*source.format.remarks, *shapes_of(file.schema_arrow))
+            source = replace(source, format=replace(source.format, remarks=remarks))
             head = next(file.iter_batches(rows_at_once(file, HEAD_ROWS)), None)
             source = _set_columns(
                 source, columns, names, [Record(row, "", 0) for row in (_cells(source, [_cut_texts(head)]) if head else [])]
@@ -311,4 +313,4 @@ def _cells(source: Source, batches: Sequence[Any]) -> list[dict[str, Any]]:
     columns = [column for batch in batches for column in batch.columns if pa.types.is_dictionary(column.type)]
     if sum(pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0 for column in columns) > MAX_CONTENT:
         raise InputError(f"{source.name} holds more than {MAX_CONTENT >> 20} MB of text in one range of rows. Use a smaller --rows.")
-    return [row for batch in batches for row in batch.to_pylist()]
+    return [dict(fields_of(row)[0]) for batch in batches for row in batch.to_pylist()]

@@ -1,0 +1,97 @@
+"""Every script: signs of several characters stay one word, and texts from right to left are drawn from right to left."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tokenizers import Regex, pre_tokenizers
+
+from sentviz.data.texts import CLUSTER, word_spans
+from sentviz.figures.strip import token_strip
+from sentviz.figures.text import as_text, is_right_to_left, text_columns, visual_order
+
+SIGNS = ["👍🏽", "❤️", "🇰🇷", "👩‍🚀", "👩🏾‍🤝‍👨🏻", "1️⃣", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "é", "☺️"]
+RIGHT = {
+    "Arabic": "الحساء بارد والخبز قديم",
+    "Hebrew": "המרק קר והלחם ישן",
+    "mixed": "הלחם של good bread טרי מאוד",
+    "number": "הלחם עלה 15 שקל",
+}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_clusters_are_those_of_a_library_of_unicode(sign: str) -> None:
+    """The pattern finds the inner boundaries that Oniguruma's \\X finds."""
+    text = f"so {sign}{sign} and {sign}, x{sign}"
+    split = pre_tokenizers.Split(Regex(r"\X"), behavior="isolated")
+    wanted = {end for _, (_, end) in split.pre_tokenize_str(text)} | {0}
+    inner = {place for match in CLUSTER.finditer(text) for place in range(match.start() + 1, match.end())}
+    assert {*range(len(text) + 1)} - inner == wanted
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("width", [1, 2])
+def test_tokens_of_one_sign_are_one_word(sign: str, width: int) -> None:
+    """Whatever pieces a tokenizer makes, no word ends inside a sign."""
+    text = f"so {sign} {sign}!"
+    pieces = [(at, min(at + width, part.end())) for part in re.finditer(r"\S+", text) for at in range(part.start(), part.end(), width)]
+    offsets = np.array([(0, 0), *pieces])
+    tokens = ("[CLS]", *[text[a:b] for a, b in offsets[1:]])
+    n = len(tokens)
+    of = SimpleNamespace(tokens=tokens, offsets=offsets, segments=np.zeros(n, int), specials=np.arange(n) == 0)
+    inner = {place for match in CLUSTER.finditer(text) for place in range(match.start() + 1, match.end())}
+    words = word_spans(text, of)
+    assert [i for word in words for i in word.indices] == [*range(n)]
+    assert not {int(offsets[word.indices[0], 0]) for word in words[1:]} & inner
+    assert [word.text for word in words[1:3]] == ["so", sign]
+    assert words[-1].text == (f"{sign}!" if width == 2 and len(sign) % 2 else "!") or words[-2].text == sign
+
+
+@pytest.mark.parametrize("limit", range(2, 12))
+@pytest.mark.parametrize("sign", [sign for sign in SIGNS if "\U000e0067" not in sign])  # hidden letters are shown
+def test_a_label_is_cut_between_signs(sign: str, limit: int) -> None:
+    label = as_text(sign * 9, limit)
+    rest = label.removesuffix("…").strip("\u2068\u2069")
+    assert rest == sign * (len(rest) // len(sign)) and text_columns(rest) < limit + 2
+
+
+@pytest.mark.parametrize(
+    ("tokens", "right", "drawn"),
+    [
+        ("a b c", False, "a b c"),
+        ("א ב ג", True, "ג ב א"),
+        ("א ב good day ג", True, "ג good day ב א"),
+        ("say א ב now", False, "say ב א now"),
+        ("א , ב !", True, "! ב , א"),
+        ("א good , day ב", True, "ב good , day א"),
+        ("א 15 ב", True, "ב 15 א"),
+    ],
+)
+def test_the_order_of_a_line_is_that_of_the_bidirectional_algorithm(tokens: str, right: bool, drawn: str) -> None:
+    parts = tokens.split()
+    assert [parts[i] for i in visual_order(parts, right)] == drawn.split()
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_strip_is_drawn_from_right_to_left(name: str) -> None:
+    """The first token stands at the right edge, the lines follow each other downwards, and boxes do not overlap."""
+    words = RIGHT[name].split() * 6
+    tokens = ["[CLS]", *words, "[SEP]"]
+    specials = [k in (0, len(tokens) - 1) for k in range(len(tokens))]
+    assert is_right_to_left(RIGHT[name])
+    bar = token_strip(tokens, np.linspace(-1, 1, len(tokens)), specials=specials, width=460).plot.data[0]
+    starts, ends, lines = np.asarray(bar.base), np.asarray(bar.base) + np.asarray(bar.x), np.asarray(bar.y)
+    columns = token_strip(tokens, np.zeros(len(tokens)), width=460).plot.layout.xaxis.range[1]
+    assert (np.diff(lines) >= 0).all() and lines.max() > 1
+    for line in range(int(lines.max()) + 1):
+        own = np.flatnonzero(lines == line)
+        assert ends[own].max() == pytest.approx(columns) and starts[own].min() >= 0
+        assert starts[own].argmax() == 0 or tokens[own[0]].isascii()
+        order = own[starts[own].argsort()]
+        assert (starts[order][1:] >= ends[order][:-1]).all()
+    assert ends[0] == pytest.approx(columns)
+    left = token_strip(["[CLS]", "a", "calm", "lake"], np.zeros(4), specials=[True, False, False, False]).plot.data[0]
+    assert list(left.base) == sorted(left.base) and left.base[0] == 0
