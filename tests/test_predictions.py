@@ -16,8 +16,7 @@ import sentviz
 from sentviz import predictions
 from sentviz.cli import main
 from sentviz.data import mine
-from sentviz.data.columns import codes
-from sentviz.data.demo import in_order
+from sentviz.data.labels import Reading, assigned, in_order
 from sentviz.data.predictions import NO_MODEL, read, recognise
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError
@@ -171,8 +170,8 @@ def test_numbers_get_names() -> None:
 
 
 def test_numbers_of_stars_are_their_own_names() -> None:
-    assert codes(["1", 5, "4.0", "0", "LABEL_2"], ("1", "2", "3", "4", "5")).tolist() == [0, 4, 3, -1, 1]
-    assert codes(["LABEL_1", 0], ("negative", "positive")).tolist() == [1, 0]
+    assert assigned(["1", 5, "4.0", "0", "LABEL_2"], ("1", "2", "3", "4", "5")).codes.tolist() == [0, 4, 3, -1, 1]
+    assert assigned(["LABEL_1", 0], ("negative", "positive")).codes.tolist() == [1, 0]
 
 
 def test_classes_stand_from_negative_to_positive() -> None:
@@ -234,7 +233,7 @@ def test_a_run_reads_the_texts_beside_the_file(file: Path, tiny_run: Path) -> No
     first, second = sources(str(file), [str(tiny_run)])
     assert second.source.run is not None and second.frame["id"].tolist() == first.frame["id"].tolist()
     with pytest.raises(InputError, match="has the classes"):
-        sources(str(file), [str(tiny_run)], classes=["bad", "good"])
+        sources(str(file), [str(tiny_run)], reading=Reading(("bad", "good")))
 
 
 @pytest.mark.exhaustive

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.columns import SPLIT_NAMES, check_columns, guess, usual
-from sentviz.data.demo import in_order
+from sentviz.data.labels import MISSING, canonical, in_order
 from sentviz.data.own_columns import own_columns
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
@@ -33,8 +33,7 @@ LONGEST_NAME = 60  # characters of a class name
 LEAST = len(SPLITS)  # different texts that a class needs: one for each split
 NAMELESS = "The classes have no names"
 NAMED = 3  # left-out values that a sentence names
-STAR_COLUMNS = ("rating", "stars")
-MISSING = frozenset({"", "nan", "n/a", "null", "<na>", "nat"})  # labels that stand for a missing label, in any case
+STAR_COLUMNS = ("rating", "stars", "평점", "별점")
 ALIASES = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("validation", "valid", "val", "dev", "development"), "validation"),
@@ -225,12 +224,6 @@ def _split_column(frame: pd.DataFrame, choices: Choices, name: str) -> tuple[str
 
 
 # ---- texts and labels
-
-
-def canonical(value: Any) -> str:
-    """Return a label or a split as text: whole numbers without a fraction, without outer white space; "" if it is missing."""
-    text = re.sub(r"^([-+]?\d+)\.0*$", r"\1", _readable(value).strip())
-    return "" if text.casefold() in MISSING else text
 
 
 def _readable(value: Any) -> str:
