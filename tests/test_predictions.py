@@ -105,7 +105,8 @@ def test_rows_without_prediction_or_text_are_left_out_and_counted() -> None:
     frame.loc[3, "p_positive"] = np.nan
     rows = predictions(frame)[NO_MODEL]
     assert rows.frame["id"].tolist() == ["1", "3"]
-    assert rows.remarks == ("Rows without a text that are left out: 1.", "Rows without a prediction that are left out: 1.")
+    mapping = "Labels in “label”: negative, positive; 4 of 4 rows."
+    assert rows.remarks == (mapping, "Rows without a text that are left out: 1.", "Rows without a prediction that are left out: 1.")
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -194,7 +195,8 @@ def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
     done = CliRunner().invoke(main, ["evaluate", str(file), "--versus", "rules"])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert lines[0] == "bert (answers.csv): 4 rows, 4 with a label; classes negative, positive" and "accuracy 75.0%" in lines[1]
+    assert lines[0] == "bert (answers.csv): 4 rows, 4 with a label; classes negative, positive" and "accuracy 75.0%" in lines[2]
+    assert lines[1] == "! Labels in “label”: negative, positive; 4 of 4 rows."
     assert ["positive", "1", "1"] in [line.split() for line in lines]
     assert "answered otherwise than by bert (answers.csv): 1 rows" in done.output and "only bert (answers.csv) is right on 1" in done.output
     assert lines[-1] == "  row 3: positive, predicted negative 70%  The soup was quick and hot."

@@ -111,7 +111,9 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def own_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options --model and --classes to a command."""
-    function = click.option("--classes", default="", help="Class names of --model, or of a file, in their order, for example negative,positive.")(function)
+    function = click.option(
+        "--classes", default="", help="Class names of --model, or of a file, in their order, for example negative,positive."
+    )(function)
     return click.option(
         "--model",
         "model_name",

@@ -54,9 +54,7 @@ class Reading:
     partial: bool = False  # whether numbers are shown if more than `LEAVE` of the rows are left out
 
     @classmethod
-    def of(
-        cls, classes: Sequence[str] = (), labels: Mapping[str, str] | str = "", scale: str = "", partial: bool = False
-    ) -> Reading:
+    def of(cls, classes: Sequence[str] = (), labels: Mapping[str, str] | str = "", scale: str = "", partial: bool = False) -> Reading:
         """Return the choices of a call or of a command.
 
         Args:
@@ -105,14 +103,24 @@ class Assigned:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The mapping in words, and the labels that are not classes."""
-        by_class = sorted((label for label in self.rows if self.class_of[label] >= 0), key=lambda label: self.class_of[label])
-        pairs = [label if (name := self.classes[self.class_of[label]]) == label else f"{label} = {name}" for label in by_class]
-        known = f"{self.what} in “{self.column}”: {_some(pairs) or 'none'}; {int((self.codes >= 0).sum()):,} of {len(self.codes):,} rows."
-        if not self.unknown:
-            return (known,)
-        others = [f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in self.rows.items() if self.class_of[label] < 0]
-        names = ", ".join(self.classes)
-        return known, f"{self.what} in “{self.column}” that are not one of {names}: {_some(others, 3)}. Those rows are left out."
+        return in_words(self.rows, self.class_of, self.classes, len(self.codes), f"{self.what} in “{self.column}”")
+
+
+def in_words(rows: Mapping[str, int], class_of: Mapping[str, int], classes: Sequence[str], total: int, where: str) -> tuple[str, ...]:
+    """Return the mapping in words, and a sentence on the labels that are not classes, if there are any.
+
+    Args:
+        rows: written label -> rows that have it. class_of: written label -> class, -1 = none. total: rows of the file.
+    """
+    spelled = {_plain(label): label for label in sorted(rows, reverse=True) if class_of[label] >= 0}  # of labels in other case, one
+    by_class = sorted(spelled.values(), key=lambda label: class_of[label])
+    pairs = [label if (name := classes[class_of[label]]) in (label, label.casefold()) else f"{label} = {name}" for label in by_class]
+    judged = sum(n for label, n in rows.items() if class_of[label] >= 0)
+    known = f"{where}: {_some(pairs) or 'none'}; {judged:,} of {total:,} rows."
+    others = [f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in rows.items() if class_of[label] < 0]
+    return (
+        (known, f"{where} that are not one of {', '.join(classes)}: {_some(others, 3)}. Those rows are left out.") if others else (known,)
+    )
 
 
 def canonical(value: Any) -> str:
@@ -128,6 +136,15 @@ def number(label: str) -> int | None:
     text = _plain(canonical(label))
     match = re.fullmatch(r"(?:label )?(-?\d{1,9})|(\d{1,9}) stars?", text)
     return int(match[1] or match[2]) if match else {"false": 0, "true": 1}.get(text)
+
+
+def meaning(name: str) -> str:
+    """Return what a label means: negative, very positive, a number, or its name if that has no usual meaning."""
+    plain, strong = _plain(name), ""
+    for beginning in STRONG:
+        if plain.startswith(beginning):
+            plain, strong = plain.removeprefix(beginning), "very "
+    return strong + MEANINGS[plain] if plain in MEANINGS else _plain(canonical(name))
 
 
 def sides(classes: Sequence[str]) -> list[int]:
@@ -171,7 +188,7 @@ def merged(values: Iterable[str]) -> tuple[str, ...]:
     """Return labels as the names of classes in order: of labels with one name or meaning, the first; numbers only if there are no names."""
     distinct: dict[str, str] = {}
     for value in values:
-        distinct.setdefault(_meaning(value), value)
+        distinct.setdefault(meaning(value), value)
     names = [value for value in distinct.values() if number(value) is None]
     if names:
         return in_order(names)
@@ -225,9 +242,7 @@ def assigned(
     return Assigned(name, what, tuple(classes), codes, rows, class_of)
 
 
-def classes_of(
-    labels: Collection[str], classes: Sequence[str], reading: Reading, where: str, *, ordered: bool = True
-) -> dict[str, int]:
+def classes_of(labels: Collection[str], classes: Sequence[str], reading: Reading, where: str, *, ordered: bool = True) -> dict[str, int]:
     """Return the class of each written label, -1 for none; for the arguments and errors, see `assigned`."""
     chosen = by_name(reading.named.values(), classes)
     if bad := [name for name in reading.named.values() if chosen[name] < 0]:
@@ -235,8 +250,10 @@ def classes_of(
     found = by_name(labels, classes) | {label: chosen[reading.named[_plain(label)]] for label in labels if _plain(label) in reading.named}
     rest = {label: place for label in labels if found[label] < 0 and (place := number(label)) is not None}
     if rest and not reading.labels:
-        scale = _scale(rest, classes, ordered)
-        if scale is None and not any(place >= 0 for place in found.values()):
+        by_names = any(place >= 0 for place in found.values())
+        fractions = any(found[label] < 0 and re.fullmatch(r"-?\d*\.\d+", label) for label in labels)
+        scale = None if fractions else _scale(rest, classes, ordered, by_names)
+        if scale is None and not by_names:
             raise LabelsError(_which(labels, classes, where))
         found |= {label: scale.index(place) if scale and place in scale else -1 for label, place in rest.items()}
     if labels and not any(place >= 0 for place in found.values()):
@@ -247,10 +264,10 @@ def classes_of(
 def by_name(labels: Iterable[str], classes: Sequence[str]) -> dict[str, int]:
     """Return the class of each label by its name, meaning, or the number that the class has in its name; -1 for none."""
     plain = {_plain(name): k for k, name in reversed([*enumerate(classes)])}
-    meanings = Counter(map(_meaning, classes))
-    by_meaning = {_meaning(name): k for k, name in enumerate(classes) if meanings[_meaning(name)] == 1}
+    meanings = Counter(map(meaning, classes))
+    by_meaning = {meaning(name): k for k, name in enumerate(classes) if meanings[meaning(name)] == 1}
     numbers = {number(name): k for k, name in enumerate(classes)} if all(number(name) is not None for name in classes) else {}
-    found = {label: plain.get(_plain(label), by_meaning.get(_meaning(label), numbers.get(number(label), -1))) for label in labels}
+    found = {label: plain.get(_plain(label), by_meaning.get(meaning(label), numbers.get(number(label), -1))) for label in labels}
     if None not in map(number, found) and min(found.values(), default=0) < 0 and _is_index(found, len(classes)):
         return dict.fromkeys(found, -1)  # 0 to 4 for classes from 1 to 5 stars
     return found
@@ -314,20 +331,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_]+", " ", name.casefold()).strip()
 
 
-def _meaning(name: str) -> str:
-    """Return what a label means: negative, very positive, a number, or its name if that has no usual meaning."""
-    plain, strong = _plain(name), ""
-    for beginning in STRONG:
-        if plain.startswith(beginning):
-            plain, strong = plain.removeprefix(beginning), "very "
-    return strong + MEANINGS[plain] if plain in MEANINGS else _plain(canonical(name))
-
-
 def _sentiment(name: str) -> int | None:
     """Return the place of a class between very negative, -2, and very positive, 2; None if its name has no sentiment."""
-    meaning = _meaning(name)
-    side = SIDES.get(meaning.removeprefix("very "))
-    return None if side is None else side * (2 if meaning.startswith("very ") else 1)
+    means = meaning(name)
+    side = SIDES.get(means.removeprefix("very "))
+    return None if side is None else side * (2 if means.startswith("very ") else 1)
 
 
 def _either_starts(first: str, second: str) -> bool:
@@ -340,8 +348,12 @@ def _is_index(labels: Iterable[str], count: int) -> bool:
     return places <= set(range(count)) and {0, count - 1} <= places
 
 
-def _scale(places: Mapping[str, int], classes: Sequence[str], ordered: bool) -> list[int] | None:
-    """Return the number of each class on the only scale that the written numbers can be on; None if there is no such scale."""
+def _scale(places: Mapping[str, int], classes: Sequence[str], ordered: bool, by_names: bool) -> list[int] | None:
+    """Return the number of each class on the only scale that the written numbers can be on; None if there is no such scale.
+
+    Args:
+        by_names: whether other labels are names of classes: 1 beside "negative" is then the second of two classes.
+    """
     count, numbers = len(classes), set(places.values())
     from_0, rising = list(range(count)), is_scale(classes)
     if ordered and all(_plain(label).startswith("label ") for label in places):
@@ -354,7 +366,7 @@ def _scale(places: Mapping[str, int], classes: Sequence[str], ordered: bool) -> 
     for scale in (from_0, [*range(1, count + 1)], around_0):
         whole = {min(numbers), max(numbers)} == {scale[0], scale[-1]}
         if scale is from_0 and (not rising or count == 2):
-            whole = min(numbers) == 0
+            whole = min(numbers) == 0 or (by_names and count == 2)
         if numbers <= set(scale) and whole and (rising or scale is from_0):
             return scale
     return None

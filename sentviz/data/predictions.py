@@ -13,7 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.columns import SPLIT_NAMES, check_columns
-from sentviz.data.labels import Assigned, LabelsError, Reading, ScaleError, assigned, by_name, in_order, is_scale, merged, number, rearranged
+from sentviz.data.labels import (
+    Assigned,
+    LabelsError,
+    Reading,
+    ScaleError,
+    assigned,
+    by_name,
+    in_order,
+    is_scale,
+    merged,
+    number,
+    rearranged,
+)
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,7 +113,7 @@ class _Reader:
         """Columns whose entries are numbers, most of them."""
 
         def share(column: pd.Series[Any]) -> float:
-            return float(np.isfinite(_as_numbers(column)).sum() / max(1, int(column.notna().sum())))
+            return float((~np.isnan(_as_numbers(column))).sum() / max(1, int(column.notna().sum())))
 
         return {name for name in self.names if share(self.frame[name]) > 0.5}
 
@@ -153,7 +165,9 @@ class _Reader:
                     sets[role][rest] = name
         named = in_order(map(" ".join, max((_class_words(tuple(rests)) for rests in sets.values()), key=len, default=())))
         has_all = min(by_name(classes, named).values(), default=0) >= 0
-        if len(named) > 1 and (len(named) > len(classes) if has_all else len(named) >= len(classes) and _numbers(classes) > _numbers(named)):
+        if len(named) > 1 and (
+            len(named) > len(classes) if has_all else len(named) >= len(classes) and _numbers(classes) > _numbers(named)
+        ):
             classes = rearranged(named, self.reading.classes)
         if not classes:
             return {}, ()
@@ -250,11 +264,11 @@ def read(frame: pd.DataFrame, of: Predictions) -> Answers:
         written_class = written.codes
         remarks += written.sentences
     if of.shares:
-        shares, gives = np.stack([_as_numbers(frame[column]) for column in of.shares], axis=1), "probabilities"
+        shares, gives = _finite(frame, of.shares), "probabilities"
         is_logits = of.reading.scale == "logit" if of.reading.scale else of.logits
         shares = _softmax(shares) if is_logits else _checked(shares, of.shares)
     elif of.score:
-        shares, gives, remark = _scored(_as_numbers(frame[of.score]), written_class, of)
+        shares, gives, remark = _scored(_finite(frame, (of.score,))[:, 0], written_class, of)
         remarks.append(remark)
     else:
         shares = np.where(written_class[:, None] >= 0, np.eye(count)[np.maximum(written_class, 0)], np.nan)
@@ -275,13 +289,19 @@ def read(frame: pd.DataFrame, of: Predictions) -> Answers:
 
 
 def _as_numbers(column: pd.Series[Any]) -> Floats:
-    """Return a column as numbers (n,), NaN for anything else, also for infinity. In a column with percent signs, 93.1% is 0.931."""
+    """Return a column as numbers (n,), NaN for anything else. In a column with percent signs, 93.1% is 0.931."""
     import pandas as pd
 
     texts = column.astype("string").str.strip()
     signed = texts.str.endswith("%").fillna(False).to_numpy(bool)
     values = texts.str.removesuffix("%").where(signed) if signed.any() else column
-    numbers = pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan) / (100 if signed.any() else 1)
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    return np.asarray(numbers / 100 if signed.any() else numbers, dtype=np.float64)
+
+
+def _finite(frame: pd.DataFrame, columns: Sequence[str]) -> Floats:
+    """Return columns as numbers (n, k); NaN for anything else, also for infinity."""
+    numbers = np.stack([_as_numbers(frame[column]) for column in columns], axis=1)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 

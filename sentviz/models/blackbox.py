@@ -132,7 +132,9 @@ class BlackBox(Model):
                 ' classes=["negative", "positive"], or --classes negative,positive.'
             )
         if own and (order := [*by_name(labels, own).values()]) != sorted(order) and -1 not in order:
-            raise InputError(f"{name} has its classes in the order {', '.join(own)}, so {', '.join(labels)} would swap them. Remove --classes.")
+            raise InputError(
+                f"{name} has its classes in the order {', '.join(own)}, so {', '.join(labels)} would swap them. Remove --classes."
+            )
         return cls(name, predict, labels)
 
     def encode(self, text: str, text_pair: str | None = None, change: Intervention | None = None) -> Words:

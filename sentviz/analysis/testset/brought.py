@@ -81,7 +81,9 @@ def in_columns(
         nothing = f", and no value in {', '.join(empty[:20])}" if empty else ""
         raise InputError(f"{name} has no column of predictions, such as predicted, prob or p_positive; it has {_names(frame)}{nothing}.")
     by_model = {
-        of.model: brought(frame, named(of, reading.classes), text, label, name if len(proposals) == 1 else f"{of.model} ({name})", digest[:12])
+        of.model: brought(
+            frame, named(of, reading.classes), text, label, name if len(proposals) == 1 else f"{of.model} ({name})", digest[:12]
+        )
         for of in proposals
     }
     remarks = remarks if label else [*remarks, f"{name}: no column is known to hold labels; --label names it."]
@@ -101,9 +103,7 @@ def _file_of(name: str) -> tuple[Path, str] | None:
     return None
 
 
-def sources(
-    name: str, versus: Sequence[str] = (), *, reading: Reading | None = None, text: str = "", label: str = ""
-) -> list[Rows]:
+def sources(name: str, versus: Sequence[str] = (), *, reading: Reading | None = None, text: str = "", label: str = "") -> list[Rows]:
     """Return the predictions of a file's model, and those of others for the same rows.
 
     Args:
