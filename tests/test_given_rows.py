@@ -52,7 +52,7 @@ def test_rows_of_a_file_have_the_numbers_of_the_models_classes() -> None:
         expected = [classes.index(label) if label in classes else -1 for label in table()["opinion"][:-1]]
         assert rows.frame["label"].tolist() == expected and rows.frame["text"].tolist() == table()["review"][:-1].tolist()
         assert any("“review”" in line for line in remarks) and any("'unknown' (1 row)" in line for line in remarks)
-    with pytest.raises(LeftOutError, match="Only 40 of the 42 rows of soups.csv"):
+    with pytest.raises(LeftOutError, match=r"Only 40 of the 42 rows of soups\.csv"):
         labelled_rows(rows)
     assert len(labelled_rows(rows, Reading(partial=True))) == 40
     with pytest.raises(InputError, match=r"No row of soups.csv has one of the labels a, b"):

@@ -127,7 +127,7 @@ def test_labels_are_written_in_one_way() -> None:
 def test_a_mistyped_choice_is_one_sentence(text: str) -> None:
     with pytest.raises(InputError, match="Write labels as in 1=negative,2=positive"):
         Reading.of(labels=text)
-    with pytest.raises(InputError, match="is not a scale. The scales are probability, percent, logit, confidence"):
+    with pytest.raises(InputError, match=r"is not a scale\. The scales are probability, percent, logit, confidence"):
         Reading.of(scale="percents")
     with pytest.raises(LabelsError, match="'bad' is not one of the classes negative, positive"):
         assigned([1, 2], TWO, Reading.of(labels="1=bad"))
@@ -183,7 +183,7 @@ OTHER_SCALES: list[tuple[int, Sequence[Any], Sequence[Any]]] = [
 @pytest.mark.parametrize(("count", "label", "answer"), OTHER_SCALES, ids=str)
 def test_labels_and_predictions_on_two_scales_are_refused(count: int, label: Sequence[Any], answer: Sequence[Any]) -> None:
     frame = pd.DataFrame({"label": [label[k] for k in TRUTH[count]], "prediction": [answer[k] for k in ANSWER[count]]})
-    with pytest.raises(LabelsError, match="whether these are the same classes is not known.* --labels"):
+    with pytest.raises(LabelsError, match=r"whether these are the same classes is not known.* --labels"):
         sentviz.predictions(frame)
 
 
@@ -194,7 +194,8 @@ def test_labels_and_predictions_on_two_scales_are_refused(count: int, label: Seq
             st.just(k),
             st.lists(
                 st.one_of(
-                    st.integers(-6, 60).map(str), st.sampled_from(["neg", "POS", "neutral", "True", "False", "LABEL_0", "LABEL_1", "5 stars"]),
+                    st.integers(-6, 60).map(str),
+                    st.sampled_from(["neg", "POS", "neutral", "True", "False", "LABEL_0", "LABEL_1", "5 stars"]),
                     st.text("abAB 가나_-.1", min_size=1, max_size=4),
                 ),
                 min_size=k, max_size=k, unique=True,

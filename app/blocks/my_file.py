@@ -16,7 +16,7 @@ from app.text import md
 from sentviz.analysis.testset.brought import named, text_column
 from sentviz.data.columns import guess
 from sentviz.data.formats import KINDS
-from sentviz.data.labels import SCALES, LabelsError, LeftOutError, Reading, ScaleError, check_complete, number
+from sentviz.data.labels import AS_FOUND, SCALES, LabelsError, LeftOutError, Reading, ScaleError, check_complete, number
 from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.upload import TextTable, labelled, read_table
 from sentviz.errors import InputError, SentvizError
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
-def unlabelled(over: str, classes: tuple[str, ...]) -> str:
+def unlabelled(over: str) -> str:
     """Return the reason that no row in focus is right or wrong."""
     mine: TextTable | None = st.session_state.get("mine")
     if over == "mine" and mine is not None and mine.label:
-        names = f"{', '.join(classes)} or 0 to {len(classes) - 1}"
-        return f"The column “{mine.label}” has none of the model's classes: {names}."
+        return f"No row has a label in the column “{mine.label}”."
     return "None of these rows has a label."
 
 
@@ -110,7 +109,7 @@ def _reading(digest: str) -> Reading:
         return Reading.of((), choices.get("labels", ""), choices.get("scale", ""), choices.get("partial", False))
     except SentvizError as error:
         st.warning(md(str(error)), icon=":material/block:")
-        return Reading()
+        return AS_FOUND
 
 
 def ask_reading(mine: TextTable, error: SentvizError | None = None) -> None:
@@ -201,8 +200,9 @@ def _remarks(mine: TextTable, run: Run) -> Sequence[str]:
 
 def _choose_answers(mine: TextTable, proposals: Sequence[Predictions], run: Run, beside: bool) -> TextTable | None:
     """Draw whose answers are judged, those of the file or the model's; return the table with the choice, None before there is one."""
-    key = "-".join(mine.key)
-    choices: dict[str, Any] = visit.keep_result("mine-choices", mine.key, dict)  # a page forgets the widgets of the page before
+    place = mine.digest, mine.text, mine.label
+    key = "-".join(place)
+    choices: dict[str, Any] = visit.keep_result("mine-choices", place, dict)  # a page forgets the widgets of the page before
     titles = [f"{each.model}: {', '.join(each.columns)}" for each in proposals]
     options = [*range(len(proposals)), *([len(proposals)] if run.has_weights and mine.text else [])]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):

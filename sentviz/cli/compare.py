@@ -51,8 +51,20 @@ def compare(
     if out is not None and out.suffix.lower().lstrip(".") not in FORMATS:
         raise click.UsageError(f"The report is written as .html or .pdf, not as {out.name}.")
     own = [own_model(model_name, classes)] if model_name else []
-    choices = {"classes": reading.classes, "labels": dict(reading.labels), "scale": reading.scale, "partial": reading.partial}
-    result = compare_sources(*sources, *own, data=data or None, split=split, seeds=seeds, text=text, label=label, speed=speed, **choices)
+    result = compare_sources(
+        *sources,
+        *own,
+        data=data or None,
+        split=split,
+        seeds=seeds,
+        classes=reading.classes,
+        text=text,
+        label=label,
+        labels=dict(reading.labels),
+        scale=reading.scale,
+        partial=reading.partial,
+        speed=speed,
+    )
     for remark in result.remarks:
         click.echo(f"! {visible(remark)}")
     click.echo(f"{visible(result.headline)}\n{visible(result.method)}")

@@ -11,7 +11,7 @@ import numpy as np
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows
-from sentviz.data.labels import Reading
+from sentviz.data.labels import AS_FOUND, Reading
 from sentviz.figures.text import visible
 
 LISTED = 10  # mistakes that are listed
@@ -30,7 +30,7 @@ def print_judged(sources: Sequence[Rows], reading: Reading | None = None) -> Non
         click.echo(f"{rows.source.name}: {len(rows):,}{of} rows, {int(known.sum()):,} with a label; classes {', '.join(rows.classes)}")
         for remark in rows.remarks:
             click.echo(f"! {remark}")
-        rows.check_complete(reading or Reading())
+        rows.check_complete(reading or AS_FOUND)
         if not known.any():
             counts = np.bincount(rows.predicted, minlength=len(rows.classes))
             click.echo("  " + ", ".join(f"{name} {n:,}" for name, n in zip(rows.classes, counts.tolist(), strict=True)))

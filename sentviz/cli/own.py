@@ -80,9 +80,8 @@ def given_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         return function(Given(run or "", model_name, classes, data, text, label, reading), **options)
 
-    with_given = reading_options(with_given)
-
     for option in (
+        reading_options,
         click.option("--label", default="", help="Column of a file's labels; by default it is guessed."),
         click.option("--text", default="", help="Column of a file's texts; by default it is guessed."),
         click.option("--data", default="", metavar="DATASET_OR_FILE", help="Data set, or file with texts and labels; default: the run's."),

@@ -15,7 +15,7 @@ from sentviz.data.columns import guess
 from sentviz.data.dataset_info import MINE
 from sentviz.data.datasets import Split
 from sentviz.data.formats import KINDS
-from sentviz.data.labels import LabelsError, Reading, by_name, canonical, check_complete, order_of
+from sentviz.data.labels import AS_FOUND, LabelsError, Reading, by_name, canonical, check_complete, order_of
 from sentviz.data.mine import add_data, from_file, place, read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError
@@ -59,10 +59,12 @@ def rows_of(
             raise InputError(f"{source} is a data set, whose columns are known. --text and --label are for files.")
         if not datasets.info(source).labels:
             raise InputError(f"{source} has no classes to predict.")
-        rows = datasets.load_split(source, split)
-        order = order_of(classes, rows.labels, name)
-        renamed = ", ".join(f"{own} = {classes[k]}" for own, k in zip(rows.labels, order, strict=True) if own != classes[k])
-        return with_classes(rows, classes, name), (f"Classes of {source}: {renamed}.",) if renamed else ()
+        rows_of_split = datasets.load_split(source, split)
+        own = rows_of_split.labels
+        renamed = ", ".join(
+            f"{each} = {classes[k]}" for each, k in zip(own, order_of(classes, own, name), strict=True) if each != classes[k]
+        )
+        return with_classes(rows_of_split, classes, name), (f"Classes of {source}: {renamed}.",) if renamed else ()
     frame, file, remarks = read(source)
     label = label or guess(frame, labels=True) or of_classes(frame, classes)
     text = text or guess(frame)
@@ -101,7 +103,7 @@ def labelled_rows(split: Split, reading: Reading | None = None) -> Split:
     if not known.any():
         raise InputError(f"No row of {split.name} has one of the labels {', '.join(split.labels)}.")
     if split.split == EVERY:
-        check_complete(int(known.sum()), len(split) + split.dropped, reading or Reading(), split.name)
+        check_complete(int(known.sum()), len(split) + split.dropped, reading or AS_FOUND, split.name)
     dropped = split.dropped + int((~known).sum())
     return split if known.all() else replace(split, frame=split.frame[known].reset_index(drop=True), dropped=dropped)
 

@@ -1,8 +1,9 @@
 """The mapping of labels to classes, for every source of labels: files of predictions, data sets, models, black boxes and comparisons.
 
-A written label is a class by, in this order: the user's choice; its name in any case; its meaning (pos, positive, 긍정); its number. Numbers
-are read as one scale of all labels of a column: 0 to K-1, 1 to K, or around 0 (-1 and 1; -1, 0 and 1). The lowest and the highest number
-decide which scale it is. If they do not, or if the classes have no order that is known, the labels are refused with the option that decides.
+A written label is a class by, in this order: the user's choice; its name in any case; its meaning (pos, positive, 긍정); its number.
+Numbers are read as one scale of all labels of a column: 0 to K-1, 1 to K, or around 0 (-1 and 1; -1, 0 and 1). The lowest and the highest
+number decide which scale it is. If they do not, or if the order of the classes is unknown, the labels are refused with the option that
+decides.
 """
 
 from __future__ import annotations
@@ -82,6 +83,10 @@ class Reading:
         """Return a cell as the label that it stands for: the chosen class, otherwise the written label; "" if it is missing."""
         written = canonical(cell)
         return self.named.get(_plain(written), written)
+
+
+AS_FOUND = Reading()
+"""No choice of the user."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +211,7 @@ def rearranged(classes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 
 
 def same_scale(first: Collection[str], second: Collection[str]) -> bool:
-    """Return whether labels and predictions that are all numbers can be on one scale: 0 and 1 are not on that of -1 and 1, or of 1 and 2."""
+    """Return whether labels and predictions that are all numbers can be on one scale; 0 and 1 are not on that of 1 and 2."""
     a, b = ({place for value in values if (place := number(value)) is not None} for values in (first, second))
     if not a or not b or len(a) < len(first) or len(b) < len(second):
         return True
@@ -308,8 +313,8 @@ def check_complete(judged: int, total: int, reading: Reading, name: str, why: It
     if judged < (1 - LEAVE) * total and not reading.partial:
         reasons = " ".join(why)
         raise LeftOutError(
-            f"Only {judged:,} of the {total:,} rows of {name} have both a label and a prediction that are known."
-            f"{f' {reasons}' if reasons else ''} Mend the rows, or accept the numbers of {judged:,} rows: --partial (partial=True in Python)."
+            f"Only {judged:,} of the {total:,} rows of {name} have a known label and prediction."
+            f"{f' {reasons}' if reasons else ''} Mend the rows, or accept numbers of {judged:,} rows: --partial (partial=True in Python)."
         )
 
 
@@ -317,8 +322,8 @@ def _which(labels: Collection[str], classes: Sequence[str], where: str) -> str:
     ordered = in_order(labels)
     example = ",".join(f"{label}={name}" for label, name in zip(ordered, classes, strict=False))
     return (
-        f"{where} are {_some(ordered)}, and the classes are {_some(classes)}: which label is which class is not known. Say it for each label,"
-        f" for example with --labels {example} (labels={{...}} in Python)."
+        f"{where} are {_some(ordered)}, and the classes are {_some(classes)}: which label is which class is not known. Name the class of"
+        f" each label, for example with --labels {example} (labels={{...}} in Python)."
     )
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sentviz.data.columns import SPLIT_NAMES, check_columns
 from sentviz.data.labels import (
+    AS_FOUND,
     Assigned,
     LabelsError,
     Reading,
@@ -59,7 +60,7 @@ class Predictions:
     score: str = ""  # column of one number: the probability or score of the second class, or the confidence of the predicted class
     score_of: int = -1  # class that the name of the column `score` has; -1 = none
     names: tuple[str, ...] = ()  # other names of the classes, for readers; () = those of the file
-    reading: Reading = Reading()  # the user's choices
+    reading: Reading = AS_FOUND  # the user's choices
 
     @property
     def display(self) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ def recognise(frame: pd.DataFrame, label: str = "", text: str = "", reading: Rea
     """
     names = [str(column) for column in frame.columns if column not in (label, text)]
     names = [name for name in names if name.casefold() not in (*SPLIT_NAMES, "id")][:MOST_COLUMNS]
-    return _Reader(frame, names, label, reading or Reading()).by_model()
+    return _Reader(frame, names, label, reading or AS_FOUND).by_model()
 
 
 @dataclass
@@ -163,7 +164,8 @@ class _Reader:
                 if role in NUMBERS:
                     rest = tuple(word for word in words if word not in NUMBERS - {"p"} and word != role and word not in FILLERS)
                     sets[role][rest] = name
-        named = in_order(map(" ".join, max((_class_words(tuple(rests)) for rests in sets.values()), key=len, default=())))
+        sets_of_words = [_class_words(tuple(rests)) for rests in sets.values()]
+        named = in_order(map(" ".join, max(sets_of_words, key=len, default=())))
         has_all = min(by_name(classes, named).values(), default=0) >= 0
         if len(named) > 1 and (
             len(named) > len(classes) if has_all else len(named) >= len(classes) and _numbers(classes) > _numbers(named)
@@ -361,7 +363,7 @@ def _scored(values: Floats, written_class: npt.NDArray[np.int64], of: Prediction
         score_of = int(rising >= 0.5)
     elif of.score_of < 0 and not of.ordered:
         raise LabelsError(
-            f"The numbers in “{of.score}” are those of {of.classes[0]} or of {of.classes[1]}: the order of the classes is not known. Name the"
+            f"The numbers in “{of.score}” are those of {of.classes[0]} or of {of.classes[1]}: their order is not known. Name the"
             f" class of the numbers last: --classes {','.join(of.classes)} or --classes {','.join(of.classes[::-1])}."
         )
     if not of.predicted and words & CONFIDENCE and not of.reading.scale:
@@ -384,9 +386,9 @@ def _scale_of(values: Floats, name: str, words: set[str]) -> str:
     low, high = float(values.min()), float(values.max())
     if words & LOGIT:
         return "logit"
-    if 0 <= low and high <= 1 and not words & PERCENT:
+    if low >= 0 and high <= 1 and not words & PERCENT:
         return "probability"
-    if 0 <= low and high <= 100 and words & (PERCENT | SHARE - {"score", "scores"}) and np.median(values) > 1:
+    if low >= 0 and high <= 100 and words & (PERCENT | SHARE - {"score", "scores"}) and np.median(values) > 1:
         return "percent"
     if low < 0 < high and words & {"score", "scores"}:
         return "sign"

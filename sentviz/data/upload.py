@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sentviz.data.columns import check_columns
-from sentviz.data.labels import Reading, assigned
+from sentviz.data.labels import AS_FOUND, Reading, assigned
 from sentviz.data.own_columns import own_columns
 from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
@@ -113,12 +113,12 @@ class TextTable:
     digest: str
     answers: Predictions | None = None  # None = a run predicts the texts
     beside: Predictions | str = ""  # second predictions: those of the table, or of the run with this name; "" = none
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
 
     @property
     def key(self) -> tuple[str, str, str]:
         """A key that is equal for two tables with the same content, the same chosen columns and choices."""
-        return self.digest if self.reading == Reading() else f"{self.digest} {self.reading}", self.text, self.label
+        return self.digest if self.reading == AS_FOUND else f"{self.digest} {self.reading}", self.text, self.label
 
     def rows(self, classes: tuple[str, ...]) -> pd.DataFrame:
         """Return the rows to predict, as `labelled` returns them."""

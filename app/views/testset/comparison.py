@@ -77,7 +77,7 @@ def rows_of_file() -> list[Rows]:
         names,
         default=[*list(proposals)[:MOST], *([first.name] if len(proposals) < 2 and first.name in names else [])],
         format_func=lambda name: f"{name}, from the file" if name in proposals else option(name),
-        key=f"comparison-sources-{'-'.join(table.key)}",
+        key=f"comparison-sources-{table.digest}-{table.text}-{table.label}",
         max_selections=MOST,
     )
     return [

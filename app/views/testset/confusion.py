@@ -23,7 +23,7 @@ VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration"
 every = choose_rows(sliced=True)
 if not every.labelled:
     st.info(
-        f"{md(unlabelled(every.over, every.classes))} No prediction can be right or wrong without a label; the rows are listed below.",
+        f"{md(unlabelled(every.over))} No prediction can be right or wrong without a label; the rows are listed below.",
         icon=":material/label_off:",
     )
     list_rows(every)

@@ -15,7 +15,7 @@ from sentviz.analysis.testset.rows import Gives, Rows, RowsSource, aligned, pred
 from sentviz.data import predictions as columns_of
 from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
-from sentviz.data.labels import Assigned, LabelsError, Reading, assigned, by_name, check_complete, in_order, order_of, same_scale
+from sentviz.data.labels import AS_FOUND, Assigned, LabelsError, Reading, assigned, by_name, check_complete, in_order, order_of, same_scale
 from sentviz.data.mine import read
 from sentviz.data.predictions import NO_MODEL, Predictions, recognise
 from sentviz.data.upload import labelled
@@ -117,7 +117,7 @@ def sources(name: str, versus: Sequence[str] = (), *, reading: Reading | None = 
     if file is None:
         raise InputError(f"{name} is not a file of predictions.")
     path, model = file
-    by_model = in_columns(path, reading or Reading(), text=text, label=label)
+    by_model = in_columns(path, reading or AS_FOUND, text=text, label=label)
     if model and model not in by_model:
         raise InputError(f"{path.name} has no predictions of {model!r}; it has those of {', '.join(by_model)}.")
     first = by_model[model or next(iter(by_model))]
@@ -198,8 +198,8 @@ def _check_labels(frame: pd.DataFrame, of: Predictions, label: str, written: Ass
         classes = [{each.class_of[value] for value in each.rows if each.class_of[value] >= 0} for each in both]
         if not same_scale(labels.rows, written.rows) or not classes[0] & classes[1]:
             raise LabelsError(
-                f"Labels in “{label}” are {_few(labels)} and predictions in “{of.predicted}” are {_few(written)}: whether these are the same"
-                " classes is not known. Say it with --labels, for example --labels 0=negative,1=positive (labels={...} in Python)."
+                f"Labels in “{label}” are {_few(labels)} and predictions in “{of.predicted}” are {_few(written)}: whether these are the"
+                " same classes is not known. Say it with --labels, for example --labels 0=negative,1=positive (labels={...} in Python)."
             )
     for each in both:
         known = len(frame) - each.unknown

@@ -16,7 +16,7 @@ from sentviz.data import datasets
 from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
 from sentviz.data.given import of_classes, with_classes
-from sentviz.data.labels import LabelsError, LeftOutError, Reading, ScaleError
+from sentviz.data.labels import AS_FOUND, LabelsError, LeftOutError, Reading, ScaleError
 from sentviz.data.mine import read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError, RunError
@@ -80,7 +80,7 @@ def answers_for(
     sources: Sequence[Any], data: Any, split: str = "test", reading: Reading | None = None, text: str = "", label: str = ""
 ) -> list[Rows]:
     """Return the predictions of sources for the rows of a file, a table, or the split of a data set; for the arguments, see `compare`."""
-    reading = reading or Reading()
+    reading = reading or AS_FOUND
     if isinstance(data, str) and data in set(datasets.datasets()["name"]):
         return [_on_data_set(source, data, split, reading.classes) for source in sources]
     return _on_table(sources, data, reading, text, label)
