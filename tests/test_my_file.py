@@ -45,7 +45,7 @@ def test_the_mapping_is_said_above_the_first_number(written: list[Any]) -> None:
 def test_the_scale_is_asked_for() -> None:
     """A score from 0 to 100 may be percent; no number is shown before the visitor says it."""
     app = with_file(label=TRUTH, score=np.where(ANSWER == 1, 80.0, 20.0))
-    assert "--scale percent" in app.warning[0].value and not headline(app)
+    assert "percentages, logits or probabilities" in app.warning[0].value and "--" not in app.warning[0].value and not headline(app)
     app.selectbox(key="mine-scale-digest").set_value("percent").run()
     assert f"right on **{RIGHT} of {N}** rows" in headline(app) and "in percent" in page_text(app)
     app.selectbox(key="mine-scale-digest").set_value("").run()
@@ -61,7 +61,7 @@ def test_rows_that_are_left_out_need_the_visitors_word() -> None:
 
 
 def test_the_class_of_each_label_is_asked_for() -> None:
-    """Labels 0 and 4 are no classes of the run until the visitor says which."""
+    """Labels 0 and 4 stand for no class of the run until the visitor names their classes."""
     app = with_file(label=np.where(TRUTH == 1, 4, 0), prediction=np.where(ANSWER == 1, 1, 0))
     assert "whether these are the same classes is not known" in app.warning[0].value and not headline(app)
     app.text_input(key="mine-labels-digest").set_value("0=negative, 4=positive, 1=positive").run()

@@ -16,7 +16,7 @@ from app.text import md
 from sentviz.analysis.testset.brought import named, text_column
 from sentviz.data.columns import guess
 from sentviz.data.formats import KINDS
-from sentviz.data.labels import AS_FOUND, SCALES, LabelsError, LeftOutError, Reading, ScaleError, check_complete, number
+from sentviz.data.labels import AS_FOUND, SCALES, LabelsError, LeftOutError, Reading, ReadingError, ScaleError, check_complete, number
 from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.upload import TextTable, labelled, read_table
 from sentviz.errors import InputError, SentvizError
@@ -115,7 +115,7 @@ def _reading(digest: str) -> Reading:
 def ask_reading(mine: TextTable, error: SentvizError | None = None) -> None:
     """Draw the error that a file's labels or numbers raised, the choice that decides, and the choices that were made before."""
     if error is not None:
-        st.warning(md(str(error)), icon=":material/block:")
+        st.warning(md(error.what if isinstance(error, ReadingError) else str(error)), icon=":material/block:")
     choices = _choices(mine.digest)
 
     def take(name: str, key: str) -> None:

@@ -80,14 +80,15 @@ def given_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         return function(Given(run or "", model_name, classes, data, text, label, reading), **options)
 
+    decorated: Callable[..., Any] = with_given
     for option in (
         reading_options,
         click.option("--label", default="", help="Column of a file's labels; by default it is guessed."),
         click.option("--text", default="", help="Column of a file's texts; by default it is guessed."),
         click.option("--data", default="", metavar="DATASET_OR_FILE", help="Data set, or file with texts and labels; default: the run's."),
     ):
-        with_given = option(with_given)
-    return click.argument("run", required=False)(own_model_options(with_given))
+        decorated = option(decorated)
+    return click.argument("run", required=False)(own_model_options(decorated))
 
 
 def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:

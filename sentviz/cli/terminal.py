@@ -137,7 +137,7 @@ def listener() -> Reporter | None:
 
 
 def print_metrics(name: str, report: dict[str, Any], total: int = 0) -> None:
-    """Print each metric that has a confidence interval on one line; with a total, the rows are n of so many rows of a file."""
+    """Print each metric that has a confidence interval on one line. `total`: rows of the file, also those left out."""
     for split, values in report.items():
         for metric, value in values.items():
             if isinstance(value, dict) and "low" in value:

@@ -47,7 +47,7 @@ def rows_of(
 
     Args:
         source: data set, or CSV, TSV, JSON lines, JSON, Excel or parquet file.
-        classes, name: of the model. Rows whose label is no class have the label -1.
+        classes, name: of the model. Rows whose label belongs to no class have the label -1.
         text, label: columns of a file; guessed by default. reading: the user's choices for the labels of a file.
         needed: whether labels are needed; if not, rows whose labels are not known to be classes are taken without them.
     Raises:

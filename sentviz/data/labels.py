@@ -28,20 +28,31 @@ MEANINGS = {
 }
 SIDES = {"negative": -1, "neutral": 0, "positive": 1}
 STRONG = ("very ", "strongly ", "매우 ", "아주 ")  # beginnings of the names of the outer classes of five
-SCALES = ("probability", "percent", "logit", "confidence")  # of one column of numbers
+SCALES = ("probability", "percent", "logit", "confidence")  # scales of a column with one number per row
 LEAVE = 0.02  # share of a file's rows that may be left out of a number without the user's word
 SHOWN = 6  # labels that a sentence names
 
 
-class LabelsError(InputError):
+class ReadingError(InputError):
+    """A sentence on what cannot be read, and one on the option of a command that decides; a page has a control for it."""
+
+    def __init__(self, what: str, option: str = "") -> None:
+        super().__init__(what, option)
+        self.what = what
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, self.args))
+
+
+class LabelsError(ReadingError):
     """Labels that are not known to be classes; `Reading.labels` decides."""
 
 
-class ScaleError(InputError):
+class ScaleError(ReadingError):
     """Numbers that may be probabilities, percentages or logits; `Reading.scale` decides."""
 
 
-class LeftOutError(InputError):
+class LeftOutError(ReadingError):
     """Too many rows are left out of a number; `Reading.partial` allows it."""
 
 
@@ -52,7 +63,7 @@ class Reading:
     classes: tuple[str, ...] = ()  # names of the classes in their order
     labels: tuple[tuple[str, str], ...] = ()  # written label, and name of its class
     scale: str = ""  # one of `SCALES`, for a column with one number per row
-    partial: bool = False  # whether numbers are shown if more than `LEAVE` of the rows are left out
+    partial: bool = False  # True = numbers are shown if more than `LEAVE` of the rows are left out
 
     @classmethod
     def of(cls, classes: Sequence[str] = (), labels: Mapping[str, str] | str = "", scale: str = "", partial: bool = False) -> Reading:
@@ -117,7 +128,7 @@ def in_words(rows: Mapping[str, int], class_of: Mapping[str, int], classes: Sequ
     Args:
         rows: written label -> rows that have it. class_of: written label -> class, -1 = none. total: rows of the file.
     """
-    spelled = {_plain(label): label for label in sorted(rows, reverse=True) if class_of[label] >= 0}  # of labels in other case, one
+    spelled = {_plain(label): label for label in sorted(rows, reverse=True) if class_of[label] >= 0}  # one spelling of each label
     by_class = sorted(spelled.values(), key=lambda label: class_of[label])
     pairs = [label if (name := classes[class_of[label]]) in (label, label.casefold()) else f"{label} = {name}" for label in by_class]
     judged = sum(n for label, n in rows.items() if class_of[label] >= 0)
@@ -259,10 +270,10 @@ def classes_of(labels: Collection[str], classes: Sequence[str], reading: Reading
         fractions = any(found[label] < 0 and re.fullmatch(r"-?\d*\.\d+", label) for label in labels)
         scale = None if fractions else _scale(rest, classes, ordered, by_names)
         if scale is None and not by_names:
-            raise LabelsError(_which(labels, classes, where))
+            raise _which(labels, classes, where)
         found |= {label: scale.index(place) if scale and place in scale else -1 for label, place in rest.items()}
     if labels and not any(place >= 0 for place in found.values()):
-        raise LabelsError(_which(labels, classes, where))
+        raise _which(labels, classes, where)
     return found
 
 
@@ -313,17 +324,17 @@ def check_complete(judged: int, total: int, reading: Reading, name: str, why: It
     if judged < (1 - LEAVE) * total and not reading.partial:
         reasons = " ".join(why)
         raise LeftOutError(
-            f"Only {judged:,} of the {total:,} rows of {name} have a known label and prediction."
-            f"{f' {reasons}' if reasons else ''} Mend the rows, or accept numbers of {judged:,} rows: --partial (partial=True in Python)."
+            f"Only {judged:,} of the {total:,} rows of {name} have a known label and prediction.{f' {reasons}' if reasons else ''}",
+            f"Mend the rows, or accept numbers of {judged:,} rows: --partial (partial=True in Python).",
         )
 
 
-def _which(labels: Collection[str], classes: Sequence[str], where: str) -> str:
+def _which(labels: Collection[str], classes: Sequence[str], where: str) -> LabelsError:
     ordered = in_order(labels)
     example = ",".join(f"{label}={name}" for label, name in zip(ordered, classes, strict=False))
-    return (
-        f"{where} are {_some(ordered)}, and the classes are {_some(classes)}: which label is which class is not known. Name the class of"
-        f" each label, for example with --labels {example} (labels={{...}} in Python)."
+    return LabelsError(
+        f"{where} are {_some(ordered)}, and the classes are {_some(classes)}: which label is which class is not known.",
+        f"Name the class of each label, for example with --labels {example} (labels={{...}} in Python).",
     )
 
 

@@ -34,8 +34,22 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Words = tuple[str, ...]
-CLASS = {"predicted", "prediction", "predictions", "pred", "preds", "yhat"}  # words of a name that say: the predicted class
-SHARE = {"p", "calibrated", "prob", "probs", "proba", "probability", "probabilities", "score", "scores", "confidence", "conf", "softmax"}
+CLASS = {"predicted", "prediction", "predictions", "pred", "preds", "yhat", "예측"}  # words of a name that say: the predicted class
+SHARE = {
+    "p",
+    "calibrated",
+    "prob",
+    "probs",
+    "proba",
+    "probability",
+    "probabilities",
+    "score",
+    "scores",
+    "confidence",
+    "conf",
+    "softmax",
+    "확률",
+}
 LOGIT = {"logit", "logits"}
 PERCENT = {"percent", "percents", "percentage", "pct"}
 CONFIDENCE = {"confidence", "conf"}
@@ -69,7 +83,7 @@ class Predictions:
 
     @property
     def ordered(self) -> bool:
-        """Whether the order of the classes is known, from their names or from the user."""
+        """True if the order of the classes is known, from their names or from the user."""
         return is_scale(self.classes) or bool(self.reading.classes)
 
     @property
@@ -165,7 +179,7 @@ class _Reader:
                     rest = tuple(word for word in words if word not in NUMBERS - {"p"} and word != role and word not in FILLERS)
                     sets[role][rest] = name
         sets_of_words = [_class_words(tuple(rests)) for rests in sets.values()]
-        named = in_order(map(" ".join, max(sets_of_words, key=len, default=())))
+        named = in_order(" ".join(words) for words in max(sets_of_words, key=len, default=()))
         has_all = min(by_name(classes, named).values(), default=0) >= 0
         if len(named) > 1 and (
             len(named) > len(classes) if has_all else len(named) >= len(classes) and _numbers(classes) > _numbers(named)
@@ -324,7 +338,8 @@ def _checked(shares: Floats, columns: Sequence[str]) -> Floats:
         values, n = " + ".join(f"{value:.4g}" for value in shares[row]), int(wrong.sum())
         raise ScaleError(
             f"{_list(columns)} are not probabilities: in {n:,} row{'s' * (n != 1)} they are negative or do not sum to 1, first in row"
-            f" {row + 1} ({values}). If they are logits, say --scale logit."
+            f" {row + 1} ({values}).",
+            "If they are logits, say --scale logit.",
         )
     return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
@@ -343,7 +358,7 @@ def _scored(values: Floats, written_class: npt.NDArray[np.int64], of: Prediction
     if scale in ("logit", "sign"):
         numbers = 1 / (1 + np.exp(-np.clip(values, -700, 700)))
     elif known.any() and (numbers[known].min() < 0 or numbers[known].max() > 1):
-        raise ScaleError(f"The column “{of.score}” has numbers from {_range(values[known])}, which are no {scale}: --scale is another one.")
+        raise ScaleError(f"The column “{of.score}” has numbers from {_range(values[known])}, which are no {scale}.", "Say another --scale.")
     both = known & (written_class >= 0)
     sure = both.any() and scale in ("probability", "percent") and numbers[both].min() >= 0.5 and (written_class[both] == 0).any()
     said = f"The column “{of.score}” is read {'in percent ' * (scale == 'percent')}as"
@@ -357,19 +372,23 @@ def _scored(values: Floats, written_class: npt.NDArray[np.int64], of: Prediction
     if rising is not None and 0.02 < rising < 0.98 and not of.reading.scale:
         raise ScaleError(
             f"The numbers in “{of.score}” neither rise nor fall with the classes in “{of.predicted}”, so they are not the probability of a"
-            " class. Say what they are with --scale probability, logit or confidence, or remove one of the columns."
+            " class.",
+            "Say what they are with --scale probability, logit or confidence, or remove one of the columns.",
         )
     if rising is not None and of.score_of < 0:
         score_of = int(rising >= 0.5)
     elif of.score_of < 0 and not of.ordered:
         raise LabelsError(
-            f"The numbers in “{of.score}” are those of {of.classes[0]} or of {of.classes[1]}: their order is not known. Name the"
-            f" class of the numbers last: --classes {','.join(of.classes)} or --classes {','.join(of.classes[::-1])}."
+            f"The numbers in “{of.score}” are those of {of.classes[0]} or of {of.classes[1]}: their order is not known.",
+            f"Name the class of the numbers last: --classes {','.join(of.classes)} or --classes {','.join(of.classes[::-1])}.",
         )
-    if not of.predicted and words & CONFIDENCE and not of.reading.scale:
+    named_sure = words & CONFIDENCE or (
+        words & {"score", "scores"} and scale == "probability" and known.any() and numbers[known].min() >= 0.5
+    )
+    if not of.predicted and named_sure and not of.reading.scale:
         raise ScaleError(
-            f"“{of.score}” is the confidence of a class that no column has. If it is the probability of {of.display[1]}, say"
-            " --scale probability."
+            f"“{of.score}” seems to be the confidence of a class that no column of predictions has.",
+            f"If it is the probability of {of.display[score_of]}, say --scale probability.",
         )
     second, named = numbers if score_of else 1 - numbers, of.display[score_of]
     meaning = {"sign": f"a score whose sign decides: “{named}” above 0", "logit": f"the logit of “{named}”"}
@@ -393,8 +412,8 @@ def _scale_of(values: Floats, name: str, words: set[str]) -> str:
     if low < 0 < high and words & {"score", "scores"}:
         return "sign"
     raise ScaleError(
-        f"The column “{name}” has numbers from {_range(values)}: whether they are percentages, logits or probabilities is not known. Say it"
-        " with --scale percent, --scale logit or --scale probability (scale=... in Python)."
+        f"The column “{name}” has numbers from {_range(values)}: whether they are percentages, logits or probabilities is not known.",
+        "Say it with --scale percent, --scale logit or --scale probability (scale=... in Python).",
     )
 
 

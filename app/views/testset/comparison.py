@@ -24,7 +24,7 @@ from sentviz.analysis.testset.compare import with_seeds
 from sentviz.analysis.testset.comparison import MOST, Comparison, compare_rows, in_points
 from sentviz.analysis.testset.rows import OVER, Rows
 from sentviz.analysis.testset.speed import ROWS, timed
-from sentviz.data.labels import LabelsError, LeftOutError, ScaleError
+from sentviz.data.labels import ReadingError
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.comparison import SPEED_MEASURED
@@ -219,7 +219,7 @@ try:
     if sliced.among:
         all_rows = [sliced, *(same_rows(sliced, each) for each in all_rows[1:])]
     outcome = with_speed(compared(all_rows, with_all_seeds))
-except (LabelsError, ScaleError, LeftOutError) as error:
+except ReadingError as error:
     my_file.ask_reading(st.session_state["mine"], error)
     st.stop()
 except SentvizError as error:

@@ -54,7 +54,7 @@ def predictions(
     Raises:
         InputError: the file cannot be read, or has no predictions.
         LabelsError, ScaleError: labels or numbers can be read in more than one way; `classes`, `labels` or `scale` decides.
-        LeftOutError: more than 2 % of the labels or predictions are no classes.
+        LeftOutError: more than 2 % of the labels or predictions belong to no class.
     """
     return in_columns(file, Reading.of(classes, labels, scale, partial), text=text, label=label, name=name)
 
@@ -191,7 +191,7 @@ def brought(frame: pd.DataFrame, of: Predictions, text: str, label: str, name: s
 
 
 def _check_labels(frame: pd.DataFrame, of: Predictions, label: str, written: Assigned | None) -> None:
-    """Check that labels and predictions have classes in common and on one scale, and that few of them are no classes."""
+    """Check that labels and predictions share classes and a scale, and that at most 2 % of them belong to no class."""
     labels = assigned(frame[label], of.classes, of.reading, name=label, ordered=of.ordered)
     both = [labels, *([written] if written else [])]
     if written and labels.rows and not of.reading.labels and not of.reading.classes:
@@ -199,7 +199,8 @@ def _check_labels(frame: pd.DataFrame, of: Predictions, label: str, written: Ass
         if not same_scale(labels.rows, written.rows) or not classes[0] & classes[1]:
             raise LabelsError(
                 f"Labels in “{label}” are {_few(labels)} and predictions in “{of.predicted}” are {_few(written)}: whether these are the"
-                " same classes is not known. Say it with --labels, for example --labels 0=negative,1=positive (labels={...} in Python)."
+                " same classes is not known.",
+                "Say it with --labels, for example --labels 0=negative,1=positive (labels={...} in Python).",
             )
     for each in both:
         known = len(frame) - each.unknown

@@ -16,7 +16,7 @@ from sentviz.data import datasets
 from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
 from sentviz.data.given import of_classes, with_classes
-from sentviz.data.labels import AS_FOUND, LabelsError, LeftOutError, Reading, ScaleError
+from sentviz.data.labels import AS_FOUND, Reading, ReadingError
 from sentviz.data.mine import read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError, RunError
@@ -130,7 +130,7 @@ def _on_table(sources: Sequence[Any], data: Any, reading: Reading, text: str, la
     text = text or text_column(frame, label)
     try:
         columns = in_columns(frame, reading, text=text, label=label, name=name)
-    except (LabelsError, ScaleError, LeftOutError):
+    except ReadingError:
         raise
     except InputError:
         if not sources:

@@ -154,7 +154,7 @@ class Rows:
         if classes == self.classes:
             return self
         order = order_of(self.classes, classes, self.source.name)
-        place = np.array([*np.argsort(order), -1])  # of each class of these rows among the new ones
+        place = np.array([*np.argsort(order), -1])  # new number of each class; -1 stays
         numbers = {name: place[self.frame[name].to_numpy(np.int64)] for name in ("label", "predicted")}
         shares = {f"p{k}": self.frame[f"p{old}"].to_numpy() for k, old in enumerate(order)}
         threshold = self.threshold if self.threshold < 0 or order == sorted(order) else 1 - self.threshold
