@@ -38,7 +38,7 @@ def headline(app: AppTest) -> str:
 def test_the_mapping_is_said_above_the_first_number(written: list[Any]) -> None:
     app = with_file(label=[written[k] for k in TRUTH], prediction=[written[k] for k in ANSWER])
     assert f"right on **{RIGHT} of {N}** rows" in headline(app)
-    shown = "\n".join(str(getattr(element, "value", "")) for element in app.main)
+    shown = "\n".join(str(getattr(element, "value", "")) for element in app.main).replace("\\", "")
     assert f"; {N} of {N} rows." in shown and shown.index("Labels in “label”") < shown.index("is right on")
 
 
