@@ -299,7 +299,7 @@ def _answered(of: Run, mine: TextTable) -> Rows:
                     )
 
             rows = predicted(model(of).stoppable(step), RowsSource.of(of), mine.rows(of.labels), "mine", tick)
-            return replace(rows, file=mine.key)
+            return replace(rows, file=mine.key, total=len(mine.frame))
     finally:
         bar.empty()
 

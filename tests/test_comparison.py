@@ -223,7 +223,9 @@ def test_files_of_columns_with_and_without_numbers(tmp_path: Path) -> None:
     )
     path = tmp_path / "answers.csv"
     shares.to_csv(path, index=False)
-    assert compare(path, "bert", "cnn").n == 6
+    assert compare(path, "bert", "cnn", partial=True).n == 6
+    with pytest.raises(InputError, match="Only 6 of the 8 rows"):
+        compare(path, "bert", "cnn")
     shares.assign(cnn_prob=float("nan")).to_csv(path, index=False)
     with pytest.raises(InputError, match="has no column with predictions of 'cnn'"):
         compare(path, "bert", "cnn")

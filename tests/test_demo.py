@@ -9,6 +9,7 @@ import pytest
 
 import sentviz
 from sentviz.data import datasets, demo
+from sentviz.data.labels import sides
 from sentviz.errors import SentvizError
 from tests.shipped import often
 
@@ -93,7 +94,7 @@ def test_labels_become_classes_by_name(classes: tuple[str, ...], negative: int, 
     ],
 )
 def test_classes_lie_on_a_side(classes: tuple[str, ...], expected: list[int]) -> None:
-    assert demo.sides(classes) == expected
+    assert sides(classes) == expected
 
 
 def test_the_failure_modes_are_phenomena() -> None:

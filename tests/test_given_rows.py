@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from sentviz.cli import main
 from sentviz.data.given import in_library, labelled_rows, rows_of
+from sentviz.data.labels import LeftOutError, Reading
 from sentviz.errors import InputError
 from tests.makers import BAD, GOOD
 
@@ -51,7 +52,9 @@ def test_rows_of_a_file_have_the_numbers_of_the_models_classes() -> None:
         expected = [classes.index(label) if label in classes else -1 for label in table()["opinion"][:-1]]
         assert rows.frame["label"].tolist() == expected and rows.frame["text"].tolist() == table()["review"][:-1].tolist()
         assert any("“review”" in line for line in remarks) and any("'unknown' (1 row)" in line for line in remarks)
-    assert len(labelled_rows(rows)) == 40
+    with pytest.raises(LeftOutError, match=r"Only 40 of the 42 rows of soups\.csv"):
+        labelled_rows(rows)
+    assert len(labelled_rows(rows, Reading(partial=True))) == 40
     with pytest.raises(InputError, match=r"No row of soups.csv has one of the labels a, b"):
         labelled_rows(rows_of("soups.csv", "test", ("a", "b"), "model")[0])
     with pytest.raises(InputError, match="--text and --label are for files"):
@@ -76,8 +79,10 @@ def test_a_model_of_code_is_measured_on_a_file(folder: Path) -> None:
     """evaluate, words, faithfulness and score take a function and a file; accuracy is that of the written labels."""
     options = ("--model", "judge:predict", "--classes", "negative,positive")
     done = run("evaluate", *options, "--data", "soups.csv")
+    assert done.exit_code and "Only 40 of the 42 rows" in done.output and "accuracy" not in done.output
+    done = run("evaluate", *options, "--data", "soups.csv", "--partial")
     assert done.exit_code == 0, done.output
-    assert f"accuracy            {39 / 40:.4f}" in done.output and "n = 40" in done.output
+    assert f"accuracy            {39 / 40:.4f}" in done.output and "n = 40 of 42" in done.output
     done = run("words", *options, "--data", "soups.csv")
     assert done.exit_code == 0 and "negative, predicted positive (1)" in done.output, done.output
     done = run("faithfulness", *options, "--data", "soups.csv", "--sample", "3")

@@ -16,8 +16,7 @@ import sentviz
 from sentviz import predictions
 from sentviz.cli import main
 from sentviz.data import mine
-from sentviz.data.columns import codes
-from sentviz.data.demo import in_order
+from sentviz.data.labels import Reading, assigned, in_order
 from sentviz.data.predictions import NO_MODEL, read, recognise
 from sentviz.data.upload import TextTable
 from sentviz.errors import InputError
@@ -106,7 +105,8 @@ def test_rows_without_prediction_or_text_are_left_out_and_counted() -> None:
     frame.loc[3, "p_positive"] = np.nan
     rows = predictions(frame)[NO_MODEL]
     assert rows.frame["id"].tolist() == ["1", "3"]
-    assert rows.remarks == ("Rows without a text that are left out: 1.", "Rows without a prediction that are left out: 1.")
+    mapping = "Labels in “label”: negative, positive; 4 of 4 rows."
+    assert rows.remarks == (mapping, "Rows without a text that are left out: 1.", "Rows without a prediction that are left out: 1.")
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -171,8 +171,8 @@ def test_numbers_get_names() -> None:
 
 
 def test_numbers_of_stars_are_their_own_names() -> None:
-    assert codes(["1", 5, "4.0", "0", "LABEL_2"], ("1", "2", "3", "4", "5")).tolist() == [0, 4, 3, -1, 1]
-    assert codes(["LABEL_1", 0], ("negative", "positive")).tolist() == [1, 0]
+    assert assigned(["1", 5, "4.0", "0", "LABEL_2"], ("1", "2", "3", "4", "5")).codes.tolist() == [0, 4, 3, -1, 1]
+    assert assigned(["LABEL_1", 0], ("negative", "positive")).codes.tolist() == [1, 0]
 
 
 def test_classes_stand_from_negative_to_positive() -> None:
@@ -195,7 +195,8 @@ def test_a_file_is_judged_on_the_command_line(file: Path) -> None:
     done = CliRunner().invoke(main, ["evaluate", str(file), "--versus", "rules"])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert lines[0] == "bert (answers.csv): 4 rows, 4 with a label; classes negative, positive" and "accuracy 75.0%" in lines[1]
+    assert lines[0] == "bert (answers.csv): 4 rows, 4 with a label; classes negative, positive" and "accuracy 75.0%" in lines[2]
+    assert lines[1] == "! Labels in “label”: negative, positive; 4 of 4 rows."
     assert ["positive", "1", "1"] in [line.split() for line in lines]
     assert "answered otherwise than by bert (answers.csv): 1 rows" in done.output and "only bert (answers.csv) is right on 1" in done.output
     assert lines[-1] == "  row 3: positive, predicted negative 70%  The soup was quick and hot."
@@ -234,7 +235,7 @@ def test_a_run_reads_the_texts_beside_the_file(file: Path, tiny_run: Path) -> No
     first, second = sources(str(file), [str(tiny_run)])
     assert second.source.run is not None and second.frame["id"].tolist() == first.frame["id"].tolist()
     with pytest.raises(InputError, match="has the classes"):
-        sources(str(file), [str(tiny_run)], classes=["bad", "good"])
+        sources(str(file), [str(tiny_run)], reading=Reading(("bad", "good")))
 
 
 @pytest.mark.exhaustive

@@ -321,8 +321,9 @@ def test_the_command_scores_and_the_usual_ones_read_it(run: Run, files: Path, tm
     """The command shows progress and totals, a second call finds all done, and heads and words accept the output as a run."""
     out = tmp_path / "out.parquet"
     arguments = ("score", run.folder, files / "a.csv", "-o", out, "--label", "label", "--attention", "--words", "--rows", 20)
-    first, again = command(*arguments), command(*arguments)
-    assert first.exit_code == 0 and "45 rows in 3 parts" in first.output and "on the 30 rows with a label" in first.output, first.output
+    first, again = command(*arguments), command(*arguments, "--partial")
+    assert "Accuracy" not in first.output and "on the 30 of 45 rows with a label" in again.output
+    assert first.exit_code == 0 and "45 rows in 3 parts" in first.output and "Only 30 of the 45 rows" in first.output, first.output
     assert "45 of them new" in first.output and "\n0 of them new" in again.output
     of_heads, of_words = command("heads", out), command("words", out)
     assert of_heads.exit_code == of_words.exit_code == 0, of_heads.output + of_words.output

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sentviz.data.columns import codes
+from sentviz.data.labels import assigned
 from sentviz.data.table import parsed
 from sentviz.data.upload import LIMITS
 from sentviz.errors import InputError
@@ -143,4 +143,4 @@ def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: str, opt
 
 
 def test_labels_are_names_or_numbers() -> None:
-    assert codes(["Negative", 1, "1.0", " POSITIVE", None, "2"], ("negative", "positive")).tolist() == [0, 1, 1, 1, -1, -1]
+    assert assigned(["Negative", 1, "1.0", " POSITIVE", None, 0, "?"], ("negative", "positive")).codes.tolist() == [0, 1, 1, 1, -1, 0, -1]

@@ -407,8 +407,9 @@ def test_labels_are_names_or_numbers_and_others_count_as_none() -> None:
     rows, remarks = labelled(frame, "t", "y", CLASSES)
     assert rows["id"].tolist() == ["1", "3", "4", "5"]
     assert rows["label"].tolist() == [1, 0, 1, -1]
-    assert remarks[0] == "Rows without a text that are left out: 1."
-    assert "labels that are not one of negative, positive (nor 0 to 1): 'meh' (1 row)." in remarks[1]
+    assert remarks[0] == "Labels in “y”: 0 = negative, POSITIVE, 1 = positive; 4 of 5 rows."
+    assert remarks[1] == "Labels in “y” that are not one of negative, positive: 'meh' (1 row). Those rows are left out."
+    assert remarks[2] == "Rows without a text that are left out: 1."
     assert labelled(frame, "t", "", CLASSES)[0]["label"].tolist() == [-1] * 4
 
 

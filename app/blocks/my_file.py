@@ -16,6 +16,7 @@ from app.text import md
 from sentviz.analysis.testset.brought import named, text_column
 from sentviz.data.columns import guess
 from sentviz.data.formats import KINDS
+from sentviz.data.labels import AS_FOUND, SCALES, LabelsError, LeftOutError, Reading, ReadingError, ScaleError, check_complete, number
 from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.upload import TextTable, labelled, read_table
 from sentviz.errors import InputError, SentvizError
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
-def unlabelled(over: str, classes: tuple[str, ...]) -> str:
+def unlabelled(over: str) -> str:
     """Return the reason that no row in focus is right or wrong."""
     mine: TextTable | None = st.session_state.get("mine")
     if over == "mine" and mine is not None and mine.label:
-        names = f"{', '.join(classes)} or 0 to {len(classes) - 1}"
-        return f"The column “{mine.label}” has none of the model's classes: {names}."
+        return f"No row has a label in the column “{mine.label}”."
     return "None of these rows has a label."
 
 
@@ -101,12 +101,63 @@ def choose_table() -> TextTable | None:
             return None
         with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
             text, label = _column(mine, "text", mine.text), _column(mine, "label", mine.label)
-        return TextTable(mine.name, mine.frame, text, label, mine.digest)
+        return TextTable(mine.name, mine.frame, text, label, mine.digest, reading=_reading(mine.digest))
 
 
 def proposed(columns: TextTable) -> Sequence[Predictions]:
     """Return the predictions that a table has, by model."""
-    return visit.keep_result("mine-predictions", columns.key, lambda: recognise(columns.frame, columns.label, columns.text))
+    return visit.keep_result(
+        "mine-predictions", columns.key, lambda: recognise(columns.frame, columns.label, columns.text, columns.reading)
+    )
+
+
+def _choices(digest: str) -> dict[str, Any]:
+    """Return the visitor's choices of how a file's labels are read; a page forgets the widgets of the page before."""
+    choices: dict[str, Any] = visit.keep_result("mine-reading", digest, dict)
+    return choices
+
+
+def _reading(digest: str) -> Reading:
+    """Return how a file's labels are read; labels that are not written as 1=negative are not used."""
+    choices = _choices(digest)
+    try:
+        return Reading.of((), choices.get("labels", ""), choices.get("scale", ""), choices.get("partial", False))
+    except SentvizError as error:
+        st.warning(md(str(error)), icon=":material/block:")
+        return AS_FOUND
+
+
+def ask_reading(mine: TextTable, error: SentvizError | None = None) -> None:
+    """Draw the error that a file's labels or numbers raised, the choice that decides, and the choices that were made before."""
+    if error is not None:
+        st.warning(md(error.what if isinstance(error, ReadingError) else str(error)), icon=":material/block:")
+    choices = _choices(mine.digest)
+
+    def take(name: str, key: str) -> None:
+        choices[name] = st.session_state[key]
+
+    labels, scale, partial = (f"mine-{name}-{mine.digest}" for name in ("labels", "scale", "partial"))
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        if isinstance(error, LabelsError) or choices.get("labels"):
+            now, example = choices.get("labels", ""), "1=negative, 2=positive"
+            st.text_input("Class of each label", now, placeholder=example, key=labels, on_change=take, args=("labels", labels), width=340)
+        if isinstance(error, ScaleError) or choices.get("scale"):
+            options = ["", *SCALES]
+            at = options.index(choices.get("scale", ""))
+            name = {"": "found from the file"}
+            st.selectbox(
+                "Scale of the numbers",
+                options,
+                at,
+                lambda each: name.get(each, each),
+                key=scale,
+                on_change=take,
+                args=("scale", scale),
+                width=240,
+            )
+        if isinstance(error, LeftOutError) or choices.get("partial"):
+            title = "Show the numbers of the other rows"
+            st.checkbox(title, choices.get("partial", False), key=partial, on_change=take, args=("partial", partial))
 
 
 def choose_file(run: Run, *, beside: bool = True) -> bool:
@@ -126,8 +177,9 @@ def choose_file(run: Run, *, beside: bool = True) -> bool:
     try:
         remarks = _remarks(mine, run)
     except SentvizError as error:
-        st.warning(md(str(error)), icon=":material/block:")
+        ask_reading(mine, error)
         return False
+    ask_reading(mine)
     notes = [*st.session_state.get("mine-remarks", []), *remarks]
     st.caption("  \n".join([f"{md(mine.name)}: {len(mine.frame):,} rows.", *map(md, notes)]))
     return True
@@ -143,18 +195,29 @@ def _column(mine: TextTable, role: str, column: str) -> str:
 def _remarks(mine: TextTable, run: Run) -> Sequence[str]:
     """Return remarks on the rows of a table. Raises InputError if the run, or the columns of predictions, do not fit."""
     if mine.answers is not None:
-        return cache.brought_rows(mine, mine.answers).remarks
+        brought = cache.brought_rows(mine, mine.answers)
+        brought.check_complete(mine.reading)
+        return brought.remarks
     if not mine.text:
         raise InputError(f"{mine.name} has no column of texts that a model could read. Choose one above.")
     if not run.has_weights:
         raise InputError(f"{run.name} has no weights, so it cannot read your file. Choose another model above.")
-    return visit.keep_result("mine-read", (mine.key, run.labels), lambda: labelled(mine.frame, mine.text, mine.label, run.labels)[1])
+
+    def read() -> tuple[int, list[str]]:
+        rows, remarks = labelled(mine.frame, mine.text, mine.label, run.labels, mine.reading)
+        return int((rows["label"] >= 0).sum()), remarks
+
+    judged, remarks = visit.keep_result("mine-read", (mine.key, run.labels), read)
+    if judged:
+        check_complete(judged, len(mine.frame), mine.reading, mine.name)
+    return remarks
 
 
 def _choose_answers(mine: TextTable, proposals: Sequence[Predictions], run: Run, beside: bool) -> TextTable | None:
     """Draw whose answers are judged, those of the file or the model's; return the table with the choice, None before there is one."""
-    key = "-".join(mine.key)
-    choices: dict[str, Any] = visit.keep_result("mine-choices", mine.key, dict)  # a page forgets the widgets of the page before
+    place = mine.digest, mine.text, mine.label
+    key = "-".join(place)
+    choices: dict[str, Any] = visit.keep_result("mine-choices", place, dict)  # a page forgets the widgets of the page before
     titles = [f"{each.model}: {', '.join(each.columns)}" for each in proposals]
     options = [*range(len(proposals)), *([len(proposals)] if run.has_weights and mine.text else [])]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
@@ -171,7 +234,7 @@ def _choose_answers(mine: TextTable, proposals: Sequence[Predictions], run: Run,
         if chosen == len(proposals):
             return mine
         answers = proposals[chosen]
-        if all(name.isdecimal() for name in answers.classes):
+        if all(number(name) is not None for name in answers.classes):
             title, example = f"Names of the classes {', '.join(answers.classes)}", "negative, positive"
             choices["names"] = st.text_input(title, choices.get("names", ""), placeholder=example, key=f"mine-names-{key}", width=240)
             try:

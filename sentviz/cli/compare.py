@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from sentviz.cli.own import own_model, own_model_options
+from sentviz.cli.own import own_model, own_model_options, reading_options
 from sentviz.cli.terminal import command, main
+
+if TYPE_CHECKING:
+    from sentviz.data.labels import Reading
 
 
 @main.command()
@@ -19,6 +23,7 @@ from sentviz.cli.terminal import command, main
 @click.option("--label", default="", help="Column of a file's labels; by default it is guessed.")
 @click.option("--speed", is_flag=True, help="Also measure the rows per second of each model on this machine, on 64 rows.")
 @own_model_options
+@reading_options
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="FILE.html or FILE.pdf: a report on one page.")
 @command
 def compare(
@@ -31,6 +36,7 @@ def compare(
     speed: bool,
     model_name: str,
     classes: str,
+    reading: Reading,
     out: Path | None,
 ) -> None:
     """Compare two to six SOURCES on the same rows: which is right more often, by how much, and how certain that is.
@@ -44,14 +50,24 @@ def compare(
 
     if out is not None and out.suffix.lower().lstrip(".") not in FORMATS:
         raise click.UsageError(f"The report is written as .html or .pdf, not as {out.name}.")
-    named = [name for name in classes.split(",") if name.strip()]
     own = [own_model(model_name, classes)] if model_name else []
     result = compare_sources(
-        *sources, *own, data=data or None, split=split, seeds=seeds, classes=named, text=text, label=label, speed=speed
+        *sources,
+        *own,
+        data=data or None,
+        split=split,
+        seeds=seeds,
+        classes=reading.classes,
+        text=text,
+        label=label,
+        labels=dict(reading.labels),
+        scale=reading.scale,
+        partial=reading.partial,
+        speed=speed,
     )
-    click.echo(f"{visible(result.headline)}\n{visible(result.method)}")
     for remark in result.remarks:
         click.echo(f"! {visible(remark)}")
+    click.echo(f"{visible(result.headline)}\n{visible(result.method)}")
     width = max(len(each.title) for each in result.candidates) + 2
     click.echo(f"\n{'':<{width}}{'accuracy':>9}  {'95% interval':<17}{'points behind, interval':<28}{'p':>6}")
     for each, row in zip(result.ranked, result.table.to_dict("records"), strict=True):

@@ -11,19 +11,26 @@ import numpy as np
 from sentviz.analysis.evaluation import confusion
 from sentviz.analysis.testset import operating
 from sentviz.analysis.testset.rows import Rows
+from sentviz.data.labels import AS_FOUND, Reading
 from sentviz.figures.text import visible
 
 LISTED = 10  # mistakes that are listed
 CUT = 90  # characters of a text
 
 
-def print_judged(sources: Sequence[Rows]) -> None:
-    """Print accuracy, confusion and areas of each source, its comparison with the first one, and the mistakes of the first."""
+def print_judged(sources: Sequence[Rows], reading: Reading | None = None) -> None:
+    """Print accuracy, confusion and areas of each source, its comparison with the first one, and the mistakes of the first.
+
+    Raises:
+        LeftOutError: more than 2 % of a file's rows are left out, and the user did not allow it.
+    """
     for place, rows in enumerate(sources):
         known = rows.labels >= 0
-        click.echo(f"{rows.source.name}: {len(rows):,} rows, {int(known.sum()):,} with a label; classes {', '.join(rows.classes)}")
+        of = f" of {rows.total:,}" if rows.total > len(rows) else ""
+        click.echo(f"{rows.source.name}: {len(rows):,}{of} rows, {int(known.sum()):,} with a label; classes {', '.join(rows.classes)}")
         for remark in rows.remarks:
             click.echo(f"! {remark}")
+        rows.check_complete(reading or AS_FOUND)
         if not known.any():
             counts = np.bincount(rows.predicted, minlength=len(rows.classes))
             click.echo("  " + ", ".join(f"{name} {n:,}" for name, n in zip(rows.classes, counts.tolist(), strict=True)))
@@ -37,7 +44,8 @@ def print_judged(sources: Sequence[Rows]) -> None:
 def _print_scores(rows: Rows, known: np.typing.NDArray[np.bool_]) -> None:
     labels, predicted = rows.labels[known], rows.predicted[known]
     value = operating.accuracy(labels, predicted)
-    click.echo(f"  accuracy {value['value']:.1%} [{value['low']:.1%}, {value['high']:.1%}]")
+    of = f" of {rows.total:,}" if rows.total > len(labels) and not rows.among else ""
+    click.echo(f"  accuracy {value['value']:.1%} [{value['low']:.1%}, {value['high']:.1%}]  n = {len(labels):,}{of}")
     if rows.source.gives != "classes":
         areas = operating.areas(labels, rows.probabilities[known], rows.classes)
         areas_shown = areas[areas["class"] == rows.classes[1]] if len(rows.classes) == 2 else areas

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sentviz.cli.own import Given, given_options
+from sentviz.cli.own import Given, given_options, reading_options
 from sentviz.cli.terminal import command, main, print_metrics, progress_bar
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sentviz.analysis.testset.word_counts import Counts
+    from sentviz.data.labels import Reading
 
 split_option = click.option("--split", default="test", show_default=True, help="Split of the run's data set.")
 
@@ -33,7 +34,7 @@ def measured(kind: str, inputs: Given, split: str, file: str, **options: Any) ->
 
     of = inputs.answers()
     if inputs.data or inputs.model:
-        rows = inputs.rows(of, split)
+        rows = inputs.rows(of, split, needed=False)
         with progress_bar("Texts") as report_progress:
             frame = measure_on(kind, load(of), rows, progress=report_progress, **options)
         return of.name, f"{rows.name}, {rows.split}", frame
@@ -82,10 +83,9 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
         from sentviz.analysis.testset.subset import Subset
         from sentviz.cli.judged import print_judged, print_weak
 
-        judged = Subset.parse(among).chosen(
-            *sources(inputs.run, versus, classes=inputs.classes.split(","), text=inputs.text, label=inputs.label)
-        )
-        print_judged(judged)
+        read = sources(inputs.run, versus, reading=inputs.reading, text=inputs.text, label=inputs.label)
+        judged = Subset.parse(among).chosen(*read)
+        print_judged(judged, inputs.reading)
         if slices:
             print_weak(judged[0], seed)
         return
@@ -107,10 +107,10 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
         click.echo(f"Stored in {stored.folder}")
         return
     own = not inputs.data and not inputs.model
-    rows = datasets.rows_of_recipe(of.config["recipe"], split) if own else labelled_rows(inputs.rows(of, split))
+    rows = datasets.rows_of_recipe(of.config["recipe"], split) if own else labelled_rows(inputs.rows(of, split), inputs.reading)
     evaluation = run_evaluation(load(of), rows)
     if not (slices or among):
-        print_metrics(of.name, {rows.split: metrics(evaluation)})
+        print_metrics(of.name, {rows.split: metrics(evaluation)}, len(rows) + rows.dropped if is_file(inputs.data) else 0)
         return
     from sentviz.analysis.testset.rows import RowsSource, predicted_rows
     from sentviz.analysis.testset.subset import Subset
@@ -132,17 +132,18 @@ def evaluate(inputs: Given, split: str, versus: tuple[str, ...], slices: bool, a
 @click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, help="Number of rows to list.")
 @click.option("--text", default="", help="Column of the table's texts; by default it is guessed.")
 @click.option("--label", default="", help="Column of the table's labels; by default it is guessed.")
-@click.option("--classes", default="", help="Names of the classes that a file writes as numbers, for example negative,positive.")
+@click.option("--classes", default="", help="Names of the classes of a file in their order, for example negative,positive.")
+@reading_options
 @click.option("-o", "--out", default="", help="CSV file for all rows that look wrong, repeat, or are among the training rows.")
 @command
-def labels(run: str, data: str, split: str, top: int, text: str, label: str, classes: str, out: str) -> None:
+def labels(run: str, data: str, split: str, top: int, text: str, label: str, classes: str, reading: Reading, out: str) -> None:
     """List the labels of RUN's rows that look wrong, the rows that repeat another one, and those that are among its training rows.
 
     RUN is a run, or a table with predictions of another program: FILE, or FILE:MODEL. Label errors need the extra `labels` (cleanlab).
     """
     from sentviz.cli.suspects import print_suspects, rows_to_judge
 
-    print_suspects(rows_to_judge(run, data, split, text=text, label=label, classes=classes.split(",")), top, out)
+    print_suspects(rows_to_judge(run, data, split, text=text, label=label, reading=reading), top, out)
 
 
 @main.command()

@@ -19,6 +19,7 @@ from sentviz.errors import InputError
 
 if TYPE_CHECKING:
     from sentviz.data.datasets import Split
+    from sentviz.data.labels import Reading
     from sentviz.models.model import Model
     from sentviz.runs.store import Run
 
@@ -33,6 +34,7 @@ class Given:
     data: str = ""
     text: str = ""
     label: str = ""
+    reading: Reading | None = None
 
     def answers(self) -> Run:
         """Return the run, or the model of --model in its place.
@@ -52,37 +54,66 @@ class Given:
 
         return OpenModel.of(own_model(self.model, self.classes))
 
-    def rows(self, of: Run, split: str) -> Split:
-        """Return the rows of --data, with labels numbered as the classes of the run or model, and print the remarks on them."""
+    def rows(self, of: Run, split: str, needed: bool = True) -> Split:
+        """Return the rows of --data, with labels numbered as the classes of the run or model, and print the remarks on them.
+
+        Args:
+            needed: whether labels are needed; if not, rows whose labels are not known to be classes are taken without them.
+        """
         from sentviz.data.given import rows_of
 
         if not self.data:
             raise click.UsageError("A model of yours has no rows: name a data set or a file with --data.")
-        rows, remarks = rows_of(self.data, split, of.labels, of.name, text=self.text, label=self.label)
+        options = {"text": self.text, "label": self.label, "reading": self.reading}
+        rows, remarks = rows_of(self.data, split, of.labels, of.name, **options, needed=needed)  # type: ignore[arg-type]
         for remark in remarks:
             click.echo(f"! {remark}", err=True)
         return rows
 
 
 def given_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add RUN, --model, --classes, --data, --text and --label to a command, which gets them as `Given`."""
+    """Add RUN, --model, --classes, --data, --text, --label and how labels are read to a command, which gets them as `Given`."""
 
     @wraps(function)
-    def with_given(run: str | None, model_name: str, classes: str, data: str, text: str, label: str, **options: Any) -> Any:
-        return function(Given(run or "", model_name, classes, data, text, label), **options)
+    def with_given(
+        run: str | None, model_name: str, classes: str, data: str, text: str, label: str, reading: Reading, **options: Any
+    ) -> Any:
+        return function(Given(run or "", model_name, classes, data, text, label, reading), **options)
 
+    decorated: Callable[..., Any] = with_given
     for option in (
+        reading_options,
         click.option("--label", default="", help="Column of a file's labels; by default it is guessed."),
         click.option("--text", default="", help="Column of a file's texts; by default it is guessed."),
         click.option("--data", default="", metavar="DATASET_OR_FILE", help="Data set, or file with texts and labels; default: the run's."),
     ):
-        with_given = option(with_given)
-    return click.argument("run", required=False)(own_model_options(with_given))
+        decorated = option(decorated)
+    return click.argument("run", required=False)(own_model_options(decorated))
+
+
+def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --labels, --scale and --partial to a command with --classes, which gets them as the `Reading` of a file's labels."""
+
+    @wraps(function)
+    def with_reading(classes: str, labels: str, scale: str, partial: bool, **options: Any) -> Any:
+        from sentviz.data.labels import Reading
+
+        return function(classes=classes, reading=Reading.of(classes.split(","), labels, scale, partial), **options)
+
+    for option in (
+        click.option("--partial", is_flag=True, help="Print numbers although more than 2 % of the file's rows are left out."),
+        click.option("--scale", default="", help="Scale of a file's column of numbers: probability, percent, logit or confidence."),
+        click.option("--labels", default="", metavar="LABEL=CLASS,...", help="Class of each label of a file, as in 1=negative,2=positive."),
+    ):
+        with_reading = option(with_reading)
+    return with_reading
 
 
 def own_model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options --model and --classes to a command."""
-    function = click.option("--classes", default="", help="Class names of --model in its order, for example negative,positive.")(function)
+    function = click.option(
+        "--classes", default="", help="Class names of --model, or of a file, in their order, for example negative,positive."
+    )(function)
     return click.option(
         "--model",
         "model_name",

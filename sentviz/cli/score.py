@@ -23,7 +23,9 @@ from sentviz.cli.terminal import command, main, progress_bar
 )
 @click.option("--text", default="", help="Column of the texts; by default it is guessed. In txt files each line is a text.")
 @click.option("--pair", default="", help="Column of the second texts, for runs that read pairs.")
-@click.option("--label", default="", help="Column of the labels (class names, or class numbers from 0), to compute the accuracy.")
+@click.option("--label", default="", help="Column of the labels, to compute the accuracy.")
+@click.option("--labels", default="", metavar="LABEL=CLASS,...", help="Class of each label of a file, as in 1=negative,2=positive.")
+@click.option("--partial", is_flag=True, help="Print the accuracy although more than 2 % of the rows are left out of it.")
 @click.option("--encoding", default="", help="Encoding of the text files; by default it is found from their bytes.")
 @click.option("--vectors", is_flag=True, help="Store the pooled vectors, too, in half precision.")
 @click.option("--attention", is_flag=True, help="Store what each head attends to in each row, for `sentviz heads OUT`.")
@@ -49,6 +51,8 @@ def score(
     text: str,
     pair: str,
     label: str,
+    labels: str,
+    partial: bool,
     encoding: str,
     vectors: bool,
     attention: bool,
@@ -66,11 +70,11 @@ def score(
     """
     import numpy as np
 
-    from sentviz.data.upload import unknown_labels
+    from sentviz.data.labels import LeftOutError, Reading, check_complete, in_words
     from sentviz.serving.corpus import one_file
     from sentviz.serving.corpus.engines import score_sources
     from sentviz.serving.corpus.inputs import survey_files
-    from sentviz.serving.corpus.output import OutputOptions
+    from sentviz.serving.corpus.output import OutputOptions, ScoringJob, label_counts
     from sentviz.serving.corpus.summary import totals
 
     if address and engine != "ray":
@@ -88,11 +92,13 @@ def score(
     sources = survey_files(files, text=text, pair=pair, label=label, encoding=encoding, rows=rows)
     if is_file:
         one_file.check(sources, out)
-    for remark in (
-        remark for source in sources for remark in (*source.format.remarks, unknown_labels(source.name, source.labels, scorer.labels))
-    ):
-        if remark:
-            click.echo(f"! {remark}", err=True)
+    options = OutputOptions(vectors, attention, words, labels)
+    remarks = [remark for source in sources for remark in source.format.remarks]
+    if label:
+        class_of = ScoringJob(scorer, tuple(sources), options, out).class_of
+        remarks += in_words(label_counts(sources), class_of, scorer.labels, sum(source.rows for source in sources), f"Labels in “{label}”")
+    for remark in remarks:
+        click.echo(f"! {remark}", err=True)
     begun, first = time.perf_counter(), -1
 
     def progress(done: int, total: int) -> None:
@@ -105,7 +111,7 @@ def score(
             scorer,
             sources,
             one_file.parts_of(out) if is_file else out,
-            options=OutputOptions(vectors, attention, words),
+            options=options,
             engine=engine,
             workers=workers,
             address=address,
@@ -121,7 +127,13 @@ def score(
         click.echo(f"{counts.unread:,} rows could not be read; their remarks say why.")
     click.echo(", ".join(f"{name} {n:,}" for name, n in zip(scored.labels, counts.predicted.tolist(), strict=True)))
     if labelled := int(counts.confusion.sum()):
-        click.echo(f"Accuracy {np.trace(counts.confusion) / labelled:.2%} on the {labelled:,} rows with a label.")
+        try:
+            check_complete(labelled, counts.rows, Reading(partial=partial), str(out))
+        except LeftOutError as error:
+            click.echo(f"! No accuracy is printed. {error}", err=True)
+        else:
+            of = f" of {counts.rows:,}" if labelled < counts.rows else ""
+            click.echo(f"Accuracy {np.trace(counts.confusion) / labelled:.2%} on the {labelled:,}{of} rows with a label.")
 
 
 def _files(name: str) -> list[str | Path]:

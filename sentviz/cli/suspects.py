@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from sentviz.analysis.testset.rows import Rows, RowsSource, predicted, stored
 from sentviz.cli.judged import CUT
+from sentviz.data.labels import Reading
 from sentviz.errors import InputError, SentvizError
 from sentviz.figures.text import visible
 from sentviz.io.spreadsheet import write_csv
 from sentviz.runs.store import Run
 
 
-def rows_to_judge(run: str, data: str, split: str, *, text: str, label: str, classes: Sequence[str]) -> Rows:
+def rows_to_judge(run: str, data: str, split: str, *, text: str, label: str, reading: Reading) -> Rows:
     """Return a run's stored rows, its predictions for a table or a data set, or the predictions that a table has.
 
     Raises:
@@ -28,10 +29,10 @@ def rows_to_judge(run: str, data: str, split: str, *, text: str, label: str, cla
     if is_table(run):
         if data:
             raise InputError(f"{run} has its own rows; --data belongs to a run.")
-        return sources(run, classes=classes, text=text, label=label)[0]
+        return sources(run, reading=reading, text=text, label=label)[0]
     of = find(run)
     if data:
-        return _predicted(of, data, split, text, label)
+        return _predicted(of, data, split, text, label, reading)
     rows = stored(of, split)
     try:
         return rows.with_text(datasets.load_split(rows.source.data, split).frame)
@@ -39,13 +40,13 @@ def rows_to_judge(run: str, data: str, split: str, *, text: str, label: str, cla
         return rows
 
 
-def _predicted(run: Run, data: str, split: str, text: str, label: str) -> Rows:
+def _predicted(run: Run, data: str, split: str, text: str, label: str, reading: Reading) -> Rows:
     """Return a run's predictions for a table, or for a split of a data set."""
     from sentviz.cli.terminal import progress_bar
     from sentviz.data.given import is_file, rows_of
     from sentviz.models.loading import load
 
-    rows, remarks = rows_of(data, split, run.labels, run.name, text=text, label=label)
+    rows, remarks = rows_of(data, split, run.labels, run.name, text=text, label=label, reading=reading)
     for remark in remarks:
         click.echo(f"! {remark}")
     over = "mine" if is_file(data) else split

@@ -136,11 +136,12 @@ def listener() -> Reporter | None:
     return context.obj if context is not None and isinstance(context.obj, Reporter) else None
 
 
-def print_metrics(name: str, report: dict[str, Any]) -> None:
-    """Print each metric that has a confidence interval on one line."""
+def print_metrics(name: str, report: dict[str, Any], total: int = 0) -> None:
+    """Print each metric that has a confidence interval on one line. `total`: rows of the file, also those left out."""
     for split, values in report.items():
         for metric, value in values.items():
             if isinstance(value, dict) and "low" in value:
                 click.echo(
                     f"{name}  {split:<14}{metric:<20}{value['value']:.4f}  [{value['low']:.4f}, {value['high']:.4f}]  n = {values['n']:,}"
+                    f"{f' of {total:,}' if total > values['n'] else ''}"
                 )

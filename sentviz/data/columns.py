@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sentviz.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     import pandas as pd
 
-TEXT_NAMES = ("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message")
-LABEL_NAMES = ("label", "sentiment", "polarity", "class", "target", "rating", "stars", "y")
+TEXT_NAMES = (
+    *("text", "sentence", "review", "document", "comment", "content", "tweet", "body", "message"),
+    *("텍스트", "문장", "리뷰", "내용", "댓글", "본문"),
+)
+LABEL_NAMES = (
+    *("y_true", "true_label", "label_true", "gold", "gold_label", "ground_truth", "actual"),  # beside these, "label" is a prediction
+    *("label", "sentiment", "polarity", "class", "target", "rating", "stars", "y"),
+    *("라벨", "레이블", "정답", "감정", "감성", "극성", "분류", "평점", "별점"),
+)
 SPLIT_NAMES = ("split", "fold", "set", "subset", "partition")
 LISTED = 20  # columns that an error message lists
 USUAL_NAMES = frozenset({*TEXT_NAMES, *LABEL_NAMES, *SPLIT_NAMES, "id", "predicted", "prediction", "pred", "prob", "probability", "score"})
@@ -45,20 +50,3 @@ def guess(frame: pd.DataFrame, labels: bool = False) -> str:
     if named or labels:
         return named
     return max(columns, key=lambda column: frame[column].astype(str).str.len().mean())
-
-
-def codes(labels: Iterable[Any], classes: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the class index of each label: a class name in any case, or its number from 0 (1, 1.0, LABEL_1); -1 for anything else.
-
-    Classes whose own names are numbers, such as 1 to 5 stars, have no other numbers.
-    """
-    import numpy as np
-
-    names = [name.casefold().strip() for name in classes]
-    forms = ("{}", "{}.0", "label_{}")
-    known = {name: k for k, name in enumerate(names)}
-    if any(name.isdecimal() for name in names):
-        known |= {form.format(name): k for k, name in enumerate(names) for form in forms}
-    else:
-        known = {form.format(k): k for k in range(len(names)) for form in forms} | known
-    return np.array([known.get(str(label).casefold().strip(), -1) for label in labels], dtype=np.int64)

@@ -15,13 +15,17 @@ from sentviz.data.columns import guess
 from sentviz.data.dataset_info import MINE
 from sentviz.data.datasets import Split
 from sentviz.data.formats import KINDS
+from sentviz.data.labels import AS_FOUND, LabelsError, Reading, by_name, canonical, check_complete, order_of
 from sentviz.data.mine import add_data, from_file, place, read
 from sentviz.data.upload import labelled
-from sentviz.errors import InputError, RunError
+from sentviz.errors import InputError
 from sentviz.io.spreadsheet import plain_csv
 
 if TYPE_CHECKING:
     import pandas as pd
+
+EVERY = "all rows"  # split of a file's rows
+UNLABELLED = "and no column is known to hold labels; --label names it."
 
 
 def is_file(source: str) -> bool:
@@ -30,51 +34,79 @@ def is_file(source: str) -> bool:
 
 
 def rows_of(
-    source: str, split: str, classes: Sequence[str], name: str, *, text: str = "", label: str = ""
+    source: str,
+    split: str,
+    classes: Sequence[str],
+    name: str,
+    *,
+    text: str = "",
+    label: str = "",
+    reading: Reading | None = None,
+    needed: bool = True,
 ) -> tuple[Split, tuple[str, ...]]:
     """Return the rows of a data set's split, or all rows of a file, with labels numbered as a model's classes; and remarks.
 
     Args:
         source: data set, or CSV, TSV, JSON lines, JSON, Excel or parquet file.
-        classes, name: of the model. The labels of a file are class names or numbers from 0; rows with others have the label -1.
-        text, label: columns of a file; guessed by default.
+        classes, name: of the model. Rows whose label belongs to no class have the label -1.
+        text, label: columns of a file; guessed by default. reading: the user's choices for the labels of a file.
+        needed: whether labels are needed; if not, rows whose labels are not known to be classes are taken without them.
     Raises:
         InputError: there is no such data set, split, file or column, or no row has a text. DataMissingError: it is not installed.
-        RunError: the classes of a data set are not those of the model.
+        LabelsError: the labels are not known to be the model's classes.
     """
     if not is_file(source):
         if text or label:
             raise InputError(f"{source} is a data set, whose columns are known. --text and --label are for files.")
         if not datasets.info(source).labels:
             raise InputError(f"{source} has no classes to predict.")
-        return with_classes(datasets.load_split(source, split), classes, name), ()
+        rows_of_split = datasets.load_split(source, split)
+        own = rows_of_split.labels
+        renamed = ", ".join(
+            f"{each} = {classes[k]}" for each, k in zip(own, order_of(classes, own, name), strict=True) if each != classes[k]
+        )
+        return with_classes(rows_of_split, classes, name), (f"Classes of {source}: {renamed}.",) if renamed else ()
     frame, file, remarks = read(source)
     label = label or guess(frame, labels=True) or of_classes(frame, classes)
     text = text or guess(frame)
     if text == label:
         raise InputError(f"{file} has no column of texts beside {label!r}; name it with --text.")
-    rows, more = labelled(frame, text, label, tuple(classes))
+    try:
+        rows, more = labelled(frame, text, label, classes, reading)
+    except LabelsError as error:
+        if needed:
+            raise
+        rows, more = labelled(frame, text, "", classes)
+        more = [f"The rows have no labels. {error}", *more]
     digest = hashlib.sha256(plain_csv(rows)).hexdigest()[:12]
-    columns = f"{file}: texts are in the column “{text}”, " + (f"labels in “{label}”." if label else "and no column has labels.")
-    return Split(file, "all rows", rows, tuple(classes), len(frame) - len(rows), digest), (columns, *remarks, *more)
+    columns = f"{file}: texts are in the column “{text}”, " + (f"labels in “{label}”." if label else UNLABELLED)
+    return Split(file, EVERY, rows, tuple(classes), len(frame) - len(rows), digest), (columns, *remarks, *more)
 
 
 def of_classes(frame: pd.DataFrame, classes: Sequence[str]) -> str:
     """Return the first column most of whose cells are names of classes; "" if there is none."""
-    names = {name.casefold() for name in classes}
-    return next((str(column) for column in frame if 2 * frame[column].astype(str).str.casefold().isin(names).sum() > len(frame)), "")
+
+    def named(column: pd.Series) -> int:
+        counts = column.map(canonical).value_counts()
+        found = by_name(counts.index, classes)
+        return sum(int(n) for label, n in counts.items() if found[str(label)] >= 0)
+
+    return next((str(column) for column in frame if 2 * named(frame[column]) > len(frame)), "")
 
 
-def labelled_rows(split: Split) -> Split:
+def labelled_rows(split: Split, reading: Reading | None = None) -> Split:
     """Return the rows of a split that have a label.
 
     Raises:
-        InputError: none has.
+        InputError: none has. LeftOutError: more than 2 % of the rows have no text or no label, and the user did not allow it.
     """
     known = split.frame["label"].to_numpy() >= 0
     if not known.any():
         raise InputError(f"No row of {split.name} has one of the labels {', '.join(split.labels)}.")
-    return split if known.all() else replace(split, frame=split.frame[known].reset_index(drop=True))
+    if split.split == EVERY:
+        check_complete(int(known.sum()), len(split) + split.dropped, reading or AS_FOUND, split.name)
+    dropped = split.dropped + int((~known).sum())
+    return split if known.all() else replace(split, frame=split.frame[known].reset_index(drop=True), dropped=dropped)
 
 
 def in_library(source: str) -> tuple[str, str]:
@@ -108,24 +140,7 @@ def with_classes(split: Split, classes: Sequence[str], name: str) -> Split:
     """Return a split with its labels numbered as a model's classes; they are matched by their names.
 
     Raises:
-        RunError: the names do not tell.
+        LabelsError: the names do not tell.
     """
     order = np.array(order_of(classes, split.labels, name), dtype=np.int64)
     return replace(split, labels=tuple(classes), frame=split.frame.assign(label=order[split.frame["label"].to_numpy()]))
-
-
-def order_of(own: Sequence[str], classes: Sequence[str], name: str) -> list[int]:
-    """Return the model's class for each class of the data set, by name or by its beginning.
-
-    Raises:
-        RunError: the names do not tell.
-    """
-    if len(own) == len(classes):
-        pairs = [(own[k].casefold(), k) for k in range(len(own)) if own[k]]
-        matches = [[k for label, k in pairs if full.startswith(label) or label.startswith(full)] for full in map(str.casefold, classes)]
-        if all(len(places) == 1 for places in matches) and len({places[0] for places in matches}) == len(own):
-            return [places[0] for places in matches]
-    what = "both need the same number of classes"
-    if len(own) == len(classes):
-        what = f"name the model's classes as the data set does, in the model's order: --classes {','.join(classes)}"
-    raise RunError(f"{name} has the classes {', '.join(own)} and the data set {', '.join(classes)}; {what}.")

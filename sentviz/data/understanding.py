@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sentviz.data.columns import SPLIT_NAMES, check_columns, guess, usual
-from sentviz.data.demo import in_order
+from sentviz.data.labels import canonical, in_order, meaning
 from sentviz.data.own_columns import own_columns
 from sentviz.data.texts import is_blank
 from sentviz.errors import InputError
@@ -33,8 +33,7 @@ LONGEST_NAME = 60  # characters of a class name
 LEAST = len(SPLITS)  # different texts that a class needs: one for each split
 NAMELESS = "The classes have no names"
 NAMED = 3  # left-out values that a sentence names
-STAR_COLUMNS = ("rating", "stars")
-MISSING = frozenset({"", "nan", "n/a", "null", "<na>", "nat"})  # labels that stand for a missing label, in any case
+STAR_COLUMNS = ("rating", "stars", "평점", "별점")
 ALIASES = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("validation", "valid", "val", "dev", "development"), "validation"),
@@ -227,12 +226,6 @@ def _split_column(frame: pd.DataFrame, choices: Choices, name: str) -> tuple[str
 # ---- texts and labels
 
 
-def canonical(value: Any) -> str:
-    """Return a label or a split as text: whole numbers without a fraction, without outer white space; "" if it is missing."""
-    text = re.sub(r"^([-+]?\d+)\.0*$", r"\1", _readable(value).strip())
-    return "" if text.casefold() in MISSING else text
-
-
 def _readable(value: Any) -> str:
     """Return a cell as a text that can be stored; "" if it is missing."""
     if isinstance(value, str):
@@ -261,9 +254,10 @@ def _classes(
 ) -> tuple[npt.NDArray[np.int64], tuple[str, ...], dict[str, int], list[str]]:
     """Return the class number of each row (-1 = left out), the class names, the rows left out by reason, and remarks."""
     counts = Counter(value for value, use in zip(written, usable, strict=True) if use)
+    same = str.casefold if isinstance(chosen, Mapping) else meaning  # labels that are one class without a word of the user
     spellings: dict[str, list[str]] = {}
     for value, _ in counts.most_common():
-        spellings.setdefault(value.casefold(), []).append(value)
+        spellings.setdefault(same(value), []).append(value)
     if len(spellings) > MOST_CLASSES:
         raise InputError(
             f"{name}: the column {column!r} has {len(spellings):,} different values, so it does not hold classes (at most {MOST_CLASSES})."
@@ -281,10 +275,8 @@ def _classes(
         example = ",".join(f"{value}=NAME" for value in values[:3]) + ",..." * (len(values) > 3)
         remarks.append(f"The classes have no names; --classes {example} names them.")
     labels = tuple(dict.fromkeys(name_of.values()))
-    number = {value.casefold(): labels.index(name_of[value]) for value in values if value in name_of}
-    numbers = np.array(
-        [number.get(value.casefold(), -1) if use else -1 for value, use in zip(written, usable, strict=True)], dtype=np.int64
-    )
+    number = {same(value): labels.index(name_of[value]) for value in values if value in name_of}
+    numbers = np.array([number.get(same(value), -1) if use else -1 for value, use in zip(written, usable, strict=True)], dtype=np.int64)
     excluded = [value for value in values if value not in name_of]
     without = f"with a label that is not in --classes ({', '.join(excluded[:NAMED])}{', ...' * (len(excluded) > NAMED)})"
     return numbers, labels, {without: int((usable & (numbers < 0)).sum())}, remarks

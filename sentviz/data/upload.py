@@ -6,15 +6,14 @@ import json
 import logging
 import signal
 import subprocess
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sentviz.data.columns import check_columns, codes
+from sentviz.data.columns import check_columns
+from sentviz.data.labels import AS_FOUND, Reading, assigned
 from sentviz.data.own_columns import own_columns
 from sentviz.data.predictions import Predictions, recognise
 from sentviz.data.table import CUT, REFUSED, Limits, arguments, cut, too_large, too_slow
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LIMITS = Limits()
-NAMED = 3  # labels that a sentence names
 NO_MEMORY = ("MemoryError", "bad_alloc", "out of memory", "Cannot allocate")  # error texts of a process that gets no more memory
 WAIT = 4  # wall-clock limit of a reader, as a multiple of `Limits.seconds`: the reader has a low priority
 
@@ -73,38 +71,25 @@ def _ended(name: str, limits: Limits, status: int, output: str) -> str:
     return f"{name} cannot be read: its reader stopped early ({how}). The file is damaged, or takes more than {most} of memory. {CUT}"
 
 
-def unknown_labels(name: str, counts: Mapping[str, int], classes: Sequence[str]) -> str:
-    """Return a sentence on the labels of a file that are not classes of the model; "" if all are.
-
-    Args:
-        name: beginning of the sentence. counts: number of rows of each label, as it is written in the file.
-    """
-    unknown = {label: n for (label, n), code in zip(counts.items(), codes(counts, classes), strict=True) if code < 0}
-    if not unknown:
-        return ""
-    named = ", ".join(f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in islice(unknown.items(), NAMED))
-    more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
-    return (
-        f"{name} has labels that are not one of {', '.join(classes)} (nor 0 to {len(classes) - 1}): {named}{more}. Those rows count as"
-        " unlabelled."
-    )
-
-
-def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...]) -> tuple[pd.DataFrame, list[str]]:
-    """Return rows to predict and remarks on dropped rows and on further columns.
+def labelled(
+    frame: pd.DataFrame, text: str, label: str, classes: Sequence[str], reading: Reading | None = None, *, ordered: bool = True
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return rows to predict and remarks on the labels' classes, on dropped rows and on further columns.
 
     Columns: id (row number in the file, from 1), text, label (class index, -1 = none), own:NAME for columns that form groups.
 
     Texts are cut at `LIMITS.cell` characters. Without a column of texts ("") all rows are returned, without texts.
 
+    Args:
+        classes, reading, ordered: as for `sentviz.data.labels.assigned`.
     Raises:
-        InputError: a column does not exist, or no row has a visible text.
+        InputError: a column does not exist, or no row has a visible text. LabelsError: the labels are not known to be the classes.
     """
     import pandas as pd
 
     check_columns((text, label), list(map(str, frame.columns)), "The file")
-    labels = codes(frame[label], classes) if label else np.full(len(frame), -1)
-    rows = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "label": labels})
+    labels = assigned(frame[label], classes, reading, name=label, ordered=ordered) if label else None
+    rows = pd.DataFrame({"id": [str(i + 1) for i in range(len(frame))], "label": -1 if labels is None else labels.codes})
     visible, longer = np.ones(len(frame), dtype=bool), 0
     if text:
         texts = frame[text].astype("string").fillna("").astype(str)
@@ -120,10 +105,7 @@ def labelled(frame: pd.DataFrame, text: str, label: str, classes: tuple[str, ...
     remarks = [f"Rows without a text that are left out: {int((~visible).sum()):,}."] if not visible.all() else []
     if longer:
         remarks.append(cut(longer, LIMITS.cell))
-    if label:
-        written = frame[label][visible].dropna().astype(str)
-        remarks += filter(None, [unknown_labels("The file", Counter(written[written != ""]), classes)])
-    return rows.reset_index(drop=True), [*remarks, *notes]
+    return rows.reset_index(drop=True), [*(labels.sentences if labels else ()), *remarks, *notes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,12 +119,13 @@ class TextTable:
     digest: str
     answers: Predictions | None = None  # None = a run predicts the texts
     beside: Predictions | str = ""  # second predictions: those of the table, or of the run with this name; "" = none
+    reading: Reading = AS_FOUND
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """A key that is equal for two tables with the same content and the same chosen columns."""
-        return self.digest, self.text, self.label
+        """A key that is equal for two tables with the same content, the same chosen columns and choices."""
+        return self.digest if self.reading == AS_FOUND else f"{self.digest} {self.reading}", self.text, self.label
 
     def rows(self, classes: tuple[str, ...]) -> pd.DataFrame:
         """Return the rows to predict, as `labelled` returns them."""
-        return labelled(self.frame, self.text, self.label, classes)[0]
+        return labelled(self.frame, self.text, self.label, classes, self.reading)[0]

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
+from sentviz.data.labels import by_name
 from sentviz.data.tags import Tagger
 from sentviz.data.texts import LONGEST, Encoded, TokenizedText
 from sentviz.data.tokenizers import Tokenizer
@@ -129,6 +130,10 @@ class BlackBox(Model):
             raise InputError(
                 f"The classes of {name} have no names. Name each of them once, in the order of its probabilities:"
                 ' classes=["negative", "positive"], or --classes negative,positive.'
+            )
+        if own and (order := [*by_name(labels, own).values()]) != sorted(order) and -1 not in order:
+            raise InputError(
+                f"{name} has its classes in the order {', '.join(own)}, so {', '.join(labels)} would swap them. Remove --classes."
             )
         return cls(name, predict, labels)
 

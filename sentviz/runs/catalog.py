@@ -10,7 +10,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.data import datasets, demo
+from sentviz.data import datasets
+from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.runs.presets import CONSTRAINT_SIGNS
@@ -225,7 +226,7 @@ def best_run(available: Iterable[Run], spoken: str = "en") -> str:
     for run in available:
         if run.name not in index() or not run.has_weights or language(run) != spoken or not run.capabilities.maps:
             continue
-        if {-1, 1} <= set(demo.sides(run.labels)) and not reads_pairs(run):
+        if {-1, 1} <= set(sides(run.labels)) and not reads_pairs(run):
             with suppress(RunError):  # A run with damaged measurements is not the best.
                 accuracy = _real(run.metrics()["test"]["accuracy"]["value"])
                 candidates.append((is_mixture(run.config["data"]["name"]), accuracy, run.name))

@@ -14,7 +14,8 @@ from sentviz.analysis.evaluation import evaluate
 from sentviz.data import datasets
 from sentviz.data.datasets import Split
 from sentviz.data.examples import examples_for
-from sentviz.data.given import order_of, with_classes
+from sentviz.data.given import with_classes
+from sentviz.data.labels import order_of
 from sentviz.data.lexicon import Lexicon
 from sentviz.errors import DataMissingError, InputError, RunError
 from sentviz.io.files import hold

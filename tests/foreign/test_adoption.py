@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers", reason="the extra hub (transf
 
 from sentviz import training  # noqa: E402
 from sentviz.data import datasets  # noqa: E402
-from sentviz.data.given import order_of as order  # noqa: E402
+from sentviz.data.labels import order_of as order  # noqa: E402
 from sentviz.data.lexicon import Lexicon  # noqa: E402
 from sentviz.errors import InputError, RunError  # noqa: E402
 from sentviz.models import hub  # noqa: E402

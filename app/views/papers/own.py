@@ -17,7 +17,8 @@ from app.views.papers.blocks import show_study_figure
 from app.views.testset import gates_part
 from sentviz.analysis.testset.leaders import FILE, leading
 from sentviz.analysis.testset.rows import accuracy_by_phenomenon
-from sentviz.data.demo import FAILURES, sides
+from sentviz.data.demo import FAILURES
+from sentviz.data.labels import sides
 from sentviz.errors import SentvizError
 from sentviz.figures.phenomena import MOST, phenomena
 from sentviz.gallery import code, sourced

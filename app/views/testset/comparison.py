@@ -24,6 +24,7 @@ from sentviz.analysis.testset.compare import with_seeds
 from sentviz.analysis.testset.comparison import MOST, Comparison, compare_rows, in_points
 from sentviz.analysis.testset.rows import OVER, Rows
 from sentviz.analysis.testset.speed import ROWS, timed
+from sentviz.data.labels import ReadingError
 from sentviz.errors import SentvizError
 from sentviz.export.chromium import find_browser
 from sentviz.export.comparison import SPEED_MEASURED
@@ -76,7 +77,7 @@ def rows_of_file() -> list[Rows]:
         names,
         default=[*list(proposals)[:MOST], *([first.name] if len(proposals) < 2 and first.name in names else [])],
         format_func=lambda name: f"{name}, from the file" if name in proposals else option(name),
-        key=f"comparison-sources-{'-'.join(table.key)}",
+        key=f"comparison-sources-{table.digest}-{table.text}-{table.label}",
         max_selections=MOST,
     )
     return [
@@ -115,7 +116,8 @@ def compared(rows: Sequence[Rows], together: bool) -> Comparison:
     if rows and rows[0].over != "mine":
         return _shared(digests, rows[0].over, rows[0].among, together, rows)
     key = (digests, rows[0].among if rows else "", *(each.file for each in rows))
-    return visit.keep_result("comparison", key, lambda: compare_rows(rows, together=together))
+    partial = bool(rows) and st.session_state["mine"].reading.partial
+    return visit.keep_result("comparison", key, lambda: compare_rows(rows, together=together, partial=partial))
 
 
 def speeds_key(result: Comparison) -> tuple[object, ...]:
@@ -146,10 +148,14 @@ def speed_button(result: Comparison) -> None:
 
 def verdict(result: Comparison) -> None:
     """Draw the verdict, how it was reached, and the buttons for the report."""
+    remarks = [f":material/info: {md(remark)}" for remark in result.remarks]
+    if result.first.over == "mine":  # how labels are read is said before the first number
+        st.caption("  \n".join(remarks))
     st.markdown(f"#### {md(result.headline)}")
     st.caption(md(result.method))
-    for remark in result.remarks:
-        st.caption(f":material/info: {md(remark)}")
+    if result.first.over != "mine":
+        for remark in remarks:
+            st.caption(remark)
     pictures = find_browser() is not None
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         for format in ("pdf", "html"):
@@ -213,9 +219,14 @@ try:
     if sliced.among:
         all_rows = [sliced, *(same_rows(sliced, each) for each in all_rows[1:])]
     outcome = with_speed(compared(all_rows, with_all_seeds))
+except ReadingError as error:
+    my_file.ask_reading(st.session_state["mine"], error)
+    st.stop()
 except SentvizError as error:
     st.warning(with_code(str(error)), icon=":material/block:")
     st.stop()
+if outcome.first.over == "mine":
+    my_file.ask_reading(st.session_state["mine"])
 verdict(outcome)
 numbers(outcome, with_all_seeds)
 comparison_rows.show(outcome)

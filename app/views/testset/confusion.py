@@ -23,7 +23,7 @@ VIEWS = {"matrix": "Matrix", "curves": "ROC and precision-recall", "calibration"
 every = choose_rows(sliced=True)
 if not every.labelled:
     st.info(
-        f"{md(unlabelled(every.over, every.classes))} No prediction can be right or wrong without a label; the rows are listed below.",
+        f"{md(unlabelled(every.over))} No prediction can be right or wrong without a label; the rows are listed below.",
         icon=":material/label_off:",
     )
     list_rows(every)
@@ -40,6 +40,8 @@ view = visit.setting(st.segmented_control, "View", "view", views, format_func=VI
 own = accuracy(rows.labels, rows.predicted)
 right = int(rows.frame["right"].sum())
 left_out = f" {len(every) - len(rows):,} rows without a label are left out." if len(rows) < len(every) else ""
+if rows.total > len(rows) and not rows.among:
+    left_out += f" The file has {rows.total:,} rows."
 st.markdown(
     f"{md(rows.source.name)} is right on **{right:,} of {len(rows):,}** rows: {own['value']:.1%} [{own['low']:.1%}, {own['high']:.1%}]."
     f" {matrix_part.mistake(rows)}{left_out}"

@@ -66,7 +66,7 @@ def judged(of: Rows, step: Callable[[], object]) -> tuple[Rows, Any]:
 def show_labels() -> None:
     """Show how many labels look wrong, which, and what that is worth, above the list of these rows."""
     if not rows.labelled:
-        raise InputError(f"{unlabelled(rows.over, rows.classes)} Without labels none can look wrong; see the repeats.")
+        raise InputError(f"{unlabelled(rows.over)} Without labels none can look wrong; see the repeats.")
     every = every_row()
     judged_rows, check = once("labels", every, partial(judged, every))
     if rows.among:  # Rates of classes need all rows; a weak slice alone would look like swapped labels.

@@ -17,11 +17,11 @@ from app.text import md
 from app.views.yours import library_part
 from sentviz.analysis.testset.brought import described
 from sentviz.data.columns import guess
-from sentviz.data.demo import in_order
+from sentviz.data.labels import canonical, in_order
 from sentviz.data.mine import from_file
 from sentviz.data.predictions import NO_MODEL, recognise
 from sentviz.data.texts import is_blank
-from sentviz.data.understanding import MOST_CLASSES, NAMELESS, SHARES, SPLITS, Choices, Understood, canonical, understand, usual_names
+from sentviz.data.understanding import MOST_CLASSES, NAMELESS, SHARES, SPLITS, Choices, Understood, understand, usual_names
 from sentviz.data.upload import TextTable
 from sentviz.errors import SentvizError
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data import demo
+from sentviz.data.labels import sides as sides_of
 from sentviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def poles(labels: Sequence[str], name: str) -> Ints:
     Raises:
         InputError: more than two classes without a negative and a positive one.
     """
-    sides = np.array(demo.sides(labels))
+    sides = np.array(sides_of(labels))
     if {-1, 1} <= set(sides.tolist()):
         return np.where(sides < 0, 0, np.where(sides > 0, 1, -1))
     if len(labels) == 2:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.demo import sides
+from sentviz.data.labels import sides
 from sentviz.errors import RunError
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from sentviz.analysis.explain.stored import read_measured, rows_of
 from sentviz.analysis.testset.judges import Judge, lexicon_judge, tfidf_judge
 from sentviz.data import behaviour, datasets
 from sentviz.data.behaviour import FUNCTIONALITY, LANGUAGES
-from sentviz.data.demo import sides
+from sentviz.data.labels import sides
 from sentviz.errors import InputError, SentvizError
 from sentviz.runs.calibration import softmax
 from sentviz.runs.catalog import language, reads_pairs

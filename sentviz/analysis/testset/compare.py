@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentviz.analysis.testset.brought import predictions, text_column
+from sentviz.analysis.testset.brought import in_columns, text_column
 from sentviz.analysis.testset.comparison import Comparison, compare_rows
 from sentviz.analysis.testset.rows import Rows, RowsSource, answered, predicted
 from sentviz.analysis.testset.speed import timed
 from sentviz.data import datasets
 from sentviz.data.columns import check_columns, guess
 from sentviz.data.formats import KINDS
-from sentviz.data.given import of_classes
+from sentviz.data.given import of_classes, with_classes
+from sentviz.data.labels import AS_FOUND, Reading, ReadingError
 from sentviz.data.mine import read
 from sentviz.data.upload import labelled
 from sentviz.errors import InputError, RunError
@@ -36,6 +37,9 @@ def compare(
     classes: Sequence[str] = (),
     text: str = "",
     label: str = "",
+    labels: Mapping[str, str] | str = "",
+    scale: str = "",
+    partial: bool = False,
     speed: bool = False,
 ) -> Comparison:
     """Compare two to six sources of predictions on the same rows.
@@ -52,6 +56,8 @@ def compare(
         seeds: whether runs that differ only in their seed are one candidate. To stored rows, all installed seeds of each run are added.
         classes: names of the classes that the file, or a black box without names, has, in order.
         text, label: columns of the file; guessed by default.
+        labels, scale: class of each label, and scale of one column of numbers, as for `sentviz.predictions`.
+        partial: whether more than 2 % of the file's rows may be left out, because they have no label or a source does not predict them.
         speed: whether the rows per second of each model are measured on this machine, on 64 rows.
     Raises:
         InputError: a source does not fit the rows; also as for `compare_rows`.
@@ -62,7 +68,8 @@ def compare(
     if data is None:
         result = _stored(sources, split, seeds)
     else:
-        result = compare_rows(answers_for(sources, data, split, classes, text, label), together=seeds)
+        reading = Reading.of(classes, labels, scale, partial)
+        result = compare_rows(answers_for(sources, data, split, reading, text, label), together=seeds, partial=partial)
     if not speed:
         return result
     opened = (_model(source, classes)[0] for source in sources if not isinstance(source, str | Path | Run))
@@ -70,12 +77,13 @@ def compare(
 
 
 def answers_for(
-    sources: Sequence[Any], data: Any, split: str = "test", classes: Sequence[str] = (), text: str = "", label: str = ""
+    sources: Sequence[Any], data: Any, split: str = "test", reading: Reading | None = None, text: str = "", label: str = ""
 ) -> list[Rows]:
     """Return the predictions of sources for the rows of a file, a table, or the split of a data set; for the arguments, see `compare`."""
+    reading = reading or AS_FOUND
     if isinstance(data, str) and data in set(datasets.datasets()["name"]):
-        return [_on_data_set(source, data, split, classes) for source in sources]
-    return _on_table(sources, data, classes, text, label)
+        return [_on_data_set(source, data, split, reading.classes) for source in sources]
+    return _on_table(sources, data, reading, text, label)
 
 
 def with_seeds(of: Sequence[Run], installed: Sequence[Run], split: str = "test") -> list[Run]:
@@ -110,43 +118,42 @@ def _on_data_set(source: Any, data: str, split: str, classes: Sequence[str]) -> 
     if isinstance(run, Run) and run.config["data"]["name"] == data and split in run.metrics():
         return answered(run, split)
     model, of = _model(run, classes)
-    rows = datasets.load_split(data, split)
-    if set(rows.labels) != set(model.labels):
-        raise InputError(f"{of.name} predicts {', '.join(model.labels)}, and {data} has the classes {', '.join(rows.labels)}.")
-    order = {k: model.labels.index(name) for k, name in enumerate(rows.labels)}
-    return _digested(predicted(model, of, rows.frame.assign(label=rows.frame["label"].map(order)), f"{split} of {data}"))
+    rows = with_classes(datasets.load_split(data, split), model.labels, of.name)
+    return _digested(predicted(model, of, rows.frame, f"{split} of {data}"))
 
 
-def _on_table(sources: Sequence[Any], data: Any, classes: Sequence[str], text: str, label: str) -> list[Rows]:
+def _on_table(sources: Sequence[Any], data: Any, reading: Reading, text: str, label: str) -> list[Rows]:
     """Return the predictions of sources for the rows of a table: its own columns, or those of models that read its texts."""
     frame, name, remarks = _read(data)
     check_columns((text, label), list(map(str, frame.columns)), name)
     label = label or guess(frame, labels=True)
     text = text or text_column(frame, label)
     try:
-        columns = predictions(frame, text=text, label=label, classes=classes, name=name)
+        columns = in_columns(frame, reading, text=text, label=label, name=name)
+    except ReadingError:
+        raise
     except InputError:
         if not sources:
             raise
         columns = {}
     answers = (
-        columns[each] if isinstance(each, str) and each in columns else _read_by(each, frame, name, classes, text, label)
+        columns[each] if isinstance(each, str) and each in columns else _read_by(each, frame, name, reading, text, label)
         for each in sources or columns
     )
     return [replace(rows, remarks=(*remarks, *rows.remarks)) for rows in answers]
 
 
-def _read_by(source: Any, frame: pd.DataFrame, name: str, classes: Sequence[str], text: str, label: str) -> Rows:
+def _read_by(source: Any, frame: pd.DataFrame, name: str, reading: Reading, text: str, label: str) -> Rows:
     try:
-        model, of = _model(find(source) if isinstance(source, str | Path) else source, classes)
+        model, of = _model(find(source) if isinstance(source, str | Path) else source, reading.classes)
     except RunError as error:
         raise InputError(f"{name} has no column with predictions of {source!r}, and no run can read its texts: {error}") from None
     label = label or of_classes(frame, model.labels)
     text = text_column(frame, label) if text == label else text
     if not text:
         raise InputError(f"{name} has no column of texts that {of.name} could read.")
-    rows, remarks = labelled(frame, text, label, model.labels)
-    return replace(_digested(predicted(model, of, rows, "mine")), remarks=tuple(remarks))
+    rows, remarks = labelled(frame, text, label, model.labels, reading)
+    return replace(_digested(predicted(model, of, rows, "mine")), remarks=tuple(remarks), total=len(frame))
 
 
 def _model(source: Any, classes: Sequence[str]) -> tuple[Model, RowsSource]:

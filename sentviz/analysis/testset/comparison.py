@@ -22,6 +22,7 @@ from sentviz.analysis.learned import not_learned_sentence
 from sentviz.analysis.seeds import Bools, SeedNoise, compare_correctness, half_width, pooled_noise, standard_error
 from sentviz.analysis.testset.operating import agreement, expected_error
 from sentviz.analysis.testset.rows import OVER, Rows, unread
+from sentviz.data.labels import LabelsError, Reading, check_complete
 from sentviz.errors import InputError
 from sentviz.runs.catalog import same_configuration
 
@@ -130,6 +131,11 @@ class Comparison:
     speeds: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def total(self) -> int:
+        """Number of rows of the file, also those that are left out; 0 if the rows are not those of a file."""
+        return max(rows.total for each in self.candidates for rows in each.trainings)
+
+    @property
     def n(self) -> int:
         """Number of rows."""
         return len(self.first)
@@ -201,7 +207,8 @@ class Comparison:
                 "McNemar's exact test on the rows that only one of two predicts correctly; intervals are paired bootstraps over the rows."
                 " Each is one trained model: other seeds may order them differently."
             )
-        rows = f"All predict the same {self.n:,} rows ({rows_in_words(self.first)})."
+        of = f" of {self.total:,}" if self.total > self.n else ""
+        rows = f"All predict the same {self.n:,}{of} rows ({rows_in_words(self.first)})."
         corrected = f" All {pairs} pairs hold together at 95% (Bonferroni)." if pairs > 1 else ""
         return f"{rows} {how}{corrected}"
 
@@ -310,16 +317,19 @@ class Comparison:
         return np.asarray((shares.max(axis=0) - shares.min(axis=0)).max(axis=1))
 
 
-def compare_rows(sources: Sequence[Rows], *, together: bool = True) -> Comparison:
+def compare_rows(sources: Sequence[Rows], *, together: bool = True, partial: bool = False) -> Comparison:
     """Compare sources on the labelled rows that all of them predict.
 
     Args:
-        sources: predictions of each source; the rows may be in any order.
+        sources: predictions of each source; the rows may be in any order. Other names of the same classes are those of the first source.
         together: whether runs that differ only in their seed are one candidate.
+        partial: whether more than 2 % of the rows of a file may be left out.
     Raises:
         InputError: there are not two to six candidates, a source is given twice, the classes differ, no row is common, a row has two texts
             or two labels, or no row has a label.
+        LeftOutError: more than 2 % of the rows of a file have no label, or are not predicted by each source.
     """
+    sources = _same_classes(sources)
     _check(sources)
     common, left_out, unlabelled = _common(sources)
     groups: list[list[Rows]] = []
@@ -336,7 +346,18 @@ def compare_rows(sources: Sequence[Rows], *, together: bool = True) -> Compariso
     noise = pooled_noise(several) if len(common[0]) > 1 else None  # one row has no variance
     count = len(candidates) * (len(candidates) - 1) // 2
     pairs = tuple(_pair(a, b, noise, count) for a, b in combinations(candidates, 2))
-    return Comparison(candidates, pairs, noise, left_out, unlabelled)
+    result = Comparison(candidates, pairs, noise, left_out, unlabelled)
+    if not common[0].among:
+        check_complete(result.n, result.total, Reading(partial=partial), "the file")
+    return result
+
+
+def _same_classes(sources: Sequence[Rows]) -> Sequence[Rows]:
+    """Return sources whose classes have one name and one order, if they are the same classes."""
+    try:
+        return [rows.with_classes(sources[0].classes) for rows in sources]
+    except LabelsError:
+        return sources
 
 
 def _pair(a: Candidate, b: Candidate, noise: SeedNoise | None, count: int) -> Pair:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.testset.baselines import tfidf, vader
 from sentviz.data import datasets
-from sentviz.data.demo import sides
+from sentviz.data.labels import sides
 
 if TYPE_CHECKING:
     from sentviz.data.datasets import Split

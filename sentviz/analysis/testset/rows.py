@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from sentviz.analysis.evaluation import wilson
 from sentviz.data import demo
+from sentviz.data.labels import Reading, check_complete, order_of, sides
 from sentviz.data.own_columns import PREFIX
 from sentviz.errors import InputError, RunError
 from sentviz.runs.calibration import LEAST, softmax, tempered, untempered
@@ -106,6 +107,7 @@ class Rows:
     remarks: tuple[str, ...] = ()  # sentences on how the columns of a file are read
     among: str = ""  # slices that these rows were chosen by, as `sentviz.analysis.testset.subset` writes them; empty for all rows
     described: str = ""  # the same slices in words
+    total: int = 0  # rows of the file, also those that are left out; 0 = unknown
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -135,7 +137,28 @@ class Rows:
         """Description of the rows for the source of a figure: name, number and threshold."""
         name = "own file" if self.over == "mine" else OVER.get(self.over, self.over)
         suffix = f", {self.classes[1]} said from probability {self.threshold:g} on" if self.threshold >= 0 else ""
-        return f"{name}{f', {self.described}' if self.among else ''} n = {len(self):,}{suffix}"
+        of = f" of {self.total:,}" if self.total > len(self) and not self.among else ""
+        return f"{name}{f', {self.described}' if self.among else ''} n = {len(self):,}{of}{suffix}"
+
+    def check_complete(self, reading: Reading) -> None:
+        """Raise LeftOutError if more than 2 % of the file's rows have no label or prediction; unchecked without a file or any label."""
+        if self.total and self.labelled and not self.among:
+            check_complete(int((self.labels >= 0).sum()), self.total, reading, self.source.name)
+
+    def with_classes(self, classes: tuple[str, ...]) -> Rows:
+        """Return the rows with other names of the same classes, in the order of these.
+
+        Raises:
+            LabelsError: the classes are others.
+        """
+        if classes == self.classes:
+            return self
+        order = order_of(self.classes, classes, self.source.name)
+        place = np.array([*np.argsort(order), -1])  # new number of each class; -1 stays
+        numbers = {name: place[self.frame[name].to_numpy(np.int64)] for name in ("label", "predicted")}
+        shares = {f"p{k}": self.frame[f"p{old}"].to_numpy() for k, old in enumerate(order)}
+        threshold = self.threshold if self.threshold < 0 or order == sorted(order) else 1 - self.threshold
+        return replace(self, classes=classes, frame=self.frame.assign(**numbers, **shares), threshold=threshold)
 
     @property
     def own(self) -> list[str]:
@@ -328,7 +351,7 @@ def accuracy_by_phenomenon(rows_by_run: Mapping[str, Rows], *, sided: bool = Fal
             raise InputError(f"The rows of {run} have no tags. Only the demo set has tags.")
         known = rows.frame[rows.frame["label"] >= 0]
         if sided:
-            side = np.array(demo.sides(rows.classes))
+            side = np.array(sides(rows.classes))
             known = known.assign(right=side[known["label"]] == side[known["predicted"]])
         if known.empty:
             raise InputError(f"The classes of {run} ({', '.join(rows.classes)}) are not those of the demo set, so its rows have no labels.")

@@ -22,6 +22,7 @@ from sentviz.analysis.testset.baselines import tfidf as trained_tfidf
 from sentviz.analysis.testset.baselines import vader as compound_scores
 from sentviz.analysis.testset.operating import expected_error
 from sentviz.data import datasets, demo
+from sentviz.data.labels import sides
 from sentviz.errors import InputError, RunError
 from sentviz.io.spreadsheet import store_csv
 from sentviz.runs.store import Run, runs
@@ -107,7 +108,7 @@ def why_not_evaluated(run: Run) -> str:
         return "its data set is unknown"
     if item.language != "en" or item.pair:
         return "it does not read single English texts"
-    return "" if {-1, 1} <= set(demo.sides(run.labels)) else "its classes are not negative and positive"
+    return "" if {-1, 1} <= set(sides(run.labels)) else "its classes are not negative and positive"
 
 
 def evaluate_on_sets(who: str, digest: str, answer: Answer, sets: Iterable[Texts] = SETS) -> pd.DataFrame:
@@ -144,7 +145,7 @@ def of_run(run: Run) -> Answer:
     from sentviz.analysis.testset.rows import RowsSource, predicted
     from sentviz.models.loading import load
 
-    model, side = load(run), np.array(demo.sides(run.labels))
+    model, side = load(run), np.array(sides(run.labels))
 
     def answer(frame: pd.DataFrame) -> Floats:
         rows = predicted(model, RowsSource.of(run), frame[["id", "text"]], "standing")

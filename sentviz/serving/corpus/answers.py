@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sentviz.data.columns import codes
+from sentviz.data.labels import canonical
 from sentviz.errors import InputError, RunError
 from sentviz.io.files import replacing
 from sentviz.runs.calibration import softmax
@@ -56,7 +56,7 @@ class Scorer:
         rows = rows_of(source, piece)
         readings, remarks = _read(self.model, rows)
         columns = {"file": [source.name] * len(rows), "row": np.arange(piece.first + 1, piece.first + 1 + len(rows))}
-        labels = codes(rows["label"], self.model.labels) if source.label else np.full(len(rows), -1)
+        labels = np.array([job.class_of.get(canonical(label), -1) for label in rows["label"]] if source.label else [-1] * len(rows))
         if any(other_source.label for other_source in job.sources):
             columns["label"] = labels.astype(np.int8)
         answers, predicted = _predict(self.model, readings, remarks, job)

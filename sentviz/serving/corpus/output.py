@@ -13,6 +13,8 @@ the same bytes in every part.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sentviz.data.labels import Reading, canonical, classes_of
 from sentviz.errors import InputError
 from sentviz.io.files import read_regular, replacing
 from sentviz.runs.store import Run, version
@@ -43,6 +46,7 @@ class OutputOptions:
     vectors: bool = False  # (d,) pooled vector in half precision
     attention: bool = False  # (L x H x measures) as in `sentviz.analysis.maps.heads`
     words: bool = False  # counts of words
+    labels: str = ""  # class of each written label, as in 1=negative,2=positive; "" = found from the labels
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,16 @@ class ScoringJob:
     sources: tuple[Source, ...]
     options: OutputOptions
     out: Path
+
+    @cached_property
+    def class_of(self) -> dict[str, int]:
+        """Class of each label of the files, -1 for none.
+
+        Raises:
+            LabelsError: the labels are not known to be classes of the run.
+        """
+        counts = label_counts(self.sources)
+        return classes_of(counts, self.run.labels, Reading.of(labels=self.options.labels), "The labels") if counts else {}
 
     @property
     def tasks(self) -> list[Task]:
@@ -75,6 +89,14 @@ class ScoringJob:
         of = {"format": FORMAT, "run": self.run.name, "digest": self.run.digest, "version": version()}
         shape = {"labels": list(self.run.labels), "temperature": self.run.calibration, "shape": _shape(self.run)}
         return of | shape | {"wishes": asdict(self.options), "files": files}
+
+
+def label_counts(sources: Sequence[Source]) -> Counter[str]:
+    """Return the number of rows of each label of files, as `sentviz.data.labels.canonical` writes it."""
+    counts: Counter[str] = Counter()
+    for label, n in ((label, n) for source in sources for label, n in source.labels.items()):
+        counts[canonical(label)] += n
+    return counts
 
 
 def part_name(task: Task) -> str:
@@ -127,7 +149,7 @@ def _is_complete(job: ScoringJob, task: Task) -> bool:
 
 def _check_same(old_index: dict[str, Any], new_index: dict[str, Any], out: Path) -> None:
     """Raise InputError with the first difference of two indexes."""
-    for key, words in (("digest", "run"), ("version", "version of sentviz"), ("wishes", "choice of vectors, attention and words")):
+    for key, words in (("digest", "run"), ("version", "version of sentviz"), ("wishes", "choice of vectors, attention, words and labels")):
         if old_index.get(key) != new_index[key]:
             before, after = (f"{index['run']} ({index[key]})" if key == "digest" else index[key] for index in (old_index, new_index))
             difference = "" if key == "wishes" else f": {before}, not {after}"

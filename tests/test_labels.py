@@ -1,0 +1,408 @@
+"""One mapping of labels to classes: right values come from pandas and scikit-learn, and what is ambiguous is one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+import sentviz
+from sentviz.cli import main
+from sentviz.data.columns import guess
+from sentviz.data.labels import LabelsError, LeftOutError, Reading, ScaleError, assigned, canonical, in_order, is_scale, number, order_of
+from sentviz.data.predictions import NO_MODEL
+from sentviz.data.understanding import understand
+from sentviz.data.upload import labelled
+from sentviz.errors import InputError
+from tests.makers import BAD, GOOD
+
+N = 200
+TWO, THREE, FIVE = ("negative", "positive"), ("negative", "neutral", "positive"), tuple(f"{k} star{'s' * (k > 1)}" for k in range(1, 6))
+rng = np.random.default_rng(7)
+TRUTH = {k: rng.integers(0, k, N) for k in (2, 3, 5)}
+ANSWER = {k: np.where(rng.random(N) < 0.8, truth, rng.integers(0, k, N)) for k, truth in TRUTH.items()}
+SHARE = np.clip(0.5 + 0.35 * (2 * ANSWER[2] - 1) * rng.random(N) + 0.1 * rng.normal(size=N), 0.001, 0.999)  # of the second class
+
+SCALES: list[tuple[Sequence[str], Sequence[Any]]] = [  # classes of a model, and the labels of a file that stand for them, in order
+    (TWO, ["negative", "positive"]),
+    (TWO, ["NEG", "Pos "]),
+    (TWO, [0, 1]),
+    (TWO, ["0.0", "1.0"]),
+    (TWO, [-1, 1]),
+    (TWO, [-1.0, 1.0]),
+    (TWO, [1, 2]),
+    (TWO, [False, True]),
+    (TWO, ["LABEL_0", "LABEL_1"]),
+    (TWO, ["부정", "긍정"]),
+    (("neg", "pos"), ["Negative", "POSITIVE"]),
+    (("positive", "negative"), ["pos", "neg"]),
+    (("positive", "negative"), ["LABEL_0", "LABEL_1"]),
+    (("0", "1"), [False, True]),
+    (THREE, [-1, 0, 1]),
+    (THREE, [0, 1, 2]),
+    (THREE, [1, 2, 3]),
+    (THREE, ["부정", "중립", "긍정"]),
+    (FIVE, [1, 2, 3, 4, 5]),
+    (FIVE, [0, 1, 2, 3, 4]),
+    (("very negative", *THREE, "very positive"), [-2, -1, 0, 1, 2]),
+    (("1", "2", "3", "4", "5"), ["1 star", "2 stars", "3 stars", "4 stars", "5 stars"]),
+    (("ham", "spam"), [0, 1]),
+    (("ham", "spam"), ["Spam", "HAM"][::-1]),
+]
+
+
+@pytest.mark.parametrize(("classes", "written"), SCALES, ids=str)
+def test_labels_are_read_by_names_meanings_and_numbers(classes: Sequence[str], written: Sequence[Any]) -> None:
+    """Every label gets its class, whatever the order of the rows, and the sentence counts all rows."""
+    truth = np.array([*range(len(classes))] * 3)
+    found = assigned(pd.Series([written[k] for k in truth]), classes)
+    assert found.codes.tolist() == truth.tolist() and not found.unknown
+    assert found.sentences[0].endswith(f"; {len(truth)} of {len(truth)} rows.") and len(found.sentences) == 1
+
+
+AMBIGUOUS: list[tuple[Sequence[str], Sequence[Any]]] = [
+    (TWO, [1]),  # 1 of 0 and 1, or of 1 and 2
+    (TWO, [-1]),  # the first class, or no label
+    (TWO, [-1, 0, 1]),
+    (TWO, [0, 1, 2]),
+    (TWO, [0, 4]),
+    (TWO, [0, 0.5]),
+    (THREE, [0, 1]),  # negative and neutral, or negative and positive
+    (THREE, [1, 2]),
+    (("positive", "negative"), [0, 1]),  # the order of the classes is against their meaning
+    (("positive", "negative"), [-1, 1]),
+    (("ham", "spam"), [1, 2]),
+    (("ham", "spam"), [-1, 1]),
+    (TWO, ["good", "bad"]),
+]
+
+
+@pytest.mark.parametrize(("classes", "written"), AMBIGUOUS, ids=str)
+def test_what_is_ambiguous_is_refused_with_the_option_that_decides(classes: Sequence[str], written: Sequence[Any]) -> None:
+    with pytest.raises(LabelsError, match="--labels") as error:
+        assigned(written * 5, classes)
+    assert "\n" not in str(error.value) and canonical(written[0]) in str(error.value)
+    chosen = {canonical(label): classes[k] for k, label in enumerate(written[: len(classes)])}
+    codes = assigned(written, classes, Reading.of(labels=chosen)).codes.tolist()
+    assert codes[: len(classes)] == [*range(len(written))][: len(classes)] and set(codes[len(classes) :]) <= {-1}
+
+
+def test_numbers_have_no_place_among_classes_without_an_order() -> None:
+    """A file names ham and spam in one column and 0 and 1 in the other: which is which is not known until it is said."""
+    names, numbers = np.array(["ham", "spam"])[TRUTH[2]], ANSWER[2]
+    with pytest.raises(LabelsError, match=r"--labels"):
+        sentviz.predictions(pd.DataFrame({"label": names, "pred": numbers}))
+    right = accuracy_score(TRUTH[2], numbers)
+    for options in ({"classes": ["ham", "spam"]}, {"labels": "0=ham,1=spam"}, {"labels": {"0": "ham", "1": "spam"}}):
+        rows = sentviz.predictions(pd.DataFrame({"label": names, "pred": numbers}), **options)[NO_MODEL]
+        assert rows.frame["right"].mean() == pytest.approx(right) and rows.classes == ("ham", "spam")
+
+
+def test_labels_are_written_in_one_way() -> None:
+    assert [*map(canonical, (1.0, "1.", "+1", " -1.0 ", None, "NaN", "n/a", "1.5", True))] == [
+        "1",
+        "1",
+        "1",
+        "-1",
+        "",
+        "",
+        "",
+        "1.5",
+        "True",
+    ]
+    assert [*map(number, ("LABEL_3", "4 stars", "true", "-2", "1.5", "positive"))] == [3, 4, 1, -2, None, None]
+    assert is_scale(TWO) and is_scale(("-1", "0", "1")) and is_scale(FIVE) and not is_scale(("ham", "spam")) and not is_scale(TWO[::-1])
+    assert in_order(["긍정", "부정", "중립"]) == ("부정", "중립", "긍정")
+
+
+@pytest.mark.parametrize("text", ["1", "1=", "=negative", "1=negative,2"])
+def test_a_mistyped_choice_is_one_sentence(text: str) -> None:
+    with pytest.raises(InputError, match="Write labels as in 1=negative,2=positive"):
+        Reading.of(labels=text)
+    with pytest.raises(InputError, match=r"is not a scale\. The scales are probability, percent, logit, confidence"):
+        Reading.of(scale="percents")
+    with pytest.raises(LabelsError, match="'bad' is not one of the classes negative, positive"):
+        assigned([1, 2], TWO, Reading.of(labels="1=bad"))
+
+
+def test_classes_of_data_sets_and_models_are_the_same_classes() -> None:
+    assert order_of(TWO, ("0", "1"), "model") == [0, 1] and order_of(TWO, ("부정", "긍정"), "model") == [0, 1]
+    assert order_of(("pos", "NEG"), TWO, "model") == [1, 0] and order_of(("world news", "sport"), ("Sport", "World"), "model") == [1, 0]
+    for own, classes in ((("positive", "negative"), ("0", "1")), (TWO, ("a", "b")), (TWO, THREE)):
+        with pytest.raises(LabelsError, match=r"has the classes .* and the data set"):
+            order_of(own, classes, "model")
+
+
+# ---- files of predictions
+
+FILES: list[tuple[int, Sequence[Any], Sequence[Any]]] = [  # classes, labels of the file, and its predictions
+    (2, [-1, 1], [-1, 1]),
+    (2, [-1.0, 1.0], ["-1", "1"]),
+    (2, [1, 2], [1, 2]),
+    (2, [0, 4], [0, 4]),
+    (2, [False, True], [0, 1]),
+    (2, ["Negative", "POSITIVE"], ["neg", "pos"]),
+    (2, ["negative", "positive"], [-1, 1]),
+    (2, ["neg", "pos"], ["LABEL_0", "LABEL_1"]),
+    (2, ["부정", "긍정"], [0, 1]),
+    (2, ["ham", "spam"], ["Ham", "SPAM "]),
+    (3, [-1, 0, 1], [-1.0, 0.0, 1.0]),
+    (3, ["negative", "neutral", "positive"], [0, 1, 2]),
+    (5, [1, 2, 3, 4, 5], ["1 star", "2 stars", "3 stars", "4 stars", "5 stars"]),
+]
+
+
+@pytest.mark.parametrize(("count", "label", "answer"), FILES, ids=str)
+def test_a_file_of_predictions_is_judged_on_all_rows(count: int, label: Sequence[Any], answer: Sequence[Any]) -> None:
+    frame = pd.DataFrame({"label": [label[k] for k in TRUTH[count]], "prediction": [answer[k] for k in ANSWER[count]]})
+    rows = sentviz.predictions(frame)[NO_MODEL]
+    assert len(rows) == N == (rows.labels >= 0).sum()
+    assert rows.frame["right"].mean() == pytest.approx(accuracy_score(TRUTH[count], ANSWER[count]))
+    assert sum(f"{N} of {N} rows." in remark for remark in rows.remarks) == 2
+
+
+OTHER_SCALES: list[tuple[int, Sequence[Any], Sequence[Any]]] = [
+    (2, [0, 1], [-1, 1]),
+    (2, [0, 1], [1, 2]),
+    (2, [1, 2], [0, 1]),
+    (2, [0, 4], [0, 1]),
+    (3, [0, 1, 2], [-1, 0, 1]),
+    (5, [1, 2, 3, 4, 5], [0, 1, 2, 3, 4]),
+    (2, ["ham", "spam"], ["yes", "no"]),
+]
+
+
+@pytest.mark.parametrize(("count", "label", "answer"), OTHER_SCALES, ids=str)
+def test_labels_and_predictions_on_two_scales_are_refused(count: int, label: Sequence[Any], answer: Sequence[Any]) -> None:
+    frame = pd.DataFrame({"label": [label[k] for k in TRUTH[count]], "prediction": [answer[k] for k in ANSWER[count]]})
+    with pytest.raises(LabelsError, match=r"whether these are the same classes is not known.* --labels"):
+        sentviz.predictions(frame)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(2, 4).flatmap(
+        lambda k: st.tuples(
+            st.just(k),
+            st.lists(
+                st.one_of(
+                    st.integers(-6, 60).map(str),
+                    st.sampled_from(["neg", "POS", "neutral", "True", "False", "LABEL_0", "LABEL_1", "5 stars"]),
+                    st.text("abAB 가나_-.1", min_size=1, max_size=4),
+                ),
+                min_size=k, max_size=k, unique=True,
+            ),
+        )
+    ),
+    st.integers(0, 10_000),
+)  # fmt: skip
+def test_renamed_labels_give_the_same_numbers_or_one_sentence(names: tuple[int, list[str]], seed: int) -> None:
+    count, renamed = names
+    draws = np.random.default_rng(seed)
+    truth = draws.integers(0, count, 60)
+    answer = np.where(draws.random(60) < 0.7, truth, draws.integers(0, count, 60))
+    frame = pd.DataFrame({"label": [renamed[k] for k in truth], "prediction": [renamed[k] for k in answer]})
+    try:
+        rows = sentviz.predictions(frame)[NO_MODEL]
+    except InputError as error:
+        assert "\n" not in str(error)
+        return
+    same = len({canonical(name).casefold() for name in renamed}) < count or "" in map(canonical, renamed)
+    if not same and len(rows.classes) == count:
+        assert rows.frame["right"].mean() == pytest.approx((truth == answer).mean()) and rows.total == 60 == len(rows)
+    else:
+        assert any("of 60 rows." in remark for remark in rows.remarks)
+
+
+# ---- one column of numbers
+
+LABELS = np.array(TWO)[TRUTH[2]]
+LOGITS = np.log(SHARE / (1 - SHARE))
+NUMBERS: list[tuple[str, dict[str, Any], float]] = [  # name, columns, and the share of rows with another prediction than SHARE's
+    ("shares", {"prob": SHARE}, 0),
+    ("percent by name", {"prob": 100 * SHARE}, 0),
+    ("percent by sign", {"prob": [f"{100 * share:.3f}%" for share in SHARE]}, 0),
+    (
+        "percent of both",
+        {"p_neg": [f"{100 - 100 * share:.3f} %" for share in SHARE], "p_pos": [f"{100 * share:.3f} %" for share in SHARE]},
+        0,
+    ),
+    ("percent of the first", {"percent_negative": 100 * (1 - SHARE)}, 0),
+    ("logits", {"logit": LOGITS}, 0),
+    ("logits from 0 to 1", {"logit": np.clip(LOGITS, 0.01, 0.99)}, 1),
+    ("scores with a sign", {"score": LOGITS}, 0),
+    ("confidence", {"pred": np.array(TWO)[(SHARE > 0.5).astype(int)], "score": np.maximum(SHARE, 1 - SHARE)}, 0),
+    ("confidence in percent", {"pred": np.array(TWO)[(SHARE > 0.5).astype(int)], "confidence": 100 * np.maximum(SHARE, 1 - SHARE)}, 0),
+    ("of the first class", {"pred": np.array(TWO)[(SHARE > 0.5).astype(int)], "prob": 1 - SHARE}, 0),
+]
+
+
+@pytest.mark.parametrize(("kind", "columns", "all_second"), NUMBERS, ids=lambda value: value if isinstance(value, str) else "")
+def test_numbers_are_read_by_name_range_and_predicted_class(kind: str, columns: dict[str, Any], all_second: float) -> None:
+    rows = sentviz.predictions(pd.DataFrame({"label": LABELS, **columns}))[NO_MODEL]
+    predicted = np.ones(N) if all_second else SHARE > 0.5
+    assert rows.frame["right"].mean() == pytest.approx(accuracy_score(TRUTH[2], predicted))
+    values = np.clip(LOGITS, 0.01, 0.99) if all_second else SHARE
+    assert roc_auc_score(TRUTH[2], rows.probabilities[:, 1]) == pytest.approx(roc_auc_score(TRUTH[2], values), abs=1e-6)
+    assert len(rows) == N
+
+
+UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
+    "a score from 0 to 100": ({"score": 100 * SHARE}, "--scale percent"),
+    "a score above 0": ({"score": np.exp(LOGITS)}, "--scale logit"),
+    "logarithms of shares": ({"score": np.log(SHARE)}, "--scale"),
+    "negative probabilities": ({"prob": LOGITS}, "--scale logit"),
+    "shares and one of 1.4": ({"prob": [1.4, *SHARE[1:]]}, "--scale"),
+    "percent below 1": ({"percent": SHARE}, "--scale percent"),
+    "confidence of nothing": ({"confidence": SHARE}, "--scale probability"),
+    "logits of two classes": ({"score_neg": -LOGITS, "score_pos": LOGITS}, "--scale logit"),
+    "numbers of something else": ({"pred": np.array(TWO)[ANSWER[2]], "prob": np.random.default_rng(1).random(N)}, "--scale"),
+}
+
+
+@pytest.mark.parametrize(("columns", "option"), UNKNOWN.values(), ids=UNKNOWN)
+def test_numbers_on_an_unknown_scale_are_refused(columns: dict[str, Any], option: str) -> None:
+    with pytest.raises(ScaleError, match=option):
+        sentviz.predictions(pd.DataFrame({"label": LABELS, **columns}))
+
+
+def test_the_scale_can_be_said() -> None:
+    for scale, values in (("percent", 100 * SHARE), ("logit", LOGITS), ("probability", SHARE)):
+        rows = sentviz.predictions(pd.DataFrame({"label": LABELS, "score": values}), scale=scale)[NO_MODEL]
+        assert rows.probabilities[:, 1] == pytest.approx(SHARE)
+    with pytest.raises(ScaleError, match="which are no probability"):
+        sentviz.predictions(pd.DataFrame({"label": LABELS, "score": LOGITS}), scale="probability")
+
+
+def test_the_class_of_one_number_must_be_known() -> None:
+    """Without an order, the probability of ham and that of spam look alike."""
+    frame = pd.DataFrame({"label": np.array(["spam", "ham"])[TRUTH[2]], "prob": SHARE})
+    with pytest.raises(LabelsError, match="--classes ham,spam or --classes spam,ham"):
+        sentviz.predictions(frame)
+    rows = sentviz.predictions(frame, classes=["spam", "ham"])[NO_MODEL]
+    assert rows.classes == ("spam", "ham") and rows.frame["right"].mean() == pytest.approx(accuracy_score(TRUTH[2], SHARE > 0.5))
+
+
+# ---- rows that are left out
+
+
+@pytest.mark.parametrize("kind", ["label", "prediction"])
+def test_above_two_percent_left_out_the_user_must_say_so(kind: str, tmp_path: Path) -> None:
+    """3 of 200 rows pass with a sentence, 5 need the user's word; the numbers are those of the other rows."""
+    frame = pd.DataFrame({"text": [f"text {i}" for i in range(N)], "label": TRUTH[2], "prediction": ANSWER[2]}).astype(str)
+    for count, cell in ((3, ""), (5, "")):
+        some = frame.copy()
+        some.loc[: count - 1, kind] = cell
+        some.to_csv(path := tmp_path / f"{kind}{count}.csv", index=False)
+        right = accuracy_score(TRUTH[2][count:], ANSWER[2][count:])
+        done = CliRunner().invoke(main, ["evaluate", str(path)])
+        said = f"accuracy {right:.1%}"
+        if count == 3:
+            assert done.exit_code == 0 and said in done.output and "n = 197 of 200" in done.output
+            continue
+        assert done.exit_code and said not in done.output and "Only 195 of the 200 rows" in done.output and "--partial" in done.output
+        done = CliRunner().invoke(main, ["evaluate", str(path), "--partial"])
+        assert done.exit_code == 0 and said in done.output and "n = 195 of 200" in done.output
+        two = some.assign(svm_pred=ANSWER[2])
+        with pytest.raises(LeftOutError):
+            sentviz.compare(data=two)
+        assert sentviz.compare(data=two, partial=True).n == 195
+
+
+def test_labels_that_are_no_classes_are_not_dropped_in_silence() -> None:
+    numbers = pd.DataFrame({"label": np.where(np.arange(N) < 10, 7, 1 + TRUTH[2]), "prediction": 1 + ANSWER[2]})
+    with pytest.raises(LeftOutError, match=r"'7' \(10 rows\)"):
+        sentviz.predictions(numbers, labels={"1": "negative", "2": "positive"})
+    rows = sentviz.predictions(numbers, labels={"1": "negative", "2": "positive"}, partial=True)[NO_MODEL]
+    known = rows.frame[rows.labels >= 0]
+    assert known["right"].mean() == pytest.approx(accuracy_score(TRUTH[2][10:], ANSWER[2][10:])) and len(known) == 190
+
+
+# ---- models and data sets
+
+MODEL = """
+GOOD, BAD = {good}, {bad}
+def predict(texts):
+    hits = [sum(word in text for word in GOOD) - sum(word in text for word in BAD) for text in texts]
+    return [[0.9, 0.1] if hit < 0 else [0.1, 0.9] for hit in hits]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Return a function that evaluates a model that is always right on a file with the given labels, and returns the output."""
+    monkeypatch.setenv("SENTVIZ_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"always_{tmp_path.name}"
+    Path(f"{name}.py").write_text(MODEL.format(good=list(GOOD), bad=list(BAD)), encoding="utf-8")
+
+    def evaluated(labels: Sequence[Any], *options: str, classes: str = "negative,positive") -> str:
+        texts = [f"the {word} soup number {i}" for i in range(6) for word in (*BAD, *GOOD)]
+        truth = [int(any(word in text for word in GOOD)) for text in texts]
+        pd.DataFrame({"review": texts, "label": [labels[k] for k in truth]}).to_csv("rows.csv", index=False)
+        done = CliRunner().invoke(main, ["evaluate", "--model", f"{name}:predict", "--classes", classes, "--data", "rows.csv", *options])
+        assert "Traceback" not in done.output
+        return done.output
+
+    return evaluated
+
+
+@pytest.mark.slow
+def test_a_model_that_is_always_right_is_right_on_all_rows(own: Callable[..., str]) -> None:
+    for labels in ([1, 2], [-1, 1], [0, 1], [False, True], ["Negative", "POSITIVE"], ["부정", "긍정"]):
+        output = own(labels)
+        assert "accuracy            1.0000" in output and "60 of 60 rows" in output, output
+        assert f"{labels[0]} = negative, {labels[1]} = positive" in output or labels[0] == "Negative"
+    output = own([0, 4])
+    assert "accuracy" not in output and "--labels 0=negative,4=positive" in output
+    assert "accuracy            1.0000" in own([0, 4], "--labels", "0=neg,4=pos")
+    assert "accuracy" not in own([0, 1], classes="positive,negative")
+
+
+def test_a_black_box_does_not_swap_its_classes() -> None:
+    class Pipeline:
+        classes_ = np.array(["neg", "pos"])
+
+        def predict_proba(self, texts: list[str]) -> Any:
+            return np.full((len(texts), 2), 0.5)
+
+    with pytest.raises(InputError, match="in the order neg, pos, so positive, negative would swap them"):
+        sentviz.load(Pipeline(), classes=["positive", "negative"])
+    assert sentviz.load(Pipeline(), classes=["negative", "positive"]).labels == ("negative", "positive")
+
+
+def test_a_data_set_counts_synonyms_as_one_class() -> None:
+    texts = [f"{word} and warm {i}" for i in range(20) for word in ("a", "b", "c", "d")]
+    frame = pd.DataFrame({"text": texts, "감정": ["긍정", "부정", "긍정", "부정"] * 20})
+    assert understand(frame, "x").labels == ("부정", "긍정")
+    mixed = frame.assign(감정=["pos", "negative", "Positive", "neg"] * 20)
+    understood = understand(mixed, "x")
+    assert len(understood.labels) == 2 and sum(len(part) for part in understood.parts.values()) == 80
+    assert any("count" in sentence for sentence in understood.sentences)
+
+
+@pytest.mark.parametrize("name", ["y_true", "actual", "정답", "라벨", "Label"])
+def test_columns_of_labels_are_known(name: str) -> None:
+    frame = pd.DataFrame({"문장": ["a fine film", "a bad one"], name: [1, 0]})
+    assert guess(frame, labels=True) == name and guess(frame) == "문장"
+    assert labelled(frame, "문장", name, TWO)[0]["label"].tolist() == [1, 0]
+
+
+def test_a_prediction_named_label_beside_the_truth() -> None:
+    frame = pd.DataFrame({"y_true": LABELS, "label": np.array(TWO)[ANSWER[2]], "score": 0.5 + abs(SHARE - 0.5)})
+    by_model = sentviz.predictions(frame)
+    assert by_model["label"].frame["right"].mean() == pytest.approx(accuracy_score(TRUTH[2], ANSWER[2]))
+
+
+def test_a_column_of_labels_that_is_not_known_is_asked_for() -> None:
+    rows = sentviz.predictions(pd.DataFrame({"mystery": LABELS, "pred": np.array(TWO)[ANSWER[2]]}))[NO_MODEL]
+    assert any("--label names it" in remark for remark in rows.remarks)
