@@ -128,6 +128,7 @@ class Frame:
     before: tuple[int, ...]
     between: tuple[int, ...]
     after: tuple[int, ...]
+    odd_to_longer: bool = False  # True = the longer of two long texts gets the odd token, as in Hugging Face; else the first
 
     @classmethod
     def of(cls, backend: Any, *probe: str) -> Frame:
@@ -141,7 +142,7 @@ class Frame:
         if not first:
             raise RunError(f"The tokenizer makes no token of the text {probe[0]!r}.")
         start, stop, end = first[-1] + 1, (last or first)[0], (last or first)[-1] + 1
-        return cls(tuple(encoding.ids[: first[0]]), tuple(encoding.ids[start:stop]), tuple(encoding.ids[end:]))
+        return cls(tuple(encoding.ids[: first[0]]), tuple(encoding.ids[start:stop]), tuple(encoding.ids[end:]), odd_to_longer=True)
 
     def __len__(self) -> int:
         return len(self.before) + len(self.between) + len(self.after)
@@ -174,7 +175,8 @@ class Frame:
             raise InputError(f"A maximum length of {max_length} tokens leaves no room for the text.")
         if len(lengths) == 1:
             return [room]
-        first = min(lengths[0], max(room - lengths[1], room - room // 2))
+        half = room // 2 if self.odd_to_longer and lengths[1] >= lengths[0] else room - room // 2
+        first = min(lengths[0], max(room - lengths[1], half))
         return [first, room - first]
 
 
