@@ -51,6 +51,15 @@ def check_text(text: object, name: str = "text") -> str:
     return text
 
 
+def unread_note(most: int, dropped: int, *texts: str | None) -> str:
+    """Return a sentence on the tokens of a text, or a pair of texts, that are beyond a model's maximum length; "" if there are none."""
+    if not dropped:
+        return ""
+    counted = max(len(text or "") for text in texts) < LONGEST
+    beyond = "" if counted else f" Only the first {LONGEST:,} characters were counted."
+    return f"The model reads {most:,} tokens at most; the last {dropped:,} tokens were not read.{beyond}"
+
+
 class Tokenized(Protocol):
     """The fields of an `Encoded` or a trace that `word_spans` reads."""
 
